@@ -31,12 +31,18 @@ from msgspec.structs import replace
 from evenhand.exchange import Message, Question
 from evenhand.files.protocols import find_protocol
 from evenhand.judges.embedded import models
-from evenhand.judges.embedded.alone import Favours
-from evenhand.judges.embedded.draw import Draw
+from evenhand.judges.embedded.decoding import (
+    MARGIN,
+    Choice,
+    Draw,
+    Versus,
+    compare,
+    decide,
+    find_choices,
+)
 from evenhand.judges.embedded.judge import threads
-from evenhand.judges.embedded.options import log_odds
-from evenhand.judges.embedded.runtime import Runtime, Sampling
-from evenhand.judges.embedded.walk import MARGIN, Choice, Versus, choices, compared, decided
+from evenhand.judges.embedded.likelihood import LikelihoodCache, log_odds
+from evenhand.judges.embedded.runtime import Runtime
 from evenhand.judges.sampling import sampling
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
@@ -137,15 +143,22 @@ async def _unasked(question: Question) -> Any:
 def versus_of(question: Question) -> Versus:
     """How the question sets its two texts against each other."""
     assert question.schema is not None
-    found = next(one.versus for one in choices(question.schema.value) if one.path == WRITTEN.path)
+    found = next(
+        one.versus for one in find_choices(question.schema.value) if one.path == WRITTEN.path
+    )
     assert found is not None
     return found
+
+
+def questions_of(versus: Versus) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What the model is asked about two texts."""
+    return Choice(WRITTEN.path, ("A", "B", "tie"), versus).questions
 
 
 def key_of(question: Question) -> str:
     said = [[one.role, one.content] for one in question.messages]
     versus = versus_of(question)
-    asked = [versus.leads, versus.options, versus.topic, WRITTEN.questions]
+    asked = [questions_of(versus), versus.topic, WRITTEN.questions]
     return hashlib.sha256(json.dumps([said, asked]).encode()).hexdigest()[:32]
 
 
@@ -154,7 +167,9 @@ class Bench:
 
     def __init__(self, path: Path, cache: Cache) -> None:
         self.runtime, self.cache = Runtime(path, threads(), lambda: None), cache
-        self.favours = Favours()
+        self.likelihoods = LikelihoodCache(
+            lambda topic: self.runtime.session((Message("user", topic),))
+        )
 
     def run(self, listed: Iterable[Item], minutes: float) -> None:
         until = time.monotonic() + 60 * minutes
@@ -169,16 +184,13 @@ class Bench:
     def _measured(self, question: Question) -> Record:
         began = time.monotonic()
         versus = versus_of(question)
-        said = (Message("user", versus.topic),)
-        alone = self.favours.of(
-            versus.topic, versus.texts, lambda: self.runtime.session(said, Sampling())
-        )
+        alone = self.likelihoods.lead(versus.topic, versus.texts)
         favoured = time.monotonic()
-        session = self.runtime.session(question.messages, Sampling())
+        session = self.runtime.session(question.messages)
         return {
-            "letters": [log_odds(session, lead, versus.options) for lead in versus.leads],
+            "letters": [log_odds(session, *asked) for asked in questions_of(versus)],
             "alone": alone,
-            "written": log_odds(session, WRITTEN.lead, WRITTEN.options),
+            "written": log_odds(session, *WRITTEN.questions[0]),
             "seconds": [favoured - began, time.monotonic() - favoured],
             "tokens": len(session.prompt),
         }
@@ -189,11 +201,11 @@ Way = Callable[[Record, Draw | None], str]
 
 
 def _written(record: Record, draw: Draw | None) -> str:
-    return str(decided(WRITTEN, record["written"], {}))
+    return str(decide(WRITTEN, record["written"]))
 
 
 def _letters(record: Record, draw: Draw | None) -> str:
-    return _decided(compared(record["letters"], 0.0), draw)
+    return _decided(compare(record["letters"], 0.0), draw)
 
 
 def _alone(record: Record, draw: Draw | None) -> str:
@@ -202,12 +214,12 @@ def _alone(record: Record, draw: Draw | None) -> str:
 
 
 def _shipped(record: Record, draw: Draw | None) -> str:
-    return _decided(compared(record["letters"], record["alone"]), draw)
+    return _decided(compare(record["letters"], record["alone"]), draw)
 
 
 def _decided(odds: Sequence[float], draw: Draw | None) -> str:
     nobody = Versus(("A", "B"), ("", ""), "", "", "")
-    return str(decided(Choice(WRITTEN.path, ("A", "B", "tie"), versus=nobody), odds, {}, draw))
+    return str(decide(Choice(WRITTEN.path, ("A", "B", "tie"), nobody), odds, draw))
 
 
 WAYS: dict[str, tuple[Way, int]] = {

@@ -35,10 +35,10 @@ from typing import Any, NamedTuple
 from evenhand.exchange import Message, Question
 from evenhand.files.protocols import find_protocol
 from evenhand.judges.embedded import models
+from evenhand.judges.embedded.decoding import Choice, decide, find_choices, subtract_prior
 from evenhand.judges.embedded.judge import threads
-from evenhand.judges.embedded.options import log_odds
-from evenhand.judges.embedded.runtime import Runtime, Sampling
-from evenhand.judges.embedded.walk import Choice, choices, corrected, decided
+from evenhand.judges.embedded.likelihood import log_odds
+from evenhand.judges.embedded.runtime import Runtime
 from evenhand.kinds.prompt import fence_number
 from evenhand.kinds.rubric.protocol import RubricProtocol
 from evenhand.kinds.rubric.rubric import Rubric, build_rubric
@@ -255,8 +255,8 @@ class Bench:
 
     def _odds(self, messages: Any, choice: Choice) -> Record:
         began = time.process_time()
-        session = self.runtime.session(messages, Sampling())
-        odds = log_odds(session, choice.lead, choice.options)
+        session = self.runtime.session(messages)
+        odds = log_odds(session, *choice.questions[0])
         return {
             "odds": odds,
             "cpu": time.process_time() - began,
@@ -273,7 +273,7 @@ class Bench:
         began = time.process_time()
         brief = HELD[item.language][0]
         messages = (Message("system", brief), Message("user", item.question))
-        session = self.runtime.session(messages, Sampling())
+        session = self.runtime.session(messages)
         text = session.write((), limit=OWN_TOKENS).text
         return {"text": " ".join(text.split()), "cpu": time.process_time() - began}
 
@@ -287,7 +287,7 @@ class Bench:
         ]
         content = "\n".join([*lines, request])
         messages = (Message("system", system), Message("user", content))
-        session = self.runtime.session(messages, Sampling())
+        session = self.runtime.session(messages)
         agrees, differs = log_odds(session, "", options)
         return {
             "lead": agrees - differs,
@@ -298,7 +298,7 @@ class Bench:
 
 def choice_of(question: Question) -> Choice:
     assert question.schema is not None
-    return next(choice for choice in choices(question.schema.value) if choice.values == SCORES)
+    return next(choice for choice in find_choices(question.schema.value) if choice.values == SCORES)
 
 
 class Answer(NamedTuple):
@@ -317,7 +317,7 @@ def answer_of(item: Item, side: str, known: dict[str, Record]) -> Answer:
     clean: Odds | None = None
     if odds and prior:
         raw, lean = ({choice.path: tuple(record["odds"])} for record in (odds, prior))
-        clean = corrected(raw, lean, [choice])[choice.path]
+        clean = subtract_prior(raw, lean, [choice])[choice.path]
     lead, itself = (known.get(f"yes/{item.key}/{which}") for which in (side, "itself"))
     difference = lead["lead"] - itself["lead"] if lead and itself else None
     return Answer(clean, difference)
@@ -339,7 +339,7 @@ def by_own_answer(answer: Answer) -> float | None:
 
 
 def _score(odds: Odds) -> float:
-    return float(decided(Choice(("x",), SCORES), odds, {}))
+    return float(decide(Choice(("x",), SCORES), odds))
 
 
 WAYS: dict[str, Way] = {

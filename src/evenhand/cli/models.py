@@ -7,7 +7,7 @@ import sys
 import click
 
 from evenhand.cli.common import json_option, print_json
-from evenhand.judges.embedded import fetch, models
+from evenhand.judges.embedded import models
 from evenhand.report.terminal.stream import unguarded
 
 
@@ -52,12 +52,12 @@ def get_command(name: str) -> None:
 def get_model(name: str) -> None:
     """Fetch a model with a progress bar on stderr."""
     model = models.named(name)
-    if models.find(name):
+    if models.verify(name):
         click.echo(f"{model.name} is here: {models.find(name)}", err=True)
         return
     click.echo(f"{model.name}: {model.notice}", err=True)
     with click.progressbar(
         length=model.download, label=model.name, file=unguarded(sys.stderr)
     ) as bar:
-        path = fetch.get(name, lambda done, _: bar.update(done - bar.pos))
+        path = models.get(name, lambda done, _: bar.update(done - bar.pos))
     click.echo(f"verified and kept at {path}", err=True)

@@ -1,4 +1,4 @@
-"""Judges behind Gemini's generateContent. The key goes in a header, never in the URL."""
+"""Gemini's generateContent protocol. The key goes in a header, never in the URL."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from yarl import URL
 
 from evenhand.exchange import Finish, Message, Usage
 from evenhand.judges.dialect import PLAIN, SCHEMA, Dialect
-from evenhand.judges.logprobs import Token, token
-from evenhand.judges.providers import JudgeOptions, Provider
-from evenhand.judges.remote import RemoteJudge
-from evenhand.judges.reply import (
+from evenhand.judges.logprobs import Token, read_tokens
+from evenhand.judges.wire import (
     Decoded,
+    Request,
+    WireFormat,
     is_list,
     is_object,
     one_reply,
@@ -22,125 +22,86 @@ from evenhand.judges.reply import (
     usage_of,
 )
 
-_ROLES = {"user": "user", "assistant": "model"}
 _FINISH: dict[str, Finish] = {
     "MAX_TOKENS": "length",
-    "SAFETY": "filtered",
-    "RECITATION": "filtered",
-    "BLOCKLIST": "filtered",
-    "PROHIBITED_CONTENT": "filtered",
-    "SPII": "filtered",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "filtered"
+    ),
 }
 
 
-class GoogleJudge(RemoteJudge):
-    """A judge that speaks generateContent."""
-
-    holder = "candidates"
-    reserved = (
-        *("model", "contents", "systemInstruction", "system_instruction", "generation_config"),
-        *(
-            f"generationConfig.{name}"
-            for name in (
-                *("maxOutputTokens", "temperature", "seed", "candidateCount", "responseMimeType"),
-                *("responseSchema", "responseJsonSchema", "responseLogprobs", "logprobs"),
-            )
-        ),
-    )
-
-    def __init__(self, provider: Provider, options: JudgeOptions, model: str) -> None:
-        super().__init__(provider, options, model, Dialect())
-
-    def _endpoint(self, base: URL, *, stream: bool) -> URL:
-        folder = base if "/" in self._model else base / "models"
-        if stream:
-            return (folder / f"{self._model}:streamGenerateContent").with_query(alt="sse")
-        return folder / f"{self._model}:generateContent"
-
-    def _request(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None,
-        sampled: Mapping[str, float],
-        dialect: Dialect,
-    ) -> dict[str, Any]:
-        system = [_part(m) for m in messages if m.role == "system"]
-        turns = [
-            {"role": _ROLES[m.role], "parts": [_part(m)]} for m in messages if m.role != "system"
-        ]
-        settings: dict[str, Any] = {"maxOutputTokens": self._max_tokens, **sampled}
-        if schema is not None and dialect.mode < PLAIN:
-            settings["responseMimeType"] = "application/json"
-        if schema is not None and dialect.mode == SCHEMA:
-            settings["responseJsonSchema"] = schema
-        if dialect.logprobs:
-            settings |= {"responseLogprobs": True, "logprobs": dialect.logprobs}
-        instructions = {"systemInstruction": {"parts": system}} if system else {}
-        return {**instructions, "contents": turns, "generationConfig": settings}
-
-    def _stream_settings(self, dialect: Dialect) -> dict[str, Any]:
-        return {}
-
-    def _joiner(self) -> CandidateStream:
-        return CandidateStream()
-
-    def _decode(self, body: Any) -> Decoded:
-        usage, model = _usage(body.get("usageMetadata")), text_of(body.get("modelVersion"))
-        if not body.get("candidates") and body["promptFeedback"]["blockReason"]:
-            return Decoded("", "filtered", usage, model)
-        return one_reply([_candidate(each, usage, model) for each in body["candidates"]])
+def _endpoint(base: URL, request: Request) -> URL:
+    folder = base if "/" in request.model else base / "models"
+    if request.stream:
+        return (folder / f"{request.model}:streamGenerateContent").with_query(alt="sse")
+    return folder / f"{request.model}:generateContent"
 
 
-class CandidateStream:
-    """Joins the responses of a stream, each with the next parts of its candidates."""
+def build_request(request: Request, dialect: Dialect) -> dict[str, Any]:
+    """Return the body of a request."""
+    system = [_part(m) for m in request.messages if m.role == "system"]
+    turns = [
+        {"role": "model" if m.role == "assistant" else "user", "parts": [_part(m)]}
+        for m in request.messages
+        if m.role != "system"
+    ]
+    settings: dict[str, Any] = {"maxOutputTokens": request.max_tokens, **request.sampling}
+    if request.schema is not None and dialect.mode < PLAIN:
+        settings["responseMimeType"] = "application/json"
+    if request.schema is not None and dialect.mode == SCHEMA:
+        settings["responseJsonSchema"] = request.schema
+    if dialect.logprobs:
+        settings |= {"responseLogprobs": True, "logprobs": dialect.logprobs}
+    instructions = {"systemInstruction": {"parts": system}} if system else {}
+    return {**instructions, "contents": turns, "generationConfig": settings}
 
-    def __init__(self) -> None:
-        self._body: dict[str, Any] = {}
-        self._candidates: dict[int, dict[str, Any]] = {}
 
-    def add(self, event: Any) -> None:
-        """Take a response."""
+def _part(message: Message) -> dict[str, str]:
+    return {"text": message.content}
+
+
+def join_events(events: Sequence[Any]) -> dict[str, Any] | None:
+    """Return the response that the events add up to; None before each of its candidates ended."""
+    body: dict[str, Any] = {}
+    candidates: dict[int, dict[str, Any]] = {}
+    for event in events:
         for name in ("usageMetadata", "modelVersion", "promptFeedback", "error"):
             if event.get(name):
-                self._body[name] = event[name]
-        for candidate in event.get("candidates") or ():
-            whole = self._candidates.setdefault(
-                candidate.get("index") or 0, {"content": {"parts": []}}
-            )
-            whole["content"]["parts"] += (candidate.get("content") or {}).get("parts") or []
-            if candidate.get("finishReason"):
-                whole["finishReason"] = candidate["finishReason"]
-            for name, listed in (candidate.get("logprobsResult") or {}).items():
+                body[name] = event[name]
+        for part in event.get("candidates") or ():
+            whole = candidates.setdefault(part.get("index") or 0, {"content": {"parts": []}})
+            whole["content"]["parts"] += (part.get("content") or {}).get("parts") or []
+            if part.get("finishReason"):
+                whole["finishReason"] = part["finishReason"]
+            for name, listed in (part.get("logprobsResult") or {}).items():
                 if is_list(listed):
                     whole.setdefault("logprobsResult", {}).setdefault(name, []).extend(listed)
+    if "error" in body:
+        return stream_error(body["error"], has_begun=bool(candidates))
+    has_ended = all("finishReason" in candidate for candidate in candidates.values())
+    if not has_ended or not (candidates or "promptFeedback" in body):
+        return None
+    return {**body, "candidates": list(candidates.values())}
 
-    def body(self) -> dict[str, Any] | None:
-        """Return the whole response; None before each of its candidates has ended."""
-        if "error" in self._body:
-            return stream_error(self._body["error"], has_begun=bool(self._candidates))
-        candidates = list(self._candidates.values())
-        if not all("finishReason" in candidate for candidate in candidates):
-            return None
-        if not candidates and "promptFeedback" not in self._body:
-            return None
-        return {**self._body, "candidates": candidates}
+
+def read_reply(body: Any) -> Decoded:
+    """Return the reply in a response."""
+    usage, model = _usage(body.get("usageMetadata")), text_of(body.get("modelVersion"))
+    if not body.get("candidates") and body["promptFeedback"]["blockReason"]:
+        return Decoded("", "filtered", usage, model)
+    return one_reply([_candidate(each, usage, model) for each in body["candidates"]])
 
 
 def _candidate(candidate: Any, usage: Usage, model: str) -> Decoded:
     parts = (candidate.get("content") or {}).get("parts") or []
-    listed = candidate.get("logprobsResult")
     return Decoded(
         text="".join(p.get("text", "") for p in parts if not p.get("thought")),
         finish=_FINISH.get(candidate.get("finishReason"), "stop"),
         usage=usage,
         model=model,
-        tokens=_tokens(listed) if listed else (),
+        tokens=_tokens(candidate.get("logprobsResult")),
         reasoning="".join(text_of(p.get("text")) for p in parts if p.get("thought")),
     )
-
-
-def _part(message: Message) -> dict[str, str]:
-    return {"text": message.content}
 
 
 def _usage(counts: Any) -> Usage:
@@ -152,18 +113,35 @@ def _usage(counts: Any) -> Usage:
 
 
 def _tokens(listed: Any) -> list[Token]:
-    """Return the tokens of a reply with their alternatives; none where the lists are not in
-    order."""
-    try:
-        return [
-            token(*_scored(chosen), [_scored(top) for top in tops["candidates"]])
+    return read_tokens(
+        lambda: [
+            (_scored(chosen), [_scored(top) for top in tops["candidates"]])
             for chosen, tops in zip(
                 listed["chosenCandidates"], listed["topCandidates"], strict=True
             )
         ]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return []
+    )
 
 
-def _scored(candidate: Mapping[str, Any]) -> tuple[bytes, float]:
+def _scored(candidate: Mapping[str, Any]) -> tuple[bytes, Any]:
     return candidate["token"].encode(), candidate["logProbability"]
+
+
+FORMAT = WireFormat(
+    build_request=build_request,
+    read_reply=read_reply,
+    join_events=join_events,
+    endpoint=_endpoint,
+    first_dialect=lambda model: Dialect(),
+    content="candidates",
+    reserved=(
+        *("model", "contents", "systemInstruction", "system_instruction", "generation_config"),
+        *(
+            f"generationConfig.{name}"
+            for name in (
+                *("maxOutputTokens", "temperature", "seed", "candidateCount", "responseMimeType"),
+                *("responseSchema", "responseJsonSchema", "responseLogprobs", "logprobs"),
+            )
+        ),
+    ),
+)

@@ -1,7 +1,7 @@
 """From the log-probabilities of a reply's tokens to those of the options it chose among.
 
-Pure functions that never guess: where the tokens do not spell the reply, or the chosen option is
-not reached by them, there are no odds.
+Pure functions that never guess: if the tokens do not spell the reply, or do not reach the chosen
+option, there are no odds.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Odds = dict[str, dict[str, float]]
+Scored = tuple[bytes, Any]
 
 # Braces that open no object (prose, a cut-off draft) are tried up to this many.
 OBJECTS_TRIED = 64
@@ -30,46 +31,38 @@ class Token(NamedTuple):
     tops: Sequence[tuple[bytes, float]]
 
 
-class Value(NamedTuple):
-    """A member of an object: its value, and where its key ends in the text."""
-
-    value: Any
-    key_end: int
-
-
-def token(raw: bytes, logprob: Any, tops: Sequence[tuple[bytes, Any]]) -> Token:
-    """A token with its alternatives. Raises TypeError or ValueError for what is no such thing."""
-    listed = [(top, _finite(number)) for top, number in tops]
-    likelihood = _finite(logprob)
-    itself = [] if any(top == raw for top, _ in listed) else [(raw, likelihood)]
-    return Token(raw, likelihood, itself + listed)
-
-
-def _finite(number: Any) -> float:
+def read_tokens(read: Callable[[], Sequence[tuple[Scored, Sequence[Scored]]]]) -> list[Token]:
+    """Return the tokens, each with its alternatives, that `read` finds in a response; none if the
+    list is not in order or holds what is no log-probability."""
     try:
-        logprob = float(number)
-    except OverflowError:
-        raise ValueError(number) from None
-    if not math.isfinite(logprob):
-        raise ValueError(number)
-    return logprob
+        return [_token(chosen, tops) for chosen, tops in read()]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return []
+
+
+def _token(chosen: Scored, tops: Sequence[Scored]) -> Token:
+    (raw, logprob), *listed = [(each, float(number)) for each, number in (chosen, *tops)]
+    if not all(math.isfinite(number) for _, number in ((raw, logprob), *listed)):
+        raise ValueError
+    is_listed = any(top == raw for top, _ in listed)
+    return Token(raw, logprob, listed if is_listed else [(raw, logprob), *listed])
 
 
 def odds(text: str, tokens: Sequence[Token], schema: Mapping[str, Any] | None) -> Odds:
-    """The log-probabilities of the options of each top-level choice among strings in `schema`."""
+    """Return the log-probabilities of the options of each top-level choice among strings."""
     spelled = b"".join(token.raw for token in tokens).rstrip()
     written = text.rstrip().encode()
     if not written or not spelled.endswith(written):
         return {}
-    # What a model thought before its reply is spelled too.
+    # A model's thoughts before its reply are spelled too.
     before = len(spelled) - len(written)
     members = _members(text)
     choices: Odds = {}
     for name, options in _choices(schema):
-        member = members.get(name)
-        if member is not None and member.value in options:
-            at = before + len(text[: member.key_end].encode())
-            choices[name] = _weighed(spelled, tokens, at, options)
+        value, key_end = members.get(name, (None, 0))
+        if value in options:
+            at = before + len(text[:key_end].encode())
+            choices[name] = _weigh(spelled, tokens, at, options)
     return {name: logprobs for name, logprobs in choices.items() if logprobs}
 
 
@@ -80,8 +73,9 @@ def _choices(schema: Mapping[str, Any] | None) -> Iterator[tuple[str, list[str]]
             yield name, options
 
 
-def _members(text: str) -> dict[str, Value]:
-    """The top-level members of the last JSON object in `text`."""
+def _members(text: str) -> dict[str, tuple[Any, int]]:
+    """Return the top-level members of the last JSON object in `text`, by name: the value, and
+    where the key ends."""
     last, at = -1, text.find("{")
     for _ in range(OBJECTS_TRIED):
         if at < 0:
@@ -92,17 +86,14 @@ def _members(text: str) -> dict[str, Value]:
             at = text.find("{", at + 1)
         else:
             last, at = at, text.find("{", end)
-    return dict(_listed(text, last)) if last >= 0 else {}
-
-
-def _listed(text: str, at: int) -> Iterator[tuple[str, Value]]:
-    """The members of the valid object at `at`."""
-    at = _after_gap(text, at + 1)
-    while text[at] != "}":
+    members: dict[str, tuple[Any, int]] = {}
+    at = _after_gap(text, last + 1)
+    while last >= 0 and text[at] != "}":
         name, key_end = _decoder.raw_decode(text, at)
         value, at = _decoder.raw_decode(text, _after_gap(text, key_end))
-        yield name, Value(value, key_end)
+        members[name] = (value, key_end)
         at = _after_gap(text, at)
+    return members
 
 
 def _after_gap(text: str, at: int) -> int:
@@ -110,49 +101,43 @@ def _after_gap(text: str, at: int) -> int:
     return gap.end() if gap else at
 
 
-def _weighed(
+def _weigh(
     spelled: bytes, tokens: Sequence[Token], at: int, options: Sequence[str]
 ) -> dict[str, float]:
-    """The odds of the value whose key ends at byte `at`; empty where the tokens do not tell.
+    """Return the odds of the value whose key ends at byte `at`; empty if the tokens do not tell.
 
     Each alternative that leads to one option alone adds its probability to it, on top of that of
-    the tokens before it. The walk ends where the chosen token does so itself.
+    the tokens before it. The loop ends where the chosen token does so itself.
     """
     closed = {option: json.dumps(option, ensure_ascii=False)[1:].encode() for option in options}
     mass: dict[str, list[float]] = {option: [] for option in options}
-    path = 0.0
-    for start, chosen in _from(tokens, at):
-        for raw, logprob in chosen.tops:
-            led = _led(_after_key(spelled, at, start, raw), closed)
-            if len(led) == 1:
-                mass[led[0]].append(path + logprob)
-        led = _led(_after_key(spelled, at, start, chosen.raw), closed)
-        if len(led) <= 1:
-            least = path + min(logprob for _, logprob in chosen.tops)
-            return _normalised(mass, least) if led and len(chosen.tops) > 1 else {}
-        path += chosen.logprob
+    path, start, end = 0.0, 0, 0
+    for token in tokens:
+        start, end = end, end + len(token.raw)
+        if end <= at:
+            continue
+        for raw, logprob in token.tops:
+            reached = _reachable(_after_key(spelled, at, start, raw), closed)
+            if len(reached) == 1:
+                mass[reached[0]].append(path + logprob)
+        reached = _reachable(_after_key(spelled, at, start, token.raw), closed)
+        if len(reached) <= 1:
+            least = path + min(logprob for _, logprob in token.tops)
+            return _normalise(mass, least) if reached and len(token.tops) > 1 else {}
+        path += token.logprob
     return {}
 
 
-def _from(tokens: Sequence[Token], at: int) -> Iterator[tuple[int, Token]]:
-    """The tokens that reach beyond byte `at`, each with the byte it starts at."""
-    start = 0
-    for token in tokens:
-        if start + len(token.raw) > at:
-            yield start, token
-        start += len(token.raw)
-
-
 def _after_key(spelled: bytes, at: int, start: int, raw: bytes) -> bytes | None:
-    """What would follow the key, were `raw` the token at `start`; None where it ends no key."""
+    """Return the bytes after the key, were `raw` the token at `start`; None if it ends no key."""
     if start >= at:
         return spelled[at:start] + raw
     rest = spelled[start:at]
     return raw[len(rest) :] if raw.startswith(rest) else None
 
 
-def _led(after: bytes | None, closed: Mapping[str, bytes]) -> list[str]:
-    """The options that what follows a key can still become, or has become."""
+def _reachable(after: bytes | None, closed: Mapping[str, bytes]) -> list[str]:
+    """Return the options that the bytes after a key can still become, or have become."""
     if after is None:
         return []
     lead = _LEAD.match(after)
@@ -162,10 +147,10 @@ def _led(after: bytes | None, closed: Mapping[str, bytes]) -> list[str]:
     return [o for o, whole in closed.items() if whole.startswith(rest) or rest.startswith(whole)]
 
 
-def _normalised(mass: Mapping[str, Sequence[float]], least: float) -> dict[str, float]:
-    """Log-probabilities that add up to one. An option that was not listed is at most as likely as
-    the least likely token that was."""
-    summed = {option: _log_sum(parts) if parts else least for option, parts in mass.items()}
+def _normalise(mass: Mapping[str, Sequence[float]], least: float) -> dict[str, float]:
+    """Return log-probabilities that add up to one. An option that was not listed is at most as
+    likely as the least likely token that was."""
+    summed = {option: _log_sum(parts or [least]) for option, parts in mass.items()}
     total = _log_sum(list(summed.values()))
     return {option: logprob - total for option, logprob in summed.items()}
 

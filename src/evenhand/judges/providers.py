@@ -1,6 +1,5 @@
-"""The providers there are: one record of traits each. Whoever must know something of a provider
-asks its record, and nobody asks for it by name. A new one is a module that speaks to it, and a
-record here."""
+"""The providers: one record of traits each. Code that depends on a provider asks its record, and
+never its name. A new provider is a record here, and a module if it speaks a protocol of its own."""
 
 from __future__ import annotations
 
@@ -9,17 +8,15 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
-from evenhand.batch import BatchEndpoint
 from evenhand.errors import UsageError
 from evenhand.exchange import Judge
 from evenhand.regexp import regexp
 
 if TYPE_CHECKING:
-    from evenhand.judges.batch.client import BatchClient
     from evenhand.judges.trust import Trust
 
 
@@ -70,22 +67,20 @@ class Service(Struct, frozen=True, kw_only=True):
     """An address as the environment may hold it, as a URL."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batching:
-    """That a provider answers by the batch: how, and for what share of its price."""
+def _remote(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+    from evenhand.judges.remote import RemoteJudge
 
-    opener: Callable[[BatchClient], BatchEndpoint]
-    """Makes the endpoint; imports its module only then."""
-    share: Decimal = Decimal("0.5")
-    """What a token costs in a batch at the provider's own address, of its price elsewhere."""
+    return RemoteJudge(provider, options, model)
 
 
 class Provider(Struct, frozen=True, kw_only=True):
     """The traits of one provider."""
 
     name: str
-    opener: Callable[[Provider, JudgeOptions, str], Judge]
+    opener: Callable[[Provider, JudgeOptions, str], Judge] = _remote
     """Makes the judge of a model; imports the judge's module only then."""
+    wire: Literal["", "openai", "anthropic", "google"] = ""
+    """The wire format it speaks; the module of that name holds it. Empty for no HTTP."""
     url: str = ""
     """Its own address; empty where it has none."""
     url_names: tuple[str, ...] = ()
@@ -94,11 +89,10 @@ class Provider(Struct, frozen=True, kw_only=True):
     """The settings of the environment that may hold its key."""
     service: Service = Service()
     is_billed: bool = True
-    is_chat: bool = False
-    """It speaks chat completions, the protocol of OpenAI's batch files."""
     cache_write_multiplier: Decimal = Decimal(1)
     """How many times the price of the input a token costs that its cache takes in."""
-    batching: Batching | None = None
+    batches: Literal["", "openai", "azure", "anthropic", "google", "openrouter"] = ""
+    """The batch protocol it speaks; empty for none. A token costs half in a batch there."""
     has_probabilities: bool = True
     """It can tell log-probabilities."""
     needs_model: bool = True
@@ -121,6 +115,11 @@ class Provider(Struct, frozen=True, kw_only=True):
         return bool(self.key_names) and self.service.needs_key
 
     @property
+    def is_chat(self) -> bool:
+        """Return True if it speaks chat completions, the protocol of OpenAI's batch files."""
+        return self.wire == "openai"
+
+    @property
     def is_installed(self) -> bool:
         return not self.package or find_spec(self.package) is not None
 
@@ -128,7 +127,7 @@ class Provider(Struct, frozen=True, kw_only=True):
         """Return the share of the price that a token costs in a batch at this address. What others
         ask for it who speak the same protocol is not known: all of it."""
         is_own = address == self.url or not self.url
-        return self.batching.share if self.batching and is_own else Decimal(1)
+        return Decimal("0.5") if self.batches and is_own else Decimal(1)
 
     def is_file(self, model: str) -> bool:
         """Return True if a model is named by its file."""
@@ -142,10 +141,8 @@ class Provider(Struct, frozen=True, kw_only=True):
                 f"the judge {options.name} needs {self.package}, which is not installed",
                 advice=f'Install it with: pip install "evenhand[{self.extra}]"',
             )
-        over_http = {"params": options.params, "stream": options.stream}
-        over_http |= {"proxy": options.proxy, "ca_file": options.ca_file}
-        for name, value in over_http.items():
-            if value and not self.url_names:
+        for name in () if self.wire else ("params", "stream", "proxy", "ca_file"):
+            if getattr(options, name):
                 raise UsageError(
                     f"{self.name} takes no {name}: it is no judge over HTTP",
                     where=f"[[judges]] {options.name}",
@@ -176,24 +173,6 @@ def ollama_url(text: str) -> str:
     host = "127.0.0.1" if _ANYWHERE.fullmatch(parts["host"]) else parts["host"]
     port = parts["port"] or ("" if parts["scheme"] else ":11434")
     return f"{parts['scheme'] or 'http://'}{host}{port}{parts['path'] or ''}"
-
-
-def _chat(provider: Provider, options: JudgeOptions, model: str) -> Judge:
-    from evenhand.judges.openai import OpenAIJudge
-
-    return OpenAIJudge(provider, options, model)
-
-
-def _anthropic(provider: Provider, options: JudgeOptions, model: str) -> Judge:
-    from evenhand.judges.anthropic import AnthropicJudge
-
-    return AnthropicJudge(provider, options, model)
-
-
-def _google(provider: Provider, options: JudgeOptions, model: str) -> Judge:
-    from evenhand.judges.google import GoogleJudge
-
-    return GoogleJudge(provider, options, model)
 
 
 def _embedded(provider: Provider, options: JudgeOptions, model: str) -> Judge:
@@ -229,36 +208,6 @@ def _python(provider: Provider, options: JudgeOptions, model: str) -> Judge:
     )
 
 
-def _openai_batches(client: BatchClient) -> BatchEndpoint:
-    from evenhand.judges.batch.openai import OpenAIBatches
-
-    return OpenAIBatches(client)
-
-
-def _azure_batches(client: BatchClient) -> BatchEndpoint:
-    from evenhand.judges.batch.openai import azure_batches
-
-    return azure_batches(client)
-
-
-def _anthropic_batches(client: BatchClient) -> BatchEndpoint:
-    from evenhand.judges.batch.anthropic import AnthropicBatches
-
-    return AnthropicBatches(client)
-
-
-def _google_batches(client: BatchClient) -> BatchEndpoint:
-    from evenhand.judges.batch.google import GoogleBatches
-
-    return GoogleBatches(client)
-
-
-def _openrouter_batches(client: BatchClient) -> BatchEndpoint:
-    from evenhand.judges.batch.openrouter import OpenRouterBatches
-
-    return OpenRouterBatches(client)
-
-
 _RECORDS = (
     Provider(
         name="embedded",
@@ -271,22 +220,21 @@ _RECORDS = (
     ),
     Provider(
         name="openai",
-        opener=_chat,
-        is_chat=True,
+        wire="openai",
         url="https://api.openai.com/v1",
         url_names=("OPENAI_BASE_URL",),
         key_names=("OPENAI_API_KEY",),
-        batching=Batching(opener=_openai_batches),
+        batches="openai",
         first_model="gpt-4.1-mini",
         model_starts=("gpt-", "chatgpt-", "o1", "o3", "o4"),
     ),
     Provider(
         name="anthropic",
-        opener=_anthropic,
+        wire="anthropic",
         url="https://api.anthropic.com/v1",
         url_names=("ANTHROPIC_BASE_URL",),
         key_names=("ANTHROPIC_API_KEY",),
-        batching=Batching(opener=_anthropic_batches),
+        batches="anthropic",
         first_model="claude-haiku-4-5",
         model_starts=("claude",),
         service=Service(
@@ -300,11 +248,11 @@ _RECORDS = (
     ),
     Provider(
         name="google",
-        opener=_google,
+        wire="google",
         url="https://generativelanguage.googleapis.com/v1beta",
         url_names=("GEMINI_BASE_URL", "GOOGLE_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
         key_names=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        batching=Batching(opener=_google_batches),
+        batches="google",
         first_model="gemini-2.5-flash",
         model_starts=("gemini", "gemma"),
         service=Service(
@@ -316,18 +264,16 @@ _RECORDS = (
     ),
     Provider(
         name="openrouter",
-        opener=_chat,
-        is_chat=True,
+        wire="openai",
         url="https://openrouter.ai/api/v1",
         url_names=("OPENROUTER_BASE_URL",),
         key_names=("OPENROUTER_API_KEY",),
-        batching=Batching(opener=_openrouter_batches),
+        batches="openrouter",
         first_model="openai/gpt-4.1-mini",
     ),
     Provider(
         name="ollama",
-        opener=_chat,
-        is_chat=True,
+        wire="openai",
         url="http://127.0.0.1:11434/v1",
         url_names=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
         key_names=("OLLAMA_API_KEY",),
@@ -336,11 +282,10 @@ _RECORDS = (
     ),
     Provider(
         name="azure",
-        opener=_chat,
-        is_chat=True,
+        wire="openai",
         url_names=("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
         key_names=("AZURE_OPENAI_API_KEY",),
-        batching=Batching(opener=_azure_batches),
+        batches="azure",
         service=Service(
             key_header="api-key",
             key_prefix="",

@@ -3,12 +3,9 @@
     async def f(messages, schema, params) -> str
 
 `messages` is a list of `{"role", "content"}`, `params` has temperature, max_tokens, seed, round,
-repeat and reask. The function may raise the call errors of `evenhand.errors`; whatever else it
-raises or returns, and where it never does, costs one call and never the run: it runs in threads of
-its own. What it raises comes back as a value, for some exceptions (SystemExit, KeyboardInterrupt)
-end an event loop that they pass through, and one (StopIteration) is lost in a future. What never
-returns is left behind in its thread, which keeps no process from ending; the event loop of the run,
-and Ctrl-C with it, never wait for it. The text of its module is part of its identity."""
+repeat and reask. The function may raise the call errors of `evenhand.errors`; anything else that it
+raises or returns, and a call that never ends, costs one call and never the run. The text of its
+module is part of its identity."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ import inspect
 import sys
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from contextlib import suppress
-from contextvars import copy_context
-from functools import cached_property, partial
-from importlib.machinery import all_suffixes
+from functools import cached_property
+from importlib.machinery import PathFinder
+from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -43,6 +40,9 @@ from evenhand.exchange import Question, Reply, Style
 from evenhand.judges.sampling import sampling, storable
 
 ADVICE = "Name it as python/module:function; the module lies in the suite's folder or is installed."
+BEAT_SECONDS = 1.0
+"""A loop that has not taken a turn for so long is held up by what runs in it."""
+UserFunction = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class PythonJudge:
@@ -65,19 +65,19 @@ class PythonJudge:
         seed: int | None = None,
         attempt_seconds: float = limits.ATTEMPT_SECONDS,
     ) -> None:
+        module, _, function = target.partition(":")
+        if not all(part.isidentifier() for part in (*module.split("."), function)):
+            raise UsageError(f"{quoted(target)} is not module:function", advice=ADVICE)
         self.name = name
         self.account: Hashable = ("python", target)
         self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
         self._seconds, self._runner = attempt_seconds, UserCodeRunner()
-        module, _, function = target.partition(":")
-        if not all(part.isidentifier() for part in (*module.split("."), function)):
-            raise UsageError(f"{quoted(target)} is not module:function", advice=ADVICE)
-        self._module, self._name, self._folder = module, function, folder
-        self._file = str(_source_file(module, folder) or "")
+        self._module, self._name, self._folder = module, function, folder.resolve()
+        self._file = _find_source(module, self._folder)
         self.identity: Mapping[str, Any] = {
             "provider": "python",
             "function": target,
-            "source": _source_hash(self._file),
+            "source": _hash_source(self._file),
             "temperature": temperature,
             "max_tokens": max_tokens,
             "seed": seed,
@@ -88,28 +88,36 @@ class PythonJudge:
         self._function  # noqa: B018 - it is loaded when it is looked at
 
     @cached_property
-    def _function(self) -> Callable[..., Any]:
-        module = _imported(self._module, self._folder)
-        function: Callable[..., Any] | None = getattr(module, self._name, None)
+    def _function(self) -> UserFunction:
+        module = _import(self._module, self._folder)
+        function = getattr(module, self._name, None)
+        where = module.__file__ or self._module
         if not callable(function):
-            fault = f"there is no function {quoted(self._name)}"
-            raise UsageError(fault, where=module.__file__ or self._module, advice=ADVICE)
+            raise UsageError(
+                f"there is no function {quoted(self._name)}", where=where, advice=ADVICE
+            )
+        if not inspect.iscoroutinefunction(function):
+            raise UsageError(
+                f"{quoted(self._name)} is no coroutine function",
+                where=where,
+                advice="Write `async def`; await asyncio.to_thread(...) for work that blocks.",
+            )
         return function
 
     async def answer(self, question: Question) -> Reply:
-        """What the function returns, or JudgeCrashed with where it went wrong."""
+        """Return the function's reply, or raise JudgeCrashed with where it went wrong."""
+        params = self._params(question)
         messages = [message.json() for message in question.messages]
         schema = question.schema.value if question.schema else None
-        params = self._params(question)
-        sampled = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
-        function = self._function
+        coroutine = self._runner.call(self._function, messages, schema, params)
         try:
             async with asyncio.timeout(self._seconds):
-                outcome = await self._runner.call(function, messages, schema, params)
+                outcome = await coroutine
         except TimeoutError:
-            await self._runner.leave_stuck()
-            fault = f"{self.name} did not return within {self._seconds:g} s"
-            raise CallLost("timeout", fault, billed=True) from None
+            await self._runner.leave_if_stuck()
+            message = f"{self.name} did not return within {self._seconds:g} s"
+            raise CallLost("timeout", message, billed=True) from None
+        sampled = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
         return Reply(text=storable(self._text(outcome)), model=self.name, sampling=sampled)
 
     async def close(self) -> None:
@@ -117,12 +125,13 @@ class PythonJudge:
         self._runner.close()
 
     def _text(self, outcome: Outcome) -> str:
-        """The text that a call came to; raises JudgeCrashed, or a call error of the function's."""
+        """Return the text of a call; raises JudgeCrashed, or a call error of the function's."""
         value, error = outcome
         if isinstance(error, CallError | EvenhandError):
             raise error
         if error is not None:
-            raise JudgeCrashed(self._crash(error)) from error
+            where = _location(error, self._file)
+            raise JudgeCrashed(f"{self.name} failed at {where}: {_describe(error)}") from error
         if inspect.iscoroutine(value):
             value.close()  # or its end would be told as never awaited
         if not issubclass(type(value), str):
@@ -131,8 +140,7 @@ class PythonJudge:
         return str.__str__(value)
 
     def _params(self, question: Question) -> dict[str, Any]:
-        place = (question.round, question.repeat)
-        temperature, seed = sampling(*place, self._temperature, self._seed)
+        temperature, seed = sampling(question.round, question.repeat, self._temperature, self._seed)
         return {
             "temperature": temperature,
             "max_tokens": self._max_tokens,
@@ -142,50 +150,140 @@ class PythonJudge:
             "reask": question.reask,
         }
 
-    def _crash(self, error: BaseException) -> str:
-        return f"{self.name} failed at {_location(error, self._file)}: {_fault(error)}"
+
+class Outcome(NamedTuple):
+    """The end of a call: a value, or what it raised. A value, because some exceptions (SystemExit,
+    KeyboardInterrupt) end an event loop that they pass through."""
+
+    value: Any = None
+    error: BaseException | None = None
 
 
-def _source_file(name: str, folder: Path) -> Path | None:
-    """Where a module lies, found without running anything of it; None for one without a file.
-    Raises UsageError where there is none of that name."""
-    parts = name.split(".")
-    for place in (folder.resolve(), *map(Path, sys.path)):
-        module = place.joinpath(*parts)
-        for path in (module.with_suffix(ending) for ending in all_suffixes()):
-            if path.is_file():
-                return path
-        if (package := module / "__init__.py").is_file():
-            return package
-    if importlib.util.find_spec(parts[0]) is None:
-        fault = f"there is no module {quoted(name)}"
-        raise UsageError(fault, where=str(folder.resolve()), advice=ADVICE)
-    return None
+class UserCodeRunner:
+    """Runs coroutines of the user's in the event loop of one daemon thread, so that what they share
+    (a client, a lock) stays in one loop, and what never returns keeps no process from ending."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    async def call(self, function: UserFunction, *arguments: Any) -> Outcome:
+        """Return the outcome of a coroutine function."""
+        here = asyncio.get_running_loop()
+        ended: asyncio.Future[Outcome] = here.create_future()
+
+        def resolve(outcome: Outcome) -> None:
+            if not ended.done():
+                ended.set_result(outcome)
+
+        async def work() -> None:
+            try:
+                outcome = Outcome(await function(*arguments))
+            except BaseException as error:
+                outcome = Outcome(error=error)
+            with suppress(RuntimeError):  # nobody waits any more
+                here.call_soon_threadsafe(resolve, outcome)
+
+        task = asyncio.run_coroutine_threadsafe(work(), self._running_loop())
+        try:
+            return await ended
+        finally:
+            task.cancel()
+
+    async def leave_if_stuck(self) -> None:
+        """After a call that took too long: begin anew with the next one, if the loop does not take
+        another turn."""
+        loop, beat, here = self._loop, asyncio.Event(), asyncio.get_running_loop()
+        if loop is None:
+            return
+        with suppress(RuntimeError):  # the loop is closed: its thread has ended
+            loop.call_soon_threadsafe(here.call_soon_threadsafe, beat.set)
+        try:
+            async with asyncio.timeout(BEAT_SECONDS):
+                await beat.wait()
+        except TimeoutError:
+            if self._loop is loop:
+                self._loop = self._thread = None
+
+    def close(self) -> None:
+        """End the loop, if it still takes turns."""
+        loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is not None and thread is not None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(loop.stop)
+            thread.join(BEAT_SECONDS)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None or self._thread is None or not self._thread.is_alive():
+            self._loop = loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=_run_loop, args=(loop,), name="evenhand-judge", daemon=True
+            )
+            self._thread.start()
+        return self._loop
 
 
-def _imported(name: str, folder: Path) -> ModuleType:
-    place = str(folder.resolve())
-    if place not in sys.path:
-        sys.path.insert(0, place)
-    file = Path(place, f"{name}.py")
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    # What a task of the user's own raises on its way out ends this thread alone.
+    with suppress(BaseException):
+        loop.run_forever()
+    with suppress(BaseException):
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+def _find_source(name: str, folder: Path) -> str:
+    """Return the file of a module, found without running anything of it; empty for one without a
+    file. Raises UsageError if there is none of that name."""
+    importlib.invalidate_caches()
+    path, spec = [str(folder), *sys.path], None
+    for part in accumulate(name.split("."), "{}.{}".format):
+        spec = PathFinder.find_spec(part, path)
+        if spec is None:
+            if importlib.util.find_spec(name.partition(".")[0]) is None:
+                raise _no_module(name, folder)
+            return ""
+        path = list(spec.submodule_search_locations or ())
+    return spec.origin or "" if spec else ""
+
+
+def _hash_source(file: str) -> str:
     try:
-        return _loaded(name, file) if file.is_file() else importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name == name:
-            fault = f"there is no module {quoted(name)}"
-            raise UsageError(fault, where=place, advice=ADVICE) from None
-        raise _unimportable(error, file) from error
+        data = Path(file).read_bytes()
+    except OSError:
+        return ""
+    return f"blake2b:{hashlib.blake2b(data, digest_size=32).hexdigest()}"
+
+
+def _import(name: str, folder: Path) -> ModuleType:
+    """Return the module, of the suite's folder first. Raises UsageError."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    file = folder / f"{name}.py"
+    try:
+        return _load_file(name, file) if file.is_file() else importlib.import_module(name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise _unimportable(error, file) from error
+        if isinstance(error, ModuleNotFoundError) and error.name == name:
+            raise _no_module(name, folder) from None
+        raise UsageError(
+            f"the module cannot be imported: {_describe(error)}",
+            where=_location(error, str(file)),
+            advice="Correct it, and run again.",
+        ) from error
 
 
-def _loaded(name: str, file: Path) -> ModuleType:
-    """The suite's own file, even where a module of that name was imported for another suite."""
-    imported = sys.modules.get(name)
-    if imported is not None and imported.__file__ == str(file):
-        return imported
+def _no_module(name: str, folder: Path) -> UsageError:
+    return UsageError(f"there is no module {quoted(name)}", where=str(folder), advice=ADVICE)
+
+
+def _load_file(name: str, file: Path) -> ModuleType:
+    """Return the suite's own file, even if a module of that name was imported for another suite."""
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == str(file):
+        return known
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
@@ -198,13 +296,8 @@ def _loaded(name: str, file: Path) -> ModuleType:
     return module
 
 
-def _unimportable(error: BaseException, file: Path) -> UsageError:
-    fault = f"the module cannot be imported: {_fault(error)}"
-    return UsageError(fault, where=_location(error, str(file)), advice="Correct it, and run again.")
-
-
 def _location(error: BaseException, file: str) -> str:
-    """`file:line` where `error` arose: the deepest line of the user's own file, if one is in it."""
+    """Return `file:line` of an error: the deepest line in the user's own file, if one is."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -213,149 +306,10 @@ def _location(error: BaseException, file: str) -> str:
     return f"{deepest.filename}:{deepest.lineno}" if deepest else file
 
 
-def _fault(error: BaseException) -> str:
-    """An exception in words, also one whose own words cannot be had."""
+def _describe(error: BaseException) -> str:
+    """Return an exception in words, also one whose own words cannot be had."""
     try:
         words = quoted(error)
     except Exception:
         words = "without words that could be read"
     return f"{type(error).__name__}: {words}"
-
-
-def _source_hash(file: str) -> str:
-    try:
-        data = Path(file).read_bytes()
-    except OSError:
-        return ""
-    return f"blake2b:{hashlib.blake2b(data, digest_size=32).hexdigest()}"
-
-
-BEAT_SECONDS = 1.0
-"""A loop that has not taken a turn for so long is held up by what runs in it."""
-
-
-class Outcome(NamedTuple):
-    """The end of a call: a value, or what it raised."""
-
-    value: Any = None
-    error: BaseException | None = None
-
-
-class UserCodeRunner:
-    """Calls functions: each plain one in a thread of its own, all coroutines in the event loop of
-    one thread, so that what they share (a client, a lock) stays in one loop."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-
-    async def call(self, function: Callable[..., Any], *arguments: Any) -> Outcome:
-        """Return what the function came to; a coroutine that it returns is awaited once."""
-        if inspect.iscoroutinefunction(function):
-            return await self._await_there(partial(function, *arguments))
-        outcome = await _in_thread(function, arguments)
-        is_awaitable = outcome.error is None and inspect.isawaitable(outcome.value)
-        return await self._await_there(lambda: outcome.value) if is_awaitable else outcome
-
-    async def leave_stuck(self) -> None:
-        """After a call that took too long: begin anew with the next one, if the loop of the
-        coroutines does not take another turn."""
-        loop = self._loop
-        if loop is None:
-            return
-        beat = asyncio.Event()
-        here = asyncio.get_running_loop()
-        with suppress(RuntimeError):  # the loop is closed: its thread has ended
-            loop.call_soon_threadsafe(here.call_soon_threadsafe, beat.set)
-        try:
-            async with asyncio.timeout(BEAT_SECONDS):
-                await beat.wait()
-        except TimeoutError:
-            if self._loop is loop:
-                self._loop = self._thread = None
-
-    def close(self) -> None:
-        """End the loop of the coroutines, if it still takes turns."""
-        loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-        if loop is None or thread is None:
-            return
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(loop.stop)
-        thread.join(BEAT_SECONDS)
-
-    async def _await_there(self, begin: Callable[[], Awaitable[Any]]) -> Outcome:
-        loop, here = self._running(), asyncio.get_running_loop()
-        ended: asyncio.Future[Outcome] = here.create_future()
-        tasks: list[asyncio.Task[None]] = []
-
-        async def work() -> None:
-            _resolve(here, ended, await _catch(begin))
-
-        loop.call_soon_threadsafe(
-            lambda: tasks.append(loop.create_task(work())), context=copy_context()
-        )
-        try:
-            return await ended
-        except asyncio.CancelledError:
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
-            raise
-
-    def _running(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None or self._thread is None or not self._thread.is_alive():
-            self._loop = asyncio.new_event_loop()
-            self._thread = _thread(_run_loop, self._loop)
-        return self._loop
-
-
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        # What a task of the user's own raises on its way out ends this thread alone.
-        with suppress(BaseException):
-            loop.run_forever()
-    finally:
-        with suppress(BaseException):
-            loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
-
-
-async def _in_thread(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
-    here, context = asyncio.get_running_loop(), copy_context()
-    ended: asyncio.Future[Outcome] = here.create_future()
-
-    def work() -> None:
-        try:
-            outcome = Outcome(context.run(function, *arguments))
-        except BaseException as error:
-            outcome = Outcome(error=error)
-        _resolve(here, ended, outcome)
-
-    _thread(work)
-    return await ended
-
-
-async def _catch(begin: Callable[[], Awaitable[Any]]) -> Outcome:
-    try:
-        return Outcome(await begin())
-    except BaseException as error:
-        return Outcome(error=error)
-
-
-def _thread(work: Callable[..., None], *arguments: Any) -> threading.Thread:
-    thread = threading.Thread(target=work, args=arguments, name="evenhand-judge", daemon=True)
-    thread.start()
-    return thread
-
-
-def _resolve(
-    loop: asyncio.AbstractEventLoop, ended: asyncio.Future[Outcome], outcome: Outcome
-) -> None:
-    """Hand an outcome to the loop that waits for it, if it still does."""
-
-    def resolve() -> None:
-        if not ended.done():
-            ended.set_result(outcome)
-
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(resolve)

@@ -8,9 +8,9 @@ where it lies, is the judge's identity.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from evenhand import limits
 from evenhand.errors import DataError, NothingRecorded, ProviderRefused, quoted
@@ -32,33 +32,34 @@ class ReplyKey(NamedTuple):
 
 
 class ReplayJudge:
-    """Replies recorded earlier or elsewhere. `judge` picks one where a file holds several."""
+    """Replies recorded earlier or elsewhere."""
 
     style: Style = "full"
     slots: int | None = None
     caveat: str = ""
     unavailable_reason: ProviderRefused | None = None
 
-    def __init__(self, name: str, path: Path, *, judge: str | None = None) -> None:
-        data = _read(path)
-        digest = hashlib.blake2b(data, digest_size=32).hexdigest()
-        self.name = name
+    def __init__(self, name: str, path: Path) -> None:
+        data = _read_file(path)
+        self.name, self._path = name, path
         self.account: Hashable = ("replay", str(path))
         self.identity: Mapping[str, Any] = {
             "provider": "replay",
-            "content": f"blake2b:{digest}",
-            "judge": judge,
+            "content": f"blake2b:{hashlib.blake2b(data, digest_size=32).hexdigest()}",
             "by_unit": True,
         }
-        self._path = path
-        self._replies = _recorded(path, data, judge)
+        self._replies = _read_replies(path, data)
 
     async def answer(self, question: Question) -> Reply:
-        """The recorded reply; a re-ask that was not recorded gets the last one again."""
+        """Return the recorded reply; a re-ask that was not recorded gets the last one again. Raises
+        NothingRecorded."""
         key = ReplyKey(question.unit, question.order, question.round, question.repeat)
         replies = self._replies.get(key)
         if not replies:
-            raise NothingRecorded(self._missing(key))
+            raise NothingRecorded(
+                f"no reply recorded for unit {quoted(key.unit)} (order {key.order},"
+                f" round {key.round}, repeat {key.repeat}) in {self._path}"
+            )
         return Reply(text=replies[min(question.reask, len(replies) - 1)], model=self.name)
 
     def load(self) -> None:
@@ -67,12 +68,8 @@ class ReplayJudge:
     async def close(self) -> None:
         """Nothing to give back."""
 
-    def _missing(self, key: ReplyKey) -> str:
-        where = f"order {key.order}, round {key.round}, repeat {key.repeat}"
-        return f"no reply recorded for unit {quoted(key.unit)} ({where}) in {self._path}"
 
-
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         return read_plain(path, most=limits.REPLAY_BYTES)
     except OSError as error:
@@ -83,72 +80,58 @@ def _read(path: Path) -> bytes:
         ) from None
 
 
-def _recorded(path: Path, data: bytes, judge: str | None) -> dict[ReplyKey, list[str]]:
+def _read_replies(path: Path, data: bytes) -> dict[ReplyKey, list[str]]:
+    """Return the replies of a file. Raises DataError with the line of a bad row."""
     replies: dict[ReplyKey, list[str]] = {}
     judges: set[str] = set()
-    for where, row in _rows(path, data):
-        by = _field(row, "judge", "", where)
-        if judge is not None and by not in ("", judge):
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if not line.strip():
             continue
-        judges.add(by)
-        if len(judges - {""}) > 1:
-            raise DataError(f"replies of several judges: {_listed(judges)}", where=where)
-        replies.setdefault(_key(row, where), []).append(_reply(row, where))
+        try:
+            row = _parse_row(line)
+            judges |= {_field(row, "judge", "")} - {""}
+            if len(judges) > 1:
+                names = ", ".join(map(quoted, sorted(judges)))
+                raise ValueError(f"replies of several judges: {names}")
+            replies.setdefault(_key(row), []).append(_text(row))
+        except ValueError as error:
+            raise DataError(str(error), where=f"{path}:{number}", advice=ADVICE) from None
     return replies
 
 
-def _listed(judges: set[str]) -> str:
-    return ", ".join(quoted(name) for name in sorted(judges - {""}))
-
-
-def _rows(path: Path, data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        where = f"{path}:{number}"
-        if line.strip():
-            yield where, _row(line, where)
-
-
-def _row(line: bytes, where: str) -> dict[str, Any]:
+def _parse_row(line: bytes) -> Mapping[str, Any]:
     if len(line) > limits.LINE_BYTES:
-        raise _bad(f"the line is longer than {limits.LINE_BYTES} bytes", where)
+        raise ValueError(f"the line is longer than {limits.LINE_BYTES} bytes")
     try:
         row: Any = parse(line.decode())
     except ValueError as error:
-        raise _bad(f"not JSON in UTF-8: {error}", where) from None
-    if not isinstance(row, dict):
-        raise _bad(f"not an object: {quoted(line.decode())}", where)
-    return cast("dict[str, Any]", row)
+        raise ValueError(f"not JSON in UTF-8: {error}") from None
+    if not isinstance(row, Mapping):
+        raise ValueError(f"not an object: {quoted(line.decode())}")
+    return row
 
 
-def _key(row: Mapping[str, Any], where: str) -> ReplyKey:
-    if not isinstance(row.get("unit"), str):
-        raise _bad("`unit` is missing or is not a string", where)
-    order = _field(row, "order", "12", where)
+def _key(row: Mapping[str, Any]) -> ReplyKey:
+    unit, order = row.get("unit"), _field(row, "order", "12")
+    if not isinstance(unit, str):
+        raise ValueError("`unit` is missing or is not a string")
     if order not in ("12", "21"):
-        raise _bad(f'`order` is "12" or "21", not {quoted(order)}', where)
-    turn, repeat = _field(row, "round", 1, where), _field(row, "repeat", 0, where)
-    if turn < 1 or repeat < 0:
-        raise _bad("`round` counts from 1, `repeat` from 0", where)
-    return ReplyKey(row["unit"], order, turn, repeat)
+        raise ValueError(f'`order` is "12" or "21", not {quoted(order)}')
+    key = ReplyKey(unit, order, _field(row, "round", 1), _field(row, "repeat", 0))
+    if key.round < 1 or key.repeat < 0:
+        raise ValueError("`round` counts from 1, `repeat` from 0")
+    return key
 
 
-def _field(row: Mapping[str, Any], name: str, default: Any, where: str) -> Any:
+def _field(row: Mapping[str, Any], name: str, default: Any) -> Any:
     value = row.get(name)
-    if value is None:
-        return default
-    if type(value) is not type(default):
-        raise _bad(f"`{name}` is not a {type(default).__name__}: {quoted(value)}", where)
-    return value
+    if value is not None and type(value) is not type(default):
+        raise ValueError(f"`{name}` is not a {type(default).__name__}: {quoted(value)}")
+    return default if value is None else value
 
 
-def _reply(row: Mapping[str, Any], where: str) -> str:
+def _text(row: Mapping[str, Any]) -> str:
     reply = row.get("reply")
-    if isinstance(reply, str):
-        return storable(reply)
-    if isinstance(reply, dict):
-        return storable(dump(reply))
-    raise _bad("`reply` is missing or is neither a string nor an object", where)
-
-
-def _bad(what: str, where: str) -> DataError:
-    return DataError(what, where=where, advice=ADVICE)
+    if not isinstance(reply, str | dict):
+        raise ValueError("`reply` is missing or is neither a string nor an object")
+    return storable(reply if isinstance(reply, str) else dump(reply))

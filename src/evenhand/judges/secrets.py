@@ -1,8 +1,7 @@
 """Keys: each is bound to the one origin it was meant for and shows its value nowhere else.
 
-A key comes from the environment alone, never from a suite or a command line. Where it may go is
-said in `trust`. A redirect is never followed. Everything a provider sends back is scrubbed of the
-key before it is shown or stored.
+A key comes from the environment alone, never from a suite or a command line; `trust` says where it
+may go. Everything a provider sends back is scrubbed of the key before it is shown or stored.
 """
 
 from __future__ import annotations
@@ -10,18 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from array import array
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
 from evenhand.errors import UsageError
 from evenhand.regexp import regexp
-from evenhand.unseen import ASCII_CONTROLS, UNSEEN
+from evenhand.unseen import UNSEEN
 
 MASK = "[key]"
-
+WITHHELD = "[text withheld: it repeats the key in disguise]"
 # What local servers are given where a client insists on a key. Those are words, not secrets: to
 # cut them out of replies would only damage the replies.
 _PLACEHOLDERS = (
@@ -30,95 +27,87 @@ _PLACEHOLDERS = (
 )
 PLACEHOLDERS = frozenset(_PLACEHOLDERS.split())
 SHORTEST_SECRET = 6
+DEEPEST_ESCAPES = 4
+_ESCAPE = regexp(
+    # A run of backslashes is read once, from its first: from each of them it would be quadratic.
+    r"(?<!\\)\\++(?:u(?:\{0*|0000)?([0-9a-f]{4}|[0-9a-f]{2}(?=\}))\}?|x([0-9a-f]{2})|(/)|\r?\n)"
+    rf"|%([0-9a-f]{{2}})|&#x0*([0-9a-f]{{2,5}});|&#0*([0-9]{{2,6}});|{UNSEEN.pattern}",
+    re.IGNORECASE,
+)
+"""Escapes of JSON, Python, URLs and HTML, and characters that are not seen."""
 
 
 class Secret:
     """A key that can be sent and be cut out of texts, but not shown, copied or pickled."""
 
-    __slots__ = ("_forms", "_outlines", "_value", "_visible_forms", "name", "origin")
+    __slots__ = ("_forms", "_value", "name", "origin")
 
     def __init__(self, name: str, value: str, origin: str) -> None:
         self.name, self.origin, self._value = name, origin, value
-        self._forms = tuple(dict.fromkeys(_forms(value)))
-        # The password of a proxy may hold any character, also such as are not seen.
-        visible = dict.fromkeys(UNSEEN.sub("", form) for form in self._forms)
-        self._visible_forms = tuple(form for form in visible if len(form) >= SHORTEST_SECRET)
-        self._outlines = tuple(dict.fromkeys(map(_outline, self._visible_forms)))
+        self._forms = tuple(dict.fromkeys(_encodings(value)))
 
     def __repr__(self) -> str:
         return f"Secret({self.name})"
 
-    def __eq__(self, value: object) -> bool:
-        return isinstance(value, Secret) and value._pair == self._pair
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Secret) and (other._value, other.origin)
+        return same == (self._value, self.origin)
 
     def __hash__(self) -> int:
         """Of this process alone: the hash of a string is salted."""
-        return hash(self._pair)
-
-    @property
-    def _pair(self) -> tuple[str, str]:
-        return self._value, self.origin
-
-    @property
-    def is_placeholder(self) -> bool:
-        """Whether it is a word that stands where a client insists on a key, and no secret."""
-        return self._value.lower() in PLACEHOLDERS
+        return hash((self._value, self.origin))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key is not written anywhere")
 
     @property
+    def is_placeholder(self) -> bool:
+        """Return True if it is a word for clients that insist on a key, and no secret."""
+        return self._value.lower() in PLACEHOLDERS
+
+    @property
     def mark(self) -> str:
-        """Four bytes of a hash: too few to find the key by."""
+        """Return four bytes of a hash: too few to find the key by."""
         return hashlib.blake2b(self._value.encode(), digest_size=4).hexdigest()
 
     def header(self, origin: str, prefix: str = "") -> str:
-        """The value of the header that carries the key; for its own origin only."""
+        """Return the value of the header that carries the key. Raises ValueError for another
+        origin than its own."""
         if origin != self.origin:
             raise ValueError(f"{self.name} is meant for {self.origin}, not for {origin}")
         return Masked(prefix + self._value)
 
     def scrub(self, text: str) -> str:
-        """`text` without the key, in whatever plain encoding it stands there, with escapes of JSON,
-        URLs or HTML or hidden characters in it, too: whoever reads the text decodes it."""
+        """Return `text` with the key masked, in whatever plain encoding it stands there. A text
+        that holds it under escapes or hidden characters is withheld as a whole: whoever reads the
+        text would decode it."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
-        return self._unescaped(text) if self._forms and self._may_be_hidden_in(text) else text
+        return WITHHELD if self._forms and self._is_hidden_in(text) else text
 
-    def _may_be_hidden_in(self, text: str) -> bool:
-        """Whether a text in which the key does not stand may be read as one in which it does; asked
-        of every reply, so it is quick."""
-        outline = _outline(text)
-        for sign, pattern in _SIGNS.items():
-            if sign in outline and pattern.search(outline):
+    def _is_hidden_in(self, text: str) -> bool:
+        visible = [UNSEEN.sub("", form) for form in self._forms]
+        visible = [form for form in visible if len(form) >= SHORTEST_SECRET]
+        for _ in range(DEEPEST_ESCAPES):
+            decoded = _ESCAPE.sub(_unescape, text)
+            if decoded == text:
+                return False
+            if any(form in decoded for form in visible):
                 return True
-        return len(outline) < len(text) and any(form in outline for form in self._outlines)
-
-    def _unescaped(self, text: str) -> str:
-        spans: set[tuple[int, int]] = set()
-        layers: list[_Layer] = []
-        while len(layers) < DEEPEST_ESCAPES:
-            layers.append(_decoded(layers[-1].text if layers else text))
-            if not layers[-1].places:
-                break
-            for form in self._visible_forms:
-                spans.update(
-                    _source(layers, at, len(form)) for at in _places(layers[-1].text, form)
-                )
-        return _masked(text, sorted(spans))
+            text = decoded
+        return False
 
 
 class Account(NamedTuple):
-    """Whose requests a provider counts together: what rates belong to."""
+    """The requests that a provider counts together: rates belong to it."""
 
     provider: str
     address: str
     secret: Secret | None = None
 
     def __str__(self) -> str:
-        """The same in every process, and without the key: only enough of a hash of it to tell a
-        few keys of one user apart."""
+        """Return it without the key, in the same form in every process."""
         mark = "" if self.secret is None else self.secret.mark
         return f"{self.provider} {self.address} {mark}"
 
@@ -133,7 +122,8 @@ class Masked(str):
 
 
 def key_from(environment: Mapping[str, str], name: str, origin: str) -> Secret | None:
-    """The key called `name`, bound to `origin`; None where the environment has none."""
+    """Return the key called `name`, bound to `origin`; None if the environment has none. Raises
+    UsageError for one that no header takes."""
     value = environment.get(name, "").strip()
     if not value:
         return None
@@ -146,122 +136,22 @@ def key_from(environment: Mapping[str, str], name: str, origin: str) -> Secret |
     return Secret(name, value, origin)
 
 
-DEEPEST_ESCAPES = 4
-_ESCAPE = regexp(
-    # A run of backslashes is read once, from its first: from each of them it would be quadratic.
-    r"(?<!\\)\\++(?:u(?:\{0*|0000)?([0-9a-f]{4}|[0-9a-f]{2}(?=\}))\}?|x([0-9a-f]{2})|(/)|\r?\n)"
-    rf"|%([0-9a-f]{{2}})|&#0*([0-9]{{2,6}});|&#x0*([0-9a-f]{{2,5}});|{UNSEEN.pattern}",
-    re.IGNORECASE,
-)
-
-
-_SIGNS = {
-    "\\": regexp(r"\\(?:[uU]\{?0*[0-9a-fA-F]{2}|[xX][0-9a-fA-F]{2}|[/\n])"),
-    "%": regexp("%[0-9a-fA-F]{2}"),
-    "&#": regexp("&#[0-9xX]"),
-}
-"""What each kind of escape begins with: a search for one letter costs a tenth of one for all."""
-
-
-def _outline(text: str) -> str:
-    """A text without whatever may be unseen, and more: what is no ASCII. All escapes are."""
-    return text.encode("ascii", "ignore").translate(None, ASCII_CONTROLS).decode()
-
-
-class _Layer(NamedTuple):
-    """A text with one layer of escapes read, and for each escape, where its character stands now
-    and ends, and where the escape stood before: as much as there are escapes, however long the
-    text."""
-
-    text: str
-    places: array[int]
-    nexts: array[int]
-    starts: array[int]
-    ends: array[int]
-
-    def source(self, at: int) -> tuple[int, int]:
-        """Where the character at a place stood, with its escape."""
-        index = bisect_right(self.places, at) - 1
-        if index < 0:
-            return at, at + 1
-        if at < self.nexts[index]:
-            return self.starts[index], self.ends[index]
-        start = self.ends[index] + at - self.nexts[index]
-        return start, start + 1
-
-
-def _decoded(text: str) -> _Layer:
-    """A text with one layer of escapes read; without places where it holds none."""
-    parts: list[str] = []
-    places, nexts, starts, ends = (array("Q") for _ in range(4))
-    end = length = 0
-    for match in _ESCAPE.finditer(text):
-        character = _meant(match)
-        length += match.start() - end
-        places.append(length)
-        length += len(character)
-        nexts.append(length)
-        parts += text[end : match.start()], character
-        starts.append(match.start())
-        end = match.end()
-        ends.append(end)
-    return _Layer("".join((*parts, text[end:])), places, nexts, starts, ends)
-
-
-def _places(text: str, form: str) -> Iterator[int]:
-    at = text.find(form)
-    while at >= 0:
-        yield at
-        at = text.find(form, at + 1)
-
-
-def _source(layers: list[_Layer], at: int, length: int) -> tuple[int, int]:
-    """Where a part of the last layer stood in the text that the first was read from."""
-    first, last = at, at + length - 1
-    for layer in reversed(layers[1:]):
-        first, last = layer.source(first)[0], layer.source(last)[1] - 1
-    return layers[0].source(first)[0], layers[0].source(last)[1]
-
-
-def _masked(text: str, spans: list[tuple[int, int]]) -> str:
-    """A text with each span masked, once where they overlap."""
-    parts: list[str] = []
-    end = 0
-    for start, stop in spans:
-        if start >= end:
-            parts += text[end:start], MASK
-        end = max(end, stop)
-    return "".join((*parts, text[end:]))
-
-
-def _meant(match: re.Match[str]) -> str:
-    """The character that an escape stands for; none for what is not seen."""
-    unicode, byte, slash, percent, decimal, hexadecimal = match.groups()
-    if slash:
-        return slash
-    if decimal:
-        return chr(int(decimal))
+def _unescape(match: re.Match[str]) -> str:
+    """Return the character that an escape stands for; none for what is not seen."""
+    unicode, byte, slash, percent, hexadecimal, decimal = match.groups()
     digits = unicode or byte or percent or hexadecimal
-    return chr(int(digits, 16)) if digits else ""
+    code = int(digits, 16) if digits else int(decimal or 0)
+    return slash or (chr(code) if 0 < code < 0x110000 else "")
 
 
-def _forms(value: str) -> Iterator[str]:
-    """The key as it is and in the encodings an echo may put it in."""
+def _encodings(value: str) -> Iterator[str]:
+    """Yield the key as it is and in the encodings an echo may put it in."""
     if len(value) < SHORTEST_SECRET or value.lower() in PLACEHOLDERS:
         return
     raw = value.encode()
-    yield value
-    yield quote(value, safe="")
-    yield raw.hex()
-    yield raw.hex().upper()
+    yield from (value, quote(value, safe=""), raw.hex(), raw.hex().upper())
     for shift in range(3):
-        core = _base64_core(raw, shift)
-        yield core
-        yield core.replace("+", "-").replace("/", "_")
-
-
-def _base64_core(raw: bytes, shift: int) -> str:
-    """The characters that `raw` alone decides in the Base64 of a text it stands in, where
-    `shift` is its position modulo three."""
-    encoded = base64.b64encode(bytes(shift) + raw).decode()
-    return encoded[-(-8 * shift // 6) : 8 * (shift + len(raw)) // 6]
+        # The characters that `raw` alone decides, at each position modulo three.
+        encoded = base64.b64encode(bytes(shift) + raw).decode()
+        core = encoded[-(-8 * shift // 6) : 8 * (shift + len(raw)) // 6]
+        yield from (core, core.replace("+", "-").replace("/", "_"))

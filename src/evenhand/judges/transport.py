@@ -46,17 +46,10 @@ alone."""
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 """In seconds, and tries. NATs forget connections that are silent for a minute or more;
 TCP_KEEPALIVE is what macOS calls TCP_KEEPIDLE."""
-NAMES_SECONDS = 10
-"""How long the addresses of a name are remembered."""
 LARGE_BODY = 1 << 20
 GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-PLAIN = ("", "identity")
-ENCODINGS = (*PLAIN, "gzip", "x-gzip", "deflate")
 PROXY_WANTS_PASSWORD = 407
-_LOOPBACK: Mapping[socket.AddressFamily, str] = {
-    socket.AF_INET: "127.0.0.1",
-    socket.AF_INET6: "::1",
-}
+HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+(%25\w+)?", re.IGNORECASE)
 
 
 class HttpResponse(Struct, frozen=True):
@@ -67,11 +60,11 @@ class HttpResponse(Struct, frozen=True):
     body: bytes
 
     def __repr__(self) -> str:
-        """Without what the provider sent, for that may repeat the key."""
+        """Return it without what the provider sent, for that may repeat the key."""
         return f"HttpResponse(status={self.status}, {len(self.body)} bytes)"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """The same for `rich`, which may show a traceback."""
+        """Return as little to `rich`, which may show a traceback."""
         return [("status", self.status)]
 
 
@@ -117,10 +110,6 @@ class Transport:
             text = text if secret is None else secret.scrub(text)
         return text
 
-    async def post(self, body: bytes) -> HttpResponse:
-        """Post `body` to the judge's URL."""
-        return await self.send("POST", self._url, body)
-
     async def send(
         self,
         method: str,
@@ -130,8 +119,8 @@ class Transport:
         *,
         most_bytes: int = 0,
     ) -> HttpResponse:
-        """Send a request once and return its response. Raises CallLost or ProviderRefused where
-        none came, and UsageError for another origin: the key belongs to this one."""
+        """Send a request once and return its response. Raises CallLost or ProviderRefused if none
+        came, and UsageError for another origin: the key belongs to this one."""
         if url.origin() != self._url.origin():
             raise UsageError(f"{quoted(url.origin())} is not where the key may go")
         progress = _Progress(most_bytes or self._most_bytes)
@@ -139,7 +128,7 @@ class Transport:
             # Held by no variable of this frame, which a traceback may show.
             return await self._exchange(method, url, body, headers or {}, progress)
         except _errors() as error:
-            lost = self._loss(error, progress)
+            lost = self._error(error, progress)
         # Here and not in the handler: even a suppressed context would carry the headers along.
         raise lost
 
@@ -158,15 +147,14 @@ class Transport:
         headers: Mapping[str, str],
         progress: _Progress,
     ) -> HttpResponse:
-        # aiohttp warns of large bodies that are not sent in pieces.
-        data = body if len(body) < LARGE_BODY else BytesIO(body)
         session = self._session or self._open()
         async with (
             asyncio.timeout(self._seconds),
             session.request(
                 method,
                 url,
-                data=data or None,
+                # aiohttp warns of large bodies that are not sent in pieces.
+                data=(body if len(body) < LARGE_BODY else BytesIO(body)) or None,
                 headers=headers,
                 proxy=self._proxy,
                 allow_redirects=False,
@@ -175,11 +163,12 @@ class Transport:
         ):
             packed = await self._read(response, progress.most_bytes)
             encoding = response.headers.get("Content-Encoding", "").strip()
-            unpacked = _unpack(packed, encoding, progress.most_bytes) if encoding else packed
+            unpacked = _unpack(packed, encoding, progress.most_bytes)
             return HttpResponse(response.status, response.headers, unpacked)
 
     async def _read(self, response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
-        """Return the body as it comes. Raises _UnreadableError beyond the bound."""
+        """Return the body as it comes. Raises _BodyError beyond the bound, _SilentError after a
+        silence."""
         parts: list[bytes] = []
         size = 0
         while True:
@@ -200,8 +189,8 @@ class Transport:
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp
 
-        async def connected(_: object, progress: Any, __: object) -> None:
-            progress.trace_request_ctx.is_connected = True
+        async def connected(_: object, context: Any, __: object) -> None:
+            context.trace_request_ctx.is_connected = True
 
         trace = aiohttp.TraceConfig()
         trace.on_connection_create_end.append(connected)
@@ -211,7 +200,6 @@ class Transport:
                 limit=0,
                 ssl=_tls(self._ca_file),
                 resolver=cast("AbstractResolver", _Resolver()),
-                ttl_dns_cache=NAMES_SECONDS,
                 socket_factory=make_socket,
             ),
             headers=self._headers,
@@ -225,7 +213,7 @@ class Transport:
         self._session = session
         return session
 
-    def _loss(self, error: Exception, progress: _Progress) -> CallError | ProviderRefused:
+    def _error(self, error: Exception, progress: _Progress) -> CallError | ProviderRefused:
         """Return what an error of the transport means for the call."""
         import aiohttp
 
@@ -233,7 +221,9 @@ class Transport:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return _untrusted(host, error.certificate_error)
         if isinstance(error, aiohttp.ClientHttpProxyError):
-            return _proxy_refused(error.status)
+            if error.status == PROXY_WANTS_PASSWORD:
+                return proxy_wants_password()
+            return CallLost("transport", f"the proxy opens no connection: HTTP {error.status}")
         if not progress.is_connected:
             if isinstance(error, TimeoutError):
                 return CallLost("timeout", f"no connection to {host} in time", is_unreachable=True)
@@ -244,35 +234,33 @@ class Transport:
         if isinstance(error, TimeoutError):
             waited = f"{host} gave no complete answer within {self._seconds:g} s"
             return CallLost("timeout", waited, billed=True)
-        if isinstance(error, _UnreadableError):
-            return CallLost("transport", self.scrub(f"{host} answered with {error}"), billed=True)
-        fault = f"the connection to {host} broke: {_why(error)}"
-        return CallLost("transport", self.scrub(fault), billed=True)
+        broken = f"the connection to {host} broke: {_describe(error)}"
+        if isinstance(error, _BodyError):
+            broken = f"{host} answered with {error}"
+        return CallLost("transport", self.scrub(broken), billed=True)
 
     def _unreachable(self, error: Exception) -> str:
         """Return why there is no connection, and what to look at."""
         peer = self._proxy or self._url
         place = f"{peer.host}:{peer.port}"
         if self._proxy is not None:
-            return f"cannot connect to the proxy {place}: {_why(error)}"
+            return f"cannot connect to the proxy {place}: {_describe(error)}"
         cause = getattr(error, "os_error", error)
         if isinstance(cause, socket.gaierror):
             return f"cannot connect to {peer.host}: no such host is known"
         if isinstance(cause, ConnectionRefusedError):
             return f"cannot connect to {place}: nothing listens there"
-        return f"cannot connect to {place}: {_why(error)}"
+        return f"cannot connect to {place}: {_describe(error)}"
 
 
 class _Progress:
     """The state of one request: nothing is sent before there is a connection."""
 
-    __slots__ = ("is_connected", "most_bytes")
-
     def __init__(self, most_bytes: int) -> None:
         self.is_connected, self.most_bytes = False, most_bytes
 
 
-class _UnreadableError(Exception):
+class _BodyError(Exception):
     """A body that is too large, or packed in an unknown way."""
 
 
@@ -292,7 +280,7 @@ class _Resolver:
         infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, family=family)
         addresses: dict[Any, socket.AddressFamily] = {info[4][0]: info[0] for info in infos}
         if host == "localhost":
-            addresses |= {address: kind for kind, address in _LOOPBACK.items()}
+            addresses |= {"127.0.0.1": socket.AF_INET, "::1": socket.AF_INET6}
         return [
             {"hostname": host, "host": address, "port": port}
             | {"family": kind, "proto": 0, "flags": socket.AI_NUMERICHOST}
@@ -339,10 +327,10 @@ def _errors() -> tuple[type[Exception], ...]:
     from aiohttp import ClientError
     from aiohttp.http import HttpProcessingError
 
-    return (ClientError, HttpProcessingError, OSError, _UnreadableError, _SilentError)
+    return (ClientError, HttpProcessingError, OSError, _BodyError, _SilentError)
 
 
-def _why(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     """Return the cause in words of our own: an error of aiohttp may quote the response."""
     import aiohttp
 
@@ -353,25 +341,16 @@ def _why(error: Exception) -> str:
         return "it hung up without an answer"
     if isinstance(error, aiohttp.ClientPayloadError):
         return "the body ended early"
-    if isinstance(error, OSError):
-        return "it was reset"
-    return "the answer is no valid HTTP"
+    return "it was reset" if isinstance(error, OSError) else "the answer is no valid HTTP"
 
 
 def _untrusted(host: str, error: Exception) -> ProviderRefused:
-    why = getattr(error, "verify_message", "") or error
+    reason = getattr(error, "verify_message", "") or error
     return ProviderRefused(
-        f"the certificate of {host} is not trusted: {quoted(why)}",
+        f"the certificate of {host} is not trusted: {quoted(reason)}",
         advice="Set ca_file in [[judges]], or SSL_CERT_FILE, to the certificates of your network;"
         " or correct base_url.",
     )
-
-
-def _proxy_refused(status: int) -> CallError | ProviderRefused:
-    """Return what it means that a proxy opens no connection: nothing was sent to the provider."""
-    if status == PROXY_WANTS_PASSWORD:
-        return proxy_wants_password()
-    return CallLost("transport", f"the proxy opens no connection: HTTP {status}")
 
 
 def proxy_wants_password() -> ProviderRefused:
@@ -384,30 +363,25 @@ def proxy_wants_password() -> ProviderRefused:
 
 def _unpack(data: bytes, encoding: str, most: int) -> bytes:
     """Return `data` without its Content-Encoding; never unpacks more than `most` bytes. Raises
-    _UnreadableError."""
-    if encoding.lower() not in ENCODINGS:
-        raise _UnreadableError(f"the unknown Content-Encoding {quoted(encoding)}")
-    if encoding.lower() in PLAIN or not data:
+    _BodyError."""
+    if encoding.lower() in ("", "identity") or not data:
         return data
+    if encoding.lower() not in ("gzip", "x-gzip", "deflate"):
+        raise _BodyError(f"the unknown Content-Encoding {quoted(encoding)}")
     unpacker = zlib.decompressobj(GZIP_OR_ZLIB)
     try:
         plain = unpacker.decompress(data, most + 1)
     except zlib.error:
-        raise _UnreadableError(f"a body that is not {encoding}") from None
+        raise _BodyError(f"a body that is not {encoding}") from None
     if len(plain) > most:
         raise _too_large(most)
-    if not unpacker.eof:
-        raise _UnreadableError(f"a body whose {encoding} ends early")
-    if unpacker.unused_data:
-        raise _UnreadableError(f"a body that goes on after the end of its {encoding}")
+    if not unpacker.eof or unpacker.unused_data:
+        raise _BodyError(f"a body that does not end where its {encoding} does")
     return plain
 
 
-def _too_large(most: int) -> _UnreadableError:
-    return _UnreadableError(f"more than {most} bytes; the rest was not read")
-
-
-HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+(%25\w+)?", re.IGNORECASE)
+def _too_large(most: int) -> _BodyError:
+    return _BodyError(f"more than {most} bytes; the rest was not read")
 
 
 def is_loopback(url: URL) -> bool:

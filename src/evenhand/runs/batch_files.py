@@ -23,8 +23,8 @@ from evenhand.engine.unit import judge_unit
 from evenhand.errors import AskAgain, CallLost, DataError, ProviderRefused, UsageError, quoted
 from evenhand.exchange import Judge, Question
 from evenhand.judges import JudgeOptions, split_name
-from evenhand.judges.batch.client import lines as read_lines
-from evenhand.judges.batch.openai import batch_line, line_answer
+from evenhand.judges.batch_client import read_lines
+from evenhand.judges.batch_endpoints import batch_line, line_answer
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import LINE_BYTES
 from evenhand.manifest import JudgeRecord

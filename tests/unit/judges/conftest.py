@@ -12,7 +12,7 @@ import pytest
 from evenhand.errors import AskAgain
 from evenhand.exchange import Judge, Message, Question, Reply, Schema
 from evenhand.judges import PROVIDERS, JudgeOptions, open_judge
-from evenhand.judges.openai import OpenAIJudge
+from evenhand.judges.remote import RemoteJudge
 
 KEY = "sk-test-0123456789abcdefghij/+XYZ"
 SCHEMA = {
@@ -27,7 +27,7 @@ SCHEMA = {
 }
 
 
-class PatientJudge(OpenAIJudge):
+class PatientJudge(RemoteJudge):
     """Asks again at once where the judge says so, as the engine does."""
 
     async def answer(self, question: Question) -> Reply:
@@ -36,7 +36,7 @@ class PatientJudge(OpenAIJudge):
                 return await super().answer(question)
 
 
-MakeJudge = Callable[..., OpenAIJudge]
+MakeJudge = Callable[..., RemoteJudge]
 
 
 def question(prompt: str = "Judge this.", **rest: Any) -> Question:
@@ -49,11 +49,11 @@ def question(prompt: str = "Judge this.", **rest: Any) -> Question:
 @pytest.fixture
 async def judge() -> AsyncIterator[MakeJudge]:
     """Makes judges, and closes them."""
-    made: list[OpenAIJudge] = []
+    made: list[RemoteJudge] = []
 
     def make(
-        base_url: str | None = None, *, of: type[OpenAIJudge] = PatientJudge, **rest: Any
-    ) -> OpenAIJudge:
+        base_url: str | None = None, *, of: type[RemoteJudge] = PatientJudge, **rest: Any
+    ) -> RemoteJudge:
         settings: dict[str, Any] = {
             "name": "openai/test-model",
             "provider": "openai",

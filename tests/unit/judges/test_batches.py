@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import CallLost
-from evenhand.judges.batch import google
-from evenhand.judges.batch.client import lines, listed_objects
+from evenhand.judges.batch_client import listed_objects, read_lines
 from tests.batch_provider import Batch, BatchProvider, Faults
 from tests.suites import write_suite
 from tests.unit.runs.test_batch import by_batch
@@ -22,7 +21,7 @@ def test_a_reply_may_hold_signs_that_end_lines_elsewhere() -> None:
     """JSON lets them stand as they are: a reply that was cut at one would be paid for again."""
     said = "one\u2028two\u2029three\x85four\x7f"
     file = b"\xef\xbb\xbf" + json.dumps({"text": said}, ensure_ascii=False).encode()
-    assert list(lines(file + b"\r\n\n{broken\n" + file[3:])) == [{"text": said}] * 2
+    assert list(read_lines(file + b"\r\n\n{broken\n" + file[3:])) == [{"text": said}] * 2
 
 
 @pytest.mark.parametrize("values", [3, "ab", {"0": {}}, True], ids=repr)
@@ -31,19 +30,6 @@ def test_a_list_of_batches_that_is_none_is_not_taken_for_an_empty_one(values: ob
         listed_objects({"data": values}, "data")
     assert listed_objects({"data": [{"id": "b"}, 3]}, "data") == [{"id": "b"}]
     assert listed_objects({}, "data") == []
-
-
-async def test_a_large_batch_of_gemini_goes_up_as_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(google, "INLINE_BYTES", 1000)
-    async with BatchProvider() as server:
-        write_suite(tmp_path, UNITS, server.judge("google"))
-        summary = await by_batch(tmp_path)
-    assert summary.counts.verdicts == UNITS
-    paths = [path.split("/")[1] for path in server.seen]
-    assert paths.index("upload") < paths.index("place") < paths.index("v1beta")
-    assert "GET /download/v1beta/files/batch_0:download" in server.seen
 
 
 async def test_the_older_addresses_of_azure_have_batches_of_the_whole_resource(

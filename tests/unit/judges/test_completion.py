@@ -12,7 +12,7 @@ import pytest
 from evenhand.batch import BatchAnswer
 from evenhand.errors import AskAgain, CallError, ProviderRefused
 from evenhand.exchange import Reply, Schema, Usage
-from evenhand.judges.openai import OpenAIJudge
+from evenhand.judges.remote import RemoteJudge
 from evenhand.limits import BODY_ELEMENTS, TOKENS_MOST
 from tests.security.byte_mutants import byte_mutant
 from tests.unit.judges.conftest import KEY, SCHEMA, MakeJudge
@@ -145,7 +145,7 @@ def with_key_twice(body: Any, path: tuple[str | int, ...], value: Any, *, is_fir
     return spliced(body, path, f"{values[0]},{key}:{values[1]}")
 
 
-def read(judge: OpenAIJudge, body: bytes) -> Reply | None:
+def read(judge: RemoteJudge, body: bytes) -> Reply | None:
     """The reply, checked to be one that can be kept and shows no key; None where it is an error."""
     try:
         reply = judge.batch_reader()(BatchAnswer("1", 200, body), Schema(SCHEMA), {"seed": 1})
@@ -162,11 +162,11 @@ def read(judge: OpenAIJudge, body: bytes) -> Reply | None:
 
 
 @pytest.fixture
-def reader(judge: MakeJudge) -> OpenAIJudge:
+def reader(judge: MakeJudge) -> RemoteJudge:
     return judge("https://host.test/v1")
 
 
-def test_what_providers_send_is_read(reader: OpenAIJudge) -> None:
+def test_what_providers_send_is_read(reader: RemoteJudge) -> None:
     said = [
         (reply.text, reply.finish, reply.model, reply.reasoning, reply.usage)
         for reply in (
@@ -186,7 +186,7 @@ def test_what_providers_send_is_read(reader: OpenAIJudge) -> None:
 
 
 @pytest.mark.parametrize("body", USUAL)
-def test_every_value_may_be_another_or_missing(reader: OpenAIJudge, body: Any) -> None:
+def test_every_value_may_be_another_or_missing(reader: RemoteJudge, body: Any) -> None:
     for path in paths(body):
         for value in ODD_VALUES:
             read(reader, json.dumps(replaced(body, path, value)).encode())
@@ -195,7 +195,7 @@ def test_every_value_may_be_another_or_missing(reader: OpenAIJudge, body: Any) -
 
 
 @pytest.mark.parametrize("body", USUAL)
-def test_every_value_may_be_json_of_an_unusual_kind_or_none(reader: OpenAIJudge, body: Any) -> None:
+def test_every_value_may_be_json_of_an_unusual_kind_or_none(reader: RemoteJudge, body: Any) -> None:
     for path in paths(body):
         for text in UNUSUAL_JSON:
             read(reader, spliced(body, path, text))
@@ -204,14 +204,14 @@ def test_every_value_may_be_json_of_an_unusual_kind_or_none(reader: OpenAIJudge,
 
 
 @pytest.mark.parametrize("is_first", [False, True])
-def test_every_key_may_stand_twice(reader: OpenAIJudge, is_first: bool) -> None:
+def test_every_key_may_stand_twice(reader: RemoteJudge, is_first: bool) -> None:
     for path in paths(OPENAI):
         if path and isinstance(path[-1], str):
             for value in ODD_VALUES:
                 read(reader, with_key_twice(OPENAI, path, value, is_first=is_first))
 
 
-def test_a_completion_may_have_several_choices(reader: OpenAIJudge) -> None:
+def test_a_completion_may_have_several_choices(reader: RemoteJudge) -> None:
     choice = OPENAI["choices"][0]
     other = {**choice, "message": {"content": "another"}, "finish_reason": "length"}
     for choices in ([], [choice, choice], [choice, other], [other, choice, None]):
@@ -219,18 +219,18 @@ def test_a_completion_may_have_several_choices(reader: OpenAIJudge) -> None:
 
 
 @pytest.mark.parametrize("count", [1000, 499_000, 501_000])
-def test_a_completion_may_hold_many_values(reader: OpenAIJudge, count: int) -> None:
+def test_a_completion_may_hold_many_values(reader: RemoteJudge, count: int) -> None:
     for list_of_them in (f"[{'1,' * count}1]", f"[{'1,' * count}]", f"[{'[],' * (count // 2)}1]"):
         reply = read(reader, spliced({**OPENAI, "extra": None}, ("extra",), list_of_them))
         assert (reply is not None) == (count < BODY_ELEMENTS and list_of_them.endswith("1]"))
 
 
-def test_bytes_may_go_wrong_in_any_way(reader: OpenAIJudge) -> None:
+def test_bytes_may_go_wrong_in_any_way(reader: RemoteJudge) -> None:
     goods = [json.dumps(body, ensure_ascii=False).encode() for body in USUAL]
     replies = [read(reader, byte_mutant(goods, seed)) for seed in range(4000)]
     assert sum(reply is not None for reply in replies) > len(replies) / 10
 
 
-def test_a_body_that_breaks_off_is_no_reply(reader: OpenAIJudge) -> None:
+def test_a_body_that_breaks_off_is_no_reply(reader: RemoteJudge) -> None:
     data = json.dumps(OPENAI).encode()
     assert [read(reader, data[:end]) for end in range(len(data))] == [None] * len(data)

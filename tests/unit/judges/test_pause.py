@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import CallLost, ProviderRefused
-from evenhand.judges.error_response import ABSURD_SECONDS, not_followed, retry_after
+from evenhand.judges.error_response import ABSURD_SECONDS, retry_after
 from tests.dialects import Endpoint
 from tests.provider import failing
 from tests.unit.judges.conftest import OpenJudge, answered
@@ -108,19 +108,3 @@ async def test_whether_to_try_again_is_as_the_provider_says(
             await answered(opened(name, endpoint.url))
     if isinstance(raised.value, CallLost):
         assert raised.value.is_final is is_final
-
-
-@pytest.mark.parametrize("wish", ["1e9", "-3", "nan", "1763236800", "soon"])
-async def test_a_pause_that_cannot_be_meant_is_told_and_not_followed(
-    opened: OpenJudge, wish: str
-) -> None:
-    async with Endpoint(failing(429, "Busy.", headers={"Retry-After": wish})) as endpoint:
-        with pytest.raises(CallLost, match=f'"{wish}", cannot be meant') as raised:
-            await answered(opened("openai/gpt-test", endpoint.url))
-    assert raised.value.retry_after is None
-
-
-@given(st.dictionaries(st.sampled_from(["Retry-After", "retry-after-ms"]), st.text()))
-def test_a_wish_is_followed_or_told(headers: dict[str, str]) -> None:
-    is_silent = not any(headers.values())
-    assert is_silent or retry_after(503, headers) is not None or not_followed(headers)

@@ -21,8 +21,8 @@ def recorded(folder: Path, *rows: Any, name: str = "replies.jsonl") -> Path:
     return path
 
 
-def replay(path: Path, judge: str | None = None) -> ReplayJudge:
-    return ReplayJudge(f"replay/{path.name}", path, judge=judge)
+def replay(path: Path) -> ReplayJudge:
+    return ReplayJudge(f"replay/{path.name}", path)
 
 
 async def text(judge: ReplayJudge, **asked: Any) -> str:
@@ -95,12 +95,10 @@ async def test_blank_lines_marks_and_unknown_keys_do_no_harm(tmp_path: Path) -> 
     assert await text(replay(recorded(tmp_path, row, "", "  "))) == "one"
 
 
-async def test_one_of_several_judges_is_picked(tmp_path: Path) -> None:
+def test_replies_of_several_judges_are_told(tmp_path: Path) -> None:
     rows = [{"unit": "u1", "reply": name, "judge": name} for name in ("a", "b")]
-    path = recorded(tmp_path, *rows)
-    assert await text(replay(path, judge="b")) == "b"
-    with pytest.raises(DataError, match='"a", "b"'):
-        replay(path)
+    with pytest.raises(DataError, match="replies of several judges"):
+        replay(recorded(tmp_path, *rows))
 
 
 @pytest.mark.parametrize(

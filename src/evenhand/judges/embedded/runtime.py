@@ -14,14 +14,13 @@ import os
 import secrets
 import urllib.parse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.exchange import Message
 from evenhand.judges.embedded import template
-from evenhand.judges.embedded.options import Candidate, Tokens, Written
+from evenhand.judges.embedded.likelihood import Candidate, Tokens
 
 # A prompt of 7,000 tokens takes minutes on a small machine; longer ones are refused.
 CONTEXT = 8192
@@ -42,12 +41,12 @@ class ServerError(Exception):
     """The server answered a request with an error."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """How free text is drawn; probabilities do not depend on it."""
+class Written(NamedTuple):
+    """Text a model wrote, how many tokens it took, and if it came to its own end."""
 
-    temperature: float = 0.0
-    seed: int = 0
+    text: str
+    tokens: int
+    ended: bool
 
 
 class Threads(NamedTuple):
@@ -62,33 +61,35 @@ class Runtime:
 
     def __init__(self, path: Path, threads: Threads, beat: Callable[[], None]) -> None:
         self._key = secrets.token_hex(16)
-        self._server = _started(path, threads, self._key)
+        self._server = _start_server(path, threads, self._key)
         self._beat = beat
         self._host = urllib.parse.urlsplit(str(self._server.listening_address)).netloc
-        self._tokenise = lru_cache(maxsize=4096)(self._tokenised)
-        self._form = template.chosen(self._tokenise)
+        self._tokenise = lru_cache(maxsize=4096)(self._tokenise_text)
+        self._form = template.choose_format(self._tokenise)
         self._start = self._first_tokens()
         self.context = self._context()
 
-    def session(self, messages: Sequence[Message], sampling: Sampling) -> ServerSession:
-        """A session on a prompt; raises TooLongError when the prompt is too long."""
+    def session(
+        self, messages: Sequence[Message], temperature: float = 0.0, seed: int = 0
+    ) -> Session:
+        """Return a session on a prompt, with how free text is drawn. Raises TooLongError."""
         tokens = template.prompt(messages, self._form, self._tokenise, self._start)
         if len(tokens) > self.context - ROOM:
             most = self.context - ROOM
             raise TooLongError(f"the prompt has {len(tokens)} tokens, the model takes {most}")
-        return ServerSession(self, tokens, sampling)
+        return Session(self, tokens, temperature, seed)
 
     def tokens(self, text: str) -> Tokens:
-        """Text as tokens, none of them special."""
+        """Return text as tokens, none of them special."""
         return self._tokenise(text, False)
 
     def complete(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One completion."""
+        """Return one completion."""
         reply = self._request("POST", "/completion", request)
         self._beat()
         return reply
 
-    def _tokenised(self, text: str, special: bool) -> Tokens:
+    def _tokenise_text(self, text: str, special: bool) -> Tokens:
         if not text:
             return ()
         whole = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
@@ -96,7 +97,7 @@ class Runtime:
         return tuple(self._request("POST", "/tokenize", request)["tokens"])
 
     def _first_tokens(self) -> Tokens:
-        """What the vocabulary wants at the very beginning, unless a turn begins with it anyway."""
+        """Return the tokens that begin every prompt, unless a turn begins with them anyway."""
         empty = {"content": "", "add_special": True}
         tokens = tuple(self._request("POST", "/tokenize", empty)["tokens"])
         opening = self._tokenise(self._form.turn.format(role="user"), True)
@@ -122,19 +123,20 @@ class Runtime:
         return reply
 
 
-@dataclass(slots=True)
-class ServerSession:
-    """One prompt before a loaded model; implements `options.Session`."""
+class Session:
+    """One prompt before a loaded model. The same calls in the same order give the same values."""
 
-    runtime: Runtime
-    prompt: Tokens
-    sampling: Sampling
-    fresh: bool = field(default=True)
+    def __init__(self, runtime: Runtime, prompt: Tokens, temperature: float, seed: int) -> None:
+        self.prompt = prompt
+        self._runtime, self._temperature, self._seed = runtime, temperature, seed
+        self._is_fresh = True
 
     def tokens(self, text: str) -> Tokens:
-        return self.runtime.tokens(text)
+        """Return text as tokens, none of them special."""
+        return self._runtime.tokens(text)
 
     def following(self, after: Tokens) -> list[Candidate]:
+        """Return the likeliest tokens after the prompt and `after`."""
         settings: dict[str, Any] = {"n_predict": 1, "n_probs": LISTED, "temperature": 0.0}
         scored = self._complete(after, **settings).get("completion_probabilities")
         if not scored:
@@ -146,18 +148,19 @@ class ServerSession:
         return [Candidate(c["id"], str(c["token"]), float(c["logprob"])) for c in listed]
 
     def write(self, after: Tokens, *, limit: int, grammar: str = "") -> Written:
+        """Return what the model goes on to write, in at most `limit` tokens."""
         reply = self._complete(
             after,
             n_predict=limit,
             grammar=grammar,
-            temperature=self.sampling.temperature,
-            seed=self.sampling.seed,
+            temperature=self._temperature,
+            seed=self._seed,
         )
         ended = reply["stop_type"] != "limit" and not reply["truncated"]
         return Written(reply["content"], int(reply["tokens_predicted"]), ended)
 
     def _complete(self, after: Tokens, **settings: Any) -> dict[str, Any]:
-        if self.fresh:
+        if self._is_fresh:
             self._read_prompt()
         return self._send(self.prompt + after, reuse=True, **settings)
 
@@ -166,13 +169,13 @@ class ServerSession:
         for end in range(STRIDE, len(self.prompt) + STRIDE, STRIDE):
             reuse = end > STRIDE
             self._send(self.prompt[:end], reuse=reuse, n_predict=1, temperature=0.0)
-        self.fresh = False
+        self._is_fresh = False
 
     def _send(self, tokens: Tokens, *, reuse: bool, **settings: Any) -> dict[str, Any]:
-        return self.runtime.complete({"prompt": tokens, "cache_prompt": reuse, **settings})
+        return self._runtime.complete({"prompt": tokens, "cache_prompt": reuse, **settings})
 
 
-def _started(path: Path, threads: Threads, key: str) -> Any:
+def _start_server(path: Path, threads: Threads, key: str) -> Any:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before the import: waiting must not spin
     xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from evenhand.exchange import Message
 
 Tokenise = Callable[[str, bool], Sequence[int]]
-"""Text to tokens; the flag says whether control tokens in it are such."""
+"""Text to tokens; the flag says if control tokens in it are such."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
-    """How one family of models marks turns: `{role}` is the turn's speaker."""
+class ChatFormat:
+    """The marks of turns in one family of models: `{role}` is the turn's speaker."""
 
     name: str
     needs: tuple[str, ...]
@@ -26,10 +26,10 @@ class Format:
     close: str
     assistant: str = "assistant"
     system: bool = True
-    """Whether there is a turn for the system; without one its text opens the first user turn."""
+    """There is a turn for the system; without one its text opens the first user turn."""
 
 
-CHATML = Format(
+CHATML = ChatFormat(
     name="chatml",
     needs=("<|im_start|>", "<|im_end|>"),
     turn="<|im_start|>{role}\n",
@@ -37,13 +37,13 @@ CHATML = Format(
 )
 FORMATS = (
     CHATML,
-    Format(
+    ChatFormat(
         name="llama3",
         needs=("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
         turn="<|start_header_id|>{role}<|end_header_id|>\n\n",
         close="<|eot_id|>",
     ),
-    Format(
+    ChatFormat(
         name="gemma",
         needs=("<start_of_turn>", "<end_of_turn>"),
         turn="<start_of_turn>{role}\n",
@@ -51,7 +51,7 @@ FORMATS = (
         assistant="model",
         system=False,
     ),
-    Format(
+    ChatFormat(
         name="phi3",
         needs=("<|user|>", "<|assistant|>", "<|end|>"),
         turn="<|{role}|>\n",
@@ -60,8 +60,8 @@ FORMATS = (
 )
 
 
-def chosen(tokenise: Tokenise) -> Format:
-    """The format whose control tokens the vocabulary has; ChatML where it has none of them."""
+def choose_format(tokenise: Tokenise) -> ChatFormat:
+    """Return the format whose control tokens the vocabulary has; else ChatML."""
     for form in FORMATS:
         if all(len(tokenise(token, True)) == 1 for token in form.needs):
             return form
@@ -69,9 +69,9 @@ def chosen(tokenise: Tokenise) -> Format:
 
 
 def prompt(
-    messages: Sequence[Message], form: Format, tokenise: Tokenise, start: Sequence[int] = ()
+    messages: Sequence[Message], form: ChatFormat, tokenise: Tokenise, start: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """The messages as tokens, with the judge's turn opened at the end."""
+    """Return the messages as tokens, with the judge's turn opened at the end."""
     tokens = list(start)
     for role, content in _turns(messages, form):
         tokens += tokenise(form.turn.format(role=role), True)
@@ -81,7 +81,7 @@ def prompt(
     return tuple(tokens)
 
 
-def _turns(messages: Sequence[Message], form: Format) -> list[tuple[str, str]]:
+def _turns(messages: Sequence[Message], form: ChatFormat) -> list[tuple[str, str]]:
     turns: list[tuple[str, str]] = []
     waiting = ""
     for message in messages:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from evenhand.judges.embedded.options import Candidate, Tokens, Written
+from evenhand.judges.embedded.likelihood import Candidate, Tokens
+from evenhand.judges.embedded.runtime import Written
 
 Table = Callable[[str], Mapping[str, float]]
 
 
 class ScriptedSession:
-    """Implements `options.Session`; `table` gives probabilities of what follows a text."""
+    """In place of `runtime.Session`; `table` gives probabilities of what follows a text."""
 
     def __init__(self, table: Table, writes: Callable[[str], str] = lambda _: 'ok"') -> None:
         self.table, self.writes = table, writes
@@ -26,7 +28,7 @@ class ScriptedSession:
         self.asked.append(text)
         return [Candidate(ord(t[0]), t, math.log(p)) for t, p in self.table(text).items()]
 
-    def write(self, after: Tokens, *, limit: int, grammar: str) -> Written:
+    def write(self, after: Tokens, *, limit: int, grammar: str = "") -> Written:
         text = self._text(after)
         self.asked.append(text)
         said = self.writes(text)
@@ -36,3 +38,20 @@ class ScriptedSession:
     @staticmethod
     def _text(tokens: Tokens) -> str:
         return "".join(map(chr, tokens))
+
+
+class ScriptedRuntime:
+    """In place of `runtime.Runtime`: a model that gives 5 to texts with "good" in them, but leans
+    to 5 anyway."""
+
+    def __init__(self) -> None:
+        self.sessions: list[tuple[str, float, int]] = []
+
+    def session(self, messages: Any, temperature: float = 0.0, seed: int = 0) -> ScriptedSession:
+        text = messages[-1].content
+        score = {"1": 0.01, "5": 0.99} if "good" in text else {"1": 0.1, "5": 0.9}
+        score = {"1": 0.3, "5": 0.7} if "bad" in text else score
+        session = ScriptedSession(lambda _: score, lambda _: 'So it is."')
+        session.prompt = tuple(range(len(text)))
+        self.sessions.append((text, temperature, seed))
+        return session

@@ -23,11 +23,11 @@ def tokeniser(special):
 
 @pytest.mark.parametrize("name", SPECIAL)
 def test_the_format_is_chosen_by_the_control_tokens_of_the_vocabulary(name):
-    assert template.chosen(tokeniser(SPECIAL[name])).name == name
+    assert template.choose_format(tokeniser(SPECIAL[name])).name == name
 
 
 def test_a_vocabulary_without_known_control_tokens_gets_chatml():
-    assert template.chosen(tokeniser(())) is template.CHATML
+    assert template.choose_format(tokeniser(())) is template.CHATML
 
 
 def test_control_tokens_in_judged_text_stay_text():

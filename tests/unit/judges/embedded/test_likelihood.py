@@ -2,7 +2,13 @@ import math
 
 import pytest
 
-from evenhand.judges.embedded.options import likeliest, log_odds
+from evenhand.judges.embedded import likelihood
+from evenhand.judges.embedded.likelihood import (
+    LikelihoodCache,
+    likeliest,
+    likelihood_lead,
+    log_odds,
+)
 from tests.unit.judges.embedded.scripted import ScriptedSession
 
 
@@ -66,3 +72,63 @@ def test_the_likeliest_follows_shared_beginnings():
 def test_the_likeliest_may_be_the_one_that_ends_where_another_goes_on():
     session = ScriptedSession(lambda _: {'"': 0.9, "s": 0.1})
     assert likeliest(session, "", ["dogs", "dog"]) == 1
+
+
+TEXTS = ("It is Bern.", "It is Bonn.")
+
+
+def knows_bern(text):
+    """A model that goes on with Bern, and is sure of every other letter."""
+    if text == "It is B":
+        return {"e": 0.9, "o": 0.1}
+    return dict.fromkeys("ernto. ", 0.5)
+
+
+def test_the_likelier_text_is_favoured_by_what_differs_alone():
+    session = ScriptedSession(knows_bern)
+    found = likelihood_lead(session, *TEXTS)
+    assert found > 0
+    assert found == pytest.approx(-likelihood_lead(session, *TEXTS[::-1]))
+    assert session.asked[0] == "It is B", "what both have in common is not weighed"
+
+
+def test_a_long_text_gains_nothing_by_its_length(monkeypatch):
+    monkeypatch.setattr(likelihood, "READ", 2)
+    even = ScriptedSession(lambda _: {"a": 0.5, "b": 0.5})
+    assert likelihood_lead(even, "abababab", "ba") == pytest.approx(0)
+    assert len(even.asked) == 4
+
+
+def test_an_unlisted_token_is_as_unlikely_as_the_last_listed_one():
+    session = ScriptedSession(lambda _: {"a": 0.8, "b": 0.1})
+    assert likelihood_lead(session, "a", "x") == pytest.approx(math.log(8))
+
+
+@pytest.mark.parametrize("texts", [("Yes", "Yes, but"), ("Yes", " Yes\n"), ("", "Yes")])
+def test_texts_that_nowhere_part_are_even(texts):
+    assert likelihood_lead(ScriptedSession(knows_bern), *texts) == 0.0
+
+
+def test_of_near_copies_only_the_end_they_share_is_read_again():
+    session = ScriptedSession(knows_bern)
+    likelihood_lead(session, "-" * 1000 + "e", "-" * 1000 + "o")
+    assert session.asked == ["-" * likelihood.SHARED] * 2
+
+
+def test_a_pair_is_read_once_in_either_order_and_each_topic_for_itself(monkeypatch):
+    made = []
+
+    def open_session(topic):
+        made.append(topic)
+        return ScriptedSession(knows_bern)
+
+    known = LikelihoodCache(open_session)
+    one = known.lead("Where?", TEXTS)
+    assert known.lead("Where?", TEXTS[::-1]) == -one
+    assert made == ["Where?"]
+    known.lead("Why?", TEXTS)
+    monkeypatch.setattr(likelihood, "KEPT", 2)
+    known.lead("When?", TEXTS)
+    assert made == ["Where?", "Why?", "When?"]
+    assert known.lead("When?", TEXTS) == one
+    assert len(made) == 3

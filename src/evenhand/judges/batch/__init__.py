@@ -1,1 +1,0 @@
-"""The batch endpoints of providers, each in a module of its own."""
