@@ -16,7 +16,7 @@ from evenhand.cli.common import json_option, print_json
 from evenhand.errors import EvenhandError, StoreMissing, UsageError
 from evenhand.judges import PROVIDERS, Provider, split_name
 from evenhand.judges.environment import environment, place_of
-from evenhand.judges.trust import Trust, TrustedHosts, key_use
+from evenhand.judges.trust import Trust, TrustedHosts, has_key, key_use
 from evenhand.runs.prepare import judge_options
 from evenhand.runs.stores import open_archive
 from evenhand.store.postgres.address import shown_url
@@ -97,8 +97,10 @@ def _passages(suite: Suite, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Where the keys of a suite's judges would go, and whether they may."""
     for spec in suite.file.judges:
         provider, model = split_name(spec.model)
+        if not provider.wire:
+            continue
         use = key_use(provider, judge_options(suite, spec, environ), model)
-        if use is None:
+        if not has_key(use, environ):
             continue
         try:
             Trust(TrustedHosts(), tell=lambda line: None).check(use)

@@ -90,7 +90,7 @@ class PythonJudge:
     @cached_property
     def _function(self) -> UserFunction:
         module = _import(self._module, self._folder)
-        function = getattr(module, self._name, None)
+        function: UserFunction | None = getattr(module, self._name, None)
         where = module.__file__ or self._module
         if not callable(function):
             raise UsageError(

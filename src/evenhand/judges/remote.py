@@ -33,7 +33,7 @@ from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.judges.sampling import sampling, storable
 from evenhand.judges.secrets import Account, key_from
 from evenhand.judges.transport import HttpResponse, Transport, parse_proxy
-from evenhand.judges.trust import Trust, TrustedHosts, address_of, key_use_of
+from evenhand.judges.trust import Trust, TrustedHosts, has_key, key_use
 from evenhand.judges.wire import (
     UNREADABLE,
     Decoded,
@@ -69,10 +69,10 @@ class RemoteJudge:
 
     def __init__(self, provider: Provider, options: JudgeOptions, model: str) -> None:
         self._wire: WireFormat = import_module(f"evenhand.judges.{provider.wire}").FORMAT
-        address = address_of(provider, options, model)
-        url, use = address.url, key_use_of(provider, options, address)
+        use = key_use(provider, options, model)
+        url = use.url
         secret = key_from(options.environment, use.key_name, str(url.origin()))
-        if secret is not None and not secret.is_placeholder:
+        if has_key(use, options.environment):
             trust = options.trust or Trust(TrustedHosts())
             trust.check(use)
             trust.check_route(use, options)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct
 from yarl import URL
 
 from evenhand.credentials import hide_in_address
@@ -100,30 +99,32 @@ class TrustedHosts:
     """The hosts that a user has allowed, from the environment and from a file of their own."""
 
     def __init__(self, file: Path | None = None) -> None:
-        self.file = file or _config_home() / FILE
+        config_home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+        base = config_home if config_home.is_absolute() else Path.home() / ".config"
+        self.file = file or base / "evenhand" / FILE
 
     def __contains__(self, host: str) -> bool:
         return host in self.hosts()
 
     def hosts(self) -> list[str]:
-        """Return all of them, sorted. Raises UsageError where one is no host."""
+        """Return all of them, sorted. Raises UsageError for one that is no host."""
         lines = (line.partition("#")[0] for line in self._text().splitlines())
         words = [*" ".join(lines).split(), *os.environ.get(VARIABLE, "").replace(",", " ").split()]
         return sorted({host_named(word) for word in words})
 
     def remember(self, hosts: Sequence[str]) -> None:
-        """Allow hosts from now on; raises UsageError where that cannot be written down."""
+        """Allow hosts from now on; raises UsageError if that cannot be written down."""
         lines = self._text().splitlines()
         fresh = [host for host in hosts if host not in lines]
         if not fresh:
             return
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            beside = self.file.with_name(f"{FILE}.{os.getpid()}.new")
+            draft = self.file.with_name(f"{FILE}.{os.getpid()}.new")
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-            with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as file:
+            with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
                 file.write("".join(f"{line}\n" for line in (*lines, *fresh)))
-            beside.replace(self.file)
+            draft.replace(self.file)
         except OSError as error:
             raise UsageError(
                 f"what you trust cannot be written down: {error.strerror}",
@@ -136,27 +137,16 @@ class TrustedHosts:
         return read_text(self.file, "the list of hosts that you trust") if there else ""
 
 
-def _config_home() -> Path:
-    """Return the user's folder of settings of Evenhand."""
-    setting = os.environ.get("XDG_CONFIG_HOME", "")
-    base = Path(setting) if Path(setting).is_absolute() else Path.home() / ".config"
-    return base / "evenhand"
-
-
-def _warn(line: str) -> None:
-    warnings.warn(line, stacklevel=2)
-
-
-class Trust(Struct, frozen=True):
+class Trust(NamedTuple):
     """The user's word about keys: hosts allowed before, and how to ask or to tell now. Without
     a question, what was not allowed before is refused."""
 
     hosts: TrustedHosts
     ask: Callable[[KeyUse], bool] | None = None
-    tell: Callable[[str], None] = _warn
+    tell: Callable[[str], None] = warnings.warn
 
     def check(self, use: KeyUse) -> None:
-        """Raises UsageError for a key that may not go there; says so where others can read it."""
+        """Raise UsageError for a key that may not go there; say so where others can read it."""
         self._require_allowed(use)
         if use.is_plaintext:
             self.tell(
@@ -181,20 +171,15 @@ class Trust(Struct, frozen=True):
     def _require_allowed(self, use: KeyUse) -> None:
         if not use.is_allowed and use.host not in self.hosts:
             if self.ask is None or not self.ask(use):
-                raise refusal(use)
+                raise UsageError(f"{use.sentence()}; nothing was sent", advice=" ".join(_ways(use)))
             self.hosts.remember([use.host])
 
 
-def refusal(use: KeyUse) -> UsageError:
-    """Return the error for a key that may not go where it would."""
-    return UsageError(f"{use.sentence()}; nothing was sent", advice=" ".join(_ways(use)))
-
-
 def _ways(use: KeyUse) -> Iterator[str]:
-    host = use.host
+    """Yield the sentences that say how to allow a key, or to send it elsewhere."""
+    host, place = use.host, use.key_place or _USER
     yield f"If that host may have this key: evenhand run --trust-host {host} (remembered),"
     yield f"or {VARIABLE}={host} in the environment."
-    place = use.key_place or _USER
     if use.address_name == PROXY:
         yield "Else take proxy away, and set https_proxy in the environment."
     elif use.address_name != SUITE_KEY:
@@ -203,42 +188,32 @@ def _ways(use: KeyUse) -> Iterator[str]:
         yield f"Else take base_url away, and set {use.provider.url_names[0]} in {place}."
 
 
-class Address(NamedTuple):
-    """The place of a judge, the setting that says so (empty for its provider's own address), and
-    the file which that stands in (empty where the user says so themselves)."""
-
-    url: URL
-    setting: str
-    place: str
-
-
-def address_of(provider: Provider, options: JudgeOptions, model: str) -> Address:
-    """Return the base URL of a provider. Raises UsageError where it has none, or one that is
-    none."""
-    environment, service = options.environment, provider.service
-    text, setting, place = _text_of(provider, options)
-    url = base_url(service.spell(text), where=setting)
-    if service.surplus:
-        url = url.with_path(re.sub(service.surplus, "", url.raw_path), encoded=True)
-    if not service.path or _VERSIONED.search(url.raw_path):
-        return Address(url, setting, place)
-    version = environment.get(first_set(environment, service.version_names), "").strip()
-    if _DATED.match(version):
-        url = (url / "openai" / "deployments" / model).with_query({"api-version": version})
-    else:
-        url = url.with_path(url.raw_path.rstrip("/") + service.path, encoded=True)
-    return Address(url, setting, place)
+def key_use(provider: Provider, options: JudgeOptions, model: str) -> KeyUse:
+    """Return the key of a judge, set or not, and its base URL. Raises UsageError for an address
+    that is none."""
+    environment = options.environment
+    key_name = first_set(environment, provider.key_names)
+    text, setting, place = _address(provider, options)
+    url = _versioned(
+        base_url(provider.service.spell(text), where=setting), provider, options, model
+    )
+    return KeyUse(provider, key_name, place_of(environment, key_name), url, setting, place)
 
 
-def _text_of(provider: Provider, options: JudgeOptions) -> tuple[str, str, str]:
+def has_key(use: KeyUse, environment: Mapping[str, str]) -> bool:
+    """Return True if there is a key to send, and no mere placeholder."""
+    secret = key_from(environment, use.key_name, "") if use.key_name else None
+    return secret is not None and not secret.is_placeholder
+
+
+def _address(provider: Provider, options: JudgeOptions) -> tuple[str, str, str]:
     """Return the address as it stands in the setting that holds it, that setting and its file."""
     if options.base_url is not None:
         return options.base_url.strip(), SUITE_KEY, options.base_url_place
-    environment = options.environment
-    setting = first_set(environment, provider.url_names)
-    text = environment.get(setting, "").strip()
+    setting = first_set(options.environment, provider.url_names)
+    text = options.environment.get(setting, "").strip()
     if text:
-        return text, setting, place_of(environment, setting)
+        return text, setting, place_of(options.environment, setting)
     if not provider.url:
         raise UsageError(
             f"{provider.name} has no address of its own",
@@ -247,29 +222,23 @@ def _text_of(provider: Provider, options: JudgeOptions) -> tuple[str, str, str]:
     return provider.url, "", ""
 
 
-def key_use_of(provider: Provider, options: JudgeOptions, address: Address) -> KeyUse:
-    """Return the key that would go to an address of a provider, set or not."""
-    key_name = first_set(options.environment, provider.key_names)
-    key_place = place_of(options.environment, key_name)
-    return KeyUse(provider, key_name, key_place, *address)
-
-
-def key_use(provider: Provider, options: JudgeOptions, model: str) -> KeyUse | None:
-    """Return the key that a judge would send, and where to; None where it has none to send."""
-    name = first_set(options.environment, provider.key_names)
-    secret = key_from(options.environment, name, "") if name else None
-    if secret is None or secret.is_placeholder:
-        return None
-    return key_use_of(provider, options, address_of(provider, options, model))
+def _versioned(url: URL, provider: Provider, options: JudgeOptions, model: str) -> URL:
+    """Return the address with the path that the provider's API has there."""
+    service, environment = provider.service, options.environment
+    if service.surplus:
+        url = url.with_path(re.sub(service.surplus, "", url.raw_path), encoded=True)
+    if not service.path or _VERSIONED.search(url.raw_path):
+        return url
+    version = environment.get(first_set(environment, service.version_names), "").strip()
+    if _DATED.match(version):
+        return (url / "openai" / "deployments" / model).with_query({"api-version": version})
+    return url.with_path(url.raw_path.rstrip("/") + service.path, encoded=True)
 
 
 def first_set(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """Return the first of `names` that the environment sets; the first of all where it sets
-    none."""
-    for name in names:
-        if environment.get(name, "").strip():
-            return name
-    return names[0] if names else ""
+    """Return the first of `names` that the environment sets, else the first of all."""
+    is_set = (name for name in names if environment.get(name, "").strip())
+    return next(is_set, names[0] if names else "")
 
 
 EXAMPLE = "It looks like https://host/v1; a key stands in the environment, not in the URL."
@@ -279,22 +248,19 @@ def base_url(text: str, *, where: str) -> URL:
     """Return a base URL as the user gave it, without the trailing slash. Raises UsageError."""
     try:
         url = URL(text.strip())
-        fault = _fault(url)
+        problem = _problem(url)
     except ValueError:
-        url, fault = URL(), "is not a URL"
-    if fault:
-        raise UsageError(f"{_without_secrets(text)} {fault}", where=where, advice=EXAMPLE)
+        url, problem = URL(), "is not a URL"
+    if problem:
+        # Without the parts that may hold a secret.
+        shown = quoted(re.split("[?#]", hide_in_address(text))[0])
+        raise UsageError(f"{shown} {problem}", where=where, advice=EXAMPLE)
     path = url.raw_path.rstrip("/")
     path = path.removesuffix("/chat/completions").removesuffix("/messages")
     return url.with_path(path, encoded=True)
 
 
-def _without_secrets(text: str) -> str:
-    """Return a URL without the parts that may hold a secret."""
-    return quoted(re.split("[?#]", hide_in_address(text))[0])
-
-
-def _fault(url: URL) -> str:
+def _problem(url: URL) -> str:
     if url.scheme not in ("http", "https") or not url.host:
         return "is not an http or https URL"
     # The resolver raises UnicodeError, a ValueError, for a label it cannot encode.

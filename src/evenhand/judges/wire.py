@@ -13,8 +13,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from msgspec import Struct
-from msgspec.structs import replace
 from yarl import URL
 
 from evenhand import jsontext, limits
@@ -45,7 +43,7 @@ class Request(NamedTuple):
     stream: bool = False
 
 
-class Decoded(Struct, frozen=True):
+class Decoded(NamedTuple):
     """A reply as its format reads it. `tokens` spell the text, if log-probabilities were asked for;
     `reasoning` is no part of the reply."""
 
@@ -175,11 +173,21 @@ def one_reply(choices: Sequence[Decoded]) -> Decoded:
     """Return the reply that several choices amount to; one was asked for. Different ones stand one
     after the other, so that two verdicts are seen as two."""
     first = choices[0]
-    texts = dict.fromkeys(choice.text for choice in choices)
+    if len(choices) == 1:
+        return first
+    texts = {_meaning(choice.text): choice.text for choice in reversed(choices)}
     finish = next((choice.finish for choice in choices if choice.finish != "stop"), first.finish)
     if len(texts) == 1 and finish == first.finish:
         return first
-    return replace(first, text="\n\n".join(texts), finish=finish, tokens=())
+    return first._replace(text="\n\n".join(reversed(texts.values())), finish=finish, tokens=())
+
+
+def _meaning(text: str) -> str:
+    """Return the canonical form of a text that is JSON, else the text."""
+    try:
+        return jsontext.canonical(jsontext.parse(text))
+    except ValueError:
+        return text.strip()
 
 
 def usage_of(

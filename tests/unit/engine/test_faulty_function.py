@@ -28,20 +28,15 @@ class Text(str):
 async def faulty(messages, schema, params):
     text = messages[-1]["content"]
 {LINES}    return reply(messages)
-
-def faulty_plain(messages, schema, params):
-    text = messages[-1]["content"]
-{LINES}    return reply(messages)
 """
 
 
 async def test_each_fault_ends_one_judgment_and_the_run_goes_on(tmp_path: Path) -> None:
-    for name in ("faulty", "faulty_plain"):
-        folder = write_suite(tmp_path / name, 12, {"model": f"python/judge:{name}"}, judge=FAULTY)
-        summary = await judged(folder)
-        assert summary.stopped is None
-        assert (summary.counts.verdicts, summary.counts.failures) == (6, {"judge_crash": 6})
-        assert summary.counts.pending == 0
+    folder = write_suite(tmp_path, 12, {"model": "python/judge:faulty"}, judge=FAULTY)
+    summary = await judged(folder)
+    assert summary.stopped is None
+    assert (summary.counts.verdicts, summary.counts.failures) == (6, {"judge_crash": 6})
+    assert summary.counts.pending == 0
 
 
 def test_a_command_ends_as_it_should(tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evenhand.errors import EvenhandError, ProviderRefused, StoppedEarly, UsageError, quoted
 
@@ -142,7 +143,7 @@ def hash_file(path: Path) -> str:
         return _hash(file)
 
 
-def _hash(file: IO[bytes]) -> str:
+def _hash(file: BufferedReader) -> str:
     return hashlib.file_digest(file, "sha256").hexdigest()
 
 
