@@ -8,7 +8,6 @@ node, units and replies stay in the store.
 from __future__ import annotations
 
 import asyncio
-import platform
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
@@ -64,8 +63,6 @@ class Assignment(NamedTuple):
     """The start of the run that it belongs to."""
     lane: int
     positions: tuple[int, ...]
-    again: bool
-    """True for units that failed before and are tried again."""
     money: int | None
     concurrency: int
     requests: int | None
@@ -77,8 +74,6 @@ class ChunkResult(NamedTuple):
 
     counts: tuple[int, ...]
     used: int
-    silent: tuple[str, ...] = ()
-    unrecorded: tuple[tuple[str, int], ...] = ()
     exit_code: int = 0
     words: str = ""
     amount: int = 0
@@ -86,21 +81,16 @@ class ChunkResult(NamedTuple):
 
 
 class Readiness(NamedTuple):
-    """An actor that is there: its versions, its host, and why it cannot judge, if it cannot."""
+    """An actor that is there: its version of evenhand, its host, and why it cannot judge, if it
+    cannot."""
 
-    versions: tuple[str, str, str]
+    version: str
     host: str
-    fault: str
-
-
-def versions_here() -> tuple[str, str, str]:
-    """Return the versions of evenhand, Ray and Python, which must be equal on all nodes."""
-    python = ".".join(platform.python_version_tuple()[:2])
-    return version("evenhand"), version("ray"), python
+    error: str
 
 
 def lane_name(run: str, lane: int) -> str:
-    """Return what the store calls a lane of a run."""
+    """Return the name in the store of a lane, the lock that an actor holds while it judges."""
     return f"{run}/{lane}"
 
 
@@ -116,30 +106,29 @@ class RunActor:
 
     async def start(self) -> Readiness:
         """Open the store and the judges."""
+        error = ""
         try:
             self._store: Store = await asyncio.to_thread(open_store, self._url, must_exist=True)
             self._plan = await asyncio.to_thread(_open_plan, self._store.archive, self._run)
             self._ledger: Ledger = await self._opened.enter_async_context(self._store.ledger())
-            fault = ""
-        except EvenhandError as error:
-            fault = _say(error) or type(error).__name__
-        except Exception as error:
-            fault = type(error).__name__  # its words may quote anything
-        return Readiness(versions_here(), socket.gethostname(), fault)
+        except Exception as failure:
+            error = _safe_words(failure) or type(failure).__name__
+        return Readiness(version("evenhand"), socket.gethostname(), error)
 
     async def judge(self, chunk: Assignment) -> ChunkResult:
         """Judge a chunk; an error is part of the result."""
         # What makes a run futile is counted over all chunks.
         self._stop, self._tally = Stop(), Tally(outcomes=self._tally.outcomes)
         budget = CallBudget(chunk.money)
-        error: BaseException | None = None
         try:
             async with self._ledger.claim(lane_name(self._run, chunk.lane)):
-                self._require_start(chunk.start)
+                if start_of(self._store.archive, self._run) != chunk.start:
+                    # Its driver is gone, and another has counted the money.
+                    raise StoreBusy(f"run {self._run} was started again")
                 await self._parts(chunk, budget).engine().run()
-        except Exception as failure:
-            error = failure
-        return self._result(error or self._stop.cause, budget)
+        except Exception as error:
+            return self._result(error, budget)
+        return self._result(self._stop.cause, budget)
 
     async def count(self) -> tuple[int, ...]:
         """Return what was done of the present chunk."""
@@ -148,11 +137,6 @@ class RunActor:
     async def leave(self) -> None:
         """Send nothing new; what is under way is waited for."""
         self._stop.request(Interrupted("interrupted"))
-
-    def _require_start(self, start: int) -> None:
-        """Refuse work of a driver that is no longer there: another has counted the money."""
-        if start_of(self._store.archive, self._run) != start:
-            raise StoreBusy(f"run {self._run} was started again")
 
     def _parts(self, chunk: Assignment, budget: CallBudget) -> Parts:
         suite = self._plan.suite
@@ -190,19 +174,18 @@ class RunActor:
         return sorted([*mine, *parts], key=lambda item: item.at)
 
     def _result(self, error: BaseException | None, budget: CallBudget) -> ChunkResult:
-        counts = tuple(getattr(self._tally, name) for name in COUNTED)
-        silent, unrecorded = tuple(self._tally.silent), tuple(self._tally.unrecorded.items())
-        result = ChunkResult(counts, budget.used, silent, unrecorded)
-        if error is None:
-            return result
-        if not isinstance(error, EvenhandError):
-            return result._replace(exit_code=EvenhandError.exit_code, words=type(error).__name__)
+        counts, code = tuple(getattr(self._tally, name) for name in COUNTED), 0
+        if error is not None:
+            code = error.exit_code if isinstance(error, EvenhandError) else EvenhandError.exit_code
+        words = _safe_words(error) if error is not None else ""
         amount = error.amount if isinstance(error, LimitReached) else 0
-        return result._replace(exit_code=error.exit_code, words=_say(error), amount=amount)
+        return ChunkResult(counts, budget.used, code, words, amount)
 
 
-def _say(error: EvenhandError) -> str:
-    """Return the words of an error, unless they may quote a reply."""
+def _safe_words(error: BaseException) -> str:
+    """Return the words of an error, unless they may quote a reply; of a bug, its type alone."""
+    if not isinstance(error, EvenhandError):
+        return type(error).__name__
     return error.what if isinstance(error, _OWN_WORDS) else ""
 
 

@@ -1,11 +1,11 @@
 """The driver of a run on a Ray cluster.
 
 It holds the run, hands chunks of units to actors, each with its share of money and rates, and
-counts what they did. An actor judges its chunk with the usual engine against the shared store. One
-that died has a successor, and its chunk is handed out again: what the store holds is not asked
-again. While it judges, an actor holds a lane: a lock of the store that ends with its connection.
-The money of a dead actor is counted anew only under that lock, which is then kept, so that an actor
-that Ray has given up and that lives on cannot spend any more.
+counts what they did. An actor judges its chunk with the usual engine against the shared store.
+Where one dies, another takes its place and its chunk is handed out again: what the store holds is
+not asked again. While it judges, an actor holds a lane: a lock of the store that ends with its
+connection. The money of a dead actor is counted anew only under that lock, which is then kept, so
+that an actor that Ray has given up and that lives on cannot spend any more.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import islice
 from time import monotonic
@@ -33,10 +34,8 @@ from evenhand.cluster.actor import (
     RunActor,
     lane_name,
     start_of,
-    versions_here,
 )
 from evenhand.engine.budget import budget_reached
-from evenhand.engine.pacing import MINUTE
 from evenhand.engine.stop import Signal, Stopped
 from evenhand.errors import (
     EvenhandError,
@@ -63,8 +62,6 @@ LEAVING_SECONDS = 60.0
 """Actors that are told to stop have so long to wait for their calls under way."""
 EARLIER_SECONDS = 90.0
 """So long the actors of an earlier command are waited for: a lost machine frees its lane sooner."""
-QUIET_SECONDS = 30.0
-"""After so long without an actor that could be started, that is said."""
 PROBE_SECONDS = 60
 _SHUT, _ABSENT = 3, 4
 _PROBE = f"""
@@ -118,7 +115,8 @@ def ray_crew(
         with redirect_stdout(sys.stderr):
             ray = await asyncio.to_thread(_connect, address, allow_insecure)
             try:
-                await _Driver(ray, course, url, workers or _nodes(ray), tell).run()
+                nodes = max(1, sum(bool(node["Alive"]) for node in ray.nodes()))
+                await _Driver(ray, course, url, workers or nodes, tell).run()
             finally:
                 await asyncio.to_thread(ray.shutdown)
 
@@ -191,59 +189,50 @@ def _connect(address: str, allow_insecure: bool) -> Any:
     return ray
 
 
-def _nodes(ray: Any) -> int:
-    return max(1, sum(bool(node["Alive"]) for node in ray.nodes()))
-
-
 class _OpenUnits:
-    """The units of a run that are open, in their order; what comes back is handed out first."""
+    """The positions of the units that are open; what comes back is handed out first."""
 
     def __init__(self, course: Course) -> None:
-        self._schedule, self._back = course.schedule, deque[tuple[int, bool]]()
+        self._schedule, self._returned = course.schedule, deque[int]()
         self._left: int | None = None
         """How many units are open; None where nobody knows how many will be enough."""
         if isinstance(self._schedule, UntilDecided):
-            self._ahead = ((position, True) for position in self._schedule.positions())
+            self._ahead = self._schedule.positions()
             return
         archive, each = course.store.archive, course.plan.judgments_per_unit
         new = archive.open_positions(course.scope, each, ())
         failed = archive.open_positions(course.scope, each, tuple(RETRIED_BY_NEXT_RUN))
-        again = sorted(set(failed) - set(new))
-        self._ahead = (unit for unit in [*_flagged(new, False), *_flagged(again, True)])
-        self._left = len(new) + len(again)
+        positions = [*new, *sorted(set(failed) - set(new))]
+        self._ahead, self._left = iter(positions), len(positions)
 
-    def take(self, width: int, actors: int) -> tuple[tuple[int, ...], bool]:
-        """Return the positions of the next units, none at the end, and whether they are tried
-        again. Chunks are smaller towards the end, so that nobody waits long for another."""
+    def take(self, width: int, actors: int) -> tuple[int, ...]:
+        """Return the next positions, none at the end. Chunks are smaller towards the end, so that
+        nobody waits long for another."""
         size = width
         if self._left is not None:
             size = max(1, min(UNITS_PER_CALL * width, -(-self._left // (2 * actors))))
-        units = [self._back.popleft() for _ in range(min(size, len(self._back)))]
-        units += islice(self._ahead, size - len(units))
-        is_again = bool(units) and units[0][1]
-        chunk = tuple(position for position, again in units if again == is_again)
-        self._back.extendleft(unit for unit in reversed(units) if unit[1] != is_again)
-        self._left = None if self._left is None else self._left - len(chunk)
-        return chunk, is_again
+        chunk = [self._returned.popleft() for _ in range(min(size, len(self._returned)))]
+        chunk += islice(self._ahead, size - len(chunk))
+        self._count(-len(chunk))
+        return tuple(chunk)
 
-    def give_back(self, positions: tuple[int, ...], again: bool) -> None:
-        """Hand units out once more: what is judged of them costs nothing."""
-        self._back.extendleft(_flagged(reversed(positions), again))
-        self._left = None if self._left is None else self._left + len(positions)
+    def give_back(self, positions: tuple[int, ...]) -> None:
+        """Have units handed out once more: what is judged of them costs nothing."""
+        self._returned.extendleft(reversed(positions))
+        self._count(len(positions))
 
-    def take_in(self, positions: tuple[int, ...]) -> None:
-        """Hear that a chunk has ended."""
+    def note_end(self, positions: tuple[int, ...]) -> None:
+        """Note that a chunk has ended, in a run that stops when it is decided."""
         if isinstance(self._schedule, UntilDecided):
             self._schedule.take_in(positions)
 
-
-def _flagged(positions: Iterable[int], again: bool) -> Iterable[tuple[int, bool]]:
-    return ((position, again) for position in positions)
+    def _count(self, more: int) -> None:
+        self._left = None if self._left is None else self._left + more
 
 
 @dataclass(slots=True)
 class _Actor:
-    """An actor as the driver knows it; a successor takes its place when it dies."""
+    """An actor as the driver knows it; another takes its place when it dies."""
 
     number: int
     handle: Any = None
@@ -251,23 +240,22 @@ class _Actor:
     host: str = ""
     chunk: Assignment | None = None
     """What it judges now."""
-    done: list[int] = field(default_factory=lambda: list(_NOTHING))
+    done: tuple[int, ...] = _NOTHING
     """What it has done before."""
     now: tuple[int, ...] = _NOTHING
+    is_over: bool = False
 
     def end_chunk(self, counts: tuple[int, ...]) -> None:
         """Count what was done of the present chunk."""
-        self.done = [before + more for before, more in zip(self.done, counts, strict=True)]
+        self.done = tuple(map(sum, zip(self.done, counts, strict=True)))
         self.chunk, self.now = None, _NOTHING
 
     def text(self) -> str:
         """Return what it does now, in words."""
         if not self.host:
             return "starting"
-        judged = sum(self.done[:2]) + sum(self.now[:2])
-        return (
-            f"{self.host}: {judged} judged, {len(self.chunk.positions if self.chunk else ())} taken"
-        )
+        judged, taken = sum(self.done[:2]) + sum(self.now[:2]), self.chunk and self.chunk.positions
+        return f"{self.host}: {judged} judged, {len(taken or ())} taken"
 
 
 class _Driver:
@@ -283,16 +271,13 @@ class _Driver:
         self._number = min(workers, ACTORS_MOST, self._limits.concurrency, rate)
         self._actors = [_Actor(number) for number in range(self._number)]
         self._lanes, self._name = iter(range(LANES)), os.urandom(4).hex()
-        self._given_up: dict[int, float] = {}
-        """The actors that have no successor any more, by their number, and since when."""
         self._needed, self._is_at_end = 0, False
-        self._silent: set[str] | None = None
         self._moved, self._fences = Signal(), AsyncExitStack()
 
     async def run(self) -> None:
-        """Have the run judged to its end, or until the stop is thrown."""
+        """Have the run judged to its end, or until the stop is requested."""
         tally, before = self._course.tally, self._archive.spent(self._run)
-        self._base = [getattr(tally, name) for name in COUNTED]
+        self._base = tuple(getattr(tally, name) for name in COUNTED)
         with suppress(Stopped):
             async with self._fences:
                 await self._wait_for_earlier_actors()
@@ -304,7 +289,6 @@ class _Driver:
         # An actor that died has not told all that it did, but the ledger knows.
         tally.sent = max(tally.sent, after.calls - before.calls)
         tally.cost = max(tally.cost, after.cost - before.cost)
-        tally.silent |= dict.fromkeys(self._silent or (), "its calls are lost")
         tally.actors = []
 
     async def _wait_for_earlier_actors(self) -> None:
@@ -319,23 +303,23 @@ class _Driver:
             await self._stop.sleep(LOOK_AGAIN_MOST)
 
     def _count_money(self) -> int:
-        """Return what the run has spent or reserved, by the ledger. What actors at work have spent
-        is part of it, and of their shares too, until a count that finds none at work."""
+        """Return what the run has spent or reserved, by the ledger. The spending of actors at work
+        is part of it and of their shares, until a count that finds none at work."""
         return self._course.plan.used(self._archive.spent(self._run))
 
     async def _drive(self) -> None:
         """Serve all actors until nothing is left to do, or none of them is left."""
         tasks = [asyncio.create_task(self._serve(actor)) for actor in self._actors]
-        quiet = monotonic() + QUIET_SECONDS
+        failed = False
         try:
-            while not self._is_over(tasks):
-                await asyncio.wait(tasks, timeout=LOOK_AGAIN_MOST, return_when="FIRST_COMPLETED")
+            while not (self._is_at_end or self._stop.requested or failed):
+                if all(task.done() for task in tasks):
+                    break
+                await asyncio.wait(tasks, timeout=LOOK_AGAIN_MOST, return_when="FIRST_EXCEPTION")
+                failed = any(task.done() and task.exception() for task in tasks)
                 await self._show()
-                if monotonic() > quiet and not any(actor.host for actor in self._actors):
-                    quiet = float("inf")
-                    self._tell("No actor has been started yet: has the cluster CPUs to spare?")
-                if self._stop.requested:
-                    await self._leave()
+            if self._stop.requested:
+                await self._leave()
         finally:
             for task in tasks:
                 task.cancel()
@@ -355,11 +339,6 @@ class _Driver:
                 )
             )
 
-    def _is_over(self, tasks: Sequence[asyncio.Task[None]]) -> bool:
-        if any(task.done() and task.exception() for task in tasks):
-            return True
-        return self._is_at_end or self._stop.requested or all(task.done() for task in tasks)
-
     async def _leave(self) -> None:
         """Have the actors send nothing new, and wait for what is under way."""
         end = monotonic() + LEAVING_SECONDS
@@ -371,7 +350,7 @@ class _Driver:
             await self._show()
 
     async def _serve(self, actor: _Actor) -> None:
-        """Have an actor, and its successors where it dies, judge chunk after chunk."""
+        """Have an actor, and those that take its place, judge chunk after chunk."""
         try:
             for _ in range(1 + SUCCESSORS):
                 with suppress(self._ray.exceptions.RayError):
@@ -382,29 +361,29 @@ class _Driver:
         except Stopped:
             return
         finally:
-            actor.chunk, self._given_up[actor.number] = None, monotonic()
+            actor.chunk, actor.is_over = None, True
             self._moved.notify_all()
 
     async def _start(self, actor: _Actor) -> bool:
-        """Start an actor; False where it cannot judge."""
+        """Start an actor; return False where it cannot judge."""
         actor.host, actor.lane = "", next(self._lanes, -1)
         if actor.lane < 0:
             return False
         remote = self._ray.remote(RunActor).options(num_cpus=CPUS, scheduling_strategy="SPREAD")
         actor.handle = remote.remote(self._url, self._run, actor.number, self._number, self._name)
-        ready = Readiness(*await _get(actor.handle.start.remote()))
-        fault = ready.fault
-        if ready.versions != versions_here():
-            fault = f"it has {_listed(ready.versions)}, and this process {_listed(versions_here())}"
-        if fault:
-            self._tell(f"{ready.host} cannot judge: {fault}")
+        ready, here = Readiness(*await _get(actor.handle.start.remote())), version("evenhand")
+        error = ready.error
+        if ready.version != here:
+            error = f"it has evenhand {ready.version}, and this process {here}"
+        if error:
+            self._tell(f"{ready.host} cannot judge: {error}")
             return False
         actor.host = ready.host
         return True
 
     async def _judge_chunk(self, actor: _Actor) -> bool:
-        """Have a chunk judged; False where none is left."""
-        chunk = actor.chunk = await self._next(actor)
+        """Have a chunk judged; return False where none is left."""
+        chunk = actor.chunk = await self._next_chunk(actor)
         if chunk is None:
             return False
         try:
@@ -414,11 +393,10 @@ class _Driver:
             raise
         actor.end_chunk(result.counts)
         self._used += result.used
-        self._units.take_in(chunk.positions)
-        self._note_judges(result)
+        self._units.note_end(chunk.positions)
         if result.amount:
             self._needed = max(self._needed, result.amount)
-            self._units.give_back(chunk.positions, chunk.again)
+            self._units.give_back(chunk.positions)
         elif result.exit_code not in (0, Interrupted.exit_code):
             self._stop.request(_error(result, actor.host))
         self._moved.notify_all()
@@ -436,37 +414,36 @@ class _Driver:
             except StoreBusy:
                 await self._stop.sleep(LOOK_AGAIN_MOST)
         self._used = self._count_money()
-        self._units.take_in(chunk.positions)
-        self._units.give_back(chunk.positions, chunk.again)
+        self._units.note_end(chunk.positions)
+        self._units.give_back(chunk.positions)
         actor.end_chunk(actor.now)
         self._moved.notify_all()
 
-    async def _next(self, actor: _Actor) -> Assignment | None:
+    async def _next_chunk(self, actor: _Actor) -> Assignment | None:
         """Return the next chunk with its share, when there is money for it; None at the end.
         Raises Stopped."""
+        limits, actors = self._limits, self._number
+        width = max(1, limits.concurrency // actors)
+        rates = limits.requests_per_minute, limits.tokens_per_minute
+        shares = [rate and max(1, rate // actors) for rate in rates]
         while True:
             self._stop.check()
             is_busy = any(other.chunk for other in self._actors)
-            gone = sum(monotonic() - at > MINUTE for at in self._given_up.values())
-            actors = max(1, self._number - gone)
-            width = max(1, self._limits.concurrency // actors)
-            positions, again = self._units.take(width, actors)
-            if not positions and not is_busy:
+            if positions := self._units.take(width, actors):
+                is_enough, money = self._grant(is_busy=is_busy)
+                if is_enough:
+                    return Assignment(
+                        self._start_number, actor.lane, positions, money, width, *shares
+                    )
+                self._units.give_back(positions)
+            elif not is_busy:
                 self._is_at_end = True
                 return None
-            if positions:
-                is_enough, money = self._grant(actors, is_busy=is_busy)
-                if is_enough:
-                    rates = self._limits.requests_per_minute, self._limits.tokens_per_minute
-                    shares = [rate and max(1, rate // actors) for rate in rates]
-                    number, lane = self._start_number, actor.lane
-                    return Assignment(number, lane, positions, again, money, width, *shares)
-                self._units.give_back(positions, again)
             await self._stop.sleep(None, self._moved)
 
-    def _grant(self, actors: int, *, is_busy: bool) -> tuple[bool, int | None]:
-        """Return whether there is money for a chunk, and how much it may spend; throws the switch
-        where there is none, and none will come back."""
+    def _grant(self, *, is_busy: bool) -> tuple[bool, int | None]:
+        """Return whether there is money for a chunk, and how much it may spend; stop the run where
+        there is none, and none will come back."""
         cap = self._course.plan.budget_cap
         if cap is None:
             return True, None
@@ -476,15 +453,8 @@ class _Driver:
         free = max(0, cap - self._used - granted)
         if not is_busy and self._needed > free:
             self._stop.request(budget_reached(cap, self._used, self._needed))
-        money = max(self._needed, free // (2 * actors))
+        money = max(self._needed, free // (2 * self._number))
         return money <= free, money
-
-    def _note_judges(self, result: ChunkResult) -> None:
-        """Note judges without recorded replies, and those that answered in no chunk."""
-        self._course.tally.unrecorded.update(dict(result.unrecorded))
-        if result.counts[COUNTED.index("sent")]:
-            silent = set(result.silent)
-            self._silent = silent if self._silent is None else self._silent & silent
 
     async def _show(self) -> None:
         """Ask the actors at work what they have done, and count it."""
@@ -499,16 +469,14 @@ class _Driver:
             is_answered = answer.done() and not answer.cancelled() and answer.exception() is None
             if is_answered and actor.chunk is chunk:
                 actor.now = answer.result()
-        counts = [self._base, *(actor.done for actor in self._actors)]
-        counts += [list(actor.now) for actor in self._actors]
+        counts = [self._base, *(part for it in self._actors for part in (it.done, it.now))]
         for name, numbers in zip(COUNTED, zip(*counts, strict=True), strict=True):
             setattr(self._course.tally, name, sum(numbers))
-        at_work = [actor for actor in self._actors if actor.number not in self._given_up]
-        self._course.tally.actors = [actor.text() for actor in at_work]
+        self._course.tally.actors = [it.text() for it in self._actors if not it.is_over]
 
 
 def _get(reference: Any) -> asyncio.Future[Any]:
-    """Return a future of this event loop for what Ray will have."""
+    """Return a future of this event loop for the result of a remote call."""
     return asyncio.wrap_future(reference.future())
 
 
@@ -520,7 +488,3 @@ def _error(result: ChunkResult, host: str) -> EvenhandError:
         advice="Run the same command again to continue; without --ray, and with --limit 1, it shows"
         " the provider's own words.",
     )
-
-
-def _listed(versions: tuple[str, str, str]) -> str:
-    return "evenhand {}, Ray {}, Python {}".format(*versions)

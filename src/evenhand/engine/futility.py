@@ -65,7 +65,7 @@ def stop_if_futile(stop: Stop, tally: Tally, group: JudgeGroup) -> None:
     stop.request(
         NoVerdicts(
             f"none of {outcomes.total():,} judgments by {judge} has a verdict: {failed}",
-            advice=f"The last of them:\n{_cut(tally.last_failures[group.index])}\n"
+            advice=f"The last of them:\n{_cut(tally.last_failures.get(group.index, ''))}\n"
             f"  {failure_advice(reasons[0][0])}\n"
             "  Then run again: it goes on with the units that are not judged yet.",
         )
