@@ -13,6 +13,7 @@ import pytest
 from evenhand.engine.prices import token_bound
 from evenhand.errors import CallLost, CallRejected, StoppedEarly, StoreError, UsageError
 from evenhand.exchange import Message, Question, Reply, Schema, Usage
+from evenhand.report.terminal.console import outcome_lines
 from evenhand.runs.judge import judge_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Scope
@@ -215,3 +216,15 @@ async def test_calls_lost_before_their_price_was_known_count_against_a_later_bud
         capped = await judged(tmp_path)
     assert isinstance(capped.stopped, StoppedEarly)
     assert capped.tally.sent == 0
+
+
+async def test_what_is_spent_now_is_told_beside_calls_from_before_a_price_was_known(
+    tmp_path: Path,
+) -> None:
+    async with p.Provider() as provider:
+        write_suite(tmp_path, 2, at(provider.url))
+        unknown = await judged(tmp_path, limit=1)
+        write_suite(tmp_path, 2, at(provider.url, price=PRICE))
+        known = await judged(tmp_path)
+    assert "price unknown in all" in outcome_lines(unknown.json()).plain
+    assert " now, earlier calls at unknown prices" in outcome_lines(known.json()).plain

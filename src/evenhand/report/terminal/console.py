@@ -91,14 +91,21 @@ def outcome_lines(
         head = f"{number} x {reason}{', for instance' if is_instance else ''}"
         line = failure_line(head, reason, detail.text if detail else None, width - 2)
         text.append(f"  {line}\n", style="yellow")
-    cost = summary["cost_usd"]
-    spent = "price unknown" if cost is None else money(cost)
     text.append(
         f"{counted(summary['calls'], 'call')} sent, {summary['cached']:,} from the ledger;"
-        f" {counted(summary['reasks'], 're-ask')} and {spent} in all"
+        f" {counted(summary['reasks'], 're-ask')} and {_spending(summary)}"
     )
     usage = summary.get("usage", {})
     if usage.get("cached_tokens"):
         share = usage["cached_tokens"] / max(1, usage["input_tokens"])
         text.append(f"; {share:.0%} of the input from the provider's cache")
     return text
+
+
+def _spending(summary: Mapping[str, Any]) -> str:
+    """Return what a run has cost; where calls of an earlier command had no price, what this one
+    has."""
+    cost, now = summary["cost_usd"], summary.get("spent_usd")
+    if cost is not None:
+        return f"{money(cost)} in all"
+    return f"{money(now)} now, earlier calls at unknown prices" if now else "price unknown in all"
