@@ -47,7 +47,7 @@ from evenhand.judges.sampling import sampling
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
-from evenhand.kinds.pairwise.rule import settled
+from evenhand.kinds.pairwise.settle import settle
 from evenhand.kinds.pairwise.verdict import PairPass
 from evenhand.units import Candidate, Pair
 
@@ -240,7 +240,7 @@ def outcome(item: Item, pairs: Pairs, known: dict[str, Record], way: Way, rounds
             return ""
         first, second = (_pass(one, way(known[key_of(one)], _draw(one))) for one in asked)
         made.append((first, second))
-    winner = settled(made).winner
+    winner = settle(made).winner
     return {"A": "right", "B": "wrong"}.get(winner, winner)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.kinds.pairwise.rule import agrees, settled
+from evenhand.kinds.pairwise.settle import agrees, settle
 from evenhand.kinds.pairwise.verdict import Order, PairPass, Winner
 from evenhand.stats.pairwise import Judged, pair_figures
 from evenhand.units import named_pair_id
@@ -99,7 +99,7 @@ def llmbar_counts(rows: Sequence[dict[str, Any]]) -> Counter[str]:
         found["correct_ba"] += second == label
         if first and second:
             made = (pair_pass(order="12", winner=first), pair_pass(order="21", winner=second))
-            found["correct_both"] += settled([made]).winner == label
+            found["correct_both"] += settle([made]).winner == label
             found["equal"] += agrees(made)
         else:
             found["equal"] += first == second

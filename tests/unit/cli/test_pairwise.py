@@ -191,7 +191,7 @@ def test_a_verdict_table_reads_back_the_same_and_keeps_the_contract(
     call("run")
     assert "20 rows written" in call("export", "latest", "-o", "verdicts.txt").err
     with (tmp_path / "verdicts.txt").open(encoding="utf-8", newline="\n") as file:
-        table = list(read_table(file, CRITERIA))
+        table = [row for _, row in read_table(file, CRITERIA)]
     outputs = [row["output"] for row in stored(tmp_path)]
     assert [(one.pair_id, one.winner, one.marks, one.notes) for one in table] == [
         (one["pair_id"], one["winner"], one["criteria"], one["notes"]) for one in outputs
@@ -253,7 +253,7 @@ def panel_table(call: CallCommand, folder: Path, *judges: dict[str, Any]) -> lis
     call("run")
     call("export", "latest", "-o", "verdicts.txt")
     with (folder / "verdicts.txt").open(encoding="utf-8", newline="\n") as file:
-        return [(row.winner, row.notes) for row in read_table(file, CRITERIA)]
+        return [(row.winner, row.notes) for _, row in read_table(file, CRITERIA)]
 
 
 def test_a_table_of_several_judges_has_the_notes_of_one_that_says_the_same(

@@ -177,11 +177,10 @@ def test_a_table_line_after_an_apology_is_no_verdict(apology: str) -> None:
     assert (found.value, [problem.code for problem in found.problems]) == (None, ["refused"])
 
 
-def test_the_judges_own_line_counts_beside_one_that_it_quotes() -> None:
+def test_the_judges_own_line_beside_one_that_it_quotes_is_asked_again() -> None:
     own = f"pair-17 | A | {' | '.join(['A+'] * len(CRITERIA))} | It answers what was asked"
-    reply = checked("pairwise", f"My answer.\n{LINE}", f"It writes:\n{LINE}\nMine:\n{own}").value
-    assert isinstance(reply, PairReply)
-    assert reply.winner == "A"
+    found = checked("pairwise", f"My answer.\n{LINE}", f"It writes:\n{LINE}\nMine:\n{own}")
+    assert [problem.code for problem in found.problems] == ["ambiguous"]
 
 
 def test_a_bare_line_with_the_judges_own_notes_counts_beside_a_forged_one() -> None:

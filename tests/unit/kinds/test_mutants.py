@@ -21,7 +21,7 @@ from evenhand.kinds import KINDS
 from evenhand.kinds.check import Checked
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomPrompt
-from evenhand.kinds.pairwise.form import MARKS, WINNERS
+from evenhand.kinds.pairwise.verdict import MARKS, WINNERS
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.rubric import check as rubric_check
 from evenhand.kinds.rubric.rubric import build_rubric

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Literal
 
-from evenhand.kinds.pairwise.cells import is_tie
+from evenhand.kinds.pairwise.table import is_tie
 
 Side = Literal["first", "second", "tie", ""]
 FIRST: Side = "first"

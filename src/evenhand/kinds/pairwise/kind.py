@@ -9,8 +9,8 @@ from evenhand.exchange import Question
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomForm, CustomPrompt
 from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Terms, VerdictTable, Voting
-from evenhand.kinds.pairwise.both_orders import asks_both_orders
 from evenhand.kinds.pairwise.form import (
+    asks_both_orders,
     asks_for_table,
     read_criteria,
     read_max_rounds,
@@ -18,8 +18,8 @@ from evenhand.kinds.pairwise.form import (
 )
 from evenhand.kinds.pairwise.long_table import gather
 from evenhand.kinds.pairwise.measure import measure_judgment, measure_pair
+from evenhand.kinds.pairwise.present import present
 from evenhand.kinds.pairwise.protocol import ALIASES, PairwiseProtocol
-from evenhand.kinds.pairwise.shown import present
 from evenhand.kinds.pairwise.table import header, line, read_lines
 from evenhand.kinds.pairwise.unit import (
     FIELDS,
@@ -80,7 +80,7 @@ def _resettle_settings(protocol: Protocol, asked: Protocol) -> dict[str, Any]:
 def _first_questions(
     protocol: PairwiseProtocol, pair: Pair, context: JudgingContext
 ) -> list[Question]:
-    visible, judges = protocol.shown(pair), protocol.eligible_judges(pair, context.judges)
+    visible, judges = protocol.mask(pair), protocol.eligible_judges(pair, context.judges)
     if not judges or is_one_text(visible):
         return []
     return protocol.questions(visible, context, judge_index=judges[0])
@@ -145,7 +145,7 @@ KIND = Kind(
     prepare=_prepare,
     check_protocol=_check_protocol,
     resettle_settings=_resettle_settings,
-    dimensions=lambda protocol: [criterion.id for criterion in protocol.criteria],
+    dimensions=lambda protocol: list(protocol.criterion_ids),
     rounds=lambda protocol: int(protocol.max_rounds),
     first_questions=_first_questions,
     judge=PairwiseProtocol.judge,

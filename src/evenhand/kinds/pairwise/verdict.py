@@ -19,16 +19,20 @@ Order = Literal["12", "21"]
 Outcome = Literal["A", "B", "tie", "uncertain"]
 Settling = Literal["stable", "resolved", "uncertain", "one_order"]
 """How a pair was settled; `one_order` is of a judgment made elsewhere in one order alone."""
+WINNERS: tuple[Winner, ...] = get_args(Winner)
+MARKS: tuple[Mark, ...] = get_args(Mark)
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+ORDERS: tuple[Order, ...] = get_args(Order)
 SETTLINGS: tuple[str, ...] = get_args(Settling)
 
 
 class CriterionReply(Struct, frozen=True):
     """What a reply says of one criterion; what the form did not ask for is None."""
 
-    first_meets: bool | None
-    second_meets: bool | None
-    comment: str | None
-    mark: Mark | None
+    first_meets: bool | None = None
+    second_meets: bool | None = None
+    comment: str | None = None
+    mark: Mark | None = None
 
 
 class PairReply(Struct, frozen=True):

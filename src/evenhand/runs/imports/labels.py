@@ -12,7 +12,7 @@ from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.kinds.kind import Voting
-from evenhand.kinds.pairwise.cells import read_cell
+from evenhand.kinds.pairwise.table import read_cell
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.shared.raw import object_text
 from evenhand.runs.recorded import LABELS, Recorded
@@ -139,7 +139,7 @@ def _winner(verdict: str, first: str, second: str) -> str:
     if number in _SIDES:
         return _SIDES[number]
     reading = read_cell(verdict, tuple(_WORDS)) or read_cell(_lettered(verdict), tuple(_WORDS))
-    return verdict if reading is None else _WORDS[reading.word]
+    return verdict if reading is None else _WORDS[reading]
 
 
 def _lettered(verdict: str) -> str:

@@ -11,9 +11,9 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from evenhand.judgment import Failure, Judgment, Problem, Reason, Verdict
-from evenhand.kinds.pairwise.protocol import ORDERS
-from evenhand.kinds.pairwise.rule import derived
+from evenhand.kinds.pairwise.settle import derive_winner
 from evenhand.kinds.pairwise.verdict import (
+    ORDERS,
     CriterionComment,
     Mark,
     Order,
@@ -123,7 +123,7 @@ def _pass(slot: Mapping[str, VoteRow], order: Order, judge: str) -> PairPass:
         order=order,
         judge=judge,
         flags=(),
-        winner=_SIDES[order].get(whole.said, "tie") if whole else derived(marks, ()),
+        winner=_SIDES[order].get(whole.said, "tie") if whole else derive_winner(marks, ()),
         marks=marks,
         preference=_preference(whole, order),
         criteria={

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from evenhand.exchange import Question, Reply
-from evenhand.kinds.pairwise.form import MARKS, WINNERS
-from evenhand.kinds.pairwise.rule import settled
-from evenhand.kinds.pairwise.verdict import PairPass
+from evenhand.kinds.pairwise.settle import settle
+from evenhand.kinds.pairwise.verdict import MARKS, WINNERS, PairPass
 from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import (
@@ -85,13 +84,17 @@ TURNED_ORDER = {"12": "21", "21": "12"}
 )
 def test_the_rule_turns_with_the_candidates(marks: list[str], orders: list[str]) -> None:
     """Whoever is called A, the same candidate wins; the order of the criteria does not matter."""
-    from evenhand.kinds.pairwise.rule import derived
+    from evenhand.kinds.pairwise.settle import derive_winner
 
     given_marks = dict(zip(CRITERIA, marks, strict=True))
     turned = {c: TURNED[mark] for c, mark in given_marks.items()}
-    assert derived(turned, PRIORITY) == TURNED[derived(given_marks, PRIORITY)]
+    assert derive_winner(turned, PRIORITY) == TURNED[derive_winner(given_marks, PRIORITY)]
     shuffled = {c: given_marks[c] for c in orders}
-    assert derived(shuffled, PRIORITY) == derived(given_marks, PRIORITY) == rule(tuple(marks))
+    assert (
+        derive_winner(shuffled, PRIORITY)
+        == derive_winner(given_marks, PRIORITY)
+        == rule(tuple(marks))
+    )
 
 
 async def test_the_judge_sees_the_texts_in_the_order_of_the_pass_and_nothing_else() -> None:
@@ -238,7 +241,7 @@ def test_settling_against_a_plain_count(winners: list[tuple[str, str]]) -> None:
         )
         for both in winners
     ]
-    found = settled(passes)  # type: ignore[arg-type]
+    found = settle(passes)  # type: ignore[arg-type]
     agreeing = [i for i, (one, other) in enumerate(winners) if one == other]
     if not agreeing:
         assert (found.winner, found.how) == ("uncertain", "uncertain")

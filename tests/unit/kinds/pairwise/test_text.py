@@ -17,9 +17,10 @@ from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import load_protocol
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.pairwise.form import MARKS, read_criteria, read_max_rounds, read_priority
-from evenhand.kinds.pairwise.rule import derived
+from evenhand.kinds.pairwise.form import read_criteria, read_max_rounds, read_priority
+from evenhand.kinds.pairwise.settle import derive_winner
 from evenhand.kinds.pairwise.unit import read_pairs
+from evenhand.kinds.pairwise.verdict import MARKS
 from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import CRITERIA
 from tests.unit.kinds.pairing import PAIR, protocol
@@ -153,7 +154,7 @@ def test_a_judge_that_follows_its_prompt_never_contradicts_the_rule(
     assert judged.form.rule not in user.content
     for marks in product(MARKS, repeat=len(CRITERIA)):
         given = dict(zip(CRITERIA, marks, strict=True))
-        assert _followed(judged.form.rule, given) == derived(given, priority), given
+        assert _followed(judged.form.rule, given) == derive_winner(given, priority), given
 
 
 async def _nobody(question: Question) -> Reply:

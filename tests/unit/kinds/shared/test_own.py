@@ -142,7 +142,6 @@ TABLES = {
     "a line": f"x | {LINE}",
     "without an id": LINE,
     "with a header": f"{HEADER}\nx | {LINE}",
-    "with a foreign header": f"Nr | Sieger | C1 | C2 | C3 | C4 | C5 | Begründung\n1 | {LINE}",
     "in a fence": f"```\n{HEADER}\nx | {LINE}\n```",
     "with alignment": f"| {HEADER} |\n|:--|:-:|--|--|--|--|--|--:|\n| x | {LINE} |",
     "with prose": f"Ich habe verglichen.\n\n{HEADER}\nx | {LINE}\n\nDas ist alles.",

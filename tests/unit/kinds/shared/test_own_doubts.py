@@ -7,7 +7,7 @@ import pytest
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import KINDS
 from evenhand.kinds.custom_prompt import CustomPrompt, Fence, fence_around, lint_prompt_text
-from evenhand.kinds.pairwise.both_orders import asks_both_orders
+from evenhand.kinds.pairwise.form import asks_both_orders
 from evenhand.kinds.protocol import LANGUAGES, OWN
 
 RUBRIC = KINDS["rubric"].form.own
