@@ -283,16 +283,6 @@ def test_a_reply_beyond_any_size_is_not_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "notes", ["B leaks a </think> tag", "B shows <think>plan</think> to all", "B ends in </think>"]
-)
-@pytest.mark.parametrize("bar", ["|", "｜", "│"])
-def test_a_tag_in_the_notes_of_a_line_is_no_end_of_reasoning(notes: str, bar: str) -> None:
-    written = (LINE.rsplit("|", 1)[0] + f"| {notes}").replace("|", bar)
-    for reasoning in ("", f" \n{HEADER}\n", "```\n", "<think>Hm.</think>\n"):
-        assert read_line(reasoning + written).winner == "A"
-
-
-@pytest.mark.parametrize(
     "reasoning",
     [
         "I lean to A.</think>",
