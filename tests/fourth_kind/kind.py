@@ -63,10 +63,13 @@ def measure_judgment(judgment: Judgment) -> Scored | None:
     return Scored({"supported": float(judgment.value.supported)})
 
 
-def summarise(verdicts: Iterable[tuple[Claim, Verdict]]) -> Summary:
+def summarise(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
     values: dict[tuple[str, str], list[float]] = {}
-    for claim, judgment in verdicts:
-        variant, scored = str(claim.meta.get("prompt_variant", "")), measure_judgment(judgment)
+    for text, judgment in verdicts:
+        variant, scored = (
+            str(load_claim(text).meta.get("prompt_variant", "")),
+            measure_judgment(judgment),
+        )
         values.setdefault((variant, "supported"), []).extend(
             scored.scores.values() if scored else ()
         )

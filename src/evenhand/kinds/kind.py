@@ -107,8 +107,8 @@ class Scoring(Struct, frozen=True):
     unit: Callable[[str], ScoredUnit]
     """Of the text of a unit that a store keeps."""
     judgment: Callable[[Judgment], Scored | None]
-    summary: Callable[[Iterable[tuple[Unit, Verdict]]], Summary]
-    """The verdicts of a run in a few figures, from each verdict and its unit."""
+    summary: Callable[[Iterable[tuple[str, Verdict]]], Summary]
+    """The verdicts of a run in a few figures, from each verdict and the text of its unit."""
     tags: Callable[[LoadedProtocol, Sequence[str]], Mapping[str, str]] = lambda *_: {}
     """The failure tags that a verdict under a protocol may have, each with its name in the first of
     some languages that has one."""

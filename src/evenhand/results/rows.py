@@ -18,12 +18,12 @@ from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Archive, Scope, StoredJudgment, StoredUnit
 
 
-def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[Any, Verdict]]:
-    """Yield the verdicts of a scope, each with its unit."""
+def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[str, Verdict]]:
+    """Yield the verdicts of a scope, each with the text of its unit."""
     for body, text in store.judged_units(scope):
         judgment = kind.read_judgment(text)
         if isinstance(judgment, Verdict):
-            yield kind.load(body), judgment
+            yield body, judgment
 
 
 def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, FailureDetail]:

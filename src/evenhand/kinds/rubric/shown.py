@@ -149,7 +149,7 @@ def _means(judgment: Verdict) -> dict[str, float]:
     return means
 
 
-def summary(verdicts: Iterable[tuple[Sample, Verdict]]) -> Summary:
+def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
     """Mean and spread of each dimension, by prompt variant; how many verdicts have notes."""
     values: dict[tuple[str, str], list[float]] = {}
     noted = 0

@@ -31,6 +31,7 @@ from evenhand.kinds.blocks import (
 from evenhand.kinds.shared.summary import Summary
 from evenhand.kinds.weighted.form import FULL_MARKS
 from evenhand.kinds.weighted.measure import measure_answer
+from evenhand.kinds.weighted.unit import load_answer
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.units import Answer
 
@@ -148,13 +149,13 @@ def _about(grade: Grade) -> Iterator[Piece]:
     yield Joined([Label("unit.confidence"), ": ", sure], "")
 
 
-def summary(verdicts: Iterable[tuple[Answer, Verdict]]) -> Summary:
+def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
     """Totals by model and task type: mean, range, critical fails, low confidence."""
     groups: dict[tuple[str, str], list[Grade]] = {}
-    for answer, judgment in verdicts:
+    for text, judgment in verdicts:
         grade = judgment.value
         assert isinstance(grade, Grade)
-        model = str(answer.meta.get("model", ""))
+        model = str(load_answer(text).meta.get("model", ""))
         groups.setdefault((model, grade.task_type or ""), []).append(grade)
     every = [grade for grades in groups.values() for grade in grades]
     unsure = sum(grade.is_unsure for grade in every)
