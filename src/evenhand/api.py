@@ -47,7 +47,7 @@ from evenhand.runs.tables import is_table, rubric_value, table_files, table_plan
 from evenhand.store.ports import Archive, Changes, IncomingUnit, Store
 from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
 from evenhand.suite_file import StoreSpec, SuiteFile
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 if TYPE_CHECKING:
     from evenhand.stats.agreement.table import Agreement

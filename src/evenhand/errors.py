@@ -30,7 +30,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from evenhand.credentials import hide_credentials, hide_in_address
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 if TYPE_CHECKING:
     from evenhand.judgment import Reason

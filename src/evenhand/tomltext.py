@@ -9,7 +9,6 @@ from typing import Any
 
 from evenhand.jsontext import is_deeper
 from evenhand.limits import JSON_DEPTH, NAME_PARTS, TOML_ELEMENTS
-from evenhand.regexp import regexp
 
 Loc = tuple[str | int, ...]
 """The keys and indexes that lead to a value."""
@@ -45,11 +44,13 @@ def parse_toml(text: str) -> dict[str, Any]:
     return values
 
 
-_DOTTED = regexp(rf"(?:^|[\[{{,])[ \t]*+[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{NAME_PARTS},}}+", re.M)
+_DOTTED = re.compile(
+    rf"(?:^|[\[{{,])[ \t]*+[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{NAME_PARTS},}}+", re.M
+)
 # Each letter is tried once: a line may be as long as the file.
-_HEADER = regexp(r"\s*+(\[\[?)\s*+([^\]\s]++(?:\s++[^\]\s]++)*+)\s*+\]\]?\s*+(?:#.*)?$")
-_NAME = regexp(r"""\"([^"]*)"|'([^']*)'|([\w-]+)""")
-_KEY = regexp(rf"\s*((?:{_NAME.pattern})(?:\s*\.\s*(?:{_NAME.pattern}))*)\s*=")
+_HEADER = re.compile(r"\s*+(\[\[?)\s*+([^\]\s]++(?:\s++[^\]\s]++)*+)\s*+\]\]?\s*+(?:#.*)?$")
+_NAME = re.compile(r"""\"([^"]*)"|'([^']*)'|([\w-]+)""")
+_KEY = re.compile(rf"\s*((?:{_NAME.pattern})(?:\s*\.\s*(?:{_NAME.pattern}))*)\s*=")
 
 
 def find_line(text: str, loc: Loc) -> int | None:

@@ -14,7 +14,7 @@ from evenhand import jsontext
 from evenhand.report.html import pack
 from evenhand.report.html.page import words
 from evenhand.results.report import ReportOptions, write_report
-from evenhand.unseen import visible
+from evenhand.text import visible
 from tests.browser.runs import SUITES, judge, opened
 
 Open = Callable[..., Any]

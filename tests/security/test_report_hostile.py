@@ -21,7 +21,7 @@ from evenhand.runs.imports import import_files
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Archive
-from evenhand.unseen import visible
+from evenhand.text import visible
 from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened
 from tests.security.hostile import HOST, HOSTILE

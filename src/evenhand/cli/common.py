@@ -26,7 +26,7 @@ from evenhand.store.ports import Archive, Store
 from evenhand.store.postgres.address import shown_url
 from evenhand.suite import FILE, load_suite
 from evenhand.suite_file import StoreSpec
-from evenhand.unseen import visible_json
+from evenhand.text import visible_json
 
 T = TypeVar("T")
 

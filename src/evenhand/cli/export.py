@@ -40,7 +40,7 @@ from evenhand.results.rows import contract_objects, full_rows, namesakes, with_p
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Archive, Counts, Store
-from evenhand.unseen import visible_json
+from evenhand.text import visible_json
 
 if TYPE_CHECKING:
     from evenhand.runs.plan import Plan

@@ -19,7 +19,7 @@ from evenhand.engine.stop import Stop
 from evenhand.errors import Interrupted, quoted
 from evenhand.report.terminal.stream import unguarded
 from evenhand.runs.judge import Watch
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 TERMINAL_SECONDS, PLAIN_SECONDS = 0.2, 10.0
 BAR = 20

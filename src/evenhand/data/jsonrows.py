@@ -16,7 +16,6 @@ from evenhand import limits
 from evenhand.data import encoding
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import TooDeep, TooMany, dump, parse
-from evenhand.regexp import regexp
 
 Numbered = tuple[dict[str, Any], int]
 """A row and the line that it starts on."""
@@ -28,7 +27,7 @@ Keys = tuple[str, ...]
 _CUT = "the file looks cut off: copy or export it again"
 _NOT_A_LINE = 'a .jsonl file holds one {"...": ...} on each line; an array goes into a .json file'
 _NOT_AN_ARRAY = "a .json file holds an array of objects, or one object; one a line is .jsonl"
-SURROGATE = regexp("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_lines(file: BufferedReader, name: str, read: Parse = parse) -> Iterator[Numbered]:

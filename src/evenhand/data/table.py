@@ -24,7 +24,6 @@ from evenhand.data.columns import ColumnChunk, nested, parts_of, require_columns
 from evenhand.data.jsonrows import Numbered, only_blank, too_long
 from evenhand.errors import DataError
 from evenhand.jsontext import dump
-from evenhand.regexp import regexp
 
 _START = r"(?:[\t\r\n]|[\s\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫])"
 
@@ -37,8 +36,8 @@ class Records(Protocol):
     def __next__(self) -> list[str]: ...
 
 
-_FORMULA = regexp(rf"'*{_START}")
-_GUARDED = regexp(rf"'+{_START}")
+_FORMULA = re.compile(rf"'*{_START}")
+_GUARDED = re.compile(rf"'+{_START}")
 
 
 def guarded(text: str) -> str:

@@ -10,8 +10,6 @@ import unicodedata
 from collections.abc import Collection
 from itertools import chain
 
-from evenhand.regexp import regexp
-
 QUESTION = (
     *("question", "prompt", "input", "query", "instruction", "topic", "task", "problem"),
     *("user_input", "user_message", "user_prompt", "request", "questions", "prompts"),
@@ -141,13 +139,13 @@ _ALL = (
     *(QUESTION, ANSWER, MODEL, VARIANT, QUESTION_ID, RUN_ID, EVAL_SET, IDENT),
     *(REFERENCE, CONTEXT, MESSAGES),
 )
-_CJK = regexp("[\u3040-\u30ff\u3400-\u9fff]")
-_A_TEXT = regexp(
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_A_TEXT = re.compile(
     r"_(?:text|content|body|string)$|^(?:текст|содержание)_|(?:文本|内容|原文|全文|本文|テキスト|文)$"
 )
 """What says only that a column holds a text: `question text`, `Текст вопроса`, 回答文."""
-_REMARK = regexp(r"_?\([^()]*\)$")
-_NUMBER = regexp(r"(?:_|(?<=[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff]))(?:[a-z]|\d{1,2})$")
+_REMARK = re.compile(r"_?\([^()]*\)$")
+_NUMBER = re.compile(r"(?:_|(?<=[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff]))(?:[a-z]|\d{1,2})$")
 """What tells one of several alike from the others: `answer_2`, 回答A（GPT）."""
 _GENITIVES = {
     "вопроса": "вопрос",

@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenhand.judges.error_response import ErrorResponse
-from evenhand.regexp import regexp
 
 SCHEMA, OBJECT, PLAIN = 0, 1, 2
 _FORMAT = (
@@ -26,13 +25,13 @@ _FORMAT = (
 # The most that any protocol lists, and what those that list fewer usually allow.
 MOST_LOGPROBS, FEW_LOGPROBS = 20, 5
 # The first part named is what is refused; later names are usually a list of what is allowed.
-_PART = regexp(
+_PART = re.compile(
     rf"(?P<stream>\bstream_options\b)|(?P<format>{_FORMAT})|(?P<tokens>\bmax_(completion_)?tokens\b)"
     r"|(?P<temperature>\btemperature\b)|(?P<seed>\bseed\b)|(?P<logprobs>\w*logprobs?\b)",
     re.IGNORECASE,
 )
 # A value out of range is the user's to mend; only a parameter that is not taken is dropped.
-_NOT_TAKEN = regexp(
+_NOT_TAKEN = re.compile(
     r"unsupported|not supported?|n't support|does not support|unknown|unrecogni[sz]ed|unexpected"
     r"|not (permitted|allowed|available|accepted|enabled)|only the default|extra (inputs|fields)"
     r"|deprecated|cannot be used|incompatible|not compatible|may only be set to 1",

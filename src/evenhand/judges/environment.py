@@ -16,7 +16,6 @@ from pathlib import Path
 from evenhand.errors import UsageError, quoted
 from evenhand.folders import read_text
 from evenhand.judges.providers import PROVIDERS
-from evenhand.regexp import regexp
 
 FILE = ".env"
 _READ = frozenset(
@@ -24,7 +23,7 @@ _READ = frozenset(
     for provider in PROVIDERS.values()
     for name in (*provider.key_names, *provider.url_names, *provider.service.version_names)
 )
-_NETWORK = regexp(r"\w+_proxy|(ssl|requests|curl)_\w*(cert|ca)_?\w*", re.IGNORECASE)
+_NETWORK = re.compile(r"\w+_proxy|(ssl|requests|curl)_\w*(cert|ca)_?\w*", re.IGNORECASE)
 """Proxies and certificates: who sets them reads what is sent."""
 _REFERENCE = re.compile(r"\$\{[^}]*\}")
 

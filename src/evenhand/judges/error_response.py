@@ -25,42 +25,41 @@ from msgspec import Struct
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
 from evenhand.judges.transport import PROXY_WANTS_PASSWORD, HttpResponse, proxy_wants_password
 from evenhand.judges.wire import is_list, is_object, load_json, object_of
-from evenhand.regexp import regexp
 
 # A body that is no JSON error (a gateway's HTML page) is quoted, and searched, up to here.
 TEXT_CHARS = 4000
 
-_OVERFLOW = regexp(
+_OVERFLOW = re.compile(
     r"context.{0,12}(length|window|size|limit)|maximum context|context_length_exceeded"
     r"|(prompt|input|request|messages?)\b.{0,30}\btoo (long|large)|reduce the length"
     r"|input token count.{0,40}exceeds|exceeds? (the )?max\w* (input|prompt|number of tokens)"
     r"|tokens must be reduced|range of input length|tokens? (count|limit).{0,20}exceed",
     re.IGNORECASE | re.DOTALL,
 )
-_FILTERED = regexp(
+_FILTERED = re.compile(
     r"content[_ -]?(filter|policy|management)|responsible_?ai|safety|moderation|\bflagged\b"
     r"|data_?inspection|inappropriate content|prohibited[_ ]content|usage polic"
     r"|considered high risk|unsafe|敏感|不安全|违规",
     re.IGNORECASE,
 )
-_QUOTA = regexp(
+_QUOTA = re.compile(
     r"insufficient[_ ](quota|balance|credit|fund)|billing_(hard|not|limit)|credit balance"
     r"|exceeded your current quota|out of credits"
     r"|reached your specified .{0,16}limit"
     r"|account.{0,20}(deactivated|suspended)|access_terminated|arrears|payment required",
     re.IGNORECASE,
 )
-_STREAM_ONLY = regexp(
+_STREAM_ONLY = re.compile(
     r"only supports? stream|enable the stream parameter|streaming is required"
     r"|non[- ]?stream(ing)? (calls?|requests?|mode)"
     r"|stream(ing)?\W{1,3}(mode )?(is required|must be (set to )?true|must be enabled)"
     r"|(set|requires?|use) \W?stream(ing)?\W?\s*(=|to)?\s*\W?true",
     re.IGNORECASE,
 )
-_BAD_KEY = regexp(r"API_KEY_INVALID|API key (not valid|expired)", re.IGNORECASE)
+_BAD_KEY = re.compile(r"API_KEY_INVALID|API key (not valid|expired)", re.IGNORECASE)
 # A pause beyond a month is a mistake (a time stamp, an overflow), not a pause.
 ABSURD_SECONDS = 31 * 24 * 3600.0
-_DURATION = regexp(r"(?<!\d)(\d++(?:\.\d++)?)(ms|s|m|h|d)")
+_DURATION = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TRIED_AGAIN = frozenset((408, 409, 425, 429))
 # 498 and 529 are what Groq and Anthropic say where others say 503.

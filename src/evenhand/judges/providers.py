@@ -3,6 +3,7 @@ never its name. A new provider is a record here, and a module if it speaks a pro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -14,7 +15,6 @@ from msgspec import Struct
 
 from evenhand.errors import UsageError
 from evenhand.exchange import Judge
-from evenhand.regexp import regexp
 
 if TYPE_CHECKING:
     from evenhand.judges.trust import Trust
@@ -157,11 +157,11 @@ class Provider(Struct, frozen=True, kw_only=True):
         return self.opener(self, options, model)
 
 
-_HOST = regexp(
+_HOST = re.compile(
     r"(?P<scheme>(?i:https?)://(?=[^:/]))?(?P<host>\[[^\]]*\]|[^:/]*)(?P<port>:\d+)?(?P<path>/.*)?"
 )
 # Where a server listens on all its addresses, with nothing to call by that name.
-_ANYWHERE = regexp(r"(?:0\.0\.0\.0|\[[0:]+\])?")
+_ANYWHERE = re.compile(r"(?:0\.0\.0\.0|\[[0:]+\])?")
 
 
 def ollama_url(text: str) -> str:

@@ -14,8 +14,7 @@ from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
 from evenhand.errors import UsageError
-from evenhand.regexp import regexp
-from evenhand.unseen import UNSEEN
+from evenhand.text import CONTROLS, INVISIBLE
 
 MASK = "[key]"
 WITHHELD = "[text withheld: it repeats the key in disguise]"
@@ -28,10 +27,11 @@ _PLACEHOLDERS = (
 PLACEHOLDERS = frozenset(_PLACEHOLDERS.split())
 SHORTEST_SECRET = 6
 DEEPEST_ESCAPES = 4
-_ESCAPE = regexp(
+_HIDDEN = re.compile(f"[{CONTROLS}{INVISIBLE}]")
+_ESCAPE = re.compile(
     # A run of backslashes is read once, from its first: from each of them it would be quadratic.
     r"(?<!\\)\\++(?:u(?:\{0*|0000)?([0-9a-f]{4}|[0-9a-f]{2}(?=\}))\}?|x([0-9a-f]{2})|(/)|\r?\n)"
-    rf"|%([0-9a-f]{{2}})|&#x0*([0-9a-f]{{2,5}});|&#0*([0-9]{{2,6}});|{UNSEEN.pattern}",
+    rf"|%([0-9a-f]{{2}})|&#x0*([0-9a-f]{{2,5}});|&#0*([0-9]{{2,6}});|[{CONTROLS}{INVISIBLE}]",
     re.IGNORECASE,
 )
 """Escapes of JSON, Python, URLs and HTML, and characters that are not seen."""
@@ -87,7 +87,7 @@ class Secret:
         return WITHHELD if self._forms and self._is_hidden_in(text) else text
 
     def _is_hidden_in(self, text: str) -> bool:
-        visible = [UNSEEN.sub("", form) for form in self._forms]
+        visible = [_HIDDEN.sub("", form) for form in self._forms]
         visible = [form for form in visible if len(form) >= SHORTEST_SECRET]
         for _ in range(DEEPEST_ESCAPES):
             decoded = _ESCAPE.sub(_unescape, text)

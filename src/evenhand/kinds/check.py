@@ -5,6 +5,7 @@ Deterministic and total: the same text gives the same result, and nothing here r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, Generic, TypeVar, cast
 
@@ -14,10 +15,9 @@ from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictVa
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import JudgedText, Readable, Unreadable, read
 from evenhand.limits import PROBLEMS_KEPT
-from evenhand.regexp import regexp
-from evenhand.unseen import IN_WORDS
+from evenhand.text import INVISIBLE
 
-_VISIBLE_LETTER = regexp(rf"[^\W_{IN_WORDS}]")
+_VISIBLE_LETTER = re.compile(rf"[^\W_{INVISIBLE}]")
 _CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "refused": "refused"}
 
 V = TypeVar("V", bound=VerdictValue)

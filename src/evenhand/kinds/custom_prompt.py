@@ -17,7 +17,6 @@ from evenhand import jsontext
 from evenhand.errors import nearest
 from evenhand.exchange import Message
 from evenhand.kinds.shared.rows import EXTRAS
-from evenhand.regexp import regexp
 
 _PLACEHOLDER = re.compile(r"(\{\{[ \t]*\w[\w -]*\}\})")
 
@@ -51,7 +50,7 @@ class CustomForm(Struct, frozen=True, kw_only=True):
 
 _NAME_CHARS = 40
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)>$")
-_LABEL = regexp(
+_LABEL = re.compile(
     r"#{1,6}\s+(?P<heading>.+)|[\[【(「]?(?P<label>[^\[\]【】「」]+?)(?:[:：]|[\]】)」])+"
 )
 _DECOR = " \t*_`#-•>"
@@ -141,7 +140,7 @@ def unit_of(
     return Unit(blind, texts, aliases)
 
 
-_FENCE_LINE = regexp(r"[ \t]{0,3}(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)")
+_FENCE_LINE = re.compile(r"[ \t]{0,3}(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)")
 _WRAPPERS = ("", "markdown", "md", "text", "txt", "plain", "plaintext", "prompt")
 _PROSE_LINES = 6
 _SHARE = 0.6

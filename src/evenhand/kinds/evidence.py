@@ -21,7 +21,6 @@ from unicodedata import combining, is_normalized, normalize
 from msgspec import Struct
 
 from evenhand.judgment import Match
-from evenhand.regexp import regexp
 
 CLUSTER_MOST = 64
 """Marks on one letter. More are no writing, and to sort them takes the square of their number."""
@@ -30,16 +29,16 @@ MARKS_MOST = 3
 CUTS_MOST = 1000
 """Places looked at that would cut a cluster. No writing has more."""
 
-_STRETCH = regexp(r"\s+|\S+")
+_STRETCH = re.compile(r"\s+|\S+")
 _QUOTES = "\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇"
 _UNIFIED = str.maketrans(dict.fromkeys(_QUOTES, '"'))
-_ELLIPSIS = regexp(r"(?:[…⋯]|\.{3})[…⋯.]*+")
-_MARKS = regexp(r"([*_~`])\1*+")
+_ELLIPSIS = re.compile(r"(?:[…⋯]|\.{3})[…⋯.]*+")
+_MARKS = re.compile(r"([*_~`])\1*+")
 _CJK = r"\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_CJK_LETTER = regexp(f"[{_CJK}]")
-_CJK_SPACE = regexp(rf"(?<=[{_CJK}]) (?=[^\s{_CJK}])|(?<=[^\s{_CJK}]) (?=[{_CJK}])")
+_CJK_LETTER = re.compile(f"[{_CJK}]")
+_CJK_SPACE = re.compile(rf"(?<=[{_CJK}]) (?=[^\s{_CJK}])|(?<=[^\s{_CJK}]) (?=[{_CJK}])")
 _NARROW = str.maketrans("，。、；：！？（）［］｛｝％～＝＋－／＜＞", ",.,;:!?()[]{}%~=+-/<>")
-_AROUND = regexp(f"[{_QUOTES}](.*)[{_QUOTES}]", re.DOTALL)
+_AROUND = re.compile(f"[{_QUOTES}](.*)[{_QUOTES}]", re.DOTALL)
 
 
 class Span(Struct, frozen=True):
@@ -234,8 +233,8 @@ def is_substantial_quote(quote: str, text: str) -> bool:
     return weight >= QUOTE_WEIGHT or quote.strip() == text.strip()
 
 
-_SENTENCE = regexp(r"[^.!?。！？…\n]+[.!?。！？…]*[»”\"』」)]*|[.!?。！？…]+")
-_CLAUSE = regexp(r"[^,;:，、；：—]+[,;:，、；：—]*")
+_SENTENCE = re.compile(r"[^.!?。！？…\n]+[.!?。！？…]*[»”\"』」)]*|[.!?。！？…]+")
+_CLAUSE = re.compile(r"[^,;:，、；：—]+[,;:，、；：—]*")
 FRAGMENTS_MOST, FRAGMENT_CHARS = 24, 160
 
 

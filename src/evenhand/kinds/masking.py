@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, convert
 
-from evenhand.unseen import IN_WORDS
+from evenhand.text import INVISIBLE
 
 MASK = "[model]"
 EMBEDDED = "qwen2.5-coder-1.5b"
@@ -47,7 +47,7 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)|[。！？\n]")
 _WORD_END = r"(?:(?<=[^a-zа-яё])|(?![a-zа-яё]))"
 _MARKS = "\u0300-\u036f\u3099\u309a"
 _CLUSTER = re.compile(f".[{_MARKS}]{{0,8}}", re.DOTALL)
-_HIDDEN = re.compile(f"[{IN_WORDS}]")
+_HIDDEN = re.compile(f"[{INVISIBLE}]")
 _PLAIN_DASHES = str.maketrans("‐‑−", "---")
 _GAP = r"[\s\"“«「(*_—–-]*+"
 

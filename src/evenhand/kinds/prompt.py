@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, cast
 from evenhand import jsontext
 from evenhand.exchange import Message
 from evenhand.kinds.shared.rows import is_given
-from evenhand.unseen import ASCII_CONTROLS, KINDS, UNSEEN, kind_of
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
 OPENINGS_KEPT = 16
@@ -212,18 +211,3 @@ def fence_number(text: str, joined: str, size: int = 4) -> str:
 @lru_cache(maxsize=32)
 def _digest(text: str, size: int) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
-
-
-def hidden_characters(*texts: str) -> list[str]:
-    """The kinds of characters in some texts that could hide words from a reader."""
-    if _is_plain("".join(texts)):
-        return []
-    kinds = {
-        kind_of(match) for text in texts if not _is_plain(text) for match in UNSEEN.finditer(text)
-    }
-    return [kind for kind in KINDS if kind in kinds] if kinds else []
-
-
-def _is_plain(text: str) -> bool:
-    """Whether a text is ASCII with no controls but those that lay it out: found at once."""
-    return text.isascii() and len(text.encode().translate(None, ASCII_CONTROLS)) == len(text)

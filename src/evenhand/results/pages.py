@@ -38,7 +38,7 @@ from evenhand.store.ports import (
     StoredUnit,
 )
 from evenhand.storedtext import StoredText, stored_object
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 WINDOW, REACH = 2_000, 50_000
 """Rows a filter looks at in one go, and for one page: some tenths of a second."""

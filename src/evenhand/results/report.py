@@ -68,7 +68,7 @@ from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import leaderboard
 from evenhand.stats.tables import Scores, Votes
 from evenhand.store.ports import Archive, StoredJudgment, StoredUnit
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 T = TypeVar("T")
 UNITS_MOST = 10_000

@@ -18,7 +18,7 @@ from evenhand.report.html.page import Words
 from evenhand.results.pages import plain_texts
 from evenhand.results.side_by_side import Counts, NothingBeside, Only, Setting, SideBySide, Sort
 from evenhand.runs.recorded import Recorded
-from evenhand.unseen import visible
+from evenhand.text import visible
 from evenhand.web.api import Number, Run, Text
 from evenhand.web.desk import ROWS, Desk
 from evenhand.web.render import Renderer

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.report.html.page import environment, json_text, marked, policy, words
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from evenhand.runs.imports import import_files
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import StoredUnit
-from evenhand.unseen import visible
+from evenhand.text import visible
 from tests.browser.runs import SUITES, judge, opened
 from tests.suites import pair_row, samples, write_pairs, write_suite
 

@@ -13,7 +13,6 @@ from evenhand.kinds.pairwise.verdict import MARKS, WINNERS
 from evenhand.kinds.protocol import Protocol, ProtocolError
 from evenhand.kinds.shared.schemas import object_of
 from evenhand.limits import MAX_ROUNDS, MAX_ROUNDS_MOST
-from evenhand.regexp import regexp
 
 EXPLANATION_CHARS = 200
 _FILE = "protocol.toml"
@@ -193,7 +192,7 @@ _JAPANESE = (
     r"(?:順序|順番|提示順|位置)を(?:入れ替え|逆に|交換)[^。]{0,30}(?:もう一度|再度|二回|2回|２回|再)",
     r"(?:二回|2回|２回|二度)(?:判定|評価|比較|実行)",
 )
-_DEMAND = regexp(
+_DEMAND = re.compile(
     "|".join(f"(?:{p})" for p in (*_RUSSIAN, *_ENGLISH, *_CHINESE, *_JAPANESE)), re.IGNORECASE
 )
 

@@ -40,7 +40,6 @@ from evenhand.kinds.prompt import (
     Prompt,
     extra_blocks,
     fenced,
-    hidden_characters,
     shown_extras,
     size_of,
 )
@@ -48,6 +47,7 @@ from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import JudgedText
 from evenhand.kinds.shared.raw import raw_json
 from evenhand.limits import MAX_ROUNDS, REPAIRS
+from evenhand.text import hidden_characters
 from evenhand.units import Pair
 
 _BLOCKS: dict[Style, tuple[str, str, str]] = {

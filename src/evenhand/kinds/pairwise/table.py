@@ -21,11 +21,10 @@ from evenhand.kinds.kind import TableError, TableLine
 from evenhand.kinds.pairwise.verdict import MARKS, OUTCOMES, WINNERS, Mark, Outcome, Winner
 from evenhand.kinds.reply import BAR, without_thinking
 from evenhand.limits import REPLY_BYTES
-from evenhand.regexp import regexp
-from evenhand.unseen import IN_WORDS
+from evenhand.text import INVISIBLE
 
 _FIXED = ["pair_id", "winner", "notes"]
-_CELL = regexp(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
+_CELL = re.compile(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
 
 
 def _split_cells(text: str) -> list[str]:
@@ -135,8 +134,8 @@ def _find_problem(winner: str, marks: Iterable[str]) -> str:
 
 _NAMED = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PLAIN = {escape[1]: char for char, escape in _NAMED.items()} | {"s": " "}
-_UNSAFE = regexp(r"[\\|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_ESCAPE = regexp(r"\\(?:u([0-9a-f]{4})|(.?))", re.DOTALL)
+_UNSAFE = re.compile(r"[\\|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.?))", re.DOTALL)
 
 
 def _join_cells(cells: Iterable[str]) -> str:
@@ -170,7 +169,7 @@ def _read_cells(text: str, number: int) -> list[str]:
 # Cells of a judge
 
 _DECOR = " \t\u00a0\u3000`*_\"'“”„‘’«»「」『』"
-_UNSEEN = regexp(f"[`*{IN_WORDS}]")
+_UNSEEN = re.compile(f"[`*{INVISIBLE}]")
 _TIE = (
     r"tie[ds]?|draw|equal|ничья|паритет|равны|равно|равенство|одинаково"
     r"|平局?|平手|持平|引き分け|引分け?|同等|互角"
@@ -179,14 +178,14 @@ _BETTER = r"(?:is )?better|wins?|лучше|побеждает|更好|胜出?|�
 _CALLED = "(?:(?:candidate|answer|кандидат|ответ|候选|回答|候補) ?)?"
 # Cyrillic and Greek letters that look like the Latin ones are read as these.
 _SIDE = rf"{_CALLED}(?:(?P<a>[aаα])|(?P<b>[bвβ]))"
-_WINNER = regexp(rf"(?P<tie>{_TIE})|{_SIDE}(?: ?(?:{_BETTER}))?")
-_MARK = regexp(rf"(?P<tie>{_TIE})|{_SIDE} ?(?:\+|(?:{_BETTER}))")
-_REMARK = regexp(r"([^()]*+)\(([^()]*+)\)")
-_TIE_WITHIN = regexp(rf"(?<!\w)(?:{_TIE})(?!\w)")
+_WINNER = re.compile(rf"(?P<tie>{_TIE})|{_SIDE}(?: ?(?:{_BETTER}))?")
+_MARK = re.compile(rf"(?P<tie>{_TIE})|{_SIDE} ?(?:\+|(?:{_BETTER}))")
+_REMARK = re.compile(r"([^()]*+)\(([^()]*+)\)")
+_TIE_WITHIN = re.compile(rf"(?<!\w)(?:{_TIE})(?!\w)")
 _LETTER = "[A-Za-zА-яЁё]"
 _SIDES_WITHIN = {
-    "A": regexp(rf"(?<!{_LETTER})(?:[AАΑ](?!{_LETTER})|a(?= (?:is|wins)))"),
-    "B": regexp(rf"(?<!{_LETTER})[BВΒb](?!{_LETTER})"),
+    "A": re.compile(rf"(?<!{_LETTER})(?:[AАΑ](?!{_LETTER})|a(?= (?:is|wins)))"),
+    "B": re.compile(rf"(?<!{_LETTER})[BВΒb](?!{_LETTER})"),
 }
 LONGEST = 300
 """No cell with a winner or a mark is longer, remark included."""
@@ -258,8 +257,8 @@ class Ambiguous(NamedTuple):
 
 
 LineReading = TableReply | UnknownHeader | Ambiguous
-_WIDE_BAR = regexp("[｜│]")
-_RULE = regexp(r"\s*+:?[-–—=]++:?\s*+")
+_WIDE_BAR = re.compile("[｜│]")
+_RULE = re.compile(r"\s*+:?[-–—=]++:?\s*+")
 
 
 def read_reply(text: str, criteria: Sequence[str]) -> LineReading | None:

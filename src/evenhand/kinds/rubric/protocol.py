@@ -25,7 +25,6 @@ from evenhand.kinds.prompt import (
     Prompt,
     extra_blocks,
     fenced,
-    hidden_characters,
     shown_extras,
     size_of,
 )
@@ -36,6 +35,7 @@ from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.shared.raw import object_text
 from evenhand.kinds.shared.schemas import object_of
 from evenhand.limits import REPAIRS
+from evenhand.text import hidden_characters
 from evenhand.units import Sample
 
 LOW_MARGIN = 0.05

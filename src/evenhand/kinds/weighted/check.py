@@ -6,6 +6,7 @@ after a critical fail.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeGuard, cast
@@ -21,7 +22,6 @@ from evenhand.kinds.reply import JudgedText
 from evenhand.kinds.shared.raw import plain_number
 from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
 from evenhand.kinds.weighted.verdict import Grade
-from evenhand.regexp import regexp
 
 _ASKED = (
     "inferred_task_type",
@@ -37,7 +37,7 @@ _SUM_SLACK = 3
 _FLAT_SCALES = (1, 10, 100)
 """Scales that judges grade every dimension on instead of its weight."""
 _ROUNDING = 0.5
-_NUMBER = regexp(r"-?\d{1,9}(?:\.\d{1,9})?")
+_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
 
 
 class Task(NamedTuple):
@@ -435,9 +435,9 @@ def _number(exact: Decimal) -> float:
 
 CUT_MARK = "…"
 _WORDLESS = r"\u0e00-\u0eff\u3000-\u30ff\u3400-\u9fff\uf900-\uffef\U00020000-\U0003ffff"
-_STARTED = regexp(rf"(?<![^\s{_WORDLESS}])[^\s{_WORDLESS}]{{1,40}}\Z")
+_STARTED = re.compile(rf"(?<![^\s{_WORDLESS}])[^\s{_WORDLESS}]{{1,40}}\Z")
 """The beginning of a word that the cut would split."""
-_CLAUSE = regexp(r"[。！？；：，、」』）][^。！？；：，、」』）]{0,39}\Z")
+_CLAUSE = re.compile(r"[。！？；：，、」』）][^。！？；：，、」』）]{0,39}\Z")
 """The last clause of a script without words, from the mark before it on."""
 _NOT_FIRST = frozenset("。！？；：，、」』）ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々\u200d\ufe0f")
 """What belongs to the character before it."""

@@ -15,7 +15,6 @@ from unicodedata import normalize
 
 from evenhand.errors import nearest, quoted
 from evenhand.kinds.weighted.patterns import SEARCH_SECONDS, PatternError, check_pattern, search
-from evenhand.regexp import regexp
 
 MatchKind = Literal["must_match", "must_not_match"]
 LengthKind = Literal["max_chars", "min_chars"]
@@ -109,7 +108,7 @@ def _by_match(condition: Match, answer: str, seconds: float) -> Hit | TimedOut |
     return Hit(condition, {**condition.about, "found": match or ""})
 
 
-_KEYED = regexp(r"[`*\s]*([^\W\d_]+(?:[_＿-][^\W\d_]+)+)[`*\s]*[:：=](.*)", re.DOTALL)
+_KEYED = re.compile(r"[`*\s]*([^\W\d_]+(?:[_＿-][^\W\d_]+)+)[`*\s]*[:：=](.*)", re.DOTALL)
 
 
 def find_condition(text: str) -> tuple[str, str] | None:
@@ -155,7 +154,7 @@ def _is_length(key: str) -> TypeGuard[LengthKind]:
 
 
 _NOTE = r"(?:\s+(?:[#—–(（].*))?"
-_SLASHED = regexp(rf"`?/((?:\\.|[^/\\])*)/(\w*)`?{_NOTE}", re.DOTALL)
+_SLASHED = re.compile(rf"`?/((?:\\.|[^/\\])*)/(\w*)`?{_NOTE}", re.DOTALL)
 _QUOTES = {'"': '"', "'": "'", "«": "»", "“": "”", "「": "」"}
 
 
@@ -176,7 +175,7 @@ def _pattern(value: str) -> tuple[str, str]:
     return bare, ""
 
 
-_NUMBER = regexp(rf"(\d{{1,{LIMIT_DIGITS}}}){_NOTE}", re.DOTALL)
+_NUMBER = re.compile(rf"(\d{{1,{LIMIT_DIGITS}}}){_NOTE}", re.DOTALL)
 
 
 def _limit(key: str, value: str) -> int:

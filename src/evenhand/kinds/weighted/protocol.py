@@ -25,7 +25,6 @@ from evenhand.kinds.prompt import (
     Prompt,
     extra_blocks,
     fenced,
-    hidden_characters,
     shown_extras,
     size_of,
 )
@@ -42,6 +41,7 @@ from evenhand.kinds.weighted.form import (
 from evenhand.kinds.weighted.task_rubric import TaskRubric, read_task
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.limits import REPAIRS
+from evenhand.text import hidden_characters
 from evenhand.units import Answer
 
 ALIASES = {"task_specific_rubric": "rubric", "task": "prompt", "question": "prompt"}

@@ -10,7 +10,7 @@ from evenhand.report.html.page import Words, p_value
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.power import rough
 from evenhand.stats.decision.decision import Decision
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 VARIANTS_SHOWN = 4
 MEANS_SHOWN = 6

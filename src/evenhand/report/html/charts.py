@@ -14,7 +14,7 @@ from evenhand.report.html.page import Words, p_value
 from evenhand.report.html.plot import PALETTE, Values
 from evenhand.report.html.shapes import Picture, svg
 from evenhand.stats.comparison.comparison import OVERALL
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 SHOWN = 24
 """Rows in one picture; the table has them all."""

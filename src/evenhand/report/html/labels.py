@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from unicodedata import east_asian_width
 
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 FONT = 12.5
 """The size of letters."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import UsageError, quoted
 from evenhand.notes import Counts, Names, Note, Percent, Places, Signed, Spans, Value
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -26,7 +26,7 @@ from evenhand.report.html.page import (
 )
 from evenhand.report.html.ranks import met_pairs, ranking
 from evenhand.report.html.units import flag_gloss
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 ROWS_A_PAGE = 50
 CHOICES_MOST = 200

@@ -13,7 +13,7 @@ from typing import assert_never
 from xml.etree import ElementTree
 
 from evenhand.report.html.labels import FONT
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 TOTAL = 360
 """The width of a picture with its labels: all are alike, so that they fill their cards and letters

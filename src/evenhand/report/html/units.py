@@ -18,7 +18,7 @@ from evenhand.kinds.blocks import ShownUnit
 from evenhand.kinds.kind import Kind
 from evenhand.report.html.page import Segment, Words, marked
 from evenhand.report.outcome import Outcome, unit_outcome
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 Block = dict[str, Any]
 Cell = str | tuple[str, str]

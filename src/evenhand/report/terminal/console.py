@@ -21,7 +21,7 @@ from evenhand.report.terminal.tables import (
     money,
     safe,
 )
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 _BLANKS = re.compile(r"(?<! ) ++((?:\x1b\[[\d;]*m)*)(?=\n)")
 

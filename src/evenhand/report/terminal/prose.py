@@ -14,17 +14,16 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
-from evenhand.regexp import regexp
 from evenhand.report.terminal.tables import safe
 
 _WIDE = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
 _BLANK = rf"[^\S{NO_BREAK}]"
-_PIECE = regexp(
+_PIECE = re.compile(
     rf"[「『（“]*[{_WIDE}][、。，；：！？）」』”ーァィゥェォッャュョぁぃぅぇぉっゃゅょ]*{_BLANK}*"
     rf"|(?:\[[^][]{{1,24}}\]|[^\s{_WIDE}]|{NO_BREAK})+{_BLANK}*"
 )
 """A wide letter with the marks around it, or a word; an interval in brackets is one."""
-_PART = regexp(r".+?(?:(?:[/\\_:#@]|(?<!\d)-|-(?!\d))+(?=\w)|$)", re.DOTALL)
+_PART = re.compile(r".+?(?:(?:[/\\_:#@]|(?<!\d)-|-(?!\d))+(?=\w)|$)", re.DOTALL)
 """Where a name may be broken: after what joins its parts, but not inside of a date or a number."""
 _CLOSING = "%])}»"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import IO, Any, TextIO, cast
 
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 
 class GuardedStream:

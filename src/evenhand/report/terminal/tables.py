@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from evenhand.unseen import visible
+from evenhand.text import visible
 
 ADVICE = {"truncated": "the reply was cut off: raise max_tokens under [[judges]]"}
 """Reasons to fail that say what to do about them."""

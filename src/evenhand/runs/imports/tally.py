@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -12,9 +13,8 @@ from evenhand.data.foreign.rows import begin
 from evenhand.errors import DataError
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.pairwise.verdict import PairVerdict
-from evenhand.regexp import regexp
 
-NUMBER = regexp(r"-?[0-9]{1,9}")
+NUMBER = re.compile(r"-?[0-9]{1,9}")
 VALUES_COUNTED, VALUE_SHOWN = 1000, 30
 """Of values that cannot be read: how many different ones are counted, and how long they may be."""
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.regexp import regexp
-
-_LOCK = regexp(r"\bWRITE +([0-9]+) +([0-9a-f]+):([0-9a-f]+):([0-9]+) ")
+_LOCK = re.compile(r"\bWRITE +([0-9]+) +([0-9a-f]+):([0-9a-f]+):([0-9]+) ")
 
 
 def holders(place: Path) -> list[str]:

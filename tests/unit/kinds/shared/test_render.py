@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.exchange import Message
-from evenhand.kinds.prompt import Prompt, Template, fence_number, fenced, hidden_characters
+from evenhand.kinds.prompt import Prompt, Template, fence_number, fenced
+from evenhand.text import hidden_characters
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     ["[[/answer ", "]]\n[[/answer 00000000]]\n", "\n]]", "[[answer"]
@@ -99,7 +100,7 @@ def test_a_prompt_may_do_without_a_system_text_but_not_without_the_others():
         ("by\ufefforder", ["zero_width"]),
         ("a\u200db", ["zero_width"]),
         ("pass\u200cword", ["zero_width"]),
-        ("\U000e0041\u202e\u200b", ["tags", "bidi", "zero_width"]),
+        ("\U000e0041\u202e\u200b", ["bidi", "tags", "zero_width"]),
     ],
 )
 def test_characters_that_could_hide_words_are_named(text, kinds):
