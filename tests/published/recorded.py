@@ -14,9 +14,9 @@ from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import Criterion
-from evenhand.kinds.pairwise.measure import measure_judgment
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
+from evenhand.kinds.pairwise.verdict import measure_judgment
 from evenhand.stats.pairwise import Judged
 from evenhand.units import Pair
 

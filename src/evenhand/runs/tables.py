@@ -22,7 +22,8 @@ from evenhand.files.sentences import is_rubric_text
 from evenhand.jsontext import dump
 from evenhand.judges import first_judge
 from evenhand.judges.environment import environment
-from evenhand.kinds import KINDS
+from evenhand.kinds import DEFAULT_KIND, KINDS
+from evenhand.kinds.kind import Kind
 from evenhand.kinds.protocol import Protocol
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
@@ -124,7 +125,14 @@ def rubric_value(rubric: Rubric, protocol: Protocol, language: str) -> Any:
 
 
 def _protocol(rows: Sequence[Mapping[str, Any]], rubric: Rubric | None) -> str:
-    if isinstance(rubric, str | Path) and str(rubric).lower().endswith((".md", ".markdown")):
-        return "weighted"
+    """Return the kind of a table: by the form of its rubric; without one, of several answers."""
+    ending = Path(rubric).suffix.lower() if isinstance(rubric, str | Path) else ""
+    if ending in (".md", ".markdown"):
+        return next(name for name, kind in KINDS.items() if _takes_rubric(kind, ending))
     has_rubric = rubric is not None or any("rubric" in row for row in rows)
-    return "rubric" if has_rubric else "pairwise"
+    several = next(name for name, kind in KINDS.items() if kind.table_form.several)
+    return DEFAULT_KIND if has_rubric else several
+
+
+def _takes_rubric(kind: Kind, ending: str) -> bool:
+    return kind.rubric_form is not None and ending in kind.rubric_form.endings

@@ -5,8 +5,10 @@ The output is in the terms the judge used: `A` is the candidate it saw first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, TypeGuard
+
+from msgspec import UNSET, Meta, ValidationError, convert
 
 from evenhand import jsontext
 from evenhand.errors import quoted
@@ -38,21 +40,22 @@ from evenhand.kinds.reply import JudgedText, Unreadable, read, without_thinking
 _ASKED = ("criteria", "explanation", "winner")
 _INNER = {"first_meets": bool, "second_meets": bool, "comment": str, "mark": str}
 _ONE_MEETS = ((True, False), (False, True))
-_TYPES = {bool: "boolean", str: "text", dict: "object"}
+_TYPES = {bool: "boolean", str: "text"}
 _VERDICT = ("pair_id", "winner", "criteria")
 NOTES_TELL = 24
 """Shorter notes may be alike by chance."""
-_BESIDE = {
+_Count = Annotated[int, Meta(ge=0)]
+_BESIDE: dict[str, Any] = {
     "notes": str,
     "judge": str,
     "meta": dict,
     "odds": dict,
-    "candidates": list,
+    "candidates": tuple[str, str],
     "settled": str,
-    "rounds": int,
-    "repeat": int,
-    "unstable": list,
-    "preference": float,
+    "rounds": _Count,
+    "repeat": _Count,
+    "unstable": list[str],
+    "preference": Annotated[float, Meta(ge=0, le=1)],
 }
 """What a settled verdict may hold beside its pair, winner and marks."""
 
@@ -95,13 +98,21 @@ class _PairCheck(Inspection):
         self.criteria = criteria
 
     def choice(
-        self, value: dict[str, Any], name: str, allowed: Sequence[str], path: str, kind: str
+        self,
+        value: dict[str, Any],
+        name: str,
+        allowed: Sequence[str],
+        path: str,
+        kind: str,
+        *,
+        is_exact: bool = False,
     ) -> Any:
-        """Return the value under a name, which must be one of some words, in whatever case."""
+        """Return the value under a name, which must be one of some words; unless code wrote it, in
+        whatever case."""
         chosen = value.get(name)
         if name not in value or chosen in allowed:
             return chosen
-        for word in allowed:
+        for word in () if is_exact else allowed:
             if isinstance(chosen, str) and chosen.strip().casefold() == word.casefold():
                 self.fix("unwrapped", f"{path}{name}")
                 return word
@@ -260,57 +271,37 @@ def check_verdict(
     value: dict[str, Any], criteria: Sequence[str], words: Words
 ) -> Checked[PairVerdict]:
     """Return the problems of a settled verdict in the form that an export has it."""
-    check = _VerdictCheck(words, criteria)
+    check = _PairCheck(words, criteria)
     check.keys(value, _VERDICT, "", allowed=tuple(_BESIDE))
-    check.member(value, "winner", OUTCOMES, "", "winner_unknown")
-    check.beside(value)
+    check.choice(value, "winner", OUTCOMES, "", "winner_unknown", is_exact=True)
     marks = check.object_at(value.get("criteria", {}), "criteria") or {}
     # Votes from another tool name a winner and need not say by what.
     check.keys(marks, criteria if marks else (), "criteria.")
     for name in marks:
-        check.member(marks, name, MARKS, "criteria.", "mark_unknown")
+        check.choice(marks, name, MARKS, "criteria.", "mark_unknown", is_exact=True)
+    # No judge is ever told of the rest, so it is worded in English alone.
+    for code, name, why in _find_wrong_parts(value, criteria):
+        written = quoted(jsontext.dump(value.get(name)))[1:-1]
+        check.problems.append(Problem(code, name, f"{name}: {written}: {why}"))
     return check.done(None)
 
 
-class _VerdictCheck(_PairCheck):
-    def member(
-        self, value: dict[str, Any], name: str, allowed: Sequence[str], path: str, kind: str
-    ) -> None:
-        """Check a word that code wrote: its case is part of it."""
-        self.choice(value, name, allowed, path, kind)
-        for fix in self.fixes:
-            self._wrong(fix.path, value[name], f"must be one of: {', '.join(allowed)}")
-        self.fixes.clear()
-
-    def beside(self, value: dict[str, Any]) -> None:
-        for name, type_ in _BESIDE.items():
-            if name in value and type_ in _TYPES:
-                self.typed(value[name], type_, _TYPES[type_], name)
-        numbers = {"rounds": value.get("rounds", 0), "repeat": value.get("repeat", 0)}
-        for name, number in numbers.items():
-            if type(number) is not int or number < 0:
-                self._wrong(name, number, "must be a whole number, 0 or more", "schema")
-        preference = value.get("preference", 0)
-        if type(preference) not in (int, float) or not 0 <= preference <= 1:
-            self._wrong("preference", preference, "must be a number from 0 to 1", "schema")
-        candidates = value.get("candidates", ["", ""])
-        if not _are_texts(candidates) or len(candidates) != 2:
-            self._wrong("candidates", candidates, "must be a list of two texts", "schema")
-        unstable = value.get("unstable", [])
-        if not _are_texts(unstable) or not set(unstable) <= set(self.criteria):
-            allowed = f"must be a list of some of {', '.join(self.criteria)}"
-            self._wrong("unstable", unstable, allowed, "schema")
-        settled, winner = value.get("settled"), value.get("winner")
-        if isinstance(settled, str) and settled not in SETTLINGS:
-            self._wrong("settled", settled, f"must be one of: {', '.join(SETTLINGS)}")
-        elif isinstance(settled, str) and (settled == "uncertain") != (winner == "uncertain"):
-            self._wrong("settled", settled, f"contradicts the winner {jsontext.dump(winner)}")
-
-    def _wrong(self, path: str, value: object, why: str, code: Reason = "out_of_range") -> None:
-        """Add a problem that no judge is ever told of, so in English alone."""
-        written = quoted(jsontext.dump(value))[1:-1]
-        self.problems.append(Problem(code, path, f"{path}: {written} {why}."))
+def _find_wrong_parts(
+    value: dict[str, Any], criteria: Sequence[str]
+) -> Iterator[tuple[Reason, str, str]]:
+    for name, type_ in _BESIDE.items():
+        try:
+            convert(value.get(name, UNSET), type_ if name in value else Any)
+        except ValidationError as error:
+            yield "schema", name, str(error)
+    unstable, settled, winner = (value.get(name) for name in ("unstable", "settled", "winner"))
+    if _is_list_of_texts(unstable) and not set(unstable) <= set(criteria):
+        yield "schema", "unstable", f"must be some of {', '.join(criteria)}"
+    if isinstance(settled, str) and settled not in SETTLINGS:
+        yield "out_of_range", "settled", f"must be one of {', '.join(SETTLINGS)}"
+    elif isinstance(settled, str) and (settled == "uncertain") != (winner == "uncertain"):
+        yield "out_of_range", "settled", "contradicts the winner"
 
 
-def _are_texts(value: object) -> bool:
+def _is_list_of_texts(value: Any) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -17,7 +17,6 @@ from evenhand.kinds.pairwise.form import (
     read_priority,
 )
 from evenhand.kinds.pairwise.long_table import gather
-from evenhand.kinds.pairwise.measure import measure_judgment, measure_pair
 from evenhand.kinds.pairwise.present import present
 from evenhand.kinds.pairwise.protocol import ALIASES, PairwiseProtocol
 from evenhand.kinds.pairwise.table import header, line, read_lines
@@ -29,7 +28,7 @@ from evenhand.kinds.pairwise.unit import (
     pair_text,
     read_pairs,
 )
-from evenhand.kinds.pairwise.verdict import READER
+from evenhand.kinds.pairwise.verdict import READER, measure_judgment, measure_pair
 from evenhand.kinds.protocol import Protocol, ProtocolForm, Words, require_same_ids
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.limits import REPAIRS

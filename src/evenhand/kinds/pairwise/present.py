@@ -29,8 +29,13 @@ from evenhand.kinds.blocks import (
     cells,
     labels,
 )
-from evenhand.kinds.pairwise.measure import measure_pair
-from evenhand.kinds.pairwise.verdict import CriterionComment, PairPass, PairVerdict, pair_passes
+from evenhand.kinds.pairwise.verdict import (
+    CriterionComment,
+    PairPass,
+    PairVerdict,
+    measure_pair,
+    pair_passes,
+)
 from evenhand.units import Candidate, Pair
 
 _TONES: dict[str, Tone] = {

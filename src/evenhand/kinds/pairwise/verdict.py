@@ -1,5 +1,6 @@
-"""The verdict of the kind `pairwise`, and its passes. Both speak of the candidates of the input
-file: `A` is the first of them, whatever the order in which a judge saw them."""
+"""The verdict of the kind `pairwise`, its passes, and what statistics take of them. All speak of
+the candidates of the input file: `A` is the first of them, whatever the order in which a judge saw
+them."""
 
 from __future__ import annotations
 
@@ -10,8 +11,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec import field as stored
 from msgspec.structs import asdict
 
-from evenhand.judgment import Judgment, JudgmentReader, Pass
+from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
 from evenhand.kinds.shared.raw import raw_object
+from evenhand.measures import PassVote, Voted, VotedUnit
+from evenhand.units import Pair
 
 Winner = Literal["A", "B", "tie"]
 Mark = Literal["A+", "B+", "tie"]
@@ -134,3 +137,41 @@ def pair_passes(judgment: Judgment) -> tuple[PairPass, ...]:
 
 
 READER = JudgmentReader(PairVerdict, PairPass)
+
+
+def measure_pair(pair: Pair) -> VotedUnit:
+    """Return the candidates of a pair, their lengths, and the fields of the pair."""
+    return VotedUnit(
+        topic=pair.row,
+        candidates=(pair.first.id, pair.second.id),
+        lengths=pair.lengths,
+        fields=pair.meta,
+    )
+
+
+def measure_judgment(judgment: Judgment) -> Voted:
+    """Return the votes of a judgment: of the verdict, if there is one, and of every pass."""
+    passes = tuple(
+        PassVote(
+            pass_.round,
+            pass_.order,
+            pass_.winner,
+            pass_.marks,
+            pass_.preference,
+            pass_.contradicts_itself,
+        )
+        for pass_ in pair_passes(judgment)
+    )
+    is_order_known = "order_unknown" not in judgment.flags
+    if not isinstance(judgment, Verdict):
+        return Voted(None, passes=passes, is_order_known=is_order_known)
+    verdict = judgment.value
+    assert isinstance(verdict, PairVerdict)
+    return Voted(
+        winner=verdict.winner,
+        settled=verdict.settled,
+        marks=verdict.criteria,
+        preference=None if verdict.preference is UNSET else verdict.preference,
+        passes=passes,
+        is_order_known=is_order_known,
+    )

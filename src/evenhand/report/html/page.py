@@ -20,6 +20,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import UsageError, quoted
+from evenhand.kinds import DEFAULT_KIND
 from evenhand.notes import Counts, Names, Note, Percent, Places, Signed, Spans, Value
 from evenhand.text import visible
 
@@ -31,7 +32,7 @@ NOTHING = "–"
 """What stands for a figure that cannot be had."""
 _NEEDS = {"report": "reports need", "view": "the view needs"}
 _ROOM = resources.files("evenhand.report.html")
-_JUDGE_WORDS = resources.files("evenhand.kinds") / "builtin" / "rubric" / "words"
+_JUDGE_WORDS = resources.files("evenhand.kinds") / "builtin" / DEFAULT_KIND / "words"
 """What the judge is told; a failure tag has the same name there and on a page."""
 
 
