@@ -1,15 +1,20 @@
-"""Question and Reply: what passes through the one door, `ask`, between a protocol and a judge.
+"""Question and Reply, which pass through the one door, `ask`, between a protocol and a judge; and
+batches of them, which pass between the engine and a provider.
 
 Neither side knows the other: a protocol builds a Question and reads a Reply; a judge answers a
 Question with a Reply or raises one of the call errors of `evenhand.errors`.
+
+A batch is made of requests, each with an id of ours; it has a state, in which it waits, has ended
+or was refused as a whole; and it has answers, which may come in any order, twice or not at all.
+Whoever creates one must be able to find it again: the creation may not be answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -88,11 +93,11 @@ class Question(Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """How many characters the conversation has."""
+        """Return the number of characters of the conversation."""
         return sum(len(message.content) for message in self.messages)
 
     def again(self, reply: str, complaint: str) -> Question:
-        """The same conversation, continued with what was wrong in `reply`.
+        """Return the conversation continued with what was wrong in `reply`.
 
         An empty turn is left out, which endpoints refuse, and an endless one is cut.
         """
@@ -114,7 +119,7 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a judge said, raw. `odds` holds, where the judge decides by probabilities, the
+    """The raw words of a judge. `odds` holds, where the judge decides by probabilities, the
     log-probability of each option of each decided field, by its path in the reply. `sampling` is
     what of temperature and seed was really sent. `reasoning` is what the judge thought before it
     replied, where it shows that: kept, shown, and never read as a verdict."""
@@ -144,10 +149,10 @@ class Judge(Protocol):
     slots: int | None
     """Requests it takes at once; None for no limit of its own."""
     account: Hashable
-    """Who counts its requests: judges of equal accounts share their requests and tokens per minute.
-    It shows no key."""
+    """The account that counts its requests: judges of equal accounts share their requests and
+    tokens per minute. It shows no key."""
     caveat: str
-    """What must be said with every result of this judge; empty for most."""
+    """A caution to be said with every result of this judge; empty for most."""
     unavailable_reason: ProviderRefused | None
     """Why it could not send anything, such as a key that is not there: told before a run begins."""
 
@@ -162,4 +167,109 @@ class Judge(Protocol):
 
     async def close(self) -> None:
         """Give back connections and processes."""
+        ...
+
+
+Phase = Literal["waiting", "ended", "refused", "unknown"]
+"""`unknown`: in a state that no documentation names."""
+
+
+class BatchRequest(NamedTuple):
+    """A question as a line of a batch: its id there, its body, and what of temperature and seed
+    stands in it."""
+
+    id: str
+    body: bytes
+    sampling: Mapping[str, float]
+
+
+class BatchState(Struct, frozen=True, kw_only=True):
+    """The state of a batch: in the provider's word, and as a phase."""
+
+    id: str
+    status: str
+    phase: Phase
+    answered: int = 0
+    failed: int = 0
+    complaint: str = ""
+    """Why it was refused as a whole."""
+    lines: Mapping[int, str] = {}
+    """Why single lines of it were refused, by their number from 1."""
+
+
+class BatchAnswer(NamedTuple):
+    """The outcome of one request: an HTTP status and a body, as if it had been sent by itself.
+    Where the model was never asked the status is 0, and `absence` says why."""
+
+    id: str
+    status: int
+    body: bytes = b""
+    absence: str = ""
+
+
+class BatchBounds(NamedTuple):
+    """The most that one batch may hold: requests, and bytes of their bodies. Some providers take
+    only requests of one schema together."""
+
+    requests: int
+    bytes: int
+    is_one_schema: bool = False
+
+
+class BatchEndpoint(Protocol):
+    """The batches of one account at one provider. Every method raises CallLost where it may be
+    tried again, and ProviderRefused where that would not help."""
+
+    bounds: BatchBounds
+    can_cancel: bool
+    is_named: bool
+    """True if a batch carries our name, so that one that is found by it is surely ours."""
+
+    async def create(self, name: str, requests: Sequence[BatchRequest]) -> BatchState:
+        """Make a batch that can be found again by its name, or by its size and age."""
+        ...
+
+    async def find(self, name: str, size: int, since: float) -> list[str]:
+        """The ids of batches that may be the one of this name, made of so many requests after a
+        moment, in seconds since the epoch; the likeliest first."""
+        ...
+
+    async def state(self, ident: str) -> BatchState:
+        """Return the state of a batch."""
+        ...
+
+    async def results(self, ident: str) -> bytes:
+        """Return all results of a batch that has ended, as lines."""
+        ...
+
+    def read(self, results: bytes) -> list[BatchAnswer]:
+        """Return the answers in the results of a batch."""
+        ...
+
+    async def cancel(self, ident: str) -> None:
+        """Have a batch end early; what was answered until then is there to be read."""
+        ...
+
+
+ReadAnswer = Callable[[BatchAnswer, Schema | None, Mapping[str, float]], Reply]
+"""Reads an answer by the schema and the sampling of its request; raises AskAgain, a call error or
+ProviderRefused, as `Judge.answer` does."""
+
+
+@runtime_checkable
+class BatchJudge(Judge, Protocol):
+    """A judge whose questions can be written as lines of a batch."""
+
+    @property
+    def batches(self) -> BatchEndpoint | None:
+        """Return its batch endpoint; None where the provider has none."""
+        ...
+
+    def batch_request(self, ident: str, question: Question) -> BatchRequest:
+        """Return a question as a line of a batch."""
+        ...
+
+    def batch_reader(self) -> ReadAnswer:
+        """Return the reader of the answers of one batch. What their errors teach holds for the
+        requests after them."""
         ...

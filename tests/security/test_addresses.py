@@ -10,8 +10,14 @@ import asyncpg
 import pytest
 
 import evenhand
-from evenhand.credentials import hide_credentials, hide_in_address
-from evenhand.errors import CallError, EvenhandError, UsageError, quoted
+from evenhand.errors import (
+    CallError,
+    EvenhandError,
+    UsageError,
+    hide_credentials,
+    hide_in_address,
+    quoted,
+)
 from evenhand.store.postgres.address import read_address, shown_url
 from tests.suites import write_suite
 from tests.unit.cli.conftest import CallCommand, call

@@ -11,8 +11,7 @@ from types import ModuleType
 import click
 
 from evenhand.cli.streams import lasting_streams, lost_output
-from evenhand.credentials import hide_credentials
-from evenhand.errors import EvenhandError, UsageError, nearest, quoted
+from evenhand.errors import EvenhandError, UsageError, hide_credentials, nearest, quoted
 from evenhand.report.terminal.stream import guarded_streams
 
 COMMANDS: dict[str, tuple[str, str]] = {

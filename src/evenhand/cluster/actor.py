@@ -70,7 +70,7 @@ class Assignment(NamedTuple):
 
 
 class ChunkResult(NamedTuple):
-    """What came of a chunk: counts in the order of `COUNTED`, money used, what ended it early."""
+    """The outcome of a chunk: counts in the order of `COUNTED`, money used, what ended it early."""
 
     counts: tuple[int, ...]
     used: int

@@ -195,7 +195,7 @@ class _OpenUnits:
     def __init__(self, course: Course) -> None:
         self._schedule, self._returned = course.schedule, deque[int]()
         self._left: int | None = None
-        """How many units are open; None where nobody knows how many will be enough."""
+        """The number of open units; None where nobody knows how many will be enough."""
         if isinstance(self._schedule, UntilDecided):
             self._ahead = self._schedule.positions()
             return
@@ -239,9 +239,9 @@ class _Actor:
     lane: int = 0
     host: str = ""
     chunk: Assignment | None = None
-    """What it judges now."""
+    """Its present chunk."""
     done: tuple[int, ...] = _NOTHING
-    """What it has done before."""
+    """Counts of its earlier chunks."""
     now: tuple[int, ...] = _NOTHING
     is_over: bool = False
 

@@ -19,7 +19,6 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from evenhand import jsontext, limits
-from evenhand.batch import BatchAnswer, BatchEndpoint, BatchJudge, BatchRequest, BatchState
 from evenhand.engine.budget import BatchBudget, most_tokens, overcharged
 from evenhand.engine.call import RetryPolicy
 from evenhand.engine.prices import Price, usd
@@ -35,7 +34,17 @@ from evenhand.errors import (
     UsageError,
     quoted,
 )
-from evenhand.exchange import Question, Reply, Schema, Usage
+from evenhand.exchange import (
+    BatchAnswer,
+    BatchEndpoint,
+    BatchJudge,
+    BatchRequest,
+    BatchState,
+    Question,
+    Reply,
+    Schema,
+    Usage,
+)
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.store.batches import (
     FOUND,

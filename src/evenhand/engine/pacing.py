@@ -35,7 +35,7 @@ class Permit(Struct):
     at: float
     """When it was given, by the pacer's clock."""
     tokens: int
-    """What it counts in the window."""
+    """Its tokens in the window."""
     is_sent: bool = False
 
     def count_tokens(self, usage: Usage) -> None:

@@ -1,4 +1,4 @@
-"""What a judge's tokens cost, in whole picodollars, and bounds on it before a call is sent."""
+"""The price of a judge's tokens, in whole picodollars, and bounds on it before a call is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command has done so far, and the line that shows it: done, rate, cost, time left."""
+"""The work of a command so far, and the line that shows it: done, rate, cost, time left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Tally:
     failures: int = 0
     left_out: int = 0
     actors: list[str] = field(default_factory=list[str])
-    """What each actor on a cluster does now, in words; empty where this process judges."""
+    """The present work of each actor on a cluster, in words; empty where this process judges."""
     silent: dict[str, str] = field(default_factory=dict[str, str])
     """Judges that lost calls and answered none, by name, with the last loss in words."""
     outcomes: dict[int, Counter[Reason | None]] = field(

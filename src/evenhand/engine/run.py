@@ -27,7 +27,7 @@ from evenhand.kinds.kind import ReadyKind
 from evenhand.store.ports import Call, Ledger, Scope, StoredUnit
 
 Work = AsyncGenerator[tuple[int, Sequence[StoredUnit]], None]
-"""What a group has to judge, page by page: a repeat, and units of it."""
+"""Open work of a group, page by page: a repeat, and units of it."""
 
 
 class Schedule(Protocol):

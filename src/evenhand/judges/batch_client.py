@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from yarl import URL
 
 from evenhand import limits
-from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
+from evenhand.exchange import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
 from evenhand.jsontext import compact
 from evenhand.judges.error_response import (
     ErrorResponse,

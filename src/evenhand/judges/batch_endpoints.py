@@ -13,8 +13,8 @@ from typing import Any
 
 from yarl import URL
 
-from evenhand.batch import BatchAnswer, BatchBounds, BatchRequest, BatchState
 from evenhand.errors import CallLost, ProviderRefused
+from evenhand.exchange import BatchAnswer, BatchBounds, BatchRequest, BatchState
 from evenhand.jsontext import compact
 from evenhand.judges.batch_client import (
     BatchClient,

@@ -15,9 +15,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from evenhand import limits
-from evenhand.batch import BatchAnswer, BatchEndpoint, BatchRequest, ReadAnswer
 from evenhand.errors import AskAgain, CallLost, KeyMissing, ProviderRefused, UsageError, quoted
-from evenhand.exchange import Question, Reply, Schema, Style
+from evenhand.exchange import (
+    BatchAnswer,
+    BatchEndpoint,
+    BatchRequest,
+    Question,
+    ReadAnswer,
+    Reply,
+    Schema,
+    Style,
+)
 from evenhand.jsontext import encoded
 from evenhand.judges.dialect import MOST_LOGPROBS, Dialect
 from evenhand.judges.error_response import (

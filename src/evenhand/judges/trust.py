@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from evenhand.credentials import hide_in_address
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, hide_in_address, quoted
 from evenhand.folders import read_text
 from evenhand.judges.environment import place_of
 from evenhand.judges.providers import JudgeOptions, Provider

@@ -11,12 +11,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from evenhand import limits
-from evenhand.batch import BatchJudge
 from evenhand.engine.batch import BatchSender
 from evenhand.engine.budget import BatchBudget
 from evenhand.engine.call import RetryPolicy
 from evenhand.engine.waves import WaveGroup, Waves
 from evenhand.errors import StoppedEarly, UsageError
+from evenhand.exchange import BatchJudge
 from evenhand.runs.assembly import Course
 from evenhand.runs.plan import Plan, Seat
 from evenhand.runs.recorded import seated

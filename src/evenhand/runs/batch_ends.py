@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evenhand.batch import BatchJudge
 from evenhand.errors import CallLost, StoppedEarly, UsageError, quoted
+from evenhand.exchange import BatchJudge
 from evenhand.runs.batch_files import recorded_judge
 from evenhand.runs.recorded import find_run
 from evenhand.store.batches import BatchRow

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from evenhand.batch import BatchAnswer, BatchJudge
 from evenhand.engine.budget import most_tokens
 from evenhand.engine.call import AskFn, route
 from evenhand.engine.prices import token_bound
@@ -21,7 +20,7 @@ from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Stopped
 from evenhand.engine.unit import judge_unit
 from evenhand.errors import AskAgain, CallLost, DataError, ProviderRefused, UsageError, quoted
-from evenhand.exchange import Judge, Question
+from evenhand.exchange import BatchAnswer, BatchJudge, Judge, Question
 from evenhand.judges import JudgeOptions, split_name
 from evenhand.judges.batch_client import read_lines
 from evenhand.judges.batch_endpoints import batch_line, line_answer

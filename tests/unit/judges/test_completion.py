@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.batch import BatchAnswer
 from evenhand.errors import AskAgain, CallError, ProviderRefused
-from evenhand.exchange import Reply, Schema, Usage
+from evenhand.exchange import BatchAnswer, Reply, Schema, Usage
 from evenhand.judges.remote import RemoteJudge
 from evenhand.limits import BODY_ELEMENTS, TOKENS_MOST
 from tests.security.byte_mutants import byte_mutant

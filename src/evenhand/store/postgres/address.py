@@ -14,8 +14,7 @@ from hashlib import blake2b
 from ipaddress import ip_address
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from evenhand.credentials import hide_in_address
-from evenhand.errors import UsageError
+from evenhand.errors import UsageError, hide_in_address
 
 SCHEMES = ("postgresql", "postgres")
 DEFAULT_SCHEMA = "evenhand"
