@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import sys
-import threading
 import warnings
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from evenhand.engine.loop import run_in_loop
+from evenhand.engine.loop import wait_for
 from evenhand.engine.prices import dollars
 from evenhand.errors import (
     DataError,
@@ -54,7 +51,6 @@ if TYPE_CHECKING:
     from evenhand.stats.comparison.comparison import Comparison
     from evenhand.stats.ranking.leaderboard import Leaderboard
 
-T = TypeVar("T")
 BUSY_SECONDS = 0.05
 """Between looks at a question that another process or task is just asking."""
 
@@ -468,7 +464,7 @@ async def import_async(
 
 def import_(files: object, kind: str | None = None, **settings: Any) -> Run:
     """As `import_async`, and waits."""
-    return _wait(import_async(files, kind, **settings))
+    return wait_for(import_async(files, kind, **settings))
 
 
 def _unheard(changes: Changes, differences: Sequence[str]) -> None:
@@ -483,61 +479,19 @@ def _prepared(path: Path, overrides: Mapping[str, Any], *, allow_outside: bool) 
 
 def prefer(topic: str, first: str, second: str, **settings: Any) -> Judgment:
     """As `prefer_async`, and waits."""
-    return _wait(prefer_async(topic, first, second, **settings))
+    return wait_for(prefer_async(topic, first, second, **settings))
 
 
 def grade(prompt: str, answer: str, **settings: Any) -> Judgment:
     """As `grade_async`, and waits."""
-    return _wait(grade_async(prompt, answer, **settings))
+    return wait_for(grade_async(prompt, answer, **settings))
 
 
 def score(question: str, output: str, **settings: Any) -> Judgment:
     """As `score_async`, and waits."""
-    return _wait(score_async(question, output, **settings))
+    return wait_for(score_async(question, output, **settings))
 
 
 def run(data: object = "evenhand.toml", **settings: Any) -> Run:
     """As `run_async`, and waits."""
-    return _warned(*_wait(_judge_data(data, **settings)))
-
-
-def _wait(work: Coroutine[Any, Any, T]) -> T:
-    """The result of work; inside a running loop, as a notebook has one, it is done by another
-    thread with a loop of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return run_in_loop(work)
-    return _Aside(work).result()
-
-
-class _Aside(Generic[T]):
-    """Work in a thread with a loop of its own, which an interrupt cancels."""
-
-    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
-        self._work, self._done = work, Future[T]()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[Any] | None = None
-
-    def result(self) -> T:
-        """Wait for the work, and give what it returns or raise what it raises."""
-        thread = threading.Thread(target=contextvars.copy_context().run, args=(self._run,))
-        thread.start()
-        try:
-            return self._done.result()
-        except KeyboardInterrupt:
-            if self._loop and self._task:
-                self._loop.call_soon_threadsafe(self._task.cancel)
-            raise
-        finally:
-            thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._done.set_result(run_in_loop(self._begun()))
-        except BaseException as error:
-            self._done.set_exception(error)
-
-    async def _begun(self) -> T:
-        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        return await self._work
+    return _warned(*wait_for(_judge_data(data, **settings)))
