@@ -274,4 +274,4 @@ async def test_the_prompt_is_sent_as_it_is_with_the_rubric_in_its_place(tmp_path
 def test_lint_says_that_it_stands_in_a_fence() -> None:
     assert protocol_of_prompt(HERE / PROMPT) == "weighted"
     (finding,) = lint_prompt("weighted", HERE / PROMPT)
-    assert "stands in a code fence after a line of prose" in finding.message
+    assert "stands in a code fence" in finding.message

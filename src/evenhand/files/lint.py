@@ -12,7 +12,7 @@ from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol, own_prompt
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
-from evenhand.kinds.custom_prompt import CustomPrompt, lint_prompt_text
+from evenhand.kinds.custom_prompt import CustomPrompt, lint_custom_prompt
 from evenhand.kinds.prompt import Prompt
 from evenhand.kinds.protocol import OWN, Protocol, ProtocolError, placeholder_faults
 
@@ -51,7 +51,7 @@ def own_findings(protocol: Protocol, file: str, settings: Mapping[str, Any]) -> 
     own, form = protocol.own, protocol.form.own
     if own is None or form is None:
         return []
-    doubts = lint_prompt_text(own, protocol.kind, form, settings)
+    doubts = lint_custom_prompt(own, protocol.kind, form, settings)
     return [Finding(file, doubt) for doubt in doubts]
 
 

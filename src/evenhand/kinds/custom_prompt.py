@@ -48,6 +48,7 @@ class CustomForm(Struct, frozen=True, kw_only=True):
     """Whether a text demands in one reply what is asked in several."""
 
 
+_FENCED = re.compile(r"(?:[^\n`]*\n){0,6}```(?:markdown|md|text)?\n.*\n```", re.DOTALL)
 _NAME_CHARS = 40
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)>$")
 _LABEL = re.compile(
@@ -140,71 +141,17 @@ def unit_of(
     return Unit(blind, texts, aliases)
 
 
-_FENCE_LINE = re.compile(r"[ \t]{0,3}(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)")
-_WRAPPERS = ("", "markdown", "md", "text", "txt", "plain", "plaintext", "prompt")
-_PROSE_LINES = 6
-_SHARE = 0.6
-"""A fence that holds less of the file is part of the prompt, not around it."""
-
-
-class Fence(NamedTuple):
-    """A code fence around a prompt: its lines, counted from one, and whether prose stands before
-    it."""
-
-    first: int
-    last: int
-    is_after_prose: bool
-
-
-def fence_around(text: str) -> Fence | None:
-    """The fence that a prompt stands in; None where there is none, or where it is an example."""
-    lines = text.splitlines()
-    start = next((at for at, line in enumerate(lines) if _FENCE_LINE.fullmatch(line)), None)
-    if start is None or not _may_wrap(lines[start]):
-        return None
-    before = [line for line in lines[:start] if line.strip()]
-    end = _closing(lines, start)
-    inside, whole = (len("".join(part).strip()) for part in (lines[start + 1 : end], lines))
-    if len(before) > _PROSE_LINES or inside < _SHARE * whole:
-        return None
-    return Fence(start + 1, end + 1, bool(before))
-
-
-def _may_wrap(line: str) -> bool:
-    fence = _FENCE_LINE.fullmatch(line)
-    return fence is not None and fence["info"].strip().casefold() in _WRAPPERS
-
-
-def _closing(lines: list[str], start: int) -> int:
-    """The line that closes the fence opened at `start`: what opens inside with a language closes
-    before; the last line where nothing does."""
-    opened = [_ticks(lines[start])]
-    for at in range(start + 1, len(lines)):
-        fence = _FENCE_LINE.fullmatch(lines[at])
-        if fence is None or fence["ticks"][0] != opened[0][0]:
-            continue
-        if fence["info"].strip():
-            opened.append(fence["ticks"])
-        elif len(fence["ticks"]) >= len(opened[-1]):
-            opened.pop()
-        if not opened:
-            return at
-    return len(lines) - 1
-
-
-def _ticks(line: str) -> str:
-    fence = _FENCE_LINE.fullmatch(line)
-    return fence["ticks"] if fence else "```"
-
-
-def lint_prompt_text(
+def lint_custom_prompt(
     prompt: CustomPrompt, kind: str, form: CustomForm, settings: Mapping[str, Any]
 ) -> Iterator[str]:
     """What whoever wrote a prompt should know before it is sent, one sentence each; `settings` are
     those of the run, `use` among them."""
-    if fence := fence_around(prompt.text):
-        yield _fenced(fence)
-    yield from _placeholders(prompt, kind, form, settings)
+    if _FENCED.fullmatch(prompt.text):
+        yield (
+            "the prompt stands in a code fence; the judge is sent the whole file, fence included."
+            " If only what stands inside is meant, delete the rest"
+        )
+    yield from _lint_placeholders(prompt, kind, form, settings)
     for part, setting in form.by_setting.items():
         if prompt.says(part) and not settings.get(setting):
             yield (
@@ -219,17 +166,7 @@ def lint_prompt_text(
         )
 
 
-def _fenced(fence: Fence) -> str:
-    prose = " after a line of prose" if fence.is_after_prose else ""
-    also = "fence and prose" if fence.is_after_prose else "fence"
-    return (
-        f"the prompt stands in a code fence{prose} (lines {fence.first} to {fence.last}); the judge"
-        f" is sent the whole file, {also} included. If only what stands inside is meant, delete the"
-        " rest"
-    )
-
-
-def _placeholders(
+def _lint_placeholders(
     prompt: CustomPrompt, kind: str, form: CustomForm, settings: Mapping[str, Any]
 ) -> Iterator[str]:
     """Placeholders that nothing fills."""

@@ -7,19 +7,17 @@ of what it encloses; while a text of the prompt contains it, of all of them, lon
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, NamedTuple, cast
+from itertools import zip_longest
+from typing import Any, cast
 
 from evenhand import jsontext
-from evenhand.exchange import Message
+from evenhand.exchange import Message, Role
 from evenhand.kinds.shared.rows import is_given
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
-OPENINGS_KEPT = 16
-"""So many beginnings of prompts are kept: a suite has one for each of its rubrics."""
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -37,25 +35,23 @@ class Template:
     def names(self) -> frozenset[str]:
         return frozenset(self.parts[1::2])
 
-    def partly_filled(self, values: Mapping[str, str]) -> Template:
-        """The same with the placeholders filled that there are values for."""
-        literals, names = [self.parts[0]], list[str]()
-        for name, literal in zip(self.parts[1::2], self.parts[2::2], strict=True):
-            if name in values:
-                literals[-1] += values[name] + literal
-            else:
-                names.append(name)
-                literals.append(literal)
-        parts = [part for both in zip(literals, [*names, ""], strict=True) for part in both]
-        return Template(tuple(parts[:-1]))
-
     def fill(self, values: Mapping[str, str]) -> str:
-        """The text with every placeholder replaced; a name without a value becomes nothing."""
-        if len(self.parts) == 1:
-            return self.parts[0]
+        """Return the text with every placeholder replaced; a name without a value becomes
+        nothing."""
         filled = list(self.parts)
         filled[1::2] = [values.get(name, "") for name in filled[1::2]]
         return "".join(filled)
+
+    def message(self, role: Role, values: Mapping[str, str], shared: Collection[str]) -> Message:
+        """Return the filled message. `shared` are the placeholders whose values all units have in
+        common: the message tells how long its beginning is that does not change."""
+        fixed = 0
+        for part, name in zip_longest(self.parts[::2], self.parts[1::2]):
+            fixed += len(part)
+            if name is not None and name not in shared:
+                break
+            fixed += len(values.get(name, ""))
+        return Message(role, self.fill(values), fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +61,10 @@ class Prompt:
     system: Template | None
     user: Template
     again: Template
-    _openings: Callable[[tuple[tuple[str, str], ...]], _Opening] = field(
-        init=False, compare=False, repr=False
-    )
-
-    def __post_init__(self) -> None:
-        openings = lru_cache(maxsize=OPENINGS_KEPT)(partial(_opening, self.system, self.user))
-        object.__setattr__(self, "_openings", openings)
 
     @classmethod
     def parse(cls, text: str) -> Prompt:
-        """Read the sections of a prompt file; raises ValueError naming one that is missing."""
+        """Return the prompt of a file; raise ValueError naming a section that is missing."""
         pieces = _SECTION.split(text)
         sections = dict(zip(pieces[1::2], pieces[2::2], strict=True))
         for name in ("user", "again"):
@@ -85,40 +74,14 @@ class Prompt:
         return cls(system, Template.parse(sections["user"]), Template.parse(sections["again"]))
 
     def messages(
-        self, values: Mapping[str, str], suites: Collection[str] = ()
+        self, values: Mapping[str, str], shared: Collection[str] = ()
     ) -> tuple[Message, ...]:
-        """The opening of the conversation about one unit. `suites` are the placeholders whose
-        values are the suite's, alike for all units."""
-        common = tuple([(name, values[name]) for name in suites if name in values])
-        system, user, instructions = self._openings(common)
-        question = Message("user", user.fill(values), len(user.parts[0]))
-        if system is None:
+        """Return the opening of the conversation about one unit. `shared` are the placeholders
+        whose values all units have in common."""
+        question = self.user.message("user", values, shared)
+        if self.system is None:
             return (question,)
-        if instructions is None:
-            instructions = Message("system", system.fill(values), len(system.parts[0]))
-        return instructions, question
-
-
-class _Opening(NamedTuple):
-    """The sections of a prompt with all in them that is alike for all units of a suite; the
-    instructions are ready where nothing else stands in them."""
-
-    system: Template | None
-    user: Template
-    instructions: Message | None
-
-
-def _opening(
-    system: Template | None, user: Template, common: tuple[tuple[str, str], ...]
-) -> _Opening:
-    values = dict(common)
-    user = user.partly_filled(values)
-    if system is None:
-        return _Opening(None, user, None)
-    system = system.partly_filled(values)
-    text = system.parts[0]
-    is_ready = len(system.parts) == 1
-    return _Opening(system, user, Message("system", text, len(text)) if is_ready else None)
+        return self.system.message("system", values, shared), question
 
 
 _BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"}
@@ -167,36 +130,27 @@ def _spoken(value: Any) -> Any:
 
 
 def size_of(*values: object) -> int:
-    """How many characters of text there are in some values."""
-    return sum(map(_size, values))
-
-
-def _size(value: object) -> int:
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, (dict, Mapping)):
-        return size_of(*cast("Mapping[str, object]", value).values())
-    return size_of(*cast("list[object]", value)) if isinstance(value, list) else 0
+    """Return how many characters of text there are in some values."""
+    return sum(len(value) if isinstance(value, str) else len(str(value)) for value in values)
 
 
 def fenced(blocks: Mapping[str, str], size: int = 4) -> dict[str, str]:
-    """Each text, unaltered, between marks that no text of the prompt contains; their numbers have
-    `size` bytes or more.
+    """Return each text, unaltered, between marks that no text of the prompt contains; their numbers
+    have `size` bytes or more.
 
     Every block has a number of its own, so that a block that stays the same from prompt to prompt,
     such as the rubric, stays the same to the letter.
     """
     joined = "\0".join(blocks.values())
-    return {name: _fence(name, text, joined, size) for name, text in blocks.items()}
-
-
-def _fence(name: str, text: str, joined: str, size: int) -> str:
-    number = fence_number(text, joined, size)
-    return f"[[{name} {number}]]\n{text}\n[[/{name} {number}]]"
+    numbers = {name: fence_number(text, joined, size) for name, text in blocks.items()}
+    return {
+        name: f"[[{name} {numbers[name]}]]\n{text}\n[[/{name} {numbers[name]}]]"
+        for name, text in blocks.items()
+    }
 
 
 def fence_number(text: str, joined: str, size: int = 4) -> str:
-    """Hexadecimal digits from the hash of `text` that `joined` does not contain.
+    """Return hexadecimal digits from the hash of `text` that `joined` does not contain.
 
     A text can be made to contain its own short hash, or any hash of another text. Further numbers
     are hashes of all texts together, each twice as long; no text can be made to contain those.
@@ -208,6 +162,5 @@ def fence_number(text: str, joined: str, size: int = 4) -> str:
     return number
 
 
-@lru_cache(maxsize=32)
 def _digest(text: str, size: int) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()

@@ -81,7 +81,7 @@ MISTAKES = {
     ),
     "no judges": Mistake('For example: [[judges]] model = "openai/gpt-4.1-mini"', judges=""),
     "a language by its name": Mistake(
-        'evenhand.toml:3: language: "english" is no code of a language\n  Built-in protocols speak',
+        'evenhand.toml:3: language: "english" is not a language code\n  Built-in protocols speak',
         top={"language": '"english"'},
     ),
     "a country's code": Mistake("It speaks ru, zh, ja, en", top={"language": '"jp"'}),

@@ -135,7 +135,7 @@ FENCED = "Наш промпт для судьи:\n\n```markdown\n{}\n```\n"
 OWN_PROMPTS = {
     "pairwise": (
         FENCED.format("Сравни тезисы A и B: {{tema}}. Сделай двойной прогон.\nwinner: A, B, tie"),
-        ["code fence after a line of prose (lines 3 to 6)", "{{tema}} is no placeholder", "orders"],
+        ["stands in a code fence", "{{tema}} is no placeholder", "orders"],
     ),
     "rubric": ('评分 model_output，原样返回 "meta"。failure_tags: []', ["expose_meta = true"]),
     "weighted": ("critical_fail と task_type を確認。{{ruburic}}", ["did you mean {{rubric}}?"]),

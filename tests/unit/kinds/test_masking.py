@@ -389,7 +389,7 @@ MASKED = [
     ("OpenAIのChatGPTです", "[model]の[model]です"),
     ("ＧＰＴ－４と言う", "[model]と言う"),
     ("G\u200bPT-4 — да", "[model] — да"),
-    ("G͏PT-4, G️PT-4, G​P\U000e0061Tㅤ-4", "[model], [model], [model]"),
+    ("G͏PT-4, G️PT-4, G\u200bP\U000e0061Tㅤ-4", "[model], [model], [model]"),
     ("[model] is MASKED", "[model] is MASKED"),
     ("Claude Shannon and Claude Monet", None),
     ("the Gemini twins; a llama and an alpaca", None),

@@ -1,4 +1,4 @@
-"""The weighted contract applied to one reply: an output that keeps it, or the list of breaches.
+"""The weighted contract applied to one reply: a grade that keeps it, or the list of problems.
 
 Code supplies what code knows: the task's name and type, the weights, the total, and the zeroes
 after a critical fail.
@@ -7,10 +7,9 @@ after a critical fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeGuard, cast
-from unicodedata import combining
 
 from msgspec.structs import replace
 
@@ -64,20 +63,32 @@ def check_reply(
     *,
     is_compact: bool = False,
 ) -> Checked[Grade]:
-    """Hold one reply to the contract. A judge that fills a compact form need not give reasons."""
-    check = _Check(words, task, is_compact)
-    judged = JudgedText(task.answer)
-    value = check.object_in(text, judged) if check.is_whole(finish) else None
-    return check.done(None if value is None else check.reply(value))
+    """Return what the contract says of one reply. A judge that fills a compact form need not give
+    reasons."""
+    check = _Check(words, task, needs_reasons=not is_compact)
+    value = check.object_in(text, JudgedText(task.answer)) if check.is_whole(finish) else None
+    return check.done(None if value is None else check.grade(value))
 
 
-def total_of(scores: Mapping[str, float]) -> float:
-    """The sum of the scores, as exact as they are written."""
-    return _number(sum(map(_decimal, scores.values()), Decimal()))
+def failed_grade(task: Task, reason: str, ungraded: str) -> Grade:
+    """Return the grade of an answer that fails by a condition that code decides."""
+    dimensions = list(task.types[0].weights)
+    return Grade(
+        task_name=task.name,
+        task_type=task.given.id if task.given else None,
+        inferred_task_type=None,
+        weights=dict(task.given.weights) if task.given else None,
+        score=dict.fromkeys(dimensions, 0),
+        total_score=0,
+        reasoning=dict.fromkeys(dimensions, ungraded),
+        critical_fail=True,
+        critical_fail_reason=reason,
+        confidence="high",
+    )
 
 
 def under_weights(grade: Grade, weights: Mapping[str, float]) -> tuple[Grade, list[Fix]] | None:
-    """A grade as other weights of its type have it, and each score that was rescaled. None where
+    """Return a grade under other weights of its type, and each score that was rescaled; None where
     a dimension counts now that had no points to be given."""
     old = grade.weights or weights
     if any(weights[d] and not old[d] for d in weights) and not grade.critical_fail:
@@ -88,37 +99,25 @@ def under_weights(grade: Grade, weights: Mapping[str, float]) -> tuple[Grade, li
     return replace(grade, weights=dict(weights), score=score, total_score=total), fixes
 
 
-def failed_grade(task: Task, reason: str, ungraded: str) -> Grade:
-    """The grade of an answer that fails by a condition that code decides."""
-    weights = None if task.given is None else dict(task.given.weights)
-    dimensions = list(task.types[0].weights)
-    return Grade(
-        task_name=task.name,
-        task_type=task.given.id if task.given else None,
-        inferred_task_type=None,
-        weights=weights,
-        score=dict.fromkeys(dimensions, 0),
-        total_score=0,
-        reasoning=dict.fromkeys(dimensions, ungraded),
-        critical_fail=True,
-        critical_fail_reason=reason,
-        confidence="high",
-    )
-
-
 class _Check(Inspection):
-    def __init__(self, words: Words, task: Task, is_compact: bool) -> None:
+    def __init__(self, words: Words, task: Task, *, needs_reasons: bool) -> None:
         super().__init__(words)
-        self.task, self.is_compact = task, is_compact
+        self.task, self.needs_reasons = task, needs_reasons
         self.dimensions = tuple(task.types[0].weights)
 
-    def reply(self, value: dict[str, Any]) -> Grade:
-        """The grade that the reply's object gives, every part of it there."""
-        self.keys(value, self._due(value), "", allowed=(*_ASKED, *_KNOWN))
+    def grade(self, value: dict[str, Any]) -> Grade:
+        """Return the grade that the reply's object gives."""
+        # What only the judge knows: not the type where it is given, a reason only for a critical
+        # fail, and nothing of what a critical fail ends.
+        is_failed = value.get("critical_fail") is True
+        needless = {"reasoning", "score"} if is_failed else {"critical_fail_reason"}
+        needless |= {"inferred_task_type"} if self.task.given else set()
+        due = [name for name in _ASKED if name not in needless]
+        self.keys(value, due, "", allowed=(*_ASKED, *_KNOWN))
         kind = self.task.given or self._inferred(value)
         failed = self._critical(value)
-        scale = None if failed else self._scale(value, kind)
-        score = self._scores(value, kind, scale, failed)
+        score = self._zeroes(value) if failed else self._scores(value, kind)
+        reason = value.get("critical_fail_reason")
         grade = Grade(
             task_name=self.task.name,
             task_type=kind.id if kind else None,
@@ -128,98 +127,36 @@ class _Check(Inspection):
             total_score=0 if self.problems else total_of(score),
             reasoning=self._reasoning(value, failed),
             critical_fail=failed,
-            critical_fail_reason=self._why(value) if failed else None,
+            critical_fail_reason=(self.task.failed if _is_empty(reason) else reason)
+            if failed
+            else None,
             confidence=self._confidence(value),
         )
-        self._restored(value, grade)
+        if not self.problems:
+            self._note_replaced(value, grade)
         return grade
 
-    def _due(self, value: Mapping[str, Any]) -> list[str]:
-        """What only the judge knows: not the type where it is given, a reason only for a critical
-        fail, and nothing of what a critical fail ends."""
-        failed = value.get("critical_fail") is True
-        needless = {"reasoning", "score"} if failed else {"critical_fail_reason"}
-        needless |= {"inferred_task_type"} if self.task.given else set()
-        return [name for name in _ASKED if name not in needless]
-
-    def _restored(self, value: Mapping[str, Any], grade: Grade) -> None:
-        """Log what code put in the place of what the judge wrote, unless it is asked again."""
-        if self.problems:
-            return
-        codes: dict[str, FixCode] = {"total_score": "total", "weights": "weights"}
-        for name in (*_KNOWN, "inferred_task_type"):
-            # 15.0 is the right sum of 10 and 5.
-            if name in value and value[name] != getattr(grade, name):
-                self.fix(codes.get(name, "meta"), name)
-        types = (value.get("task_type"), value.get("inferred_task_type"))
-        named = {kind.id for kind in map(self._type_of, types) if kind}
-        rows = {kind.id for kind in self._types_with(value.get("weights"))}
-        if named - {grade.task_type} or (rows and grade.task_type not in rows):
-            self.flags.append("other_type")
-
-    def _type_of(self, name: object) -> TaskType | None:
-        """The type that a reply names, in whatever case."""
-        spelled = name.strip().casefold() if isinstance(name, str) else None
-        return next((kind for kind in self.task.types if kind.id.casefold() == spelled), None)
-
-    def _types_with(self, weights: object) -> list[TaskType]:
-        """The types that have these weights."""
-        if not isinstance(weights, dict) or any(isinstance(w, bool) for w in weights.values()):
-            return []
-        return [kind for kind in self.task.types if kind.weights == weights]
-
-    def _scale(self, value: Mapping[str, Any], kind: TaskType | None) -> TaskType | None:
-        """The type on whose scale the scores stand: what the weights of the reply say, else the
-        type that it names, else the one in force. None where that cannot be told."""
-        named = self._named(value.get("task_type"), kind)
-        weights = value.get("weights")
-        if weights is None or weights == {}:
-            return named
-        scales = self._types_with(weights)
-        if kind in scales:
-            return kind
-        if scales and _is_convertible(scales[0], kind):
-            return scales[0]
-        self._unknown_weights(weights, kind)
-        return None
-
-    def _named(self, name: object, kind: TaskType | None) -> TaskType | None:
-        """The type that a reply names as the task's, else the one in force."""
-        named = self._type_of(name)
-        if named is not None and _is_convertible(named, kind):
-            return self.task.scale or kind if named is kind else named
-        if name is not None and (named or self.task.given):
-            code: Reason = "out_of_range" if isinstance(name, str) else "schema"
-            written, allowed = jsontext.dump(name), kind.id if kind else ""
-            self.breach("type_unknown", code, "task_type", value=written, allowed=allowed)
-            return None
-        return self.task.scale or kind
-
-    def _unknown_weights(self, weights: object, kind: TaskType | None) -> None:
-        types = [kind] if kind else self.task.types
-        self.breach(
-            "weights_unknown",
-            "out_of_range" if isinstance(weights, dict) else "schema",
-            "weights",
-            value=jsontext.dump(weights),
-            allowed="; ".join(jsontext.dump(dict(task_type.weights)) for task_type in types),
-        )
+    def _unknown(
+        self, kind: str, path: str, value: object, allowed: str, expected: type = str
+    ) -> None:
+        """Note a value that is none of those allowed."""
+        code: Reason = "out_of_range" if isinstance(value, expected) else "schema"
+        self.breach(kind, code, path, value=jsontext.dump(value), allowed=allowed)
 
     def _inferred(self, value: Mapping[str, Any]) -> TaskType | None:
-        named = value.get("inferred_task_type")
-        for task_type in self.task.types:
-            if task_type.id == named:
-                return task_type
-        is_ended = named is None and self.task.failed is not None
-        if "inferred_task_type" in value and not is_ended:
-            kind = "type_missing" if named is None else "type_unknown"
-            code: Reason = "out_of_range" if isinstance(named, str) else "schema"
-            allowed = ", ".join(task_type.id for task_type in self.task.types)
-            written = jsontext.dump(named)
-            self.breach(kind, code, "inferred_task_type", value=written, allowed=allowed)
+        """Return the type that the judge inferred."""
+        name = value.get("inferred_task_type")
+        for kind in self.task.types:
+            if kind.id == name:
+                return kind
+        if "inferred_task_type" in value and (name is not None or self.task.failed is None):
+            problem = "type_missing" if name is None else "type_unknown"
+            allowed = ", ".join(kind.id for kind in self.task.types)
+            self._unknown(problem, "inferred_task_type", name, allowed)
         return None
 
     def _critical(self, value: Mapping[str, Any]) -> bool:
+        """Return True if the answer fails, by the judge or by code."""
         failed, reason = value.get("critical_fail", False), value.get("critical_fail_reason")
         if not self.typed(failed, bool, "boolean", "critical_fail"):
             return False
@@ -228,137 +165,146 @@ class _Check(Inspection):
             return True
         if failed and not self.task.has_conditions and self.task.failed is None:
             self.breach("critical_without_conditions", "schema", "critical_fail")
-        blank = _is_blank(reason)
-        if not blank and not isinstance(reason, str):
+        if not isinstance(reason, str | None):
             self.typed(reason, str, "text", "critical_fail_reason")
-        elif failed and blank and "critical_fail_reason" in value:
+        elif failed and _is_empty(reason) and "critical_fail_reason" in value:
             self.breach("critical_reason_missing", "schema", "critical_fail_reason")
-        elif not failed and not blank:
+        elif not failed and not _is_empty(reason):
             self.breach("critical_reason_unasked", "schema", "critical_fail_reason")
         return bool(failed)
 
-    def _why(self, value: Mapping[str, Any]) -> Any:
-        reason = value.get("critical_fail_reason")
-        return self.task.failed if _is_blank(reason) else reason
+    def _zeroes(self, value: Mapping[str, Any]) -> dict[str, int | float]:
+        zeroes: dict[str, int | float] = dict.fromkeys(self.dimensions, 0)
+        if value.get("score") != zeroes:
+            self.fix("zeroed", "score")
+        return zeroes
 
-    def _scores(
-        self,
-        value: Mapping[str, Any],
-        kind: TaskType | None,
-        scale: TaskType | None,
-        failed: bool,
-    ) -> dict[str, int | float]:
-        if failed:
-            zeroes: dict[str, int | float] = dict.fromkeys(self.dimensions, 0)
-            if value.get("score") != zeroes:
-                self.fix("zeroed", "score")
-            return zeroes
+    def _scores(self, value: Mapping[str, Any], kind: TaskType | None) -> dict[str, int | float]:
+        """Return the points of each dimension, on the scale of the task's type."""
+        scale = self._scale(value, kind)
         scores = self.object_at(value["score"], "score") if "score" in value else None
         if scores is None:
             return {}
         self.keys(scores, self.dimensions, "score.")
-        most = self._offered(scores, value.get("total_score"), kind, scale)
-        return {d: self._score(scores[d], d, kind, most) for d in self.dimensions if d in scores}
-
-    def _offered(
-        self,
-        scores: Mapping[str, Any],
-        stated: object,
-        kind: TaskType | None,
-        scale: TaskType | None,
-    ) -> Mapping[str, float] | None:
-        """Return the most points of each dimension on the scale that the scores are on. The stated
-        total is a check digit: where it cannot be their sum, it may be the weighted sum of scores
-        from 0 to 1, 10 or 100."""
+        numbers: dict[str, float] = {}
+        for name in self.dimensions:
+            if name in scores and _is_number(scores[name]):
+                numbers[name] = scores[name]
+            elif name in scores:
+                written = jsontext.dump(scores[name])
+                self.breach("score_not_number", "schema", f"score.{name}", value=written)
         if kind is None or scale is None:
-            return None
-        total, given = _total_in(stated), [scores.get(d) for d in self.dimensions]
-        if total is None or not all(_is_number(score) and 0 <= score <= 100 for score in given):
-            return scale.weights
-        scores = {d: scores[d] for d in self.dimensions}
-        flat = [dict.fromkeys(self.dimensions, most) for most in _FLAT_SCALES]
-        for most in () if _is_mean(total, scores, kind, scale) else (scale.weights, *flat):
-            is_flat = most is not scale.weights
-            if is_flat and any(scores[d] > most[d] for d in self.dimensions):
-                continue
-            slack = _ROUNDING if is_flat else _SUM_SLACK
-            if any(abs(total - sum_) <= slack for sum_ in _sums(scores, most, kind, scale)):
-                self.flags += ["rescaled"] * is_flat
-                return most
-        self.breach(
-            "total_off",
-            "out_of_range",
-            "total_score",
-            value=jsontext.dump(stated),
-            sum=jsontext.dump(total_of(scores)),
-            allowed=jsontext.dump(dict(kind.weights)),
-        )
-        return scale.weights
+            return {}
+        most = self._offered(numbers, value.get("total_score"), kind, scale)
+        return {
+            name: self._score(f"score.{name}", number, most[name], kind.weights[name])
+            for name, number in numbers.items()
+        }
 
-    def _score(
-        self,
-        score: object,
-        dimension: str,
-        kind: TaskType | None,
-        scale: Mapping[str, float] | None,
-    ) -> int | float:
-        path = f"score.{dimension}"
-        if not _is_number(score):
-            self.breach("score_not_number", "schema", path, value=jsontext.dump(score))
-            return 0
-        if kind is None or scale is None:
-            return 0
-        most, offered = kind.weights[dimension], scale[dimension]
+    def _score(self, path: str, score: float, offered: float, most: float) -> int | float:
         if not 0 <= score <= offered:
-            self._beyond(path, score, offered, most)
+            # The next reply need not name another scale again: what the judge is told holds for the
+            # task's own.
+            kind = "score_over" if offered == most else "score_over_other"
+            about = {"value": jsontext.dump(score), "offered": offered, "allowed": most}
+            self.breach(kind, "out_of_range", path, **about)
             return 0
         if offered == most:
             return plain_number(score)
         self.fix("rescaled", path)
         return rescaled(score, offered, most)
 
-    def _beyond(self, path: str, score: float, offered: float, most: float) -> None:
-        """A score is beyond the scale on which it stands. The next reply need not name that scale
-        again: what the judge is told holds for the task's own. A protocol from before there were
-        words for it says less."""
-        written, code = jsontext.dump(score), "score_over_other"
-        if offered == most or code not in self.words.english:
-            self.breach("score_over", "out_of_range", path, value=written, allowed=offered)
-        else:
-            self.breach(code, "out_of_range", path, value=written, offered=offered, allowed=most)
+    def _scale(self, value: Mapping[str, Any], kind: TaskType | None) -> TaskType | None:
+        """Return the type on whose scale the scores stand: the one that the reply's weights are
+        of, else the one that it names, else the one in force; None where that cannot be told."""
+        scale, name = self.task.scale or kind, value.get("task_type")
+        named = self._type_named(name)
+        if named and _is_convertible(named, kind):
+            scale = scale if named is kind else named
+        elif name is not None and (named or self.task.given):
+            self._unknown("type_unknown", "task_type", name, kind.id if kind else "")
+            scale = None
+        weights = value.get("weights")
+        if weights is None or weights == {}:
+            return scale
+        scales = self._types_with(weights)
+        if kind in scales:
+            return kind
+        if scales and _is_convertible(scales[0], kind):
+            return scales[0]
+        types = [kind] if kind else self.task.types
+        allowed = "; ".join(jsontext.dump(dict(each.weights)) for each in types)
+        self._unknown("weights_unknown", "weights", weights, allowed, dict)
+        return None
+
+    def _type_named(self, name: object) -> TaskType | None:
+        """Return the type that a reply names, in whatever case."""
+        spelled = name.strip().casefold() if isinstance(name, str) else None
+        return next((kind for kind in self.task.types if kind.id.casefold() == spelled), None)
+
+    def _types_with(self, weights: object) -> list[TaskType]:
+        """Return the types that have these weights."""
+        if not isinstance(weights, dict) or any(isinstance(w, bool) for w in weights.values()):
+            return []
+        return [kind for kind in self.task.types if kind.weights == weights]
+
+    def _offered(
+        self, scores: Mapping[str, float], stated: object, kind: TaskType, scale: TaskType
+    ) -> Mapping[str, float]:
+        """Return the most points of each dimension on the scale that the scores are on. The stated
+        total is a check digit: where it cannot be their sum, it may be the weighted sum of scores
+        from 0 to 1, 10 or 100."""
+        total = _read_total(stated)
+        is_whole = len(scores) == len(self.dimensions)
+        if total is None or not is_whole or not all(0 <= n <= 100 for n in scores.values()):
+            return scale.weights
+
+        def is_sum(most: Mapping[str, float], slack: float) -> bool:
+            sums = (
+                total_of({d: rescaled(scores[d], most[d], weights[d]) for d in scores})
+                for weights in (scale.weights, kind.weights)
+            )
+            return any(abs(total - sum_) <= slack for sum_ in sums)
+
+        flat = [dict.fromkeys(scores, most) for most in _FLAT_SCALES]
+        highest = max(scores.values())
+        # The weighted mean of scores up to 10 is out of 1, 10 or 100 as they are, and nothing says
+        # which: 9, 9, 9 and 9 may be 9 or 90.
+        is_small = highest <= _FLAT_SCALES[1] and abs(total - total_of(scores)) > _ROUNDING
+        if not (is_small and is_sum(flat[-1], _ROUNDING)):
+            if is_sum(scale.weights, _SUM_SLACK):
+                return scale.weights
+            for most in flat:
+                if highest <= most[self.dimensions[0]] and is_sum(most, _ROUNDING):
+                    self.flags.append("rescaled")
+                    return most
+        written, allowed = jsontext.dump(stated), jsontext.dump(dict(kind.weights))
+        about = {"value": written, "sum": jsontext.dump(total_of(scores)), "allowed": allowed}
+        self.breach("total_off", "out_of_range", "total_score", **about)
+        return scale.weights
 
     def _reasoning(self, value: Mapping[str, Any], failed: bool) -> dict[str, str]:
-        """The reasons, cut; after a critical fail there need be none."""
+        """Return the reasons, cut; after a critical fail there need be none."""
         reasons = value.get("reasoning")
-        if failed:
-            reasons = self._ended(reasons)
+        if failed and isinstance(reasons, dict | None):
+            texts = cast("dict[str, Any]", reasons or {})
+            missing = [d for d in self.dimensions if _is_empty(texts.get(d))]
+            if missing:
+                self.fix("zeroed", "reasoning")
+            reasons = texts | dict.fromkeys(missing, self.words.phrases["ungraded"])
         elif "reasoning" not in value:
             return {}
-        reasons_given = self.object_at(reasons, "reasoning")
-        if reasons_given is None:
+        given = self.object_at(reasons, "reasoning")
+        if given is None:
             return {}
-        self.keys(reasons_given, self.dimensions, "reasoning.")
-        return {
-            d: self._reason(reasons_given[d], f"reasoning.{d}")
-            for d in self.dimensions
-            if d in reasons_given
-        }
-
-    def _ended(self, reasons: object) -> object:
-        """The reasons beside a critical fail, with what it left out or blank filled in."""
-        if reasons is not None and not isinstance(reasons, dict):
-            return reasons
-        texts = cast("dict[str, Any]", reasons or {})
-        missing = [d for d in self.dimensions if _is_blank(texts.get(d))]
-        if missing:
-            self.fix("zeroed", "reasoning")
-        return texts | dict.fromkeys(missing, self.words.phrases["ungraded"])
+        self.keys(given, self.dimensions, "reasoning.")
+        return {d: self._reason(given[d], f"reasoning.{d}") for d in self.dimensions if d in given}
 
     def _reason(self, reason: object, path: str) -> str:
         if not self.typed(reason, str, "text", path):
             return ""
         text = cast("str", reason)
-        if not self.is_compact:
+        if self.needs_reasons:
             self.reason(text, path)
         if len(text) > REASONING_CHARS:
             self.fix("cut", path)
@@ -373,13 +319,24 @@ class _Check(Inspection):
                 self.fix("unwrapped", "confidence")
             return level
         if "confidence" in value:
-            code: Reason = "out_of_range" if isinstance(confidence, str) else "schema"
-            written, allowed = jsontext.dump(confidence), ", ".join(CONFIDENCE)
-            self.breach("confidence_unknown", code, "confidence", value=written, allowed=allowed)
+            self._unknown("confidence_unknown", "confidence", confidence, ", ".join(CONFIDENCE))
         return confidence
 
+    def _note_replaced(self, value: Mapping[str, Any], grade: Grade) -> None:
+        """Note what code put in the place of what the judge wrote."""
+        codes: dict[str, FixCode] = {"total_score": "total", "weights": "weights"}
+        for name in (*_KNOWN, "inferred_task_type"):
+            # 15.0 is the right sum of 10 and 5.
+            if name in value and value[name] != getattr(grade, name):
+                self.fix(codes.get(name, "meta"), name)
+        types = (value.get("task_type"), value.get("inferred_task_type"))
+        named = {kind.id for kind in map(self._type_named, types) if kind}
+        rows = {kind.id for kind in self._types_with(value.get("weights"))}
+        if named - {grade.task_type} or (rows and grade.task_type not in rows):
+            self.flags.append("other_type")
 
-def _is_blank(text: object) -> bool:
+
+def _is_empty(text: object) -> bool:
     return text is None or (isinstance(text, str) and is_blank(text))
 
 
@@ -387,7 +344,7 @@ def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _total_in(stated: object) -> float | None:
+def _read_total(stated: object) -> float | None:
     """Return the number that a reply states as its total, in words or not; None if there is none.
     Beyond all bounds one is as wrong as another."""
     if isinstance(stated, str) and (number := _NUMBER.search(stated[:REASONING_CHARS])):
@@ -395,37 +352,23 @@ def _total_in(stated: object) -> float | None:
     return min(max(stated, -1000), 1000) if _is_number(stated) else None
 
 
-def _sums(
-    scores: Mapping[str, float], most: Mapping[str, float], kind: TaskType, scale: TaskType
-) -> Iterator[float]:
-    """Yield the sum of scores out of `most`, under the weights of the reply and of the task."""
-    for weights in (scale.weights, kind.weights):
-        yield total_of({d: rescaled(scores[d], most[d], weights[d]) for d in weights})
-
-
-def _is_mean(total: float, scores: Mapping[str, float], kind: TaskType, scale: TaskType) -> bool:
-    """Return True if a total is the weighted mean of scores up to 10, and not their sum. It is then
-    out of 1, 10 or 100 as the scores are, and nothing says which: 9, 9, 9 and 9 may be 9 or 90."""
-    if max(scores.values()) > _FLAT_SCALES[1] or abs(total - total_of(scores)) <= _ROUNDING:
-        return False
-    means = _sums(scores, dict.fromkeys(scores, _FLAT_SCALES[2]), kind, scale)
-    return any(abs(total - mean) <= _ROUNDING for mean in means)
-
-
 def _is_convertible(scale: TaskType, kind: TaskType | None) -> bool:
-    """Whether scores on a scale say something of every dimension that counts under a type."""
+    """Return True if scores on a scale say something of every dimension that counts in a type."""
     return kind is None or all(scale.weights[d] or not most for d, most in kind.weights.items())
 
 
+def total_of(scores: Mapping[str, float]) -> float:
+    """Return the sum of the scores, as exact as they are written."""
+    return _number(sum(map(_decimal, scores.values()), Decimal()))
+
+
 def rescaled(score: float, old: float, new: float) -> float:
-    """A score under one weight as a score under another."""
-    if not old:
-        return 0
-    return _number(_decimal(score) * _decimal(new) / _decimal(old))
+    """Return a score under one weight as a score under another."""
+    return _number(_decimal(score) * _decimal(new) / _decimal(old)) if old else 0
 
 
 def _decimal(number: float) -> Decimal:
-    """A number as its shortest spelling has it: 10.1 is not 10.0999..."""
+    """Return a number as its shortest spelling has it: 10.1 is not 10.0999..."""
     return Decimal(repr(float(number)))
 
 
@@ -433,36 +376,17 @@ def _number(exact: Decimal) -> float:
     return int(exact) if exact == exact.to_integral_value() else float(exact)
 
 
-CUT_MARK = "…"
-_WORDLESS = r"\u0e00-\u0eff\u3000-\u30ff\u3400-\u9fff\uf900-\uffef\U00020000-\U0003ffff"
-_STARTED = re.compile(rf"(?<![^\s{_WORDLESS}])[^\s{_WORDLESS}]{{1,40}}\Z")
-"""The beginning of a word that the cut would split."""
-_CLAUSE = re.compile(r"[。！？；：，、」』）][^。！？；：，、」』）]{0,39}\Z")
-"""The last clause of a script without words, from the mark before it on."""
-_NOT_FIRST = frozenset("。！？；：，、」』）ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々\u200d\ufe0f")
-"""What belongs to the character before it."""
+_WORDLESS = r"\s\u0e00-\u0eff\u3000-\u30ff\u3400-\u9fff\uf900-\uffef\U00020000-\U0003ffff"
+_STARTED = re.compile(rf"(?<![^{_WORDLESS}])[^{_WORDLESS}]{{1,40}}\Z")
+"""The beginning of a word that the cut would split, in a script that has words."""
 
 
 def cut(text: str) -> str:
-    """A text of at most 200 code points, the mark that it was cut included; cut at a word where the
-    script has words, else after a clause if one ends nearby."""
+    """Return a text of at most 200 code points, the mark that it was cut included; cut at a word
+    where the script has words."""
     if len(text) <= REASONING_CHARS:
         return text
     head, after = text[: REASONING_CHARS - 1], text[REASONING_CHARS - 1]
-    # Nothing but a word of a script that has words is worth going back for.
-    if _STARTED.fullmatch(after):
-        started = _STARTED.search(head)
-        short = head[: started.start()] if started else ""
-    else:
-        clause = None if after.isspace() else _CLAUSE.search(head)
-        short = head[: clause.start() + 1] if clause else ""
-    return (short.rstrip() or _whole_characters(head, after).rstrip()) + CUT_MARK
-
-
-def _whole_characters(head: str, after: str) -> str:
-    """The head without a character that goes on in what comes after."""
-    end = len(head)
-    while end > 0 and len(head) - end < 8 and (after in _NOT_FIRST or combining(after)):
-        end -= 1
-        after = head[end]
-    return head[:end]
+    started = _STARTED.search(head) if _STARTED.fullmatch(after) else None
+    short = head[: started.start()].rstrip() if started else ""
+    return (short or head.rstrip()) + "…"

@@ -3,24 +3,31 @@
 
 A condition holds when the answer is to fail by it. `decide` never raises: a pattern that does not
 end within its time is a value of its own, neither a pass nor a fail.
+
+Patterns are written by others. The `regex` package takes a time limit for a search but none for
+compiling, and it copies a repeated group out as often as its minimum says: a pattern of a hundred
+characters can ask for all memory. So the size to which a pattern unfolds is bounded from above
+before it is compiled.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeGuard
+from functools import lru_cache
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from evenhand.errors import nearest, quoted
-from evenhand.kinds.weighted.patterns import SEARCH_SECONDS, PatternError, check_pattern, search
 
-MatchKind = Literal["must_match", "must_not_match"]
-LengthKind = Literal["max_chars", "min_chars"]
 KINDS = ("must_match", "must_not_match", "max_chars", "min_chars")
-# More digits than any answer has characters.
-LIMIT_DIGITS = 9
+FLAGS = "imsx"
+PATTERN_CHARS = 10_000
+"""A list of forbidden words fits; compiling stays well under a tenth of a second."""
+PATTERN_PARTS = 50_000
+"""Some 600 bytes a part: 30 MB at most."""
+SEARCH_SECONDS = 0.5
+"""What a search may take. A sound pattern takes a thousandth of it."""
 
 
 class ConditionError(ValueError):
@@ -31,38 +38,23 @@ class ConditionError(ValueError):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A pattern that must, or must not, be found in the answer."""
+class Condition(NamedTuple):
+    """A pattern that must, or must not, be found in the answer; or its most, or fewest, code
+    points."""
 
-    kind: MatchKind
-    pattern: str
-    flags: str
+    kind: str
     line: int
+    pattern: str = ""
+    flags: str = ""
+    limit: int = 0
 
     @property
-    def about(self) -> dict[str, str]:
-        return {"pattern": f"/{self.pattern}/{self.flags}"}
+    def written(self) -> str:
+        """The value as a rubric writes it."""
+        return f"/{self.pattern}/{self.flags}" if self.pattern else str(self.limit)
 
 
-@dataclass(frozen=True, slots=True)
-class Length:
-    """The most, or the fewest, characters of an answer: code points."""
-
-    kind: LengthKind
-    limit: int
-    line: int
-
-    @property
-    def about(self) -> dict[str, str]:
-        return {"limit": str(self.limit)}
-
-
-Condition = Match | Length
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """The condition by which an answer fails; `about` fills the sentence that says so."""
 
     condition: Condition
@@ -70,143 +62,145 @@ class Hit:
     """`pattern` and `found` (empty where nothing was), or `limit` and `length`."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimedOut:
+class TimedOut(NamedTuple):
     """A condition that could not be decided: its pattern did not end within the limit."""
 
-    condition: Match
+    condition: Condition
 
 
 def decide(
     conditions: Iterable[Condition], answer: str, *, seconds: float = SEARCH_SECONDS
 ) -> Hit | TimedOut | None:
-    """The first condition that holds, or that cannot be decided; None if no condition holds."""
+    """Return the first condition that holds, or that cannot be decided; None if none holds."""
     for condition in conditions:
-        outcome = (
-            _by_length(condition, answer)
-            if isinstance(condition, Length)
-            else _by_match(condition, answer, seconds)
-        )
-        if outcome is not None:
-            return outcome
+        if condition.pattern:
+            try:
+                # Concurrent: other threads go on meanwhile.
+                match = _compile(condition.pattern, condition.flags).search(
+                    answer, timeout=seconds, concurrent=True
+                )
+            except (MemoryError, TimeoutError):
+                return TimedOut(condition)
+            if (match is None) == (condition.kind == "must_match"):
+                found = match[0] if match else ""
+                return Hit(condition, {"pattern": condition.written, "found": found})
+        else:
+            excess = len(answer) - condition.limit
+            if excess > 0 if condition.kind == "max_chars" else excess < 0:
+                return Hit(condition, {"limit": condition.written, "length": str(len(answer))})
     return None
 
 
-def _by_length(condition: Length, answer: str) -> Hit | None:
-    length = len(answer)
-    holds = length > condition.limit if condition.kind == "max_chars" else length < condition.limit
-    return Hit(condition, {**condition.about, "length": str(length)}) if holds else None
-
-
-def _by_match(condition: Match, answer: str, seconds: float) -> Hit | TimedOut | None:
-    try:
-        match = search(condition.pattern, condition.flags, answer, seconds)
-    except TimeoutError:
-        return TimedOut(condition)
-    if (match is None) == (condition.kind == "must_not_match"):
-        return None
-    return Hit(condition, {**condition.about, "found": match or ""})
-
-
 _KEYED = re.compile(r"[`*\s]*([^\W\d_]+(?:[_＿-][^\W\d_]+)+)[`*\s]*[:：=](.*)", re.DOTALL)
+_SLASHED = re.compile(r"/((?:\\.|[^/\\])*)/(\w*)`?(?:\s+[#—–(（].*)?", re.DOTALL)
+_NUMBER = re.compile(r"(\d{1,9})(?:\s+[#—–(（].*)?", re.DOTALL)
 
 
 def find_condition(text: str) -> tuple[str, str] | None:
-    """The key and value of an item that is written as a condition for code, whether or not the key
-    is known. A hyphen is taken for the underscore of a known key only: "must-have: ..." is prose.
-    """
-    keyed = _KEYED.match(_unticked(text))
+    """Return the key and value of an item that is written as a condition for code, whether or not
+    the key is known. A hyphen is taken for the underscore of a known key only: "must-have: ..." is
+    prose."""
+    keyed = _KEYED.match(text.strip().strip("`"))
     if keyed is None:
         return None
     written = normalize("NFKC", keyed[1]).lower()
     key = written.replace("-", "_")
     if key in KINDS or ("-" not in written and written.startswith(("must_", "max_", "min_"))):
-        return key, keyed[2].lstrip("*`").strip()
+        return key, keyed[2].strip("*` \t")
     return None
 
 
 def build_condition(key: str, value: str, line: int) -> Condition:
-    """The condition of a key and its value; raises ConditionError."""
-    if _is_match(key):
-        pattern, flags = _pattern(value)
-        try:
-            check_pattern(pattern, flags)
-        except PatternError as error:
-            raise ConditionError(f"{key}: {error}") from None
-        return Match(key, pattern, flags, line)
-    if _is_length(key):
-        return Length(key, _limit(key, value), line)
-    raise ConditionError(f"unknown condition {quoted(key)}; {_meant(key)}")
-
-
-def _meant(key: str) -> str:
-    """Return the advice for a key that is not known."""
-    near = nearest(key, KINDS)
-    return f"did you mean {near}?" if near else f"code decides {', '.join(KINDS)}"
-
-
-def _is_match(key: str) -> TypeGuard[MatchKind]:
-    return key in ("must_match", "must_not_match")
-
-
-def _is_length(key: str) -> TypeGuard[LengthKind]:
-    return key in ("max_chars", "min_chars")
-
-
-_NOTE = r"(?:\s+(?:[#—–(（].*))?"
-_SLASHED = re.compile(rf"`?/((?:\\.|[^/\\])*)/(\w*)`?{_NOTE}", re.DOTALL)
-_QUOTES = {'"': '"', "'": "'", "«": "»", "“": "”", "「": "」"}
-
-
-def _pattern(value: str) -> tuple[str, str]:
-    """Pattern and flags of `/pattern/flags`, with a note after it or not, or of a bare pattern."""
-    if value.startswith(("/", "`/")):
+    """Return the condition of a key and its value; raise ConditionError."""
+    if key in ("must_match", "must_not_match"):
         slashed = _SLASHED.fullmatch(value)
         if slashed is None:
-            raise ConditionError(
-                f"{quoted(value)} is not /pattern/flags; inside the pattern write a slash as \\/"
-            )
-        return slashed[1], "".join(dict.fromkeys(slashed[2]))
-    bare = _unticked(value)
-    if len(bare) > 1 and _QUOTES.get(bare[0]) == bare[-1]:
-        raise ConditionError(
-            f"do the quotation marks of {quoted(bare)} belong to the pattern? Write it as /pattern/"
-        )
-    return bare, ""
-
-
-_NUMBER = re.compile(rf"(\d{{1,{LIMIT_DIGITS}}}){_NOTE}", re.DOTALL)
-
-
-def _limit(key: str, value: str) -> int:
-    number = _NUMBER.fullmatch(normalize("NFKC", _unticked(value)))
-    if number is None:
-        raise ConditionError(f"{key} must be a whole number of characters, and is {quoted(value)}")
-    return int(number[1])
-
-
-def _unticked(text: str) -> str:
-    """The text without the backticks around all of it."""
-    bare = text.strip()
-    ticked = len(bare) > 2 and bare[0] == bare[-1] == "`" and "`" not in bare[1:-1]
-    return bare[1:-1].strip() if ticked else bare
+            message = f"{quoted(value)} is not /pattern/flags; a slash inside is written \\/"
+            raise ConditionError(f"{key}: {message}")
+        pattern, flags = slashed[1], "".join(dict.fromkeys(slashed[2]))
+        try:
+            check_pattern(pattern, flags)
+        except ConditionError as error:
+            raise ConditionError(f"{key}: {error}") from None
+        return Condition(key, line, pattern, flags)
+    if key in KINDS:
+        number = _NUMBER.fullmatch(normalize("NFKC", value))
+        if number is None:
+            message = f"{key} must be a whole number of characters, and is {quoted(value)}"
+            raise ConditionError(message)
+        return Condition(key, line, limit=int(number[1]))
+    near = nearest(key, KINDS)
+    meant = f"did you mean {near}?" if near else f"code decides {', '.join(KINDS)}"
+    raise ConditionError(f"unknown condition {quoted(key)}; {meant}")
 
 
 def check_together(conditions: Iterable[Condition]) -> None:
     """Raise ConditionError if no answer at all could pass these conditions."""
-    most: Length | None = None
-    least: Length | None = None
-    patterns: dict[tuple[str, str], Match] = {}
+    patterns: dict[str, Condition] = {}
+    limits: dict[str, Condition] = {}
     for condition in conditions:
-        if isinstance(condition, Match):
-            other = patterns.setdefault((condition.pattern, condition.flags), condition)
-            if other.kind != condition.kind:
-                raise ConditionError(f"the opposite stands on line {other.line}", condition.line)
+        kind, line = condition.kind, condition.line
+        if condition.pattern:
+            other = patterns.setdefault(condition.written, condition)
+            if other.kind != kind:
+                raise ConditionError(f"the opposite stands on line {other.line}", line)
             continue
-        if condition.kind == "max_chars":
-            most = condition if most is None or condition.limit < most.limit else most
-        else:
-            least = condition if least is None or condition.limit > least.limit else least
+        choose = min if kind == "max_chars" else max
+        limits[kind] = choose(limits.get(kind, condition), condition, key=lambda each: each.limit)
+        most, least = limits.get("max_chars"), limits.get("min_chars")
         if most and least and least.limit > most.limit:
-            clash = f"min_chars {least.limit} (line {least.line}) is more than max_chars "
-            raise ConditionError(f"{clash}{most.limit} (line {most.line})", condition.line)
+            message = f"min_chars {least.limit} (line {least.line}) is more than max_chars"
+            raise ConditionError(f"{message} {most.limit} (line {most.line})", line)
+
+
+_QUANTIFIER = r"(?:\+|\{\s*(\d*)\s*(,?)\s*\d*\s*\})"
+_ESCAPE = re.compile(r"\\[^\n]")
+_REPEAT = re.compile(_QUANTIFIER)
+# In an `x` pattern white space and a comment may stand between a group and its quantifier.
+_GROUP_REPEAT = re.compile(rf"\)(?=(?:\s|#[^\n]*\n)*+{_QUANTIFIER})")
+# A recursive call fills memory far faster than the time limit can end it.
+_RECURSION = re.compile(r"\(\?(?:R|&|P>|[+-]?\d)")
+
+
+def check_pattern(pattern: str, flags: str = "") -> None:
+    """Raise ConditionError unless the pattern compiles within its bounds."""
+    unknown = sorted(set(flags) - set(FLAGS))
+    if unknown:
+        raise ConditionError(f"unknown flag {unknown[0]}; the flags are {', '.join(FLAGS)}")
+    if not pattern:
+        raise ConditionError("the pattern is empty")
+    if len(pattern) > PATTERN_CHARS:
+        raise ConditionError(f"the pattern is longer than {PATTERN_CHARS} characters")
+    bare = _ESCAPE.sub("a", pattern)
+    if _RECURSION.search(bare):
+        raise ConditionError("the pattern calls itself, which is not supported")
+    if count_parts(bare) > PATTERN_PARTS:
+        raise ConditionError("the pattern repeats too much; lower its counts, or nest fewer groups")
+    _compile(pattern, flags)
+
+
+def count_parts(bare: str) -> int:
+    """Return a bound on the parts of a compiled pattern whose escapes were taken out."""
+    size = len(bare) + sum(_copies(*repeat.groups()) for repeat in _REPEAT.finditer(bare))
+    for repeat in _GROUP_REPEAT.finditer(bare):
+        size *= _copies(*repeat.groups())
+    return size
+
+
+def _copies(least: str | None, comma: str | None) -> int:
+    """Return how often what is repeated is written out: `+` is once and a loop, `{3}` thrice."""
+    # A count of many digits is a mistake or an attack, and a number of them takes its time.
+    return 2 if least is None else max(int(least[:9] or "0") + bool(comma), 1)
+
+
+@lru_cache(maxsize=256)
+def _compile(pattern: str, flags: str) -> Any:
+    import regex  # type: ignore[import-untyped]  # here: it takes longer to load than all else
+
+    joined = regex.V0
+    for flag in flags:
+        joined |= getattr(regex, flag.upper())
+    try:
+        return regex.compile(pattern, joined)
+    except (regex.error, ValueError, OverflowError, RecursionError, LookupError) as error:
+        raise ConditionError(f"the pattern is not a regular expression: {error}") from None

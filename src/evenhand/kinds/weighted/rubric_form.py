@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from evenhand.errors import quoted
 from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
 from evenhand.kinds.weighted.form import read_dimensions, read_types
-from evenhand.kinds.weighted.page import TaskRubricError
-from evenhand.kinds.weighted.task_rubric import describe_task, read_task
+from evenhand.kinds.weighted.task_rubric import TaskRubric, TaskRubricError, read_task
 
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 # One word with an ending is a file's name, be it mistyped; a rubric says more.
@@ -43,8 +42,8 @@ class TaskForm:
         return iter(())
 
     def understood(self, rubric: Any, protocol: Protocol) -> Understood:
-        parts = describe_task(read_task(rubric, task_types(protocol)))
-        return Understood(parts, list(_lines(parts)))
+        task = read_task(rubric, task_types(protocol))
+        return Understood(describe_task(task), list(_lines(task)))
 
 
 def task_types(protocol: Protocol) -> tuple[str, ...]:
@@ -54,20 +53,34 @@ def task_types(protocol: Protocol) -> tuple[str, ...]:
     return tuple(task_type.id for task_type in read_types(protocol, language, dimensions))
 
 
-def _lines(parts: Mapping[str, Any]) -> Iterator[str]:
-    yield f"task_type: {parts['task_type'] or 'not given; the judge infers it'}"
-    yield f"critical-fail conditions for the judge: {len(parts['critical'])}"
-    yield from (f"  - {condition}" for condition in parts["critical"])
-    yield f"critical-fail conditions for code: {len(parts['conditions'])}"
-    for condition in parts["conditions"]:
-        pattern = condition.get("pattern")
-        what = condition["limit"] if pattern is None else f"/{pattern}/{condition['flags']}"
-        yield f"  - {condition['kind']}: {what}  (line {condition['line']})"
-    yield "facts for the grader:" if parts["facts"] else "facts for the grader: none"
-    yield from (f"  {line}" for line in (parts["facts"] or "").splitlines())
+def describe_task(rubric: TaskRubric) -> dict[str, Any]:
+    """Return what was read from a rubric, as `check --rubric --json` shows it."""
+    return {
+        "task_type": rubric.task_type,
+        "critical": list(rubric.critical),
+        "conditions": [
+            {"kind": each.kind, "pattern": each.pattern, "flags": each.flags, "line": each.line}
+            if each.pattern
+            else {"kind": each.kind, "limit": each.limit, "line": each.line}
+            for each in rubric.conditions
+        ],
+        "facts": rubric.facts,
+        "points": rubric.points,
+    }
+
+
+def _lines(rubric: TaskRubric) -> Iterator[str]:
+    yield f"task_type: {rubric.task_type or 'not given; the judge infers it'}"
+    yield f"critical-fail conditions for the judge: {len(rubric.critical)}"
+    yield from (f"  - {condition}" for condition in rubric.critical)
+    yield f"critical-fail conditions for code: {len(rubric.conditions)}"
+    for condition in rubric.conditions:
+        yield f"  - {condition.kind}: {condition.written}  (line {condition.line})"
+    yield "facts for the grader:" if rubric.facts else "facts for the grader: none"
+    yield from (f"  {line}" for line in (rubric.facts or "").splitlines())
     yield "points to add and deduct:"
-    yield from (f"  {line}" for line in parts["points"].strip().splitlines())
-    headings = _HEADING.findall(parts["points"])
+    yield from (f"  {line}" for line in rubric.points.strip().splitlines())
+    headings = _HEADING.findall(rubric.points)
     if headings:
         listed = ", ".join(quoted(heading.strip()) for heading in headings)
         yield f"headings that are none of those above, and so points: {listed}"

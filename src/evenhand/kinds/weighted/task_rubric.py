@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple, TypeAlias
+from itertools import zip_longest
+from typing import NamedTuple
 from unicodedata import category, normalize
 
 from evenhand.errors import nearest, quoted
@@ -21,19 +22,28 @@ from evenhand.kinds.weighted.conditions import (
     KINDS,
     Condition,
     ConditionError,
-    Match,
     build_condition,
     check_together,
     find_condition,
 )
-from evenhand.kinds.weighted.page import ITEM, LABEL_LEVEL, Block, Page, TaskRubricError, with_next
 
 TYPES = ("fact", "creative", "speculative")
 RUBRIC_CHARS = 200_000
 """A rubric is a page or two; a book is a mistake."""
 CONDITIONS_MOST = 100
 """With the time limit of each, this bounds what one answer can take."""
-Section: TypeAlias = Literal["critical", "facts", "points"]
+_LABEL_LEVEL = 7
+"""The level of a bold line or a plain `Label:`, below all headings of Markdown."""
+_LABEL_CHARS = 160
+"""A longer line is prose, whatever it begins with."""
+
+
+class TaskRubricError(ValueError):
+    """A task rubric that cannot be read, and the line."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,51 +66,30 @@ class TaskRubric:
 def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
     """Return the rubric of a Markdown text; raise TaskRubricError."""
     _check_text(text)
-    page = Page(text)
+    page = _Page(text)
     task_type = _take_type(page, types)
-    parts = _split_sections(page)
+    sections = _split_sections(page)
     critical: list[str] = []
     conditions: list[Condition] = []
-    for part in parts:
-        if part.section == "critical":
-            for entry in _read_entries(page, part):
-                condition = _read_condition(entry)
+    for section in sections:
+        if section.name == "critical":
+            for line, entry in _read_entries(page, section):
+                condition = _read_condition(line, entry)
                 if condition is None:
-                    critical.append(entry.text)
+                    critical.append(entry)
                 else:
                     conditions.append(condition)
-        elif part.section == "points":
-            _refuse_conditions(page, part)
+        elif section.name == "points":
+            _refuse_conditions(page, section)
+    points = [line for section in sections if section.name == "points" for line in section.lines]
     return TaskRubric(
         text=text,
         task_type=task_type,
         critical=tuple(critical),
         conditions=_check_conditions(conditions),
-        facts=_read_facts(page, parts),
-        points=page.join(line for part in parts if part.section == "points" for line in part.lines),
+        facts=_read_facts(page, sections),
+        points=page.join(points),
     )
-
-
-def describe_task(rubric: TaskRubric) -> dict[str, Any]:
-    """Return what was read from a rubric, as `check --rubric` shows it."""
-    return {
-        "task_type": rubric.task_type,
-        "critical": list(rubric.critical),
-        "conditions": [_describe_condition(condition) for condition in rubric.conditions],
-        "facts": rubric.facts,
-        "points": rubric.points,
-    }
-
-
-def _describe_condition(condition: Condition) -> dict[str, Any]:
-    value: dict[str, Any] = {"kind": condition.kind}
-    if isinstance(condition, Match):
-        return value | {
-            "pattern": condition.pattern,
-            "flags": condition.flags,
-            "line": condition.line,
-        }
-    return value | {"limit": condition.limit, "line": condition.line}
 
 
 def _check_text(text: str) -> None:
@@ -114,6 +103,111 @@ def _check_text(text: str) -> None:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise TaskRubricError(line, "the rubric is not Unicode text") from None
+
+
+# The page: lines and top-level blocks.
+
+
+class Block(NamedTuple):
+    """A top-level block of Markdown, by the indexes of its lines, half-open. `items` are the spans
+    of the items of a list."""
+
+    kind: str
+    start: int
+    end: int
+    level: int = 0
+    title: str = ""
+    items: Sequence[tuple[int, int]] = ()
+
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+_CJK_BULLET = re.compile(r"([ \t\u3000]*)(?:[•・‣◦▪●○]|\d{1,3}[、．）]|[(（]\d{1,3}[)）]|[①-⑳])")
+_TIGHT_HEADING = re.compile(r"( {0,3}#{2,6})(?=[^#\s])")
+_ITEM = re.compile(
+    r"[ \t\u3000]*(?:[-*+•・‣◦▪●○]|\d{1,9}[.)、．）]|[(（]\d{1,3}[)）]|[①-⑳])[ \t\u3000]*"
+    r"(?:\[[ xX]\][ \t]+)?"
+)
+_BOLD_LINE = re.compile(r"(\*\*|__)(?=\S)((?:(?!\1).)+)\1[ \t]*[:：]?[ \t]*")
+
+
+class _Page:
+    """A text by lines and blocks; lines that are used up are `gone`."""
+
+    def __init__(self, text: str) -> None:
+        self.raw = _LINE.findall(text)
+        self.lines = [line.rstrip("\r\n").removeprefix("\ufeff") for line in self.raw]
+        self.gone: set[int] = set()
+        self.front = _count_front_matter(self.lines)
+        body = [
+            _TIGHT_HEADING.sub(r"\1 ", _CJK_BULLET.sub(r"\1- ", line))
+            for line in self.lines[self.front :]
+        ]
+        self.blocks = list(_find_blocks([""] * self.front + body))
+
+    def join(self, indexes: Iterable[int]) -> str:
+        """Return lines verbatim, without blank lines and rules at the ends."""
+        kept = [index for index in indexes if index not in self.gone]
+        while kept and not self.lines[kept[0]].strip("-*_ \t"):
+            del kept[0]
+        while kept and not self.lines[kept[-1]].strip("-*_ \t"):
+            del kept[-1]
+        return "".join(self.raw[index] for index in kept).removeprefix("\ufeff").rstrip("\r\n")
+
+
+def _count_front_matter(lines: Sequence[str]) -> int:
+    """Return the number of lines of a YAML front matter, 0 if there is none."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    for index, line in enumerate(lines[1:], 1):
+        if line.rstrip() in ("---", "..."):
+            return index + 1
+        if line.strip() and ":" not in line and not line.startswith((" ", "#", "-")):
+            return 0
+    return 0
+
+
+def _find_blocks(lines: Sequence[str]) -> Iterator[Block]:
+    from markdown_it import MarkdownIt  # here: only rubrics of tasks need it
+
+    # Marks inside a line are not needed, and reading them takes quadratic time at worst.
+    tokens = MarkdownIt("commonmark").disable("inline").parse("\n".join(lines))
+    for index, token in enumerate(tokens):
+        if token.level or token.map is None:
+            continue
+        start, end = token.map
+        if token.type == "heading_open":
+            yield Block("heading", start, end, int(token.tag[1]), tokens[index + 1].content)
+        elif token.type == "paragraph_open":
+            bold = _BOLD_LINE.fullmatch(lines[start].strip()) if end == start + 1 else None
+            level, title = (_LABEL_LEVEL, bold[2]) if bold else (0, "")
+            yield Block("heading" if bold else "paragraph", start, end, level, title)
+        elif token.type in ("bullet_list_open", "ordered_list_open"):
+            items = [
+                (each.map[0], each.map[1])
+                for each in tokens[index + 1 :]
+                if each.type == "list_item_open" and each.level == 1 and each.map
+                if start <= each.map[0] < end
+            ]
+            yield Block("list", start, end, items=items)
+        else:
+            _require_closed(token.type, lines[start:end], start)
+            if token.type == "fence" and len(lines) == end - start:
+                raise TaskRubricError(1, "the whole rubric is in a code fence; take the fence off")
+            yield Block(token.type, start, end)
+
+
+def _require_closed(kind: str, lines: Sequence[str], start: int) -> None:
+    """Raise TaskRubricError for a fence or comment that hides the rest of the text."""
+    mark = lines[0].strip()[:3]
+    if kind == "fence" and (len(lines) < 2 or not lines[-1].strip().startswith(mark)):
+        raise TaskRubricError(start + 1, f"the code fence {mark} that opens here never closes")
+    if lines[0].lstrip().startswith("<!--") and "-->" not in "".join(lines):
+        raise TaskRubricError(start + 1, "the comment <!-- that opens here never closes")
+
+
+def _with_next(blocks: Sequence[Block]) -> Iterator[tuple[Block, Block | None]]:
+    """Yield each block with the one after it."""
+    return zip_longest(blocks, blocks[1:])
 
 
 # Labels.
@@ -138,8 +232,6 @@ def _key(text: str) -> str:
     return "".join(char for char in folded if category(char)[0] in "LN")
 
 
-_LABEL_CHARS = 160
-"""A longer line is prose, whatever it begins with."""
 _REMARK = re.compile(r"\s*[(（\[［【][^()（）]*[)）\]］】]\s*[:：]?\s*$")
 _NUMBERING = re.compile(
     r"\W*(?:\d+(?:\.\d+)*|[IVX]+|[一二三四五六七八九十]+)(?:[.)、．:：]|\s)\s*"
@@ -147,7 +239,7 @@ _NUMBERING = re.compile(
 )
 
 
-def _find_label(text: str, table: str) -> bool:
+def _is_label(text: str, table: str) -> bool:
     """Return True if a text is a label of a table, whatever its numbering, remark or marks."""
     if len(text) > _LABEL_CHARS:
         return False
@@ -163,12 +255,13 @@ def _says_none(text: str) -> bool:
 # The task type.
 
 _TYPE_LINE = re.compile(r"[^\w:：=]*+(?P<label>\w[^:：=|]{1,39}?)[\s*_`\"]*+[:：=|](?P<value>.*)")
+_TYPE_REMARK = re.compile(r"\s[-–—]\s|\s*[(（]|\s#")
 
 
-def _take_type(page: Page, types: Sequence[str]) -> str | None:
+def _take_type(page: _Page, types: Sequence[str]) -> str | None:
     """Return the task type and mark its lines as gone; raise TaskRubricError."""
     first: tuple[str, int] | None = None
-    for index, value in _type_values(page):
+    for index, value in _find_type_values(page):
         named = _name_type(value, types, index + 1)
         if named and first and named != first[0]:
             message = f"task_type is {named} here and {first[0]} on line {first[1]}"
@@ -177,74 +270,58 @@ def _take_type(page: Page, types: Sequence[str]) -> str | None:
     return first[0] if first else None
 
 
-def _type_values(page: Page) -> Iterator[tuple[int, str]]:
-    """Yield the lines that say the type, each with its value."""
+def _find_type_values(page: _Page) -> Iterator[tuple[int, str]]:
+    """Yield the lines that say the type, each with its value: beside the label or below it."""
     for index in range(page.front):
         match = _TYPE_LINE.fullmatch(page.lines[index])
-        if match and _find_label(match["label"], "type"):
+        if match and _is_label(match["label"], "type"):
             yield index, match["value"]
     page.gone.update(range(page.front))
-    for block, after in with_next(page.blocks):
+    for block, after in _with_next(page.blocks):
         if block.kind not in ("heading", "paragraph", "list"):
             continue
         for index in range(block.start, block.end):
-            line = page.lines[index]
-            match = _TYPE_LINE.fullmatch(line)
-            if match and match["value"].strip(" *_|") and _find_label(match["label"], "type"):
-                page.gone.update(_underlined(block, index))
+            match = _TYPE_LINE.fullmatch(page.lines[index])
+            is_beside = match and match["value"].strip(" *_|")
+            if not _is_label(match["label"] if is_beside and match else page.lines[index], "type"):
+                continue
+            if not is_beside and block.kind != "heading" and not match:
+                continue
+            page.gone.update(range(index, block.end if block.kind == "heading" else index + 1))
+            if is_beside and match:
                 yield index, match["value"]
-            elif (block.kind == "heading" or match) and _find_label(line, "type"):
-                page.gone.update(_underlined(block, index))
-                if after is None or 0 < after.level < LABEL_LEVEL:
-                    raise TaskRubricError(index + 1, "task_type has no value")
+            elif after is None or 0 < after.level < _LABEL_LEVEL:
+                raise TaskRubricError(index + 1, "task_type has no value")
+            else:
                 page.gone.add(after.start)
                 yield after.start, page.lines[after.start]
 
 
-def _underlined(block: Block, index: int) -> range:
-    """Return the lines of a heading with its underline; of other blocks, the one line."""
-    return range(index, block.end if block.kind == "heading" else index + 1)
-
-
-_BETWEEN = re.compile(r"[/|,，、;；／｜]|\s[-–—]\s|\sor\s|\sили\s|或|または|(?=[(（])|\s#")
-
-
 def _name_type(value: str, types: Sequence[str], line: int) -> str | None:
-    """Return the type that a value names; None where it says that none is given."""
-    whole = find_type(value, types)
-    if whole or _says_none(value):
-        return whole
-    names = [find_type(part, types) for part in _BETWEEN.split(value.strip(" |"))]
-    if len(set(names) - {None}) > 1:
-        message = f"task_type names more than one type: {quoted(value)}; leave one"
-        raise TaskRubricError(line, message)
-    if names[0] is None:
-        near = nearest(value.strip(" *_`\"'").lower(), types)
-        meant = f'did you mean "{near}"? The' if near else "the"
-        message = f"unknown task_type {quoted(value.strip())}; {meant} known types are "
-        raise TaskRubricError(line, message + ", ".join(types))
-    return names[0]
-
-
-_TYPE_NOUN = re.compile(r"(?:type|task|тип|задача|задание|任务|任務|タスク|类型|類型|类|類|型)+$")
-
-
-def find_type(value: str, types: Sequence[str]) -> str | None:
-    """Return the type that a word names, itself or in one of the four languages."""
-    key = _TYPE_NOUN.sub("", _key(value)) or _key(value)
+    """Return the type that a value names, itself or in one of the four languages, before a remark;
+    None where it says that none is given."""
     known = {_key(word): name for name, words in labels()["values"].items() for word in words}
-    named = {_key(name): name for name in types}.get(_key(value)) or known.get(key)
-    return named if named in types else None
+    known = {key: name for key, name in known.items() if name in types}
+    known |= {_key(name): name for name in types}
+    for spelling in (value, _TYPE_REMARK.split(value.strip(" |"), maxsplit=1)[0]):
+        if named := known.get(_key(spelling)):
+            return named
+    if _says_none(value):
+        return None
+    near = nearest(value.strip(" *_`\"'").lower(), types)
+    meant = f'did you mean "{near}"? The' if near else "the"
+    message = f"unknown task_type {quoted(value.strip())}; {meant} known types are "
+    raise TaskRubricError(line, message + ", ".join(types))
 
 
 # Sections.
 
 
 @dataclass(slots=True)
-class _Part:
-    """One section: the line that opened it, its lines and its blocks."""
+class _Section:
+    """One section: its name, the line that opened it, its lines and its blocks."""
 
-    section: Section
+    name: str
     opened: int = 0
     beside: str = ""
     """The text after the colon of the line that opened it."""
@@ -252,11 +329,11 @@ class _Part:
     blocks: list[Block] = field(default_factory=list[Block])
 
 
-def _split_sections(page: Page) -> list[_Part]:
-    """Return the parts in order. A section ends at the next heading of its level or above; other
+def _split_sections(page: _Page) -> list[_Section]:
+    """Return the sections in order. One ends at the next heading of its level or above; other
     headings below it belong to it."""
-    points = _Part("points")
-    parts, stack = [points], [(0, points)]
+    points = _Section("points")
+    sections, stack = [points], [(0, points)]
     done = page.front
     for block in page.blocks:
         stack[-1][1].lines += range(done, block.start)
@@ -266,132 +343,107 @@ def _split_sections(page: Page) -> list[_Part]:
         if level:
             while stack[-1][0] >= level:
                 stack.pop()
-            stack.append((level, stack[-1][1]))
+            stack.append((level, opened[1] if opened else stack[-1][1]))
+        section, content = stack[-1][1], block
         if opened:
-            parts.append(opened[1])
-            stack[-1] = (level, opened[1])
-        part, content = stack[-1][1], opened[2] if opened else block
-        if content is None:
-            continue
-        if part is points:
-            _refuse_near_label(page, content)
-        part.blocks.append(content)
-        part.lines += range(content.start, content.end)
+            sections.append(section)
+            if block.kind == "heading" or block.end == block.start + 1:
+                continue
+            content = block._replace(start=block.start + 1)
+        elif section is points and block.kind == "heading":
+            _refuse_near_label(block)
+        section.blocks.append(content)
+        section.lines += range(content.start, content.end)
     stack[-1][1].lines += range(done, len(page.lines))
-    return parts
+    return sections
 
 
-def _label_level(page: Page, block: Block, level: int, part: _Part) -> int:
+def _label_level(page: _Page, block: Block, level: int, section: _Section) -> int:
     """Return the level of another plain `Label:`, which ends a section that one opened, unless it
     comes first there; else 0."""
-    if level != LABEL_LEVEL or block.kind != "paragraph" or not part.blocks:
+    if level != _LABEL_LEVEL or block.kind != "paragraph" or not section.blocks:
         return 0
     return level if re.fullmatch(r"\S.*[:：]\s*", page.lines[block.end - 1]) else 0
 
 
-def _open_section(page: Page, block: Block) -> tuple[int, _Part, Block | None] | None:
-    """Return the level and the part that a block opens, and the rest of the block; None if it
-    opens none."""
-    if block.kind == "heading":
-        label, value = _split_label(block.title)
-        level, rest = block.level, None
-    elif block.kind == "paragraph" and block.start not in page.gone:
-        label, value = _split_label(page.lines[block.start])
-        is_bold = page.lines[block.start].lstrip().startswith(("**", "__"))
-        if not label or (value and not is_bold and not _find_label(label, "facts")):
-            return None  # prose that begins with these words
-        level = LABEL_LEVEL
-        rest = block._replace(start=block.start + 1) if block.end > block.start + 1 else None
-    else:
+def _open_section(page: _Page, block: Block) -> tuple[int, _Section] | None:
+    """Return the level and the section that a block opens; None if it opens none."""
+    if block.kind not in ("heading", "paragraph") or block.start in page.gone:
         return None
-    for section in ("critical", "facts"):
-        for text, beside in ((label, value), (block.title, "")):
-            if text and _find_label(text, section):
-                return level, _Part(section, block.start, beside), rest
+    line = block.title or page.lines[block.start]
+    label, colon, beside = line.replace("：", ":", 1).partition(":")
+    beside = re.sub(r"^[\s*_]+", "", beside).strip()
+    is_bold = line.lstrip().startswith(("**", "__"))
+    for name in ("critical", "facts"):
+        is_prose = block.kind == "paragraph" and beside and not is_bold and name == "critical"
+        if colon and not is_prose and _is_label(label, name):
+            return block.level or _LABEL_LEVEL, _Section(name, block.start, beside)
+        if block.title and _is_label(block.title, name):
+            return block.level, _Section(name, block.start)
     return None
 
 
-def _split_label(text: str) -> tuple[str, str]:
-    """Return the text before and after the first colon; no label without a colon."""
-    label, colon, rest = re.sub("：", ":", text, count=1).partition(":")
-    return (label, re.sub(r"^[\s*_]+", "", rest).strip()) if colon else ("", "")
-
-
-def _refuse_near_label(page: Page, block: Block) -> None:
-    """Raise TaskRubricError for a misspelt heading or one as a list item: what stands under it
-    would be lost without a word."""
+def _refuse_near_label(block: Block) -> None:
+    """Raise TaskRubricError for a misspelt heading: what stands under it would be lost without a
+    word."""
     known = {**_keys("critical"), **_keys("facts")}
-    if block.kind == "heading":
-        key = _key(_REMARK.sub("", block.title[:_LABEL_CHARS]))
-        close = get_close_matches(key, known, n=1, cutoff=0.87) if 7 < len(key) < 60 else []
-        if close:
-            message = f'{quoted(block.title)}: did you mean the heading "{known[close[0]]}"?'
-            raise TaskRubricError(block.start + 1, message)
-    for start, _ in block.items:
-        text = ITEM.sub("", page.lines[start], count=1).strip(" *_:：")
-        if _key(text) in known:
-            message = f"write {quoted(text)} as a heading, not as a list item"
-            raise TaskRubricError(start + 1, message)
+    key = _key(_REMARK.sub("", block.title[:_LABEL_CHARS]))
+    close = get_close_matches(key, known, n=1, cutoff=0.87) if 7 < len(key) < 60 else []
+    if close:
+        message = f'{quoted(block.title)}: did you mean the heading "{known[close[0]]}"?'
+        raise TaskRubricError(block.start + 1, message)
 
 
-# What stands in a section.
+# The content of a section.
 
 
-class _Entry(NamedTuple):
-    """A condition as it stands."""
-
-    line: int
-    text: str
-
-
-def _read_entries(page: Page, part: _Part) -> list[_Entry]:
-    """Return the conditions of a section: its list items, and paragraphs that introduce no list."""
-    entries = [_Entry(part.opened + 1, part.beside)] if part.beside else []
-    for block, after in with_next(part.blocks):
-        entries += _block_entries(page, block, after)
-    entries = [entry for entry in entries if entry.text]
+def _read_entries(page: _Page, section: _Section) -> list[tuple[int, str]]:
+    """Return the conditions of a section with their lines: its list items, and paragraphs that
+    introduce no list."""
+    entries = [(section.opened + 1, section.beside)]
+    for block, after in _with_next(section.blocks):
+        if block.kind == "list":
+            for start, end in block.items:
+                text = page.join(range(start, end))
+                entries.append((start + 1, _ITEM.sub("", text, count=1).strip()))
+        elif block.kind == "heading":
+            is_lead = after is not None and (not after.level or after.level > block.level)
+            entries += [] if is_lead else [(block.start + 1, block.title)]
+        elif block.kind not in ("hr", "html_block"):
+            entries += _read_prose(page, block, is_lead=bool(after and after.kind == "list"))
+    entries = [(line, text) for line, text in entries if text]
     if not entries:
         message = 'nothing stands under this heading; write a condition, or "none"'
-        raise TaskRubricError(part.opened + 1, message)
-    none = [entry for entry in entries if _says_none(entry.text)]
+        raise TaskRubricError(section.opened + 1, message)
+    none = [(line, text) for line, text in entries if _says_none(text)]
     if none and len(entries) > 1:
-        message = f"{quoted(none[0].text)} stands beside other conditions"
-        raise TaskRubricError(none[0].line, message)
+        raise TaskRubricError(none[0][0], f"{quoted(none[0][1])} stands beside other conditions")
     return [] if none else entries
 
 
-def _block_entries(page: Page, block: Block, after: Block | None) -> list[_Entry]:
-    if block.kind == "list":
-        return [
-            _Entry(start + 1, ITEM.sub("", page.join(range(start, end)), count=1).strip())
-            for start, end in block.items
-        ]
+def _read_prose(page: _Page, block: Block, *, is_lead: bool) -> list[tuple[int, str]]:
+    """Return the condition that a paragraph or fence is, or those for code on its lines."""
     rows = [row for row in range(block.start, block.end) if row not in page.gone]
     if block.kind == "fence":
         rows = rows[1:-1]
-    texts = [_Entry(row + 1, page.lines[row].strip()) for row in rows if page.lines[row].strip()]
-    if texts and all(find_condition(entry.text) for entry in texts):
-        return texts
-    if block.kind == "heading":
-        leads = after is not None and (not after.level or after.level > block.level)
-        return [] if leads else [_Entry(block.start + 1, block.title)]
-    leads = after is not None and after.kind == "list" and block.kind == "paragraph"
-    if leads or block.kind in ("hr", "html_block"):
-        return []
-    return [_Entry(block.start + 1, page.join(rows).strip())]
+    lines = [(row + 1, page.lines[row].strip()) for row in rows if page.lines[row].strip()]
+    if lines and all(find_condition(text) for _, text in lines):
+        return lines
+    is_lead = is_lead and block.kind == "paragraph"
+    return [] if is_lead else [(block.start + 1, page.join(rows).strip())]
 
 
-def _read_condition(entry: _Entry) -> Condition | None:
+def _read_condition(line: int, text: str) -> Condition | None:
     """Return the condition for code that an entry is; None if only the judge can tell."""
-    keyed = find_condition(entry.text)
+    keyed = find_condition(text)
     if keyed is None:
         return None
-    if re.search(r"[\r\n]", entry.text):
-        raise TaskRubricError(entry.line, f"{keyed[0]} must stand on one line of its own")
+    if re.search(r"[\r\n]", text):
+        raise TaskRubricError(line, f"{keyed[0]} must stand on one line of its own")
     try:
-        return build_condition(*keyed, entry.line)
+        return build_condition(*keyed, line)
     except ConditionError as error:
-        raise TaskRubricError(entry.line, str(error)) from None
+        raise TaskRubricError(line, str(error)) from None
 
 
 def _check_conditions(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
@@ -406,25 +458,24 @@ def _check_conditions(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     return tuple(conditions)
 
 
-def _read_facts(page: Page, parts: Sequence[_Part]) -> str | None:
+def _refuse_conditions(page: _Page, section: _Section) -> None:
+    """Raise TaskRubricError for a condition that stands where nobody would decide it."""
+    for start, _ in (item for block in section.blocks for item in block.items):
+        keyed = find_condition(_ITEM.sub("", page.lines[start], count=1))
+        if keyed and keyed[0] in KINDS:
+            message = f"{keyed[0]} stands outside the critical-fail section; move it there"
+            raise TaskRubricError(start + 1, message)
+
+
+def _read_facts(page: _Page, sections: Sequence[_Section]) -> str | None:
     texts: list[str] = []
-    for part in parts:
-        if part.section != "facts":
+    for section in sections:
+        if section.name != "facts":
             continue
-        text = "\n".join(filter(None, [part.beside, page.join(part.lines)]))
+        text = "\n".join(filter(None, [section.beside, page.join(section.lines)]))
         if not text:
             message = 'nothing stands under this heading; write the facts, or "none"'
-            raise TaskRubricError(part.opened + 1, message)
+            raise TaskRubricError(section.opened + 1, message)
         if not _says_none(text):
             texts.append(text)
     return "\n\n".join(texts) or None
-
-
-def _refuse_conditions(page: Page, part: _Part) -> None:
-    """Raise TaskRubricError for a condition that stands where nobody would decide it."""
-    for block in part.blocks:
-        for start, _ in block.items:
-            keyed = find_condition(ITEM.sub("", page.lines[start], count=1))
-            if keyed and keyed[0] in KINDS:
-                message = f"{keyed[0]} stands outside the critical-fail section; move it there"
-                raise TaskRubricError(start + 1, message)

@@ -22,8 +22,7 @@ from evenhand.kinds.shared.rows import (
     text_of,
     without_empty,
 )
-from evenhand.kinds.weighted.page import TaskRubricError
-from evenhand.kinds.weighted.task_rubric import read_task
+from evenhand.kinds.weighted.task_rubric import TaskRubricError, read_task
 from evenhand.storedtext import StoredText
 from evenhand.units import Answer, answer_id, task_name_of
 

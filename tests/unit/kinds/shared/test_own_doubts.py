@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import KINDS
-from evenhand.kinds.custom_prompt import CustomPrompt, Fence, fence_around, lint_prompt_text
+from evenhand.kinds.custom_prompt import CustomPrompt, lint_custom_prompt
 from evenhand.kinds.pairwise.form import asks_both_orders
 from evenhand.kinds.protocol import LANGUAGES, OWN
 
@@ -15,24 +15,18 @@ BODY = "# Роль\n\nТы судья. Оцени ответ по критери
 
 
 @pytest.mark.parametrize(
-    ("text", "fence"),
+    ("text", "is_fenced"),
     [
-        (f"Наш промпт:\n\n```markdown\n{BODY}```\n", Fence(3, 14, True)),
-        (f"Наш промпт:\n```\n{BODY}```", Fence(2, 13, True)),
-        (f"```md\n{BODY}```", Fence(1, 12, False)),
-        (f"~~~ text\n{BODY}~~~\nКонец.", Fence(1, 12, False)),
-        (f"Промпт:\n````\n{BODY}```json\n{{}}\n```\n````", Fence(2, 16, True)),
-        (f"Промпт:\n```markdown\n{BODY}```json\n{{}}\n```\nЕщё строка.\n```", Fence(2, 17, True)),
-        (f"Промпт:\n```\n{BODY}", Fence(2, 12, True)),
-        (BODY, None),
-        (f'{BODY}```json\n{{"winner": "A"}}\n```', None),
-        (f"Формат:\n```\nwinner | C1\n```\n{BODY}", None),
-        (f"Формат:\n```json\n{BODY}```", None),
-        ("", None),
+        (f"Наш промпт:\n\n```markdown\n{BODY}```\n", True),
+        (f"```\n{BODY}```", True),
+        (BODY, False),
+        (f'{BODY}```json\n{{"winner": "A"}}\n```', False),
+        (f"Формат:\n```\nwinner | C1\n```\n{BODY}", False),
+        (f"Формат:\n```json\n{BODY}```", False),
     ],
 )
-def test_a_fence_around_a_prompt_is_told_from_one_in_it(text: str, fence: Fence | None) -> None:
-    assert fence_around(text) == fence
+def test_a_fence_around_a_prompt_is_told_from_one_in_it(text: str, is_fenced: bool) -> None:
+    assert any("code fence" in doubt for doubt in doubts(text)) == is_fenced
 
 
 @pytest.mark.parametrize(
@@ -81,7 +75,7 @@ def test_what_only_speaks_of_orders_is_no_demand(harmless: str) -> None:
 def doubts(text: str, kind: str = "rubric", **settings: object) -> list[str]:
     form = KINDS[kind].form.own
     assert form is not None
-    return list(lint_prompt_text(CustomPrompt.parse(text), kind, form, settings))
+    return list(lint_custom_prompt(CustomPrompt.parse(text), kind, form, settings))
 
 
 def test_a_placeholder_that_nothing_fills_is_named_with_the_one_that_was_meant() -> None:

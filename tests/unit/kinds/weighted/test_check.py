@@ -155,8 +155,8 @@ PROBLEMS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "several at once": (
         said(61, "x", 5, confidence="sure"),
         [
-            ("out_of_range", f"score.{FIRST}"),
             ("schema", f"score.{SECOND}"),
+            ("out_of_range", f"score.{FIRST}"),
             ("out_of_range", "confidence"),
         ],
     ),
@@ -422,13 +422,7 @@ CUT = {
     "one word": "a" * 300,
     "zh with a foreign word": "答案提到 Python 并且" + "说得很清楚" * 60,
     "emoji": "ok" + "😀" * 300,
-    "zh clauses": "答案指出了首都，而且没有说错任何事情，因此这一项应当得到满分。" * 9,
-    "ja clauses": "首都を正しく挙げており、誤りも見当たらないため、この項目は満点とする。" * 9,
-    "ja small kana": "あ" * 198 + "しゃ" * 30,
-    "combined": "あ" * 198 + "e\u0301" * 30,
 }
-AT_CLAUSE = ("zh clauses", "ja clauses")
-AT_CHARACTER = ("ja small kana", "combined")
 
 
 @pytest.mark.parametrize("name", CUT)
@@ -440,11 +434,6 @@ def test_an_over_long_reasoning_is_cut_at_a_word_where_there_are_words(name: str
     if name in ("en", "ru"):
         assert 180 < len(made) <= 200
         assert text[len(made) - 1] == " "
-    elif name in AT_CLAUSE:
-        assert 160 < len(made) <= 200
-        assert made[-2] in "，、。"
-    elif name in AT_CHARACTER:
-        assert made == text[:198] + "…"
     else:
         assert len(made) == 200
     checked = check(said(reasoning={FIRST: text, SECOND: "b" * 200, THIRD: "x"}))

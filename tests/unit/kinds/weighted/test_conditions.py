@@ -9,24 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.kinds.weighted.conditions import (
+    PATTERN_PARTS,
+    Condition,
     ConditionError,
     Hit,
-    Length,
-    Match,
     TimedOut,
     build_condition,
+    check_pattern,
+    count_parts,
     decide,
     find_condition,
 )
-from evenhand.kinds.weighted.patterns import (
-    PATTERN_PARTS,
-    PatternError,
-    check_pattern,
-    unfolded,
-)
 
 # Each further letter doubles the ways to fail: no machine comes to the end of these.
-HOSTILE = Match("must_match", "(a|aa)+$", "", 1)
+HOSTILE = Condition("must_match", 1, "(a|aa)+$", "")
 VICTIM = "a" * 400 + "!"
 
 
@@ -59,7 +55,11 @@ def test_lengths_are_code_points_and_the_limit_itself_is_fine(key, holds):
 
 
 def test_the_first_condition_that_holds_is_told():
-    conditions = [Length("max_chars", 99, 1), Length("min_chars", 5, 2), Length("min_chars", 9, 3)]
+    conditions = [
+        Condition("max_chars", 1, limit=99),
+        Condition("min_chars", 2, limit=5),
+        Condition("min_chars", 3, limit=9),
+    ]
     hit = decide(conditions, "abc")
     assert isinstance(hit, Hit)
     assert hit.condition.line == 2
@@ -76,7 +76,7 @@ def test_the_first_condition_that_holds_is_told():
     ],
 )
 def test_each_flag_does_what_it_says(flags, pattern, text):
-    with_flag, without = (Match("must_match", pattern, given, 1) for given in (flags, ""))
+    with_flag, without = (Condition("must_match", 1, pattern, given) for given in (flags, ""))
     assert decide([with_flag], text) is None
     assert isinstance(decide([without], text), Hit)
 
@@ -86,7 +86,7 @@ def test_a_hostile_pattern_ends_as_a_value():
 
 
 def test_what_cannot_be_decided_is_no_pass_even_if_a_later_condition_holds():
-    later = Length("max_chars", 1, 2)
+    later = Condition("max_chars", 2, limit=1)
     assert decide([HOSTILE, later], VICTIM, seconds=0.01) == TimedOut(HOSTILE)
     assert isinstance(decide([later, HOSTILE], VICTIM, seconds=0.01), Hit)
 
@@ -117,29 +117,25 @@ def test_which_items_are_for_code(text, found):
         ("/a/", "a", ""),
         ("/a/ii", "a", "i"),
         (r"/a\/b\\/s", r"a\/b\\", "s"),
-        ("`/a`b/`", "a`b", ""),
+        ("/a`b/", "a`b", ""),
         ("/a/ # b/c", "a", ""),
         ("/a/m （b）", "a", "m"),
-        ("a/b", "a/b", ""),
-        ("`a b`", "a b", ""),
-        ('"a" or "b', '"a" or "b', ""),
-        ("a # b", "a # b", ""),
     ],
 )
 def test_how_a_pattern_may_be_written(value, pattern, flags):
-    assert build_condition("must_match", value, 1) == Match("must_match", pattern, flags, 1)
+    assert build_condition("must_match", value, 1) == Condition("must_match", 1, pattern, flags)
 
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("must_match", "", "the pattern is empty"),
+        ("must_match", "", "is not /pattern/flags"),
+        ("must_match", "a b", "is not /pattern/flags"),
         ("must_match", "//", "the pattern is empty"),
         ("must_match", "/a/b/", "is not /pattern/flags"),
         ("must_match", "/a/u", "unknown flag u; the flags are i, m, s, x"),
-        ("must_match", "«a»", "do the quotation marks"),
-        ("must_match", "*a", "must_match: the pattern is not a regular expression: nothing to"),
-        ("must_match", "a" * 10_001, "longer than 10000"),
+        ("must_match", "/*a/", "must_match: the pattern is not a regular expression: nothing to"),
+        ("must_match", f"/{'a' * 10_001}/", "longer than 10000"),
         ("max_chars", "", "must be a whole number"),
         ("max_chars", "1,000", "must be a whole number"),
         ("min_chars", "9" * 5000, "must be a whole number"),
@@ -171,13 +167,13 @@ def test_what_is_refused(key, value, said):
     ],
 )
 def test_a_pattern_that_would_fill_memory_is_not_compiled(pattern, flags):
-    with pytest.raises(PatternError, match="repeats too much"):
+    with pytest.raises(ConditionError, match="repeats too much"):
         check_pattern(pattern, flags)
 
 
 @pytest.mark.parametrize("call", ["(?R)", "(?1)", "(?-1)", "(?&n)", "(?P>n)"])
 def test_a_pattern_that_calls_itself_is_refused(call):
-    with pytest.raises(PatternError, match="calls itself"):
+    with pytest.raises(ConditionError, match="calls itself"):
         check_pattern(f"(?P<n>a{call}?b)")
 
 
@@ -198,9 +194,9 @@ def test_ordinary_patterns_are_fine(pattern):
 
 
 def test_an_escaped_bracket_closes_no_group():
-    assert unfolded(r"(a\)){9}".replace(r"\)", "a")) == (7 + 9) * 9
-    assert unfolded("a+") == 4
-    assert unfolded("(a){2,}(b)*") == (11 + 3) * 3
+    assert count_parts(r"(a\)){9}".replace(r"\)", "a")) == (7 + 9) * 9
+    assert count_parts("a+") == 4
+    assert count_parts("(a){2,}(b)*") == (11 + 3) * 3
 
 
 ATOMS = st.sampled_from(["a", ".", r"\w", "[ab]", r"\)", "漢", "[^)]", r"\p{L}", "(?=a)"])
@@ -221,11 +217,11 @@ PATTERNS = st.recursive(
 def test_a_pattern_is_refused_or_decides_every_answer(pattern, answer, flags):
     try:
         check_pattern(pattern, flags)
-    except PatternError:
+    except ConditionError:
         return
     must, must_not = (
-        Match("must_match", pattern, flags, 1),
-        Match("must_not_match", pattern, flags, 1),
+        Condition("must_match", 1, pattern, flags),
+        Condition("must_not_match", 1, pattern, flags),
     )
     outcomes = [decide([one], answer) for one in (must, must_not)]
     if not any(isinstance(outcome, TimedOut) for outcome in outcomes):
@@ -237,9 +233,9 @@ def test_a_pattern_is_refused_or_decides_every_answer(pattern, answer, flags):
 def test_any_text_as_a_pattern_compiles_or_is_refused(pattern, flags):
     try:
         check_pattern(pattern, flags)
-    except PatternError as error:
+    except ConditionError as error:
         assert str(error)
 
 
 def test_the_bound_is_above_what_people_write():
-    assert unfolded(r"(?:.{1,80}\n){1,30}") < PATTERN_PARTS
+    assert count_parts(r"(?:.{1,80}\n){1,30}") < PATTERN_PARTS

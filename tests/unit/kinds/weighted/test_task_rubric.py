@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.kinds.weighted.page import TaskRubricError
+from evenhand.kinds.weighted.rubric_form import describe_task
 from evenhand.kinds.weighted.task_rubric import (
     TaskRubric,
-    describe_task,
+    TaskRubricError,
     labels,
     read_task,
 )
