@@ -114,36 +114,3 @@ def google_error(
 ) -> Behaviour:
     error = {"code": status, "message": said, "status": state, "details": list(details)}
     return encoded({"error": error}, status)
-
-
-# Log-probabilities
-
-
-def listed(*steps: tuple[str, Mapping[str, float]]) -> dict[str, Any]:
-    """The `logprobs` of a choice: each step is the chosen token and all likely ones."""
-    return {
-        "content": [
-            {
-                **_scored(token, tops.get(token, -0.01)),
-                "top_logprobs": [_scored(other, number) for other, number in tops.items()],
-            }
-            for token, tops in steps
-        ]
-    }
-
-
-def _scored(token: str, number: float) -> dict[str, Any]:
-    return {"token": token, "logprob": number, "bytes": list(token.encode())}
-
-
-def gemini_listed(*steps: tuple[str, Mapping[str, float]]) -> dict[str, Any]:
-    """The `logprobsResult` of a candidate."""
-    return {
-        "chosenCandidates": [
-            {"token": token, "logProbability": tops.get(token, -0.01)} for token, tops in steps
-        ],
-        "topCandidates": [
-            {"candidates": [{"token": t, "logProbability": n} for t, n in tops.items()]}
-            for _, tops in steps
-        ],
-    }

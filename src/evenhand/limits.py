@@ -146,8 +146,6 @@ WAITING_KILOBYTES = 8 * 1024
 # are held in memory while it is made.
 BATCH_REQUESTS = 20_000
 BATCH_BYTES = 64 * 1024 * 1024
-# Answers with log-probabilities are a hundred times as long.
-BATCH_SCORED_REQUESTS = 500
 # The answers of a batch, read as a whole, and the values in them.
 BATCH_ANSWER_BYTES = 1024 * 1024 * 1024
 BATCH_ELEMENTS = 50_000_000

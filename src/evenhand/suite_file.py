@@ -64,8 +64,6 @@ class JudgeSpec(_Table):
     max_tokens: Annotated[int, Field(ge=1, le=limits.MAX_TOKENS_MOST)] = limits.MAX_TOKENS
     base_url: str | None = None
     price: PriceSpec | None = None
-    probabilities: bool = False
-    """Ask for log-probabilities, and keep the odds of what was decided."""
     params: dict[str, Any] = {}
     """Copied into the request's body as they are: `reasoning_effort`, `top_p`, ..."""
     stream: bool = False

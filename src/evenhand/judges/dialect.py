@@ -22,12 +22,10 @@ _FORMAT = (
     r"|structured[_ -]?output|guided[_ ]?(json|decoding)|grammar|additionalProperties"
     r"|output[_ ]?(format|config)|schema (is too complex|produces)|schema in GenerationConfig"
 )
-# The most that any protocol lists, and what those that list fewer usually allow.
-MOST_LOGPROBS, FEW_LOGPROBS = 20, 5
 # The first part named is what is refused; later names are usually a list of what is allowed.
 _PART = re.compile(
     rf"(?P<stream>\bstream_options\b)|(?P<format>{_FORMAT})|(?P<tokens>\bmax_(completion_)?tokens\b)"
-    r"|(?P<temperature>\btemperature\b)|(?P<seed>\bseed\b)|(?P<logprobs>\w*logprobs?\b)",
+    r"|(?P<temperature>\btemperature\b)|(?P<seed>\bseed\b)",
     re.IGNORECASE,
 )
 # A value out of range is the user's to mend; only a parameter that is not taken is dropped.
@@ -48,7 +46,6 @@ class Dialect(Struct, frozen=True):
     renamed: bool = False
     temperature: bool = True
     seed: bool = True
-    logprobs: int = 0
     stream_usage: bool = True
     """Ask that the last event of a stream count the tokens."""
 
@@ -60,17 +57,9 @@ class Dialect(Struct, frozen=True):
         if part["format"]:
             takes = error.status in (400, 415, 422, 500, 501) and self.mode < PLAIN
             return replace(self, mode=self.mode + 1) if takes else None
-        if part["logprobs"]:
-            return self._with_fewer_logprobs(error)
         if error.status not in (400, 422) or not _NOT_TAKEN.search(error.text):
             return None
         return self._without(part)
-
-    def _with_fewer_logprobs(self, error: ErrorResponse) -> Dialect | None:
-        if not self.logprobs or error.status not in (400, 403, 422, 500, 501):
-            return None
-        none = _NOT_TAKEN.search(error.text) or self.logprobs <= FEW_LOGPROBS
-        return replace(self, logprobs=0 if none else FEW_LOGPROBS)
 
     def _without(self, part: re.Match[str]) -> Dialect | None:
         if part["tokens"]:
@@ -90,7 +79,6 @@ class Dialect(Struct, frozen=True):
             renamed=self.renamed or learned.renamed,
             temperature=self.temperature and learned.temperature,
             seed=self.seed and learned.seed,
-            logprobs=min(self.logprobs, learned.logprobs),
             stream_usage=self.stream_usage and learned.stream_usage,
         )
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from yarl import URL
 
 from evenhand.exchange import Finish, Message, Usage
 from evenhand.judges.dialect import PLAIN, SCHEMA, Dialect
-from evenhand.judges.logprobs import Token, read_tokens
 from evenhand.judges.wire import (
     Decoded,
     Request,
     WireFormat,
-    is_list,
     is_object,
     one_reply,
     stream_error,
@@ -50,8 +48,6 @@ def build_request(request: Request, dialect: Dialect) -> dict[str, Any]:
         settings["responseMimeType"] = "application/json"
     if request.schema is not None and dialect.mode == SCHEMA:
         settings["responseJsonSchema"] = request.schema
-    if dialect.logprobs:
-        settings |= {"responseLogprobs": True, "logprobs": dialect.logprobs}
     instructions = {"systemInstruction": {"parts": system}} if system else {}
     return {**instructions, "contents": turns, "generationConfig": settings}
 
@@ -73,9 +69,6 @@ def join_events(events: Sequence[Any]) -> dict[str, Any] | None:
             whole["content"]["parts"] += (part.get("content") or {}).get("parts") or []
             if part.get("finishReason"):
                 whole["finishReason"] = part["finishReason"]
-            for name, listed in (part.get("logprobsResult") or {}).items():
-                if is_list(listed):
-                    whole.setdefault("logprobsResult", {}).setdefault(name, []).extend(listed)
     if "error" in body:
         return stream_error(body["error"], has_begun=bool(candidates))
     has_ended = all("finishReason" in candidate for candidate in candidates.values())
@@ -99,7 +92,6 @@ def _candidate(candidate: Any, usage: Usage, model: str) -> Decoded:
         finish=_FINISH.get(candidate.get("finishReason"), "stop"),
         usage=usage,
         model=model,
-        tokens=_tokens(candidate.get("logprobsResult")),
         reasoning="".join(text_of(p.get("text")) for p in parts if p.get("thought")),
     )
 
@@ -110,21 +102,6 @@ def _usage(counts: Any) -> Usage:
         return Usage()
     written = [counts.get(name, 0) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
     return usage_of([counts["promptTokenCount"]], written, counts.get("cachedContentTokenCount"))
-
-
-def _tokens(listed: Any) -> list[Token]:
-    return read_tokens(
-        lambda: [
-            (_scored(chosen), [_scored(top) for top in tops["candidates"]])
-            for chosen, tops in zip(
-                listed["chosenCandidates"], listed["topCandidates"], strict=True
-            )
-        ]
-    )
-
-
-def _scored(candidate: Mapping[str, Any]) -> tuple[bytes, Any]:
-    return candidate["token"].encode(), candidate["logProbability"]
 
 
 FORMAT = WireFormat(
@@ -140,7 +117,7 @@ FORMAT = WireFormat(
             f"generationConfig.{name}"
             for name in (
                 *("maxOutputTokens", "temperature", "seed", "candidateCount", "responseMimeType"),
-                *("responseSchema", "responseJsonSchema", "responseLogprobs", "logprobs"),
+                *("responseSchema", "responseJsonSchema"),
             )
         ),
     ),

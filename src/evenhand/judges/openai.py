@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,7 +11,6 @@ from yarl import URL
 
 from evenhand.exchange import Finish, Usage
 from evenhand.judges.dialect import Dialect, dialect_for, response_format
-from evenhand.judges.logprobs import Token, read_tokens
 from evenhand.judges.wire import (
     Decoded,
     Request,
@@ -45,8 +44,6 @@ def build_request(request: Request, dialect: Dialect) -> dict[str, Any]:
     form = response_format(dialect.mode, request.schema)
     if form is not None:
         body["response_format"] = form
-    if dialect.logprobs:
-        body |= {"logprobs": True, "top_logprobs": dialect.logprobs}
     if request.stream:
         body["stream"] = True
         if dialect.stream_usage:
@@ -59,7 +56,6 @@ def join_events(events: Sequence[Any]) -> dict[str, Any] | None:
     body: dict[str, Any] = {}
     ends: dict[int, Any] = {}
     texts: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
-    tokens: defaultdict[int, list[Any]] = defaultdict(list)
     for event in events:
         body |= {n: event[n] for n in ("model", "provider", "usage", "error") if event.get(n)}
         for choice in event.get("choices") or ():
@@ -68,8 +64,6 @@ def join_events(events: Sequence[Any]) -> dict[str, Any] | None:
             delta = choice.get("delta") or choice.get("message") or {}
             for name in _TEXTS:
                 texts[index, name].append(text_of(delta.get(name)))
-            listed = object_of(choice.get("logprobs")).get("content")
-            tokens[index] += listed if is_list(listed) else []
     if "error" in body:
         return stream_error(body["error"], has_begun=bool(ends))
     if not ends or not all(ends.values()):
@@ -79,7 +73,6 @@ def join_events(events: Sequence[Any]) -> dict[str, Any] | None:
             {
                 "message": {name: "".join(texts[index, name]) for name in _TEXTS},
                 "finish_reason": end,
-                "logprobs": {"content": tokens[index]},
             }
             for index, end in ends.items()
         ]
@@ -105,7 +98,6 @@ def _choice(choice: Any, usage: Usage, model: str) -> Decoded:
         finish="refused" if refusal else _FINISH.get(finish, "stop"),
         usage=usage,
         model=model,
-        tokens=_tokens(choice.get("logprobs")),
         reasoning=text_of(message.get("reasoning_content")) or text_of(message.get("reasoning")),
     )
 
@@ -133,21 +125,6 @@ def _usage(counts: Any) -> Usage:
     return replace(usage, output_tokens=written) if is_more else usage
 
 
-def _tokens(listed: Any) -> list[Token]:
-    return read_tokens(
-        lambda: [
-            (_scored(item), [_scored(top) for top in item["top_logprobs"]])
-            for item in (listed or {}).get("content") or ()
-        ]
-    )
-
-
-def _scored(item: Mapping[str, Any]) -> tuple[bytes, Any]:
-    """Return a token's bytes, of its text if the endpoint lists none, and its log-probability."""
-    raw = item.get("bytes")
-    return bytes(raw) if is_list(raw) else item["token"].encode(), item["logprob"]
-
-
 FORMAT = WireFormat(
     build_request=build_request,
     read_reply=read_reply,
@@ -157,6 +134,6 @@ FORMAT = WireFormat(
     content="choices",
     reserved=(
         *("model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens"),
-        *("temperature", "seed", "response_format", "n", "logprobs", "top_logprobs"),
+        *("temperature", "seed", "response_format", "n"),
     ),
 )

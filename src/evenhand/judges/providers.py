@@ -34,7 +34,6 @@ class JudgeOptions:
     folder: Path
     environment: Mapping[str, str]
     notify: Callable[[str], None]
-    probabilities: bool = False
     base_url_place: str = ""
     """Where in the suite's file the address stands; empty where the user's call gives it."""
     trust: Trust | None = None
@@ -93,8 +92,6 @@ class Provider(Struct, frozen=True, kw_only=True):
     """How many times the price of the input a token costs that its cache takes in."""
     batches: Literal["", "openai", "azure", "anthropic", "google", "openrouter"] = ""
     """The batch protocol it speaks; empty for none. A token costs half in a batch there."""
-    has_probabilities: bool = True
-    """It can tell log-probabilities."""
     needs_model: bool = True
     """A name must say which model; else the provider's name alone is one."""
     runs_code: bool = False
@@ -148,12 +145,6 @@ class Provider(Struct, frozen=True, kw_only=True):
                     where=f"[[judges]] {options.name}",
                     advice=f"Remove {name} for this judge.",
                 )
-        if options.probabilities and not self.has_probabilities:
-            raise UsageError(
-                f"{self.name} gives no log-probabilities",
-                where=f"[[judges]] {options.name}",
-                advice="Remove `probabilities = true` for this judge, or choose another provider.",
-            )
         return self.opener(self, options, model)
 
 
@@ -244,7 +235,6 @@ _RECORDS = (
             path="/v1",
         ),
         cache_write_multiplier=Decimal("1.25"),
-        has_probabilities=False,
     ),
     Provider(
         name="google",
@@ -298,14 +288,12 @@ _RECORDS = (
         name="replay",
         opener=_replay,
         is_billed=False,
-        has_probabilities=False,
         file_ending="",
     ),
     Provider(
         name="python",
         opener=_python,
         is_billed=False,
-        has_probabilities=False,
         runs_code=True,
     ),
 )

@@ -12,8 +12,6 @@ from importlib import import_module
 from math import isfinite
 from typing import Any
 
-from msgspec.structs import replace
-
 from evenhand import limits
 from evenhand.errors import AskAgain, CallLost, KeyMissing, ProviderRefused, UsageError, quoted
 from evenhand.exchange import (
@@ -27,7 +25,7 @@ from evenhand.exchange import (
     Style,
 )
 from evenhand.jsontext import encoded
-from evenhand.judges.dialect import MOST_LOGPROBS, Dialect
+from evenhand.judges.dialect import Dialect
 from evenhand.judges.error_response import (
     ErrorResponse,
     Recipient,
@@ -36,7 +34,6 @@ from evenhand.judges.error_response import (
     read_error_response,
     retry_hints,
 )
-from evenhand.judges.logprobs import odds
 from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.judges.sampling import sampling, storable
 from evenhand.judges.secrets import Account, key_from
@@ -53,15 +50,13 @@ from evenhand.judges.wire import (
     unreadable,
 )
 
-LARGE_BODY_BYTES = 4 * limits.BODY_BYTES
-"""Twenty alternatives a token, each pretty-printed byte by byte, are about 5 kB a token; an event
-of a stream is about 300 bytes a token."""
+STREAM_BYTES = 4 * limits.BODY_BYTES
+"""An event of a stream is about 300 bytes a token."""
 _INSTEAD = {
     "model": "Name it in `model` of [[judges]].",
     "temperature": "Set temperature beside model.",
     "seed": "Set seed at the top of the suite.",
     "stream": "Set stream = true beside model.",
-    "logprobs": "Set probabilities = true beside model.",
     **dict.fromkeys(
         ("max_tokens", "max_completion_tokens", "maxOutputTokens"), "Set max_tokens beside model."
     ),
@@ -85,15 +80,14 @@ class RemoteJudge:
             trust.check(use)
             trust.check_route(use, options)
         _check_options(provider, options, self._wire)
-        dialect = self._wire.first_dialect(model)
-        self._dialect = replace(dialect, logprobs=MOST_LOGPROBS if options.probabilities else 0)
+        self._dialect = self._wire.first_dialect(model)
         # Not `options` as a whole: the environment in it holds the keys.
         self._temperature, self._seed, self._params = (
             options.temperature,
             options.seed,
             dict(options.params),
         )
-        self._max_tokens, self._has_odds = options.max_tokens, options.probabilities
+        self._max_tokens = options.max_tokens
         self._provider, self._model, self._address = provider, model, url
         self._streams = options.stream
         self._has_answered = False
@@ -106,8 +100,7 @@ class RemoteJudge:
             "temperature": options.temperature,
             "max_tokens": options.max_tokens,
             # A seed that is never sent changes no answer, and must not make one paid for again.
-            **({"seed": options.seed} if dialect.seed else {}),
-            **({"probabilities": True} if options.probabilities else {}),
+            **({"seed": options.seed} if self._dialect.seed else {}),
             **({"params": self._params} if options.params else {}),
         }
         self._recipient = Recipient(
@@ -138,16 +131,15 @@ class RemoteJudge:
             raise self.unavailable_reason
         dialect, streams = self._dialect, self._streams
         request = self._request(question, dialect, stream=streams)
-        is_large = streams or self._has_odds
         response = await self._transport.send(
             "POST",
             self._wire.endpoint(self._address, request),
             self._encode(request, dialect),
-            most_bytes=LARGE_BODY_BYTES if is_large else limits.BODY_BYTES,
+            most_bytes=STREAM_BYTES if streams else limits.BODY_BYTES,
         )
         if is_stream(response):
             response = await join_stream(response, self._wire)
-        outcome = self._read(response, request.sampling, question.schema)
+        outcome = self._read(response, request.sampling)
         if isinstance(outcome, ErrorResponse) and outcome.wants_stream and not streams:
             self._streams = True
             raise AskAgain
@@ -177,7 +169,7 @@ class RemoteJudge:
             answer: BatchAnswer, schema: Schema | None, sampling: Mapping[str, float]
         ) -> Reply:
             response = HttpResponse(answer.status, {}, answer.body)
-            return self._conclude(self._read(response, sampling, schema), response, dialect)
+            return self._conclude(self._read(response, sampling), response, dialect)
 
         return read
 
@@ -211,7 +203,7 @@ class RemoteJudge:
         return encoded(_merge(body, self._params))
 
     def _read(
-        self, response: HttpResponse, sampled: Mapping[str, float], schema: Schema | None
+        self, response: HttpResponse, sampled: Mapping[str, float]
     ) -> Reply | ErrorResponse | CallLost:
         """Return the reply, the error, or the CallLost of a body that is neither: a value, so that
         no frame that holds the raw body, and maybe a key in it, is in a traceback."""
@@ -221,14 +213,11 @@ class RemoteJudge:
         decoded = self._decode(response)
         if not isinstance(decoded, Decoded):
             return decoded
-        text = storable(scrub(decoded.text))
-        finished = decoded.tokens and decoded.finish == "stop"
         return Reply(
-            text=text,
+            text=storable(scrub(decoded.text)),
             finish=decoded.finish,
             usage=decoded.usage,
             model=storable(scrub(decoded.model)),
-            odds=odds(text, decoded.tokens, schema.value if schema else None) if finished else {},
             sampling=sampled,
             reasoning=storable(scrub(decoded.reasoning)),
         )

@@ -22,7 +22,6 @@ from evenhand.judges.transport import HttpResponse
 
 if TYPE_CHECKING:
     from evenhand.judges.dialect import Dialect
-    from evenhand.judges.logprobs import Token
 
 UNREADABLE = (KeyError, IndexError, TypeError, AttributeError)
 """Raised by reading a body of another form."""
@@ -44,14 +43,12 @@ class Request(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """A reply as its format reads it. `tokens` spell the text, if log-probabilities were asked for;
-    `reasoning` is no part of the reply."""
+    """A reply as its format reads it; `reasoning` is no part of the reply."""
 
     text: str
     finish: Finish
     usage: Usage
     model: str
-    tokens: Sequence[Token] = ()
     reasoning: str = ""
 
 
@@ -179,7 +176,7 @@ def one_reply(choices: Sequence[Decoded]) -> Decoded:
     finish = next((choice.finish for choice in choices if choice.finish != "stop"), first.finish)
     if len(texts) == 1 and finish == first.finish:
         return first
-    return first._replace(text="\n\n".join(reversed(texts.values())), finish=finish, tokens=())
+    return first._replace(text="\n\n".join(reversed(texts.values())), finish=finish)
 
 
 def _meaning(text: str) -> str:

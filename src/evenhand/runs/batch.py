@@ -137,8 +137,6 @@ def _sender(
     judge = seat.judge
     if not isinstance(judge, BatchJudge) or judge.batches is None:
         return None
-    scored = seat.spec.probabilities
-    most = min(options.requests_most, limits.BATCH_SCORED_REQUESTS if scored else 10**9)
     return BatchSender(
         judge=judge,
         endpoint=judge.batches,
@@ -149,7 +147,7 @@ def _sender(
         retry=RetryPolicy(backoff_first=backoff_first),
         price=seat.batch_price,
         max_tokens=seat.spec.max_tokens,
-        requests_most=most,
+        requests_most=options.requests_most,
         tally=course.tally,
         keep=partial(_keep, course.plan.suite.folder),
         notice=notice,

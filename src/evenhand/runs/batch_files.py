@@ -252,7 +252,6 @@ def recorded_judge(record: JudgeRecord, environment: Any, place: str) -> Judge:
         base_url_place=place,
         temperature=identity.get("temperature"),
         max_tokens=int(identity.get("max_tokens", 1)),
-        probabilities=bool(identity.get("probabilities")),
         params=identity.get("params", {}),
         seed=int(identity.get("seed", 0)),
         attempt_seconds=60.0,

@@ -102,7 +102,6 @@ def judge_options(suite: Suite, spec: JudgeSpec, environ: Mapping[str, str]) -> 
         base_url_place=suite.address_place(spec.base_url),
         temperature=spec.temperature,
         max_tokens=spec.max_tokens,
-        probabilities=spec.probabilities,
         params=spec.params,
         stream=spec.stream,
         proxy=spec.proxy,

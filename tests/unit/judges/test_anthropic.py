@@ -279,8 +279,3 @@ async def test_the_official_host_is_not_asked_without_a_key(opened: OpenJudge) -
 def test_a_temperature_beyond_one_is_refused_at_opening(opened: OpenJudge) -> None:
     with pytest.raises(UsageError, match=r"0 to 1, not 1\.5"):
         opened(NAME, temperature=1.5)
-
-
-def test_probabilities_are_refused_at_opening(opened: OpenJudge) -> None:
-    with pytest.raises(UsageError, match="no log-probabilities"):
-        opened(NAME, probabilities=True)

@@ -14,7 +14,7 @@ from evenhand.exchange import Reply, Usage
 from tests.dialects import Endpoint
 from tests.provider import Behaviour, Call, failing, sending
 from tests.security.byte_mutants import byte_mutant
-from tests.unit.judges.conftest import CHOICE, OpenJudge, answered, question
+from tests.unit.judges.conftest import OpenJudge, answered, question
 
 Events = list[Any]
 SAID = '{"score": 2, "rationale": "Да, 好"}'
@@ -167,20 +167,6 @@ async def test_an_error_before_a_stream_begins_keeps_its_status(opened: OpenJudg
 async def test_a_stream_that_nobody_asked_for_is_read_too(opened: OpenJudge, name: str) -> None:
     reply = await reply_to(opened, name, streaming(sse(STREAMS[name])), stream=False)
     assert reply.text == SAID
-
-
-async def test_log_probabilities_of_a_stream_are_joined(opened: OpenJudge) -> None:
-    events = []
-    for part in ('{"winner": "', "A", '"}'):
-        tops = [{"token": t, "logprob": p} for t, p in ((part, -0.1), ("B", -2.0))]
-        listed = {"content": [{"token": part, "logprob": -0.1, "top_logprobs": tops}]}
-        choice = {"index": 0, "delta": {"content": part}, "logprobs": listed}
-        events.append({"choices": [choice]})
-    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-    async with Endpoint(streaming(sse(events))) as endpoint:
-        judge = opened("openai/m", endpoint.url, stream=True, probabilities=True)
-        reply = await judge.answer(question(schema=CHOICE))
-    assert reply.odds["winner"]["A"] > reply.odds["winner"]["B"]
 
 
 STREAM_ONLY = [

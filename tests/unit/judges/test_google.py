@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
 
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused
 from evenhand.exchange import Usage
-from tests.dialects import Endpoint, candidate, encoded, gemini_listed, gemini_usage, google_error
+from tests.dialects import Endpoint, candidate, encoded, google_error
 from tests.provider import EMPTY, HTML, Behaviour, redirecting
-from tests.unit.judges.conftest import CHOICE, KEY, SCHEMA, OpenJudge, answered, question
+from tests.unit.judges.conftest import KEY, SCHEMA, OpenJudge, answered, question
 
 NAME = "google/gemini-test"
 ENV = {"GEMINI_API_KEY": KEY}
@@ -287,59 +286,3 @@ async def test_what_does_not_fit_is_an_overflow(opened: OpenJudge) -> None:
 async def test_the_official_host_is_not_asked_without_a_key(opened: OpenJudge) -> None:
     with pytest.raises(ProviderRefused, match="Set GEMINI_API_KEY"):
         await answered(opened(NAME))
-
-
-# Probabilities
-
-STEPS = (
-    ('{"explanation": "so", "winner": "', {}),
-    ("A", {"A": math.log(0.6), "B": math.log(0.3), "tie": math.log(0.1)}),
-    ('"}', {}),
-)
-REPLY = "".join(token for token, _ in STEPS)
-
-
-async def test_probabilities_are_asked_for_and_become_odds(opened: OpenJudge) -> None:
-    async with Endpoint(candidate(REPLY, logprobsResult=gemini_listed(*STEPS))) as endpoint:
-        judge = opened(NAME, endpoint.url, probabilities=True)
-        reply = await answered(judge, question(schema=CHOICE))
-    assert judge.identity["probabilities"] is True
-    assert (config(endpoint)["responseLogprobs"], config(endpoint)["logprobs"]) == (True, 20)
-    assert reply.odds == {
-        "winner": {
-            "A": pytest.approx(math.log(0.6)),
-            "B": pytest.approx(math.log(0.3)),
-            "tie": pytest.approx(math.log(0.1)),
-        }
-    }
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["Logprobs is not enabled for models/gemini-test", 'Unknown name "responseLogprobs"'],
-)
-async def test_a_model_without_them_goes_on_without_odds(opened: OpenJudge, said: str) -> None:
-    script = [google_error(400, INVALID, said), candidate(REPLY)]
-    async with Endpoint(script) as endpoint:
-        judge = opened(NAME, endpoint.url, probabilities=True)
-        replies = [await answered(judge, question(schema=CHOICE)) for _ in range(2)]
-    assert [reply.odds for reply in replies] == [{}, {}]
-    assert ["responseLogprobs" in config(endpoint, n) for n in range(3)] == [True, False, False]
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        3,
-        {},
-        {"chosenCandidates": [], "topCandidates": []},
-        {"chosenCandidates": [{"token": REPLY, "logProbability": 0}], "topCandidates": []},
-        {"chosenCandidates": [{"token": 3}], "topCandidates": [{"candidates": []}]},
-    ],
-)
-async def test_lists_that_are_not_in_order_give_no_odds(opened: OpenJudge, result: Any) -> None:
-    async with Endpoint(candidate(REPLY, logprobsResult=result)) as endpoint:
-        judge = opened(NAME, endpoint.url, probabilities=True)
-        reply = await answered(judge, question(schema=CHOICE))
-    assert (reply.text, reply.odds) == (REPLY, {})
-    assert reply.usage.input_tokens == gemini_usage()["promptTokenCount"]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import pytest
 
-from evenhand import limits
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, UsageError
 from evenhand.exchange import Usage
 from evenhand.judges import PROVIDERS
 from evenhand.judges.providers import ollama_url
-from tests.dialects import Endpoint, encoded, listed
-from tests.provider import Behaviour, completion, failing, saying, sending
-from tests.unit.judges.conftest import CHOICE, KEY, SCHEMA, OpenJudge, answered, question
+from tests.dialects import Endpoint, encoded
+from tests.provider import Behaviour, completion, failing, saying
+from tests.unit.judges.conftest import KEY, SCHEMA, OpenJudge, answered, question
 
 CHAT = ("openai", "openrouter", "ollama", "azure")
 PATHS = {"azure": "/openai/v1", "ollama": "/v1", "openai": "/v1", "openrouter": "/api/v1"}
@@ -307,125 +305,3 @@ async def test_ollama_needs_no_key_and_names_a_missing_model(opened: OpenJudge) 
             await answered(judge)
     assert endpoint.path() == "/v1/chat/completions"
     assert "Authorization" not in endpoint.calls[0].headers
-
-
-# Probabilities
-
-STEPS = (
-    ('{"explanation": "так 好", "winner": "', {}),
-    ("B", {"B": math.log(0.5), "A": math.log(0.4), "tie": math.log(0.1)}),
-    ('"}', {}),
-)
-REPLY = "".join(token for token, _ in STEPS)
-
-
-def scored(logprobs: Any = None, **changed: Any) -> Behaviour:
-    body = json.loads(completion(REPLY, **changed))
-    body["choices"][0]["logprobs"] = listed(*STEPS) if logprobs is None else logprobs
-    return encoded(body)
-
-
-@pytest.mark.parametrize("name", CHAT)
-async def test_probabilities_are_asked_for_and_become_odds(opened: OpenJudge, name: str) -> None:
-    async with Endpoint(scored()) as endpoint:
-        judge = opened(f"{name}/m", base(endpoint, name), probabilities=True)
-        reply = await answered(judge, question(schema=CHOICE))
-    body = endpoint.calls[0].body
-    assert (body["logprobs"], body["top_logprobs"]) == (True, 20)
-    assert judge.identity["probabilities"] is True
-    shares = {option: round(math.exp(n), 3) for option, n in reply.odds["winner"].items()}
-    assert shares == {"A": 0.4, "B": 0.5, "tie": 0.1}
-
-
-async def test_without_the_setting_none_are_asked_for(opened: OpenJudge) -> None:
-    async with Endpoint(saying(REPLY)) as endpoint:
-        judge = opened("openai/m", base(endpoint, "openai"))
-        reply = await answered(judge, question(schema=CHOICE))
-    assert not {"logprobs", "top_logprobs"} & set(endpoint.calls[0].body)
-    assert "probabilities" not in judge.identity
-    assert reply.odds == {}
-
-
-@pytest.mark.parametrize(
-    ("refusal", "asked"),
-    [
-        (failing(400, "Unsupported parameter: 'logprobs'", param="logprobs"), [20, None]),
-        (failing(403, "You are not allowed to request logprobs from this model"), [20, None]),
-        (failing(400, "'logprobs' is not supported with reasoning models"), [20, None]),
-        (failing(400, "top_logprobs must be between 0 and 5", param="top_logprobs"), [20, 5]),
-        (failing(422, "Input should be less than or equal to 8: top_logprobs"), [20, 5]),
-    ],
-)
-async def test_an_endpoint_that_lists_fewer_or_none_is_adapted_to(
-    opened: OpenJudge, refusal: Behaviour, asked: list[int | None]
-) -> None:
-    async with Endpoint([refusal, saying(REPLY)]) as endpoint:
-        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
-        reply = await answered(judge, question(schema=CHOICE))
-    assert [call.body.get("top_logprobs") for call in endpoint.calls] == asked
-    assert reply.odds == {}
-    assert judge.identity["probabilities"] is True
-
-
-async def test_an_endpoint_that_never_takes_them_is_asked_three_times_at_most(
-    opened: OpenJudge,
-) -> None:
-    odd = failing(400, "Invalid value for top_logprobs")
-    async with Endpoint(odd) as endpoint:
-        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
-        with pytest.raises(ProviderRefused):
-            await answered(judge)
-    assert [call.body.get("top_logprobs") for call in endpoint.calls] == [20, 5, None]
-
-
-@pytest.mark.parametrize(
-    "logprobs",
-    [
-        3,
-        {},
-        {"content": None},
-        {"content": [3]},
-        {"content": [{"token": REPLY, "logprob": 0}]},
-        {"content": [{"token": REPLY, "logprob": "x", "top_logprobs": []}]},
-        {"content": [{"token": REPLY, "logprob": 0, "top_logprobs": [], "bytes": 10**12}]},
-        {"content": [{"token": "x", "logprob": 0, "top_logprobs": [], "bytes": [999]}]},
-        {"content": [{"token": 3, "logprob": 0, "top_logprobs": []}]},
-        {"content": [{"token": "other", "logprob": 0, "top_logprobs": []}]},
-    ],
-)
-async def test_lists_that_are_not_in_order_give_no_odds(opened: OpenJudge, logprobs: Any) -> None:
-    async with Endpoint(scored(logprobs)) as endpoint:
-        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
-        reply = await answered(judge, question(schema=CHOICE))
-    assert (reply.text, reply.odds) == (REPLY, {})
-
-
-async def test_long_lists_are_read_to_the_end(opened: OpenJudge) -> None:
-    """Two thousand tokens, printed as OpenAI prints them."""
-    reply = json.dumps({"explanation": "word " * 2000, "winner": "A"})
-    alternatives = {f"other{n}": -9.0 for n in range(19)}
-    words = [("word ", {"word ": -0.1, **alternatives})] * 2000
-    last = ("A", {"A": math.log(0.9), "B": math.log(0.1)})
-    steps = [('{"explanation": "', {}), *words, ('", "winner": "', {}), last, ('"}', {})]
-    body = json.loads(completion(reply))
-    body["choices"][0]["logprobs"] = listed(*steps)
-    raw = json.dumps(body, indent=2).encode()
-    assert len(raw) > limits.BODY_BYTES
-    async with Endpoint(sending(raw)) as endpoint:
-        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
-        scored_reply = await answered(judge, question(schema=CHOICE))
-        with pytest.raises(CallLost, match=str(limits.BODY_BYTES)):
-            await answered(opened("openai/m", base(endpoint, "openai")))
-    assert scored_reply.odds["winner"]["A"] > scored_reply.odds["winner"]["B"]
-
-
-async def test_a_reply_that_was_cut_has_no_odds(opened: OpenJudge) -> None:
-    async with Endpoint(scored(finish="length")) as endpoint:
-        judge = opened("openai/m", base(endpoint, "openai"), probabilities=True)
-        assert (await answered(judge, question(schema=CHOICE))).odds == {}
-
-
-@pytest.mark.parametrize("name", ["anthropic/m", "python/m:f", "replay/f.jsonl"])
-def test_judges_that_give_no_probabilities_say_so_at_opening(opened: OpenJudge, name: str) -> None:
-    with pytest.raises(UsageError, match="gives no log-probabilities"):
-        opened(name, probabilities=True)
