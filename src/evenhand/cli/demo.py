@@ -90,7 +90,7 @@ def _has_model(name: str, yes: bool, narration: Narration) -> bool:
     printed, where it cannot be had."""
     if models.find(name):
         return True
-    size = models.named(name).download / 1e6
+    size = models.lookup(name).download / 1e6
     question = f"The live part needs the model {name} ({size:.0f} MB, once). Fetch it?"
     narration.out.print()
     if not yes and sys.stdin.isatty() and not click.confirm(question, default=True, err=True):

@@ -170,7 +170,7 @@ def _offer_model(judge: str, yes: bool) -> None:
         click.echo(f'First: pip install "evenhand[{provider.extra}]"    runs local models')
     if name.endswith(".gguf") or models.find(name or models.DEFAULT):
         return
-    model = models.named(name or models.DEFAULT)
+    model = models.lookup(name or models.DEFAULT)
     size = f"{model.download / 1e6:.0f} MB, once"
     question = f"The embedded judge needs the model {model.name} ({size}). Fetch it now?"
     if yes or (sys.stdin.isatty() and click.confirm(question, default=True, err=True)):

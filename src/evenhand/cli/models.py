@@ -51,7 +51,7 @@ def get_command(name: str) -> None:
 
 def get_model(name: str) -> None:
     """Fetch a model with a progress bar on stderr."""
-    model = models.named(name)
+    model = models.lookup(name)
     if models.verify(name):
         click.echo(f"{model.name} is here: {models.find(name)}", err=True)
         return

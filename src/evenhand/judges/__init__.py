@@ -13,13 +13,14 @@ __all__ = ["PROVIDERS", "JudgeOptions", "Provider", "first_judge", "open_judge",
 
 
 def open_judge(options: JudgeOptions) -> Judge:
-    """The judge a name stands for; raises UsageError for one that is unknown or not installed."""
+    """Return the judge of a name; raises UsageError for one that is unknown or not installed."""
     provider, model = split_name(options.name)
     return provider.open(options, model)
 
 
 def split_name(name: str) -> tuple[Provider, str]:
-    """`provider/model`, `provider:model` or a provider alone, as provider and model."""
+    """Return the provider and the model in `provider/model`, `provider:model` or a provider alone.
+    Raises UsageError."""
     before, slash, model = name.partition("/")
     if slash and before in PROVIDERS:
         return PROVIDERS[before], model
@@ -27,11 +28,11 @@ def split_name(name: str) -> tuple[Provider, str]:
     provider = PROVIDERS.get(before)
     if provider and (colon or not provider.needs_model):
         return provider, model
-    raise UsageError(f"no judge is called {quoted(name)}", advice=_meant(name))
+    raise UsageError(f"no judge is called {quoted(name)}", advice=_suggest(name))
 
 
-def _meant(name: str) -> str:
-    """What a name that is no judge's was meant to be."""
+def _suggest(name: str) -> str:
+    """Return advice for a name that is no judge's."""
     for provider in PROVIDERS.values():
         if name.casefold().startswith(provider.model_starts or ("\0",)):
             return f'Did you mean "{provider.name}/{name}"?'
@@ -44,7 +45,7 @@ def _meant(name: str) -> str:
 
 
 def first_judge(environment: Mapping[str, str]) -> str:
-    """The judge to begin with: of the first provider whose key is set, else the embedded one."""
+    """Return the judge to begin with: of the first provider whose key is set, else `embedded`."""
     for provider in PROVIDERS.values():
         if provider.first_model and any(environment.get(name) for name in provider.key_names):
             return f"{provider.name}/{provider.first_model}"

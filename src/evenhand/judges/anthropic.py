@@ -27,7 +27,7 @@ _FINISH: dict[str, Finish] = {
 }
 
 
-def _endpoint(base: URL, request: Request) -> URL:
+def _endpoint_url(base: URL, request: Request) -> URL:
     return base / "messages"
 
 
@@ -135,7 +135,7 @@ FORMAT = WireFormat(
     build_request=build_request,
     read_reply=read_reply,
     join_events=join_events,
-    endpoint=_endpoint,
+    endpoint=_endpoint_url,
     first_dialect=lambda model: Dialect(seed=False),
     content="content",
     reserved=(

@@ -60,7 +60,7 @@ class BatchClient(ABC):
         """Return True if a listed batch may be the one of this name and size."""
 
     @abstractmethod
-    def _created(self, batch: Mapping[str, Any]) -> float:
+    def _creation_time(self, batch: Mapping[str, Any]) -> float:
         """Return when a listed batch was made, in seconds since the epoch."""
 
     @abstractmethod
@@ -83,7 +83,7 @@ class BatchClient(ABC):
         for _ in range(limits.BATCH_PAGES):
             page = await self._ask("GET", self._url().update_query(query))
             batches = listed_objects(page, self.list_field)
-            young = [batch for batch in batches if self._created(batch) >= int(since)]
+            young = [batch for batch in batches if self._creation_time(batch) >= int(since)]
             candidates += [
                 text_of(batch.get(self._ident_field))
                 for batch in (batches if self.is_named else young)
@@ -240,6 +240,6 @@ def answer_of(ident: Any, status: int, body: Any) -> BatchAnswer:
     return BatchAnswer(text_of(ident), status, json.dumps(body).encode())
 
 
-def unanswered(ident: Any, reason: Any) -> BatchAnswer:
+def no_answer(ident: Any, reason: Any) -> BatchAnswer:
     """Return the answer to a request that the model never saw, or whose answer is nothing."""
     return BatchAnswer(text_of(ident), 0, absence=text_of(reason) or "no answer")

@@ -20,9 +20,9 @@ from evenhand.judges.batch_client import (
     BatchClient,
     answer_of,
     as_lines,
+    no_answer,
     number,
     parse_object,
-    unanswered,
     write_item,
 )
 from evenhand.judges.error_response import Recipient
@@ -109,7 +109,7 @@ class OpenAIBatches(BatchClient):
     def _is_candidate(self, batch: Mapping[str, Any], name: str, size: int) -> bool:
         return object_of(batch.get("metadata")).get(NAME) == name
 
-    def _created(self, batch: Mapping[str, Any]) -> float:
+    def _creation_time(self, batch: Mapping[str, Any]) -> float:
         return number(batch.get("created_at"))
 
     def _state(self, batch: Mapping[str, Any]) -> BatchState:
@@ -194,7 +194,7 @@ class AnthropicBatches(BatchClient):
     def _is_candidate(self, batch: Mapping[str, Any], name: str, size: int) -> bool:
         return sum(map(number, object_of(batch.get("request_counts")).values())) == size
 
-    def _created(self, batch: Mapping[str, Any]) -> float:
+    def _creation_time(self, batch: Mapping[str, Any]) -> float:
         try:
             return datetime.fromisoformat(text_of(batch.get("created_at"))).timestamp()
         except ValueError:
@@ -218,7 +218,7 @@ class AnthropicBatches(BatchClient):
             inner = object_of(error.get("error", error))
             status = _ANTHROPIC_STATUS.get(text_of(inner.get("type")), 500)
             return answer_of(ident, status, error)
-        return unanswered(ident, kind or "no result")
+        return no_answer(ident, kind or "no result")
 
 
 class GoogleBatches(BatchClient):
@@ -258,7 +258,7 @@ class GoogleBatches(BatchClient):
     def _is_candidate(self, batch: Mapping[str, Any], name: str, size: int) -> bool:
         return object_of(batch.get("metadata")).get("displayName") == name
 
-    def _created(self, batch: Mapping[str, Any]) -> float:
+    def _creation_time(self, batch: Mapping[str, Any]) -> float:
         """Return infinity: a batch is known by its name, and the order of the list is not."""
         return float("inf")
 
@@ -290,11 +290,11 @@ class GoogleBatches(BatchClient):
         if is_object(response):
             return answer_of(ident, 200, response)
         if not is_object(error):
-            return unanswered(ident, "no response")
+            return no_answer(ident, "no response")
         code = number(error.get("code"))
         status = _GOOGLE_STATUS.get(code, 500) if code < 100 else code
         if status == 499:
-            return unanswered(ident, "cancelled")
+            return no_answer(ident, "cancelled")
         return answer_of(ident, status, {"error": error})
 
 
@@ -322,11 +322,11 @@ def line_answer(line: Mapping[str, Any]) -> BatchAnswer:
         if status and (is_object(body) or status >= 300):
             return answer_of(ident, status, body)
         if not error:
-            return unanswered(ident, f"status_code {status}")
+            return no_answer(ident, f"status_code {status}")
     code = error.get("code") if is_object(error) else error
     if 400 <= number(code) < 600:
         return answer_of(ident, number(code), {"error": error})
-    return unanswered(ident, text_of(code) or "no response")
+    return no_answer(ident, text_of(code) or "no response")
 
 
 def _form(name: str, file: bytes) -> bytes:

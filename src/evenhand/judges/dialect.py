@@ -52,7 +52,7 @@ class Dialect(Struct, frozen=True):
     def narrow(self, error: ErrorResponse) -> Dialect | None:
         """Return this dialect less the part that is refused; None where no part of it is."""
         part = _PART.search(error.param) or _PART.search(error.text)
-        if part is None or error.overflow or error.filtered:
+        if part is None or error.is_overflow or error.is_filtered:
             return None
         if part["format"]:
             takes = error.status in (400, 415, 422, 500, 501) and self.mode < PLAIN
@@ -64,7 +64,7 @@ class Dialect(Struct, frozen=True):
     def _without(self, part: re.Match[str]) -> Dialect | None:
         if part["tokens"]:
             renamed = part["tokens"].lower() == self.tokens and not self.renamed
-            return replace(self, tokens=_renamed(self.tokens), renamed=True) if renamed else None
+            return replace(self, tokens=_other_name(self.tokens), renamed=True) if renamed else None
         if part["stream"]:
             return replace(self, stream_usage=False) if self.stream_usage else None
         if part["temperature"]:
@@ -98,5 +98,5 @@ def response_format(mode: int, schema: Mapping[str, Any] | None) -> dict[str, An
     return {"type": "json_schema", "json_schema": strict}
 
 
-def _renamed(tokens: str) -> str:
+def _other_name(tokens: str) -> str:
     return "max_completion_tokens" if tokens == "max_tokens" else "max_tokens"

@@ -29,8 +29,8 @@ _REFERENCE = re.compile(r"\$\{[^}]*\}")
 
 
 class Environment(dict[str, str]):
-    """What is set, by name; `places` says where, for what does not stand in the environment of the
-    user, and `unread` names proxies and certificates of a `.env`, which are left alone."""
+    """The settings by name. `places` says which file sets one that the user's environment lacks;
+    `unread` names proxies and certificates of a `.env`, which are left alone."""
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class Environment(dict[str, str]):
 
 
 def place_of(environment: Mapping[str, str], name: str) -> str:
-    """The file that sets a name; empty where the environment of the user does."""
+    """Return the file that sets a name; empty where the environment of the user does."""
     return environment.places.get(name, "") if isinstance(environment, Environment) else ""
 
 
 def environment(folder: Path | None = None) -> Environment:
-    """The environment over `.env` of the folder, that of the work unless given: what is really set
-    wins. Raises UsageError for settings of Evenhand in `.env`, which would go unheard."""
+    """Return the environment over the `.env` of a folder, by default the working folder: what is
+    really set wins. Raises UsageError for settings of Evenhand in `.env`: they would go unread."""
     path = (folder or Path.cwd()) / FILE
     settings = _settings(path)
     for name in settings:
@@ -73,7 +73,7 @@ def environment(folder: Path | None = None) -> Environment:
 
 
 def _settings(path: Path) -> dict[str, str]:
-    """What a `.env` sets and the environment does not; nothing where there is none."""
+    """Return the settings of a `.env` that the environment lacks; none if there is no such file."""
     # A folder of that name is somebody's virtual environment.
     if not path.exists() or path.is_dir():
         return {}

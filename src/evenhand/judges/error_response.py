@@ -83,24 +83,24 @@ class ErrorResponse(Struct, frozen=True):
         return self.status in (400, 422) and _STREAM_ONLY.search(self.text) is not None
 
     @property
-    def overflow(self) -> bool:
+    def is_overflow(self) -> bool:
         """Return True if the question does not fit the model."""
         return self.status == 413 or _OVERFLOW.search(self.text) is not None
 
     @property
-    def filtered(self) -> bool:
+    def is_filtered(self) -> bool:
         """Return True if the provider's filter stopped the question."""
         return _FILTERED.search(self.text) is not None
 
     @property
-    def quota(self) -> bool:
+    def is_out_of_quota(self) -> bool:
         """Return True if nothing is left to pay with. Gemini speaks of quota when only a minute is
         full, too."""
         minute = "RESOURCE_EXHAUSTED" in self.text and "PerDay" not in self.text
         return not minute and _QUOTA.search(self.text) is not None
 
     @property
-    def bad_key(self) -> bool:
+    def is_key_refused(self) -> bool:
         """Return True if the key is refused; Gemini says so with a 400."""
         return self.status in (401, 403) or _BAD_KEY.search(self.text) is not None
 
@@ -226,17 +226,17 @@ def error_for(
         )
     if status == PROXY_WANTS_PASSWORD:
         return proxy_wants_password()
-    if status in (400, 403, 429) and error.quota:
+    if status in (400, 403, 429) and error.is_out_of_quota:
         return ProviderRefused(f"the quota is used up: {words}", advice=recipient.billing_advice)
     # A 429 is about size only where it says that waiting does not help.
     is_size = status != 429 or "must be reduced" in error.text
-    if status <= 500 and error.overflow and is_size:
+    if status <= 500 and error.is_overflow and is_size:
         return CallRejected("context_overflow", f"the question does not fit the model: {words}")
     if status in _TRIED_AGAIN | _BUSY or status >= 500 or status < 300:
         return _lost(status, hints, words)
-    if error.filtered and status not in (401, 402, 404):
+    if error.is_filtered and status not in (401, 402, 404):
         return CallRejected("filtered", f"the provider's filter stopped the question: {words}")
-    if error.bad_key:
+    if error.is_key_refused:
         return ProviderRefused(f"the key is not accepted: {words}", advice=recipient.key_advice)
     if status == 402:
         advice = recipient.billing_advice
@@ -287,12 +287,12 @@ def retry_after(status: int, headers: Mapping[str, str]) -> float | None:
 
 def _seconds(text: str | None) -> float | None:
     try:
-        return _sane(float(text)) if text is not None and text.isascii() else None
+        return _within_bounds(float(text)) if text is not None and text.isascii() else None
     except ValueError:
         return None
 
 
-def _sane(seconds: float) -> float | None:
+def _within_bounds(seconds: float) -> float | None:
     return seconds if 0 <= seconds <= ABSURD_SECONDS else None
 
 
@@ -301,7 +301,7 @@ def _until(text: str, date: str | None) -> float | None:
     moment, now = _timestamp(text), _timestamp(date or "")
     if moment is None:
         return None
-    return _sane(max(0.0, moment - (time.time() if now is None else now)))
+    return _within_bounds(max(0.0, moment - (time.time() if now is None else now)))
 
 
 def _timestamp(text: str) -> float | None:
@@ -329,4 +329,4 @@ def parse_duration(text: str | None) -> float | None:
     parts = _DURATION.findall(text or "")
     if not parts or "".join(n + unit for n, unit in parts) != text:
         return None
-    return _sane(sum(float(n) * _UNITS[unit] for n, unit in parts))
+    return _within_bounds(sum(float(n) * _UNITS[unit] for n, unit in parts))

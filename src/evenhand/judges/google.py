@@ -28,7 +28,7 @@ _FINISH: dict[str, Finish] = {
 }
 
 
-def _endpoint(base: URL, request: Request) -> URL:
+def _endpoint_url(base: URL, request: Request) -> URL:
     folder = base if "/" in request.model else base / "models"
     if request.stream:
         return (folder / f"{request.model}:streamGenerateContent").with_query(alt="sse")
@@ -108,7 +108,7 @@ FORMAT = WireFormat(
     build_request=build_request,
     read_reply=read_reply,
     join_events=join_events,
-    endpoint=_endpoint,
+    endpoint=_endpoint_url,
     first_dialect=lambda model: Dialect(),
     content="candidates",
     reserved=(

@@ -29,7 +29,7 @@ _FINISH: dict[str | None, Finish] = {"length": "length", "content_filter": "filt
 _TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
 
 
-def _endpoint(base: URL, request: Request) -> URL:
+def _endpoint_url(base: URL, request: Request) -> URL:
     return (base / "chat" / "completions").with_query(base.query)
 
 
@@ -129,7 +129,7 @@ FORMAT = WireFormat(
     build_request=build_request,
     read_reply=read_reply,
     join_events=join_events,
-    endpoint=_endpoint,
+    endpoint=_endpoint_url,
     first_dialect=dialect_for,
     content="choices",
     reserved=(

@@ -66,7 +66,7 @@ class Service(Struct, frozen=True, kw_only=True):
     """An address as the environment may hold it, as a URL."""
 
 
-def _remote(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+def _open_remote(provider: Provider, options: JudgeOptions, model: str) -> Judge:
     from evenhand.judges.remote import RemoteJudge
 
     return RemoteJudge(provider, options, model)
@@ -76,7 +76,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     """The traits of one provider."""
 
     name: str
-    opener: Callable[[Provider, JudgeOptions, str], Judge] = _remote
+    opener: Callable[[Provider, JudgeOptions, str], Judge] = _open_remote
     """Makes the judge of a model; imports the judge's module only then."""
     wire: Literal["", "openai", "anthropic", "google"] = ""
     """The wire format it speaks; the module of that name holds it. Empty for no HTTP."""
@@ -166,7 +166,7 @@ def ollama_url(text: str) -> str:
     return f"{parts['scheme'] or 'http://'}{host}{port}{parts['path'] or ''}"
 
 
-def _embedded(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+def _open_embedded(provider: Provider, options: JudgeOptions, model: str) -> Judge:
     from evenhand.judges.embedded.judge import open_embedded
 
     name = f"embedded/{options.folder / model}" if provider.is_file(model) else options.name
@@ -179,13 +179,13 @@ def _embedded(provider: Provider, options: JudgeOptions, model: str) -> Judge:
     )
 
 
-def _replay(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+def _open_replay(provider: Provider, options: JudgeOptions, model: str) -> Judge:
     from evenhand.judges.replay import ReplayJudge
 
     return ReplayJudge(options.name, options.folder / model)
 
 
-def _python(provider: Provider, options: JudgeOptions, model: str) -> Judge:
+def _open_python(provider: Provider, options: JudgeOptions, model: str) -> Judge:
     from evenhand.judges.python import PythonJudge
 
     return PythonJudge(
@@ -202,7 +202,7 @@ def _python(provider: Provider, options: JudgeOptions, model: str) -> Judge:
 _RECORDS = (
     Provider(
         name="embedded",
-        opener=_embedded,
+        opener=_open_embedded,
         is_billed=False,
         needs_model=False,
         file_ending=".gguf",
@@ -286,13 +286,13 @@ _RECORDS = (
     ),
     Provider(
         name="replay",
-        opener=_replay,
+        opener=_open_replay,
         is_billed=False,
         file_ending="",
     ),
     Provider(
         name="python",
-        opener=_python,
+        opener=_open_python,
         is_billed=False,
         runs_code=True,
     ),

@@ -124,7 +124,7 @@ class PythonJudge:
         """End the thread that the function ran in."""
         self._runner.close()
 
-    def _text(self, outcome: Outcome) -> str:
+    def _text(self, outcome: CallOutcome) -> str:
         """Return the text of a call; raises JudgeCrashed, or a call error of the function's."""
         value, error = outcome
         if isinstance(error, CallError | EvenhandError):
@@ -151,7 +151,7 @@ class PythonJudge:
         }
 
 
-class Outcome(NamedTuple):
+class CallOutcome(NamedTuple):
     """The end of a call: a value, or what it raised. A value, because some exceptions (SystemExit,
     KeyboardInterrupt) end an event loop that they pass through."""
 
@@ -167,20 +167,20 @@ class UserCodeRunner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    async def call(self, function: UserFunction, *arguments: Any) -> Outcome:
+    async def call(self, function: UserFunction, *arguments: Any) -> CallOutcome:
         """Return the outcome of a coroutine function."""
         here = asyncio.get_running_loop()
-        ended: asyncio.Future[Outcome] = here.create_future()
+        ended: asyncio.Future[CallOutcome] = here.create_future()
 
-        def resolve(outcome: Outcome) -> None:
+        def resolve(outcome: CallOutcome) -> None:
             if not ended.done():
                 ended.set_result(outcome)
 
         async def work() -> None:
             try:
-                outcome = Outcome(await function(*arguments))
+                outcome = CallOutcome(await function(*arguments))
             except BaseException as error:
-                outcome = Outcome(error=error)
+                outcome = CallOutcome(error=error)
             with suppress(RuntimeError):  # nobody waits any more
                 here.call_soon_threadsafe(resolve, outcome)
 

@@ -6,10 +6,10 @@ stream only, is remembered, and the question is to be asked again; nothing is tr
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from math import isfinite
 from typing import Any
 
 from evenhand import limits
@@ -82,12 +82,8 @@ class RemoteJudge:
         _check_options(provider, options, self._wire)
         self._dialect = self._wire.first_dialect(model)
         # Not `options` as a whole: the environment in it holds the keys.
-        self._temperature, self._seed, self._params = (
-            options.temperature,
-            options.seed,
-            dict(options.params),
-        )
-        self._max_tokens = options.max_tokens
+        self._temperature, self._seed = options.temperature, options.seed
+        self._max_tokens, self._params = options.max_tokens, dict(options.params)
         self._provider, self._model, self._address = provider, model, url
         self._streams = options.stream
         self._has_answered = False
@@ -290,12 +286,14 @@ def _check_params(options: JudgeOptions, reserved: Sequence[str]) -> None:
                     where=where,
                     advice=_INSTEAD.get(name.rpartition(".")[2], otherwise),
                 )
-        if not _is_json(value):
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
             raise UsageError(
                 f"{quoted(path)} is no JSON value: {quoted(value)}",
                 where=where,
                 advice="Write a text, a number, true, false, a list or a table.",
-            )
+            ) from None
 
 
 def _leaves(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -305,13 +303,3 @@ def _leaves(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield from _leaves(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
-
-
-def _is_json(value: Any) -> bool:
-    if isinstance(value, float):
-        return isfinite(value)
-    if isinstance(value, list | tuple):
-        return all(map(_is_json, value))
-    if isinstance(value, Mapping):
-        return all(isinstance(name, str) and _is_json(inner) for name, inner in value.items())
-    return value is None or isinstance(value, str | int)

@@ -23,7 +23,7 @@ ADVICE = 'A row is {"unit": "...", "reply": "..."}; order, round, repeat and jud
 
 
 class ReplyKey(NamedTuple):
-    """What tells recorded replies apart."""
+    """The fields that tell recorded replies apart."""
 
     unit: str
     order: str

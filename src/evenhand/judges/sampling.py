@@ -1,5 +1,4 @@
-"""What all judges share: how a question is drawn in later rounds and repeats, and what text of
-a reply can be kept. Pure functions: the same question always gives the same parameters."""
+"""Shared by all judges: the sampling of later rounds and repeats, and text that can be stored."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ SEEDS_A_REPEAT = 1000
 def sampling(
     number: int, repeat: int, temperature: float | None, seed: int | None
 ) -> tuple[float | None, int | None]:
-    """Temperature and seed of a question in the round of that number: raised, and new, from the
-    second round on."""
+    """Return temperature and seed of a question in the round of that number: raised, and new, from
+    the second round on. The same question always has the same."""
     if temperature is not None and number > 1:
         temperature = max(temperature, LATER_ROUNDS_TEMPERATURE)
     if seed is not None:
@@ -22,7 +21,7 @@ def sampling(
 
 
 def storable(text: str) -> str:
-    """`text` with lone surrogates, which no store and no file takes, replaced by U+FFFD."""
+    """Return `text` with lone surrogates, which no store and no file takes, replaced by U+FFFD."""
     if text.isascii():
         return text
     try:

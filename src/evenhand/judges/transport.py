@@ -189,11 +189,11 @@ class Transport:
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp
 
-        async def connected(_: object, context: Any, __: object) -> None:
+        async def mark_connected(_: object, context: Any, __: object) -> None:
             context.trace_request_ctx.is_connected = True
 
         trace = aiohttp.TraceConfig()
-        trace.on_connection_create_end.append(connected)
+        trace.on_connection_create_end.append(mark_connected)
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 force_close=True,
@@ -219,7 +219,7 @@ class Transport:
 
         host = self._url.host or ""
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return _untrusted(host, error.certificate_error)
+            return _certificate_error(host, error.certificate_error)
         if isinstance(error, aiohttp.ClientHttpProxyError):
             if error.status == PROXY_WANTS_PASSWORD:
                 return proxy_wants_password()
@@ -344,7 +344,7 @@ def _describe(error: Exception) -> str:
     return "it was reset" if isinstance(error, OSError) else "the answer is no valid HTTP"
 
 
-def _untrusted(host: str, error: Exception) -> ProviderRefused:
+def _certificate_error(host: str, error: Exception) -> ProviderRefused:
     reason = getattr(error, "verify_message", "") or error
     return ProviderRefused(
         f"the certificate of {host} is not trusted: {quoted(reason)}",

@@ -170,11 +170,13 @@ class Trust(NamedTuple):
     def _require_allowed(self, use: KeyUse) -> None:
         if not use.is_allowed and use.host not in self.hosts:
             if self.ask is None or not self.ask(use):
-                raise UsageError(f"{use.sentence()}; nothing was sent", advice=" ".join(_ways(use)))
+                raise UsageError(
+                    f"{use.sentence()}; nothing was sent", advice=" ".join(_advice(use))
+                )
             self.hosts.remember([use.host])
 
 
-def _ways(use: KeyUse) -> Iterator[str]:
+def _advice(use: KeyUse) -> Iterator[str]:
     """Yield the sentences that say how to allow a key, or to send it elsewhere."""
     host, place = use.host, use.key_place or _USER
     yield f"If that host may have this key: evenhand run --trust-host {host} (remembered),"
@@ -193,7 +195,7 @@ def key_use(provider: Provider, options: JudgeOptions, model: str) -> KeyUse:
     environment = options.environment
     key_name = first_set(environment, provider.key_names)
     text, setting, place = _address(provider, options)
-    url = _versioned(
+    url = _add_version(
         base_url(provider.service.spell(text), where=setting), provider, options, model
     )
     return KeyUse(provider, key_name, place_of(environment, key_name), url, setting, place)
@@ -221,7 +223,7 @@ def _address(provider: Provider, options: JudgeOptions) -> tuple[str, str, str]:
     return provider.url, "", ""
 
 
-def _versioned(url: URL, provider: Provider, options: JudgeOptions, model: str) -> URL:
+def _add_version(url: URL, provider: Provider, options: JudgeOptions, model: str) -> URL:
     """Return the address with the path that the provider's API has there."""
     service, environment = provider.service, options.environment
     if service.surplus:

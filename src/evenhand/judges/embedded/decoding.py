@@ -28,7 +28,7 @@ from evenhand.exchange import Message
 from evenhand.judges.embedded.likelihood import likeliest, log_odds, log_sum
 
 if TYPE_CHECKING:
-    from evenhand.judges.embedded.runtime import Session, Written
+    from evenhand.judges.embedded.runtime import Completion, PromptSession
 
 VERSION = "decoding-3"
 """Part of the judge's identity: raise it whenever the same model could answer differently."""
@@ -122,7 +122,9 @@ def find_choices(schema: Schema, path: Path = ()) -> Iterator[Choice]:
         yield Choice(path, tuple(schema["enum"]), _read_versus(schema) if versus else None)
 
 
-def measure(session: Session, choices: Sequence[Choice], leads: Mapping[Versus, float]) -> Odds:
+def measure(
+    session: PromptSession, choices: Sequence[Choice], leads: Mapping[Versus, float]
+) -> Odds:
     """Return the odds of every choice. `leads` tells by how much the model would rather have
     written the first of two texts."""
     different = dict.fromkeys(question for choice in choices for question in choice.questions)
@@ -185,7 +187,7 @@ def _median(values: Sequence[Any], odds: Sequence[float]) -> Any:
 class SchemaFiller:
     """Builds one reply from decided choices; the model adds quotes and texts."""
 
-    def __init__(self, session: Session, decided: Mapping[Path, Any], budget: int) -> None:
+    def __init__(self, session: PromptSession, decided: Mapping[Path, Any], budget: int) -> None:
         self._session, self._decided = session, decided
         self._budget = budget
         self.written = 0
@@ -292,7 +294,7 @@ def _normalise(odds: Sequence[float]) -> tuple[float, ...]:
     return tuple(value - total for value in odds)
 
 
-def clean_prose(written: Written, most: int) -> str:
+def clean_prose(written: Completion, most: int) -> str:
     """Return the text of a JSON string's inside on one line. One that broke off, or is longer than
     `most`, goes back to its last whole sentence, else to its last whole word."""
     inner = written.text[:-1] if written.ended else written.text

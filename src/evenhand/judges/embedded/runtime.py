@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from evenhand.exchange import Message
 from evenhand.judges.embedded import template
-from evenhand.judges.embedded.likelihood import Candidate, Tokens
+from evenhand.judges.embedded.likelihood import TokenCandidate, Tokens
 
 # A prompt of 7,000 tokens takes minutes on a small machine; longer ones are refused.
 CONTEXT = 8192
@@ -41,7 +41,7 @@ class ServerError(Exception):
     """The server answered a request with an error."""
 
 
-class Written(NamedTuple):
+class Completion(NamedTuple):
     """Text a model wrote, how many tokens it took, and if it came to its own end."""
 
     text: str
@@ -71,13 +71,13 @@ class Runtime:
 
     def session(
         self, messages: Sequence[Message], temperature: float = 0.0, seed: int = 0
-    ) -> Session:
+    ) -> PromptSession:
         """Return a session on a prompt, with how free text is drawn. Raises TooLongError."""
         tokens = template.prompt(messages, self._form, self._tokenise, self._start)
         if len(tokens) > self.context - ROOM:
             most = self.context - ROOM
             raise TooLongError(f"the prompt has {len(tokens)} tokens, the model takes {most}")
-        return Session(self, tokens, temperature, seed)
+        return PromptSession(self, tokens, temperature, seed)
 
     def tokens(self, text: str) -> Tokens:
         """Return text as tokens, none of them special."""
@@ -123,7 +123,7 @@ class Runtime:
         return reply
 
 
-class Session:
+class PromptSession:
     """One prompt before a loaded model. The same calls in the same order give the same values."""
 
     def __init__(self, runtime: Runtime, prompt: Tokens, temperature: float, seed: int) -> None:
@@ -135,7 +135,7 @@ class Session:
         """Return text as tokens, none of them special."""
         return self._runtime.tokens(text)
 
-    def following(self, after: Tokens) -> list[Candidate]:
+    def following(self, after: Tokens) -> list[TokenCandidate]:
         """Return the likeliest tokens after the prompt and `after`."""
         settings: dict[str, Any] = {"n_predict": 1, "n_probs": LISTED, "temperature": 0.0}
         scored = self._complete(after, **settings).get("completion_probabilities")
@@ -145,9 +145,9 @@ class Session:
             settings["grammar"] = ANY_ASCII
             scored = self._complete(after, **settings).get("completion_probabilities")
         listed = scored[0]["top_logprobs"] if scored else []
-        return [Candidate(c["id"], str(c["token"]), float(c["logprob"])) for c in listed]
+        return [TokenCandidate(c["id"], str(c["token"]), float(c["logprob"])) for c in listed]
 
-    def write(self, after: Tokens, *, limit: int, grammar: str = "") -> Written:
+    def write(self, after: Tokens, *, limit: int, grammar: str = "") -> Completion:
         """Return what the model goes on to write, in at most `limit` tokens."""
         reply = self._complete(
             after,
@@ -157,7 +157,7 @@ class Session:
             seed=self._seed,
         )
         ended = reply["stop_type"] != "limit" and not reply["truncated"]
-        return Written(reply["content"], int(reply["tokens_predicted"]), ended)
+        return Completion(reply["content"], int(reply["tokens_predicted"]), ended)
 
     def _complete(self, after: Tokens, **settings: Any) -> dict[str, Any]:
         if self._is_fresh:

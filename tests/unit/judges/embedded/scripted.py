@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evenhand.judges.embedded.likelihood import Candidate, Tokens
-from evenhand.judges.embedded.runtime import Written
+from evenhand.judges.embedded.likelihood import TokenCandidate, Tokens
+from evenhand.judges.embedded.runtime import Completion
 
 Table = Callable[[str], Mapping[str, float]]
 
 
 class ScriptedSession:
-    """In place of `runtime.Session`; `table` gives probabilities of what follows a text."""
+    """In place of `runtime.PromptSession`; `table` gives probabilities of what follows a text."""
 
     def __init__(self, table: Table, writes: Callable[[str], str] = lambda _: 'ok"') -> None:
         self.table, self.writes = table, writes
@@ -23,17 +23,17 @@ class ScriptedSession:
     def tokens(self, text: str) -> Tokens:
         return tuple(map(ord, text))
 
-    def following(self, after: Tokens) -> list[Candidate]:
+    def following(self, after: Tokens) -> list[TokenCandidate]:
         text = self._text(after)
         self.asked.append(text)
-        return [Candidate(ord(t[0]), t, math.log(p)) for t, p in self.table(text).items()]
+        return [TokenCandidate(ord(t[0]), t, math.log(p)) for t, p in self.table(text).items()]
 
-    def write(self, after: Tokens, *, limit: int, grammar: str = "") -> Written:
+    def write(self, after: Tokens, *, limit: int, grammar: str = "") -> Completion:
         text = self._text(after)
         self.asked.append(text)
         said = self.writes(text)
         ended = said.endswith('"') or not grammar
-        return Written(said[:limit], min(limit, len(said)), ended and len(said) <= limit)
+        return Completion(said[:limit], min(limit, len(said)), ended and len(said) <= limit)
 
     @staticmethod
     def _text(tokens: Tokens) -> str:

