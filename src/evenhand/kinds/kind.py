@@ -35,7 +35,7 @@ returns and the other functions of the kind take."""
 
 
 class Terms(NamedTuple):
-    """What a suite says beyond its protocol that can change a verdict."""
+    """The settings of a suite, beyond its protocol, that can change a verdict."""
 
     language: str
     languages: Sequence[str]
@@ -63,7 +63,7 @@ class TableError(ValueError):
 
 
 class VerdictTable(NamedTuple):
-    """How the verdicts of a run are written as a text, one line per unit, and read back."""
+    """Writes the verdicts of a run as a text, one line per unit, and reads them back."""
 
     header: Callable[[Sequence[str]], str]
     """The first line, of the names of the dimensions."""
@@ -140,9 +140,9 @@ class Kind(Struct, frozen=True, kw_only=True):
     form: ProtocolForm
     table_form: TableForm
     rubric_form: RubricForm | None = None
-    """How the rubric of a suite or a row is read; None where there is none to bring."""
+    """Reads the rubric of a suite or a row; None where the kind takes none."""
     table: VerdictTable | None = None
-    """How its verdicts are written as a table; None where they are not."""
+    """Writes its verdicts as a table; None where they are not."""
     example: ExampleSuite
     reply_length: ReplyLength = _USUAL_REPLY
     imports: Literal["", "votes", "scores"] = ""

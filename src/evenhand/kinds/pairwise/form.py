@@ -28,11 +28,11 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What every question shares, made once."""
+    """The parts that all questions share."""
 
     criteria: str
     rule: str
-    """How the winner follows from the marks."""
+    """The rule by which the winner follows from the marks."""
     shape: str
     schema: Schema
 
@@ -40,7 +40,7 @@ class Form:
 def form_of(
     criteria: Sequence[Criterion], priority: Sequence[str], phrases: Mapping[str, str]
 ) -> Form:
-    """The form of a reply about these criteria, of which `priority` decide a conflict."""
+    """Return the form of a reply about these criteria, of which `priority` decide a conflict."""
     criterion = {"first_meets": True, "second_meets": True, "comment": "...", "mark": "tie"}
     shape = {"criteria": {c.id: criterion for c in criteria}, "explanation": "...", "winner": "tie"}
     listed = "\n".join(f"- {c.id}: {c.text}" for c in criteria)
@@ -51,7 +51,7 @@ def form_of(
 def _rule(
     criteria: Sequence[Criterion], priority: Sequence[str], phrases: Mapping[str, str]
 ) -> Iterator[str]:
-    """What `derived` does with the marks, as the judge is told, one case per line."""
+    """Yield the rule of `derive_winner` as the judge is told it, one case per line."""
     yield phrases["rule.all_tie"]
     yield phrases["rule.one_side"]
     if not priority:
@@ -103,7 +103,7 @@ def compact_schema(
 
 
 def read_criteria(protocol: Protocol, language: str) -> tuple[Criterion, ...]:
-    """The criteria of a protocol in one language; raises ProtocolError."""
+    """Return the criteria of a protocol in one language; raises ProtocolError."""
     table = protocol.given.get("criteria")
     if not isinstance(table, list) or not table:
         raise ProtocolError(_FILE, "a pairwise protocol needs [[criteria]], each with an id")
@@ -127,7 +127,7 @@ def _criterion(protocol: Protocol, row: object, language: str, number: int) -> C
 
 
 def read_priority(protocol: Protocol) -> tuple[str, ...]:
-    """Which criteria decide a conflict of marks, the first of them first; raises ProtocolError."""
+    """Return the criteria that decide a conflict of marks, in order; raises ProtocolError."""
     priority = protocol.given.get("priority", [])
     if not isinstance(priority, list):
         raise ProtocolError(_FILE, "priority must be a list of criteria")
@@ -144,7 +144,7 @@ def read_priority(protocol: Protocol) -> tuple[str, ...]:
 
 
 def read_max_rounds(protocol: Protocol) -> int:
-    """How many rounds a pair may take; raises ProtocolError."""
+    """Return the most rounds that a pair may take; raises ProtocolError."""
     rounds = protocol.given.get("max_rounds", MAX_ROUNDS)
     if (
         isinstance(rounds, bool)
@@ -156,7 +156,7 @@ def read_max_rounds(protocol: Protocol) -> int:
 
 
 def asks_for_table(protocol: Protocol) -> bool:
-    """Whether the prompts ask for a verdict-table line; raises ProtocolError."""
+    """Return True if the prompts ask for a verdict-table line; raises ProtocolError."""
     if protocol.given.get("reply", "table") != "table":
         raise ProtocolError(_FILE, 'reply can only be "table"; leave it out for JSON')
     return "reply" in protocol.given

@@ -107,7 +107,7 @@ def _topic_key(row: PlacedRow) -> tuple[str, str]:
 
 
 def _no_pair(topics: int, empty: int) -> str:
-    """What to say where no two answers meet; those that are empty count as none."""
+    """Return the message for a table in which no two answers meet."""
     counted = (
         "1 topic with one answer" if topics == 1 else f"{topics:,} topics with one answer each"
     )
@@ -174,14 +174,14 @@ def _candidates(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict[s
 
 
 def _author(meta: Mapping[str, Any], names: Sequence[str]) -> str:
-    """What a candidate is called; empty where nothing names it."""
+    """Return the name of a candidate; empty where nothing names it."""
     values = [meta[name] for name in names if meta.get(name) not in (None, "")]
     # A name in one field is what people call it. Of several, what is joined must stay apart.
     return as_text(values[0]) if values and len(names) == 1 else joined_id(values)
 
 
 def _common_meta(group: Sequence[PlacedRow]) -> dict[str, Any]:
-    """What all answers to a topic have in common, less whose they are."""
+    """Return the meta that all answers to a topic share, without their authors."""
     first, *others = (_meta(row) for row in group)
     return {
         name: value

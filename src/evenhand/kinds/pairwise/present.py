@@ -1,4 +1,4 @@
-"""What a person is shown of a pair and of judgments about it."""
+"""A pair and the judgments about it, as a person is shown them."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _passes(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Table:
 
 
 def _sampled(pass_: PairPass) -> str:
-    """How a later round was drawn."""
+    """Return the sampling of a later round."""
     drawn = pass_.sampling.items() if pass_.round > 1 else ()
     return " ".join(f"{name[:4]} {value:g}" for name, value in drawn)
 
@@ -159,7 +159,7 @@ def _full(verdict: PairVerdict | None, passes: Sequence[PairPass]) -> Iterator[B
 
 
 def _says_why(pass_: PairPass) -> bool:
-    """Whether an order is shown by its explanation: there are no marks to show."""
+    """Return True if an order has an explanation and no marks to show."""
     return bool(pass_.explanation and not pass_.marks)
 
 
@@ -201,7 +201,7 @@ def _criterion(name: str, mark: str | None, pass_: PairPass) -> list[Cell]:
 
 
 def _settled_marks(verdict: PairVerdict) -> Table:
-    """What both orders come to."""
+    """Return the marks settled from both orders."""
     rows: list[list[Cell]] = []
     for name, mark in verdict.criteria.items():
         is_unstable = name in verdict.unstable

@@ -36,7 +36,7 @@ FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
 
 
 def read_pairs(row: Mapping[str, Any]) -> list[Pair]:
-    """The pairs of a row; raises RowError."""
+    """Return the pairs of a row; raises RowError."""
     row = without_empty(row, _TEXTS)
     topic, candidates = filled_text_of(row, "topic", FIELDS), _candidates(row)
     for name in ("id", "pair_id"):
@@ -69,7 +69,7 @@ def ids_of_pairs(row: Mapping[str, Any]) -> list[str]:
 
 
 def is_one_text(pair: Pair) -> bool:
-    """Whether both candidates say the same: a tie, and no call."""
+    """Return True if both candidates say the same: a tie, and no call."""
     first, second = pair.texts
     return first.strip() == second.strip()
 
@@ -88,7 +88,7 @@ def first_order(seed: int, pair: Pair) -> str:
 
 
 def pair_text(pair: Pair) -> str:
-    """A pair as one line of JSON: what the store keeps; `load_pair` reads it back."""
+    """Return a pair as one line of JSON: what the store keeps; `load_pair` reads it back."""
     body: dict[str, Any] = {
         "id": pair.id,
         "topic": pair.topic,
@@ -118,7 +118,7 @@ _body: StoredText[_PairBody] = StoredText(_PairBody, "a pair")
 
 
 def load_pair(text: str) -> Pair:
-    """The pair of a line that `pair_text` wrote."""
+    """Return the pair of a line that `pair_text` wrote."""
     body = _body.read(text)
     first, second = body.candidates
     return Pair(

@@ -30,7 +30,7 @@ SETTLINGS: tuple[str, ...] = get_args(Settling)
 
 
 class CriterionReply(Struct, frozen=True):
-    """What a reply says of one criterion; what the form did not ask for is None."""
+    """The part of a reply about one criterion; None where the form did not ask."""
 
     first_meets: bool | None = None
     second_meets: bool | None = None
@@ -57,7 +57,7 @@ class PairReply(Struct, frozen=True):
 
 
 class CriterionComment(Struct, frozen=True, omit_defaults=True):
-    """What a pass says of one criterion beside its mark."""
+    """The part of a pass about one criterion, beside its mark."""
 
     first_meets: bool | None = None
     second_meets: bool | None = None
@@ -78,7 +78,7 @@ class PairPass(Pass, frozen=True, kw_only=True, omit_defaults=True):
     said: Winner | None = None
     """The winner that the judge itself named."""
     preference: float | None = None
-    """How far the second candidate is preferred, from 0 to 1, where a judge elsewhere said so."""
+    """The preference for the second candidate, from 0 to 1, where another tool gives it."""
     criteria: dict[str, CriterionComment] = stored(default_factory=dict)
     explanation: str = ""
 
@@ -92,7 +92,7 @@ class PairPass(Pass, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def contradicts_itself(self) -> bool:
-        """Whether the judge's own winner is not what its marks give by the rule it was told."""
+        """Return True if the judge's own winner is not that of its marks."""
         return "self_contradiction" in self.flags
 
 
@@ -114,7 +114,7 @@ class PairVerdict(Struct, frozen=True, kw_only=True):
     odds: dict[str, float] | UnsetType = UNSET
     """The probability of each winner, where the judge tells it."""
     preference: float | UnsetType = UNSET
-    """How far the second candidate is preferred, where a judge elsewhere said so."""
+    """The preference for the second candidate, where another tool gives it."""
 
     @property
     def meta(self) -> Mapping[str, Any]:

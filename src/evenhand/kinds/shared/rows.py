@@ -15,7 +15,7 @@ EXTRAS = ("reference", "context", "messages")
 
 
 class RowError(ValueError):
-    """What is wrong with an input row. `where` is its place, if that is not the one being read."""
+    """An input row that is wrong. `where` is its place, if that is not the one being read."""
 
     def __init__(self, message: str, *, where: str = "") -> None:
         super().__init__(message)
@@ -138,7 +138,7 @@ def language_of(row: Mapping[str, Any]) -> str | None:
 
 
 def extras_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What may be shown beside the judged text, where the row has it."""
+    """Return the texts of a row that may be shown beside the judged one."""
     return {name: row[name] for name in EXTRAS if row.get(name) is not None}
 
 
@@ -148,7 +148,7 @@ def is_given(value: object) -> bool:
 
 
 def named(value: object) -> str:
-    """What kind of thing a value is, in words."""
+    """Return the type of a value in words."""
     names = {dict: "an object", list: "a list", bool: "true or false", str: "a text"}
     return "null" if value is None else names.get(type(value), "a number")
 

@@ -13,7 +13,7 @@ SCORES_SHOWN = 12
 
 
 class Summary(NamedTuple):
-    """What is shown, and what `--json` has beside the counts of every run."""
+    """The verdicts of a run: blocks for a person, and figures for `--json`."""
 
     blocks: Sequence[Block]
     json: Mapping[str, Any] = {}
@@ -37,7 +37,7 @@ def score_table(values: Mapping[tuple[str, str], Sequence[float]]) -> Table:
 
 
 def _spread(scores: Sequence[float]) -> str:
-    """How often each score was given; where there are many different ones, from where to where."""
+    """Return the count of each score; where there are many different ones, their range."""
     counts = Counter(scores)
     if len(counts) > SCORES_SHOWN:
         return f"{min(counts):g} to {max(counts):g}"

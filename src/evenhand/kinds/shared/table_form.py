@@ -35,7 +35,7 @@ class TableForm(NamedTuple):
     fields: tuple[str, ...]
     """All fields of a row of the contract."""
     id_of: Callable[[Mapping[str, Any]], str]
-    """What a row is called, by itself or by what identifies it."""
+    """The id of a row, its own or made of what identifies it."""
     ids: tuple[str, ...] = ("id",)
     """The fields that hold a row's own id."""
     gather: Gather | None = None
