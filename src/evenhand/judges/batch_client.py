@@ -31,7 +31,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class BatchClient(ABC):
-    """Sends to the batches of one account; implements `evenhand.batch.BatchEndpoint`."""
+    """Sends to the batches of one account; implements `evenhand.exchange.BatchEndpoint`."""
 
     bounds: BatchBounds
     can_cancel: bool = True
