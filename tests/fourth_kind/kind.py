@@ -10,9 +10,8 @@ from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.blocks import Cell, Label, Notice, ShownJudgment, ShownUnit, Text
 from evenhand.kinds.conversation import JudgingContext, converse
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
-from evenhand.kinds.prompt import Prompt, fenced
+from evenhand.kinds.prompt import Prompt, fenced, object_of
 from evenhand.kinds.protocol import Protocol, ProtocolForm, Words
-from evenhand.kinds.shared.schemas import object_of
 from evenhand.kinds.shared.summary import Summary, score_table
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.measures import Scored, ScoredUnit

@@ -164,3 +164,13 @@ def fence_number(text: str, joined: str, size: int = 4) -> str:
 
 def _digest(text: str, size: int) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
+
+
+def object_of(**properties: Any) -> dict[str, Any]:
+    """An object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

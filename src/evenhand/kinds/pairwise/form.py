@@ -10,8 +10,8 @@ from typing import Any, cast
 from evenhand import jsontext
 from evenhand.exchange import Schema
 from evenhand.kinds.pairwise.verdict import MARKS, WINNERS
+from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import Protocol, ProtocolError
-from evenhand.kinds.shared.schemas import object_of
 from evenhand.limits import MAX_ROUNDS, MAX_ROUNDS_MOST
 
 EXPLANATION_CHARS = 200

@@ -15,7 +15,6 @@ from typing import Any, cast
 from msgspec import Raw
 
 from evenhand import jsontext
-from evenhand.kinds.shared.raw import raw_object
 from evenhand.kinds.shared.rows import (
     EXTRAS,
     ExtrasBody,
@@ -26,6 +25,7 @@ from evenhand.kinds.shared.rows import (
     language_of,
     meta_of,
     named,
+    raw_object,
     without_empty,
 )
 from evenhand.storedtext import StoredText

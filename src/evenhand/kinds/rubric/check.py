@@ -17,7 +17,7 @@ from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import JudgedText
 from evenhand.kinds.rubric.rubric import Dimension, Rubric
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
-from evenhand.kinds.shared.raw import plain_number, raw_json
+from evenhand.kinds.shared.rows import plain_number, raw_json
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.units import Sample
 

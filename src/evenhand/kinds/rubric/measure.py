@@ -7,7 +7,7 @@ from functools import lru_cache
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.rubric.rubric import Rubric, parse_rubric
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.kinds.shared.raw import object_text
+from evenhand.kinds.shared.rows import object_text
 from evenhand.measures import Ends, Scored, ScoredUnit
 from evenhand.units import Sample
 

@@ -25,6 +25,7 @@ from evenhand.kinds.prompt import (
     Prompt,
     extra_blocks,
     fenced,
+    object_of,
     shown_extras,
     size_of,
 )
@@ -32,8 +33,7 @@ from evenhand.kinds.protocol import Words
 from evenhand.kinds.rubric.check import Sources, check_reply
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.kinds.shared.raw import object_text
-from evenhand.kinds.shared.schemas import object_of
+from evenhand.kinds.shared.rows import object_text
 from evenhand.limits import REPAIRS
 from evenhand.text import hidden_characters
 from evenhand.units import Sample

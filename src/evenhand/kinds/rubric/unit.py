@@ -9,7 +9,6 @@ from msgspec import UNSET, Raw, UnsetType
 
 from evenhand import jsontext
 from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
-from evenhand.kinds.shared.raw import raw_object
 from evenhand.kinds.shared.rows import (
     EXTRAS,
     ExtrasBody,
@@ -19,6 +18,7 @@ from evenhand.kinds.shared.rows import (
     filled_text_of,
     language_of,
     meta_of,
+    raw_object,
     text_of,
     without_empty,
 )

@@ -8,8 +8,10 @@ from typing import Any, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from evenhand import jsontext
 from evenhand.errors import nearest, quoted
-from evenhand.kinds.shared.raw import read_raw
+from evenhand.storedtext import stored_value
+from evenhand.units import JsonObject
 
 EXTRAS = ("reference", "context", "messages")
 
@@ -158,3 +160,28 @@ def check_language(language: str | None, spoken: Collection[str]) -> None:
     if language and language not in spoken:
         listed = ", ".join(spoken)
         raise RowError(f'the protocol speaks {listed}, and "language" is {language}')
+
+
+def raw_json(value: Mapping[str, Any]) -> Raw:
+    """Return an object as the JSON text that it was read from."""
+    return Raw(object_text(value))
+
+
+def object_text(value: Mapping[str, Any]) -> str:
+    """Return an object as the JSON text that it was read from, as a string."""
+    return value.text if isinstance(value, JsonObject) else jsontext.dump(value)
+
+
+def raw_object(text: Raw) -> JsonObject:
+    """Return the object of a JSON text, not yet parsed."""
+    return JsonObject(bytes(text).decode())
+
+
+def read_raw(text: Raw) -> Any:
+    """Return the value of a JSON text, key order and the spelling of numbers kept."""
+    return stored_value(bytes(text).decode(), "a part of a unit")
+
+
+def plain_number(number: float) -> int | float:
+    """Return a number that no longer remembers how it was spelled."""
+    return number if isinstance(number, int) else float(number)

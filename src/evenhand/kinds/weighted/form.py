@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast
 
+from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import Protocol, ProtocolError
-from evenhand.kinds.shared.schemas import object_of
 
 CONFIDENCE = ("high", "medium", "low")
 LOW = CONFIDENCE[-1]

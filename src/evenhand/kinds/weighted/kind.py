@@ -13,9 +13,9 @@ from evenhand.kinds.protocol import Protocol, ProtocolForm, require_same_ids
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types, read_weights
 from evenhand.kinds.weighted.measure import measure_answer, measure_judgment
+from evenhand.kinds.weighted.present import present, summary
 from evenhand.kinds.weighted.protocol import ALIASES, WeightedProtocol
 from evenhand.kinds.weighted.rubric_form import TaskForm
-from evenhand.kinds.weighted.shown import present, summary
 from evenhand.kinds.weighted.unit import FIELDS, answer_text, load_answer, read_answer
 from evenhand.kinds.weighted.verdict import READER
 from evenhand.measures import Ends

@@ -8,7 +8,6 @@ from typing import Any
 from msgspec import Raw
 
 from evenhand import jsontext
-from evenhand.kinds.shared.raw import raw_object
 from evenhand.kinds.shared.rows import (
     EXTRAS,
     ExtrasBody,
@@ -19,6 +18,7 @@ from evenhand.kinds.shared.rows import (
     language_of,
     meta_of,
     named,
+    raw_object,
     text_of,
     without_empty,
 )
