@@ -103,12 +103,12 @@ def write(file: Path, rows: Iterator[tuple[object, ...]]) -> None:
 
 def floor(store: Path) -> float:
     """The processor's seconds that writing the units and judgments of a store again takes."""
-    from evenhand.store.sqlite.schema import MIGRATIONS
+    from evenhand.store.session import schema
 
     with closing(sqlite3.connect(store.with_suffix(".floor"), isolation_level=None)) as target:
         target.execute("PRAGMA journal_mode = WAL")
-        for _, script in MIGRATIONS:
-            target.executescript(script)
+        for statement in schema():
+            target.execute(statement)
         target.execute("ATTACH ? AS source", (str(store),))
         seconds = 0.0
         target.execute("BEGIN")

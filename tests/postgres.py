@@ -168,7 +168,7 @@ class PostgresServer:
         """What the last of some statements gives, to its owner."""
         import asyncpg
 
-        from evenhand.store.postgres.session import LoopThread
+        from evenhand.store.postgres import LoopThread
 
         async def work() -> list[tuple[object, ...]]:
             connection = await asyncpg.connect(self.url())

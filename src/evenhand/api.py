@@ -259,7 +259,7 @@ class Run:
     def _opened(self) -> Iterator[tuple[Archive, Recorded]]:
         archive = open_archive(self._url, self._folder)
         try:
-            archive.freeze()
+            archive.set_frozen(True)
             run = find_run(archive, self.id)
             yield archive, with_present_suite(run, self._suite, environment(self._folder))
         finally:
@@ -392,7 +392,7 @@ def open_run(run: str = "latest", *, store: str | None = None) -> Run:
     folder, url = Path(), _store_url(store)
     archive = open_archive(url, folder)
     try:
-        archive.freeze()
+        archive.set_frozen(True)
         recorded = find_run(archive, run)
         counts, spent = recorded.counts(archive), archive.spent(recorded.id)
         summary = {

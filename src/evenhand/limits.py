@@ -110,20 +110,18 @@ BUDGET_MOST = 10**9
 GATHER_SECONDS = 0.003
 # What need not survive a crash waits so long, in seconds, for a commit that is made anyway.
 JOIN_SECONDS = 1.0
-# Pages of the write-ahead log after which it is copied into the store.
+# Pages of the write-ahead log after which it is copied into the store, and the bytes that its file
+# keeps after that.
 CHECKPOINT_PAGES = 8000
-# What lies in the log alone is moved into the store so often, in seconds: so much at most is lost
-# with a log that is removed after a crash.
-CHECKPOINT_SECONDS = 1.0
-# How long it may become before it is made to begin anew, and how often that is looked at.
-LOG_BYTES = 128 * 1024 * 1024
-LOOKS_PER_CHECK = 64
-# How long one waits for another who writes.
-BUSY_MILLISECONDS = 120_000
+LOG_BYTES = 64 * 1024 * 1024
+# What one connection to a store in a file may hold of it in memory.
+PAGE_CACHE_KILOBYTES = 8 * 1024
+# How long one waits for another who writes, in seconds.
+BUSY_SECONDS = 30.0
 # How often it is tried again, in seconds, where SQLite itself does not wait.
 BUSY_LOOK_SECONDS = 0.01
-# How often a run is claimed that nobody holds, before the file system is taken to refuse locks.
-CLAIM_TRIES = 50
+# Pauses between tries to claim a run, in seconds.
+CLAIM_PAUSES = (0.1, 0.3, 0.6)
 # A commit that takes so long, in seconds, is held up: nothing is asked meanwhile.
 HELD_UP_SECONDS = 1.0
 # Rows read from the store, and written to it, at a time.
@@ -136,11 +134,6 @@ CHUNK_CHARS = 1 << 20
 ROWS_A_NOTICE = 100_000
 # What the database of an import may hold in memory.
 SPOOL_KILOBYTES = 64 * 1024
-# What a store in a file may hold in memory while the units of an import join it: their digests go
-# into an index in no order, each page of which would be read and written again and again.
-JOIN_KILOBYTES = 24 * 1024
-# What units that wait for their run may take of it.
-WAITING_KILOBYTES = 8 * 1024
 
 # A batch of questions, whatever its provider would take: requests, and bytes of their bodies, which
 # are held in memory while it is made.
@@ -174,8 +167,6 @@ STATEMENT_SECONDS = 120.0
 # What cannot be written because the server is away waits so long for its return, in seconds: a
 # server is started anew, and a standby promoted, in less.
 SERVER_AWAY_SECONDS = 60.0
-# Replies that are written once more after it: more than a standby that follows can be behind by.
-REPLIES_REMEMBERED = 1000
 
 # How soon, in seconds, one looks again for what another process does: at first, and at most.
 LOOK_AGAIN_FIRST = 0.05

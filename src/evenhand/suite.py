@@ -17,7 +17,7 @@ from evenhand import limits
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.folders import is_within, read_text
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.store.postgres.address import Address, is_postgres, read_address
+from evenhand.store.address import Address, is_postgres, read_address
 from evenhand.suite_file import TABLES, SuiteFile
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
 

@@ -10,6 +10,7 @@ from evenhand.exchange import Reply, Usage
 from evenhand.store.batches import BatchItem, ItemOutcome, NewBatch, item_id, item_key
 from evenhand.store.ports import Call, Store
 from evenhand.store.sqlite import sqlite_store
+from evenhand.store.verify import verify
 from tests.contract.ledger_rows import key
 from tests.contract.stores import STORES, Open
 from tests.suites import evenhand_here
@@ -112,7 +113,7 @@ async def test_a_question_that_was_answered_meanwhile_is_kept_beside(opened: Ope
 
 
 def _is_well(store: Store) -> None:
-    assert store.archive.verify() == []
+    assert verify(store.archive) == []
 
 
 @pytest.mark.parametrize("number", [0, 7])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 
 from evenhand.exchange import Reply, Usage
-from evenhand.store.keys import unpriced_attempt
 from evenhand.store.ports import (
     Call,
     Ledger,
@@ -20,7 +19,7 @@ from tests.contract.stores import Open
 
 def test_the_port_is_small_enough_to_be_put_behind_a_network() -> None:
     methods = [name for name in vars(Ledger) if not name.startswith("_")]
-    assert len(methods) <= 15
+    assert len(methods) <= 14
     for name in methods:
         told = inspect.signature(getattr(Ledger, name)).return_annotation
         is_awaited = inspect.iscoroutinefunction(getattr(Ledger, name)) or "Await" in told
@@ -104,8 +103,11 @@ async def test_calls_that_cost_nothing_count_as_calls_without_a_price(
 
 async def test_tokens_of_a_lost_call_without_a_price_are_kept(store: Store, ledger: Ledger) -> None:
     await ledger.record(call(1, cost=None))
-    await ledger.reserve("run1", key(2), unpriced_attempt("judge", 1000, 300), 0)
-    await ledger.reserve("run1", key(3), unpriced_attempt("other: 1", 50, 30), 0)
+    await ledger.reserve(
+        "run1", key(2), "a", 0, "judge", Usage(input_tokens=1000, output_tokens=300)
+    )
+    most = Usage(input_tokens=50, output_tokens=30)
+    await ledger.reserve("run1", key(3), "a", 0, "other: 1", most)
     await ledger.flush()
     spent = store.archive.spent("run1")
     assert (spent.reserved, spent.calls) == (0, 1)

@@ -216,9 +216,7 @@ def test_of_a_text_that_changed_the_new_run_has_no_judgment(filled: Filled) -> N
     scope = begun_in(filled.store, [changed, *incoming(2, 4)], "run3", manifest)
     found = walked(filled._replace(runs={"changed": scope.run}), Browsed(), run="changed")
     assert found == [("u1", None), *((f"u{i}", judge) for i in (2, 4) for judge in range(JUDGES))]
-    unit = filled.archive.unit_named(scope.run, "u1")
-    assert unit is not None
-    assert filled.archive.of_unit(scope.run, unit) == []
+    assert list(filled.archive.judgments(scope, "u1")) == []
     failed = Browsed(status="failure")
     assert walked(filled._replace(runs={"changed": scope.run}), failed, run="changed") == [
         ("u4", judge) for judge in range(JUDGES)
@@ -298,20 +296,12 @@ def test_units_of_both_runs_come_in_the_order_of_the_first(filled: Filled) -> No
 
 
 def test_a_unit_is_found_by_its_name(filled: Filled) -> None:
-    found = filled.archive.unit_named(filled.runs[RUN], "u12")
-    assert found is not None
+    scope = Scope(filled.runs[RUN])
+    [found] = filled.archive.units(scope, "u12")
     assert (found.id, found.body) == ("u12", body(12))
-    assert filled.archive.unit_named(filled.runs[RUN], "nobody") is None
-    assert filled.archive.unit_named("nobody", "u12") is None
-    judges = [one.judge for one in filled.archive.of_unit(filled.runs[RUN], found)]
-    assert judges == [0, 1, 2]
-
-
-def test_the_last_calls_come_with_their_times(filled: Filled) -> None:
-    found = filled.archive.recent_calls(filled.runs[RUN], 5)
-    assert len(found) == 5
-    assert found == sorted(found, reverse=True)
-    assert filled.archive.recent_calls("nobody", 5) == []
+    assert list(filled.archive.units(scope, "nobody")) == []
+    assert list(filled.archive.units(Scope("nobody"), "u12")) == []
+    assert [one.judge for _, one in filled.archive.judgments(scope, "u12")] == [0, 1, 2]
 
 
 def test_the_state_changes_when_somebody_else_writes(opened: Open) -> None:
@@ -326,11 +316,11 @@ def test_the_state_changes_when_somebody_else_writes(opened: Open) -> None:
 
 def test_a_store_knows_whether_it_is_still_there(opened: Open, tmp_path: Path) -> None:
     store = opened()
-    assert store.archive.is_there()
+    assert store.archive.state() is not None
     file = tmp_path / "store.db"
     if file.exists():
         file.rename(tmp_path / "away.db")
-        assert not store.archive.is_there()
+        assert store.archive.state() is None
         opened().close()
-        assert not store.archive.is_there()
+        assert store.archive.state() is None
     store.close()

@@ -27,6 +27,7 @@ from evenhand.store.ports import (
     Scope,
     Store,
 )
+from evenhand.store.verify import verify
 from tests.contract.ledger_rows import (
     OTHER,
     VERDICT,
@@ -82,7 +83,7 @@ async def test_other_units_are_another_run_and_the_first_stays_as_it_is(
     ]
     assert store.archive.changes(second.run, first.run) == Changes(*changes)
     assert store.archive.changes(first.run, second.run) == (changes[1], changes[0], changes[2])
-    assert store.archive.verify() == []
+    assert verify(store.archive) == []
 
 
 async def test_where_a_unit_stood_is_no_part_of_it(ledger: Ledger) -> None:
@@ -109,7 +110,8 @@ async def test_a_scope_may_end_after_some_units(store: Store, ledger: Ledger) ->
     await ledger.flush()
     assert [unit.id for unit, _ in store.archive.judgments(limited)] == ["u0", "u1"]
     assert list(store.archive.judgments(limited, "u3")) == []
-    assert len(list(store.archive.judged(limited))) == 2
+    assert [unit.id for unit in store.archive.units(limited, "u1")] == ["u1"]
+    assert list(store.archive.units(limited, "u3")) == []
     counts = [store.archive.counts(one, 1) for one in (limited, scope, Scope(scope.run, 99))]
     assert [(one.planned, one.verdicts) for one in counts] == [(2, 2), (5, 5), (5, 5)]
     assert await ledger.open_work(limited, 1, 0, ()) == list(store.archive.units(limited))
@@ -123,7 +125,7 @@ async def test_a_judgment_is_there_to_be_looked_at_though_nothing_follows_it(
     unit = next(iter(store.archive.units(scope)))
     await ledger.settle(scope.run, of(unit, VERDICT))
     end = time.monotonic() + PATIENCE
-    while not list(store.archive.judged(scope)):
+    while not list(store.archive.judgments(scope)):
         assert time.monotonic() < end, "it is never written"
         await asyncio.sleep(0.05)
 
@@ -140,11 +142,6 @@ async def test_a_scope_may_name_some_units(store: Store, ledger: Ledger) -> None
     assert [unit.id for unit, _ in store.archive.judgments(some)] == ["u1", "u3"]
     assert [unit.id for unit, _ in store.archive.judgments(some, "u3")] == ["u3"]
     assert list(store.archive.judgments(some, "u0")) == []
-    assert [no for no, *_ in store.archive.judged(some)] == [units[1].no, units[3].no]
-    bodies = [body for body, _ in store.archive.judged_units(some)]
-    assert bodies == [units[1].body, units[3].body]
-    texts = [text for _, text in store.archive.judged_units(some)]
-    assert texts == [text for *_, text in store.archive.judged(some)]
     counts = store.archive.counts(some, 1)
     assert (counts.planned, counts.verdicts, counts.pending) == (3, 2, 1)
     assert await ledger.open_work(some, 0, 0, ()) == [units[4]]
@@ -169,7 +166,7 @@ async def test_a_start_is_noted_whole_or_not_at_all(store: Store, ledger: Ledger
         await begun(ledger, failing())
     assert store.archive.runs() == []
     assert (await begun(ledger, units_of(2))).run == store.archive.runs()[0].id
-    assert store.archive.verify() == []
+    assert verify(store.archive) == []
 
 
 @pytest.mark.parametrize("between", [0, 600], ids=["near", "far"])
@@ -216,11 +213,10 @@ async def test_runs_are_listed_the_last_started_first(store: Store, ledger: Ledg
     assert [(row.name, row.starts) for row in rows] == [("name", 4), ("other", 3), ("name", 2)]
     assert [rows[0].id, rows[2].id] == [one.run, two.run]
     assert rows[0].created <= rows[0].started
-    last = store.archive.last_run("name")
-    assert last == rows[0]
-    assert store.archive.last_run("name", OTHER.judging.id) is None
-    assert store.archive.last_run("name", last.judging) == last
-    assert store.archive.last_run("nobody") is None
+    assert store.archive.runs("name") == [rows[0], rows[2]]
+    assert store.archive.runs("name", OTHER.judging.id) == []
+    assert store.archive.runs("name", rows[0].judging) == [rows[0], rows[2]]
+    assert store.archive.runs("nobody") == []
 
 
 async def test_a_manifest_comes_back_whole(store: Store, ledger: Ledger) -> None:
@@ -252,7 +248,7 @@ async def test_a_manifest_comes_back_whole(store: Store, ledger: Ledger) -> None
     # Started again, a run says what it was told last.
     await begun(ledger, units_of(1), manifest=Manifest(judging=judging, protocol="rubric"))
     assert store.archive.manifest(scope.run).compare is None
-    assert store.archive.verify() == []
+    assert verify(store.archive) == []
 
 
 async def test_a_run_is_held_by_one_at_a_time(opened: Open, store: Store, ledger: Ledger) -> None:

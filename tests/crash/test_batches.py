@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.store.sql.batches import SqlBatches
+from evenhand.store.batches import SqlBatches
 from tests.batch_provider import KEYS, BatchProvider, Faults
 from tests.crash.watching import ended, kept
 from tests.suites import evenhand, started, write_suite

@@ -18,7 +18,7 @@ from evenhand.errors import (
     hide_in_address,
     quoted,
 )
-from evenhand.store.postgres.address import read_address, shown_url
+from evenhand.store.address import read_address, shown_url
 from tests.suites import write_suite
 from tests.unit.cli.conftest import CallCommand, call
 

@@ -31,6 +31,7 @@ from evenhand.files.rubrics import read_rubric
 from evenhand.results.rows import full_rows
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
+from evenhand.store.verify import verify
 from tests.security.byte_mutants import byte_mutant
 from tests.suites import (
     RUBRIC,
@@ -107,7 +108,7 @@ def protocol_folder(path: Path) -> None:
 def store(path: Path) -> None:
     archive = open_archive(f"sqlite:{path}")
     try:
-        archive.verify()
+        verify(archive)
         for row in full_rows(archive, find_run(archive, "latest")):
             jsontext.dump(row)
     finally:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from evenhand.errors import UsageError
-from evenhand.store.postgres.address import read_address, shown_url
+from evenhand.store.address import read_address, shown_url
 from evenhand.suite import load_suite
 from tests.postgres import LOCKED, PASSWORD, USER, PostgresServer, new_store_url, shared_server
 from tests.suites import write_suite

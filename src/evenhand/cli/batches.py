@@ -22,8 +22,8 @@ from evenhand.report.terminal.console import console
 from evenhand.report.terminal.grid import table
 from evenhand.report.terminal.tables import safe
 from evenhand.runs.recorded import find_run
+from evenhand.store.address import shown_url
 from evenhand.store.batches import BatchRow
-from evenhand.store.postgres.address import shown_url
 
 ACTIONS = ("cancel", "forget")
 
@@ -50,7 +50,7 @@ def batches_command(words: Sequence[str], is_all: bool, store: str | None, as_js
         raise click.UsageError("say one RUN, or: cancel BATCH, forget BATCH")
     archive = archive_at(store)
     try:
-        archive.freeze()
+        archive.set_frozen(True)
         run = find_run(archive, words[0]).id if words else ""
         rows = [row for row in archive.batches(run) if is_all or row.is_open]
     finally:

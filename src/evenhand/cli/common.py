@@ -22,8 +22,8 @@ from evenhand.judges.environment import environment
 from evenhand.results.only import ONLY
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
+from evenhand.store.address import shown_url
 from evenhand.store.ports import Archive, Store
-from evenhand.store.postgres.address import shown_url
 from evenhand.suite import FILE, load_suite
 from evenhand.suite_file import StoreSpec
 from evenhand.text import visible_json
@@ -145,7 +145,7 @@ def recorded(
 
     archive = archive_at(url)
     try:
-        archive.freeze()
+        archive.set_frozen(True)
         run_record = find_run(archive, run)
         try:
             run_record = with_present_suite(run_record, Path(), environment())

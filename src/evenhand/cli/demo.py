@@ -17,8 +17,8 @@ from evenhand.judges.embedded import models
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.runs.stores import open_store
+from evenhand.store.address import shown_url
 from evenhand.store.ports import Store
-from evenhand.store.postgres.address import shown_url
 
 SMALL = "smollm2-135m"
 STORE = "evenhand.db"

@@ -19,7 +19,7 @@ from evenhand.judges.environment import environment, place_of
 from evenhand.judges.trust import Trust, TrustedHosts, has_key, key_use
 from evenhand.runs.prepare import judge_options
 from evenhand.runs.stores import open_archive
-from evenhand.store.postgres.address import shown_url
+from evenhand.store.address import shown_url
 from evenhand.suite import FILE, Suite, load_suite
 
 State = Literal["ok", "absent", "look"]

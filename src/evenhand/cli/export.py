@@ -225,7 +225,7 @@ def _print(rows: Iterator[Mapping[str, Any]], store: Archive) -> int:
         number = 0
         for number, row in enumerate(rows, 1):  # noqa: B007
             waiting.write(visible_json(jsontext.dump(row)) + "\n")
-        store.thaw()
+        store.set_frozen(False)
         waiting.seek(0)
         for line in waiting:
             click.echo(line, nl=False)

@@ -31,8 +31,8 @@ from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_archive, open_store
+from evenhand.store.address import is_postgres
 from evenhand.store.ports import Archive, Changes, Store
-from evenhand.store.postgres.address import is_postgres
 from evenhand.suite import FILE, load_suite
 
 if TYPE_CHECKING:

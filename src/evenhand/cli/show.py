@@ -50,7 +50,7 @@ def runs_command(store: str | None, as_json: bool) -> None:
     """List the runs in the store, the one started last first."""
     opened = archive_at(store)
     try:
-        opened.freeze()
+        opened.set_frozen(True)
         rows = [_overview(opened, recorded_run(opened, row)) for row in opened.runs()]
     finally:
         opened.close()

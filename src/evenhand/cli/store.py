@@ -10,7 +10,8 @@ import click
 
 from evenhand.cli.common import archive_at, json_option, notice, print_json, store_option
 from evenhand.runs.stores import copy_store
-from evenhand.store.postgres.address import shown_url
+from evenhand.store.address import shown_url
+from evenhand.store.verify import verify
 
 
 @click.group("store")
@@ -26,7 +27,7 @@ def verify_command(store: str | None, as_json: bool) -> int:
     against its units, every judgment against its calls."""
     opened = archive_at(store)
     try:
-        wrong = opened.verify()
+        wrong = verify(opened)
     finally:
         opened.close()
     if as_json:
@@ -50,7 +51,7 @@ def copy_command(source: str, target: str, as_json: bool) -> int:
     copied = copy_store(source, target, _progress())
     archive = archive_at(target)
     try:
-        wrong = archive.verify()
+        wrong = verify(archive)
     finally:
         archive.close()
     if as_json:

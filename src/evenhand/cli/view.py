@@ -16,7 +16,7 @@ import click
 from evenhand.cli.common import notice, store_here, store_option
 from evenhand.errors import UsageError, quoted
 from evenhand.runs.stores import open_archive, open_store
-from evenhand.store.postgres.address import shown_url
+from evenhand.store.address import shown_url
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
 """A token that stands in an address, a header and a cookie as it is, and is not guessed."""

@@ -52,7 +52,7 @@ from evenhand.runs.assembly import Course
 from evenhand.runs.early_stop import UntilDecided
 from evenhand.runs.judge import Crew
 from evenhand.runs.plan import Plan
-from evenhand.store.postgres.address import split_user
+from evenhand.store.address import split_user
 
 CPUS = 0.1
 """Of a node's CPUs for an actor: it waits for answers most of the time."""

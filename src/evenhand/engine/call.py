@@ -53,7 +53,7 @@ from evenhand.limits import (
     UNREACHABLE_SECONDS,
     UNREACHABLE_TRIES,
 )
-from evenhand.store.keys import call_keys, unpriced_attempt
+from evenhand.store.keys import call_keys
 from evenhand.store.ports import Call, Ledger
 
 AskFn = Callable[[Question], Awaitable[Call]]
@@ -301,10 +301,12 @@ class CallStack:
         judge may have a price then that it does not have now."""
         if reservation.name:
             return
-        tokens = request.prompt_tokens, self._max_tokens
-        priced, unpriced = os.urandom(6).hex(), unpriced_attempt(self.judge.name, *tokens)
-        name = priced if reservation.most else unpriced
-        await self._ledger.reserve(self._run, request.key, name, reservation.most)
+        name, key, run = os.urandom(6).hex(), request.key, self._run
+        if reservation.most:
+            await self._ledger.reserve(run, key, name, reservation.most)
+        else:
+            tokens = Usage(input_tokens=request.prompt_tokens, output_tokens=self._max_tokens)
+            await self._ledger.reserve(run, key, name, 0, self.judge.name, tokens)
 
     def _price_reply(self, request: _Request, reply: Reply, reservation: _Reservation) -> Call:
         """Return the call to record, its price noted; stop the run where it was overcharged."""

@@ -30,7 +30,7 @@ from evenhand.jsontext import as_text
 from evenhand.kinds import DEFAULT_KIND, KINDS
 from evenhand.kinds.shared.table_form import TableForm
 from evenhand.manifest import JudgingRecord, rubric_json
-from evenhand.store.repeated_ids import repeated_ids
+from evenhand.store.intake import repeated_ids
 
 _SCRIPTS = (
     ("ja", re.compile("[\u3040-\u30ff]")),

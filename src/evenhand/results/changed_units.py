@@ -17,7 +17,7 @@ from evenhand.results.questions import question_of, texts_of
 from evenhand.results.rows import full_name
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Change, Changes
-from evenhand.store.ports import Archive
+from evenhand.store.ports import Archive, Scope
 
 
 class Sides(NamedTuple):
@@ -101,10 +101,10 @@ def _known(value: float) -> float | None:
 
 
 def _read(store: Archive, run: Recorded, name: str) -> _Read:
-    unit = store.unit_named(run.id, name)
+    unit = next(store.units(Scope(run.id), name), None)
     if unit is None:
         raise UsageError(f"run {run.id} has no unit {name}")
-    stored = store.of_unit(run.id, unit)
+    stored = [judgment for _, judgment in store.judgments(Scope(run.id), name)]
     judgments = [run.judgment(judgment) for judgment in stored]
     judges = [full_name(run, judgment) for judgment in stored]
     shown = run.kind.present(run.kind.load(unit.body), judgments)

@@ -33,7 +33,7 @@ from evenhand.stats.tables import (
     Seats,
     Votes,
 )
-from evenhand.store.ports import Archive, StoredUnit
+from evenhand.store.ports import Archive, Scope, StoredUnit
 
 T = TypeVar("T")
 _MARKS = {"A+": FIRST, "B+": SECOND, "tie": TIE}
@@ -48,6 +48,12 @@ class ScoreReading(NamedTuple):
     failures: Mapping[str, int]
     """By reason."""
     left_out: int
+
+
+def _judged(store: Archive, scope: Scope) -> Iterator[tuple[int, int, int, JudgmentText]]:
+    """Yield the judgments of a scope: unit, judge, repeat, text."""
+    for unit, stored in store.judgments(scope):
+        yield unit.no, stored.judge, stored.repeat, stored.text
 
 
 def score_table(store: Archive, recorded: Recorded) -> Scores:
@@ -65,7 +71,7 @@ def read_scores(store: Archive, recorded: Recorded) -> ScoreReading:
     tag_names = tuple(recorded.tag_names())
     rows, failures = _ScoreRows(tag_names), Counter[str]()
     left_out: list[tuple[int, int]] = []
-    for judged in _pages(store.judged(scope)):
+    for judged in _pages(_judged(store, scope)):
         kept = [row for row in judged if row[3].status != "left_out"]
         left_out += [(units.places[no], at) for no, at, _, t in judged if t.status == "left_out"]
         failures.update(row[3].reason for row in kept if row[3].reason is not None)
@@ -270,7 +276,7 @@ def vote_table(
     kind, scope = recorded.kind, recorded.scope
     measure, rows, candidates = kind.measure, _VoteRows(rule or recorded.rule), CandidatesOfTopics()
     assert isinstance(measure, Voting), f"the kind {kind.name} has no votes"
-    judged = groupby(store.judged(scope), key=lambda row: row[0])
+    judged = groupby(_judged(store, scope), key=lambda row: row[0])
     no, group = next(judged, _NO_GROUP)
     # Of a run in which nothing is judged there is nothing to say.
     planned = _planned(recorded) if with_pending and no is not None else []

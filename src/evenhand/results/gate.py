@@ -226,7 +226,8 @@ def _counts(store: Archive, recorded: Recorded, judge: str | None) -> Judgments:
     statuses, pending = Counter(verdict=counts.verdicts, failure=failed), counts.pending
     if judge is not None:
         place = judge_named(recorded.names, judge)
-        statuses = Counter(text.status for _, at, _, text in store.judged(scope) if at == place)
+        judged = (stored for _, stored in store.judgments(scope) if stored.judge == place)
+        statuses = Counter(stored.text.status for stored in judged)
         units = (counts.planned + counts.left_out) // recorded.judgments_per_unit
         pending = units * recorded.judge_groups[place].repeats - statuses.total()
     return Judgments(statuses["verdict"], statuses["failure"], 0 if recorded.imported else pending)

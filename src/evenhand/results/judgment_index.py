@@ -103,8 +103,8 @@ def _matching(
 def facets(store: Archive, recorded: Recorded) -> Facets:
     """What the judgments of a run can be filtered by, with the number of each."""
     counted = Facets(Counter(), Counter(), Counter(), Counter(), Counter())
-    for _, _, _, text in store.judged(recorded.scope):
-        judgment = recorded.kind.read_judgment(text)
+    for _, stored in store.judgments(recorded.scope):
+        judgment = recorded.kind.read_judgment(stored.text)
         counted.flags.update({flag.partition(":")[0] for flag in judgment.flags})
         measure = recorded.kind.measure
         if isinstance(measure, Voting):

@@ -33,6 +33,7 @@ from evenhand.store.ports import (
     Cursor,
     LedgerCall,
     PageRequest,
+    Scope,
     Spent,
     StoredJudgment,
     StoredUnit,
@@ -108,7 +109,8 @@ def _counted(stands: Standing) -> dict[str, Any]:
 def progress(store: Archive, recorded: Recorded, stands: Standing) -> dict[str, Any]:
     """How a run gets on: counts, calls a minute, and the time left at that rate."""
     run, counted = recorded.row.id, _counted(stands)
-    moments = store.recent_calls(run, RATE_CALLS)
+    last = PageRequest(forward=False, limit=RATE_CALLS, window=RATE_CALLS, reach=RATE_CALLS)
+    moments = [call.at for call in reversed(store.call_page(run, last).rows)]
     rate = calls_a_minute(moments, recorded.row.started, datetime.now(UTC))
     judging = store.is_claimed(run)
     done = counted["verdicts"] + sum(counted["failures"].values())
@@ -199,11 +201,15 @@ class UnitDetail(NamedTuple):
 
 def unit_detail(store: Archive, recorded: Recorded, name: str) -> UnitDetail | None:
     """One unit with all that led to its judgments; None if the run has none of that name."""
-    unit = store.unit_named(recorded.row.id, name)
-    if unit is None:
-        return None
-    stored = store.of_unit(recorded.id, unit)
-    return UnitDetail(unit, [_judged(store, recorded, unit, judgment) for judgment in stored])
+    for unit in store.units(Scope(recorded.id), name):
+        stored = judgments_of_unit(store, recorded, unit)
+        return UnitDetail(unit, [_judged(store, recorded, unit, judgment) for judgment in stored])
+    return None
+
+
+def judgments_of_unit(store: Archive, recorded: Recorded, unit: StoredUnit) -> list[StoredJudgment]:
+    """Return the judgments of a unit in a run."""
+    return [stored for _, stored in store.judgments(Scope(recorded.id), unit.id)]
 
 
 def _judged(
@@ -300,7 +306,7 @@ def suggestions(store: Archive, recorded: Recorded) -> dict[str, Any]:
         for name, value in stored_object(bytes(body.meta).decode(), "the meta of a unit").items():
             fields.setdefault(name, {})[jsontext.as_text(value)] = None
         candidates |= {candidate.id: None for candidate in body.candidates}
-        for stored in store.of_unit(recorded.id, unit):
+        for stored in judgments_of_unit(store, recorded, unit):
             flags |= {flag.partition(":")[0]: None for flag in recorded.judgment(stored).flags}
     choices = {
         name: plain_texts(values)
@@ -365,7 +371,7 @@ def _turned(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 def _outcome(store: Archive, recorded: Recorded, unit: StoredUnit) -> dict[str, Any] | None:
     """What a run says of a unit, over all its judges and repeats; None without a verdict."""
-    stored = store.of_unit(recorded.id, unit)
+    stored = judgments_of_unit(store, recorded, unit)
     judged = [(full_name(recorded, judgment), recorded.judgment(judgment)) for judgment in stored]
     outcome = unit_outcome(recorded.kind, recorded.kind.measure.unit(unit.body), judged)
     if outcome.winner is not None:

@@ -313,7 +313,7 @@ class _OfScores(_Of):
         if not self.recorded.imported:
             return
         read = self.recorded.kind.read_judgment
-        judgments = (read(text) for *_, text in self.store.judged(self.scope))
+        judgments = (read(stored.text) for _, stored in self.store.judgments(self.scope))
         lacking = sum("scores_missing" in judgment.flags for judgment in judgments)
         if lacking:
             yield Note(

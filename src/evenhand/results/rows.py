@@ -20,10 +20,10 @@ from evenhand.store.ports import Archive, Scope, StoredJudgment, StoredUnit
 
 def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[str, Verdict]]:
     """Yield the verdicts of a scope, each with the text of its unit."""
-    for body, text in store.judged_units(scope):
-        judgment = kind.read_judgment(text)
+    for unit, stored in store.judgments(scope):
+        judgment = kind.read_judgment(stored.text)
         if isinstance(judgment, Verdict):
-            yield body, judgment
+            yield unit.body, judgment
 
 
 def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, FailureDetail]:

@@ -31,7 +31,7 @@ from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import Recorded, seated
 from evenhand.store.batches import item_id, item_key
 from evenhand.store.keys import call_keys, run_id
-from evenhand.store.ports import Archive, Call, Ledger, Store, StoredUnit
+from evenhand.store.ports import Archive, Call, Ledger, Scope, Store, StoredUnit
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ def _is_open(
     recorded: Recorded, archive: Archive, unit: StoredUnit, judge: int, repeat: int
 ) -> bool:
     """Whether a unit waits for a judgment, or had one that is to be tried again."""
-    for stored in archive.of_unit(recorded.id, unit):
+    for _, stored in archive.judgments(Scope(recorded.id), unit.id):
         if (stored.judge, stored.repeat) == (judge, repeat):
             return stored.text.reason in RETRIED_BY_NEXT_RUN
     return True

@@ -150,9 +150,7 @@ class UntilDecided:
                     if self.is_met:
                         return
                     if (no, group.index, repeat) not in self._ended and self.is_wanted(no):
-                        unit = self._archive.unit_named(self._scope.run, self._plan.ids[no])
-                        assert unit is not None
-                        yield repeat, [unit]
+                        yield repeat, [self._unit(no)]
 
     def positions(self) -> Iterator[int]:
         """Yield the positions of the units that are to be judged, in their order, until nothing is
@@ -164,9 +162,10 @@ class UntilDecided:
             if self.is_met:
                 return
             if self.is_wanted(no) and any((no, *place) not in self._ended for place in each):
-                unit = self._archive.unit_named(self._scope.run, self._plan.ids[no])
-                assert unit is not None
-                yield unit.position
+                yield self._unit(no).position
+
+    def _unit(self, no: int) -> StoredUnit:
+        return next(self._archive.units(Scope(self._scope.run), self._plan.ids[no]))
 
     def take_in(self, positions: Sequence[int]) -> None:
         """Note what the store holds of the units at these positions."""

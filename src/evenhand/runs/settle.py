@@ -37,7 +37,7 @@ async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = 
     record = _record(recorded, rules or NewRules())
     judging = judging_of(recorded.protocol, record)
     async with store.ledger() as ledger, _held(recorded, record, archive, ledger) as run:
-        archive.freeze()  # replies that come meanwhile are another state's
+        archive.set_frozen(True)  # replies that come meanwhile are another state's
         try:
             for group, judges in seated(recorded.judge_groups, recorded.judges):
                 endpoint = recorded_endpoints(judges, archive, tally)
@@ -47,7 +47,7 @@ async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = 
                         if unit.position % BATCH_ROWS == 0:
                             await ledger.flush()
         finally:
-            archive.thaw()
+            archive.set_frozen(False)
         await ledger.flush()
     scope = Scope(run)
     return Summary(

@@ -7,11 +7,12 @@ from pathlib import Path
 from types import ModuleType
 
 from evenhand.errors import StoreMissing, UsageError, quoted
+from evenhand.store.address import FORM, is_postgres, read_address
+from evenhand.store.copy import Copied, Copy, Progress
 from evenhand.store.keys import digest
 from evenhand.store.ports import Archive, Store
-from evenhand.store.postgres.address import FORM, is_postgres, read_address
-from evenhand.store.sql.archive import SqlArchive
-from evenhand.store.sql.copy import Copied, Copy, Progress
+from evenhand.store.queries import SqlArchive
+from evenhand.store.session import Session
 
 MEMORY = "sqlite::memory:"
 """The address of a store that vanishes when it is closed."""
@@ -41,25 +42,32 @@ def open_archive(url: str, folder: Path | None = None) -> Archive:
 
 
 def copy_store(source: str, target: str, progress: Progress) -> Copied:
-    """Copy all that one store holds into another; raises StoreError. What is there then is to be
-    held against its digests by `verify`."""
-    from evenhand.store.sqlite import sqlite_session
-
+    """Copy all that one store holds into another, which should then be checked by `verify`; raises
+    StoreError."""
     archive = open_archive(source)
     try:
         assert isinstance(archive, SqlArchive)
         if _place(source) == _place(target):
             raise UsageError("both stores are the same")
-        archive.freeze()
-        session = (
-            _postgres().postgres_session(target)
-            if is_postgres(target)
-            else sqlite_session(store_path(target))
-        )
-        with session as into:
-            return Copy(archive.session, into, digest(_place(source))[:12], progress).make()
+        archive.set_frozen(True)
+        session = _connect(target)
+        try:
+            session.require_writable()
+            return Copy(archive.session, session, digest(_place(source))[:12], progress).make()
+        finally:
+            session.close()
     finally:
         archive.close()
+
+
+def _connect(url: str) -> Session:
+    """Return a session of a store, which is made if there is none."""
+    if is_postgres(url):
+        session: Session = _postgres().connect(url)
+        return session
+    from evenhand.store.sqlite import SqliteFile
+
+    return SqliteFile(store_path(url)).connect()
 
 
 def _place(url: str) -> str:
@@ -70,7 +78,7 @@ def _place(url: str) -> str:
 def _postgres() -> ModuleType:
     """The store behind PostgreSQL; raises UsageError where its driver is not installed."""
     try:
-        return import_module("evenhand.store.postgres.store")
+        return import_module("evenhand.store.postgres")
     except ModuleNotFoundError as error:
         if error.name != "asyncpg":
             raise

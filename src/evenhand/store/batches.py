@@ -1,4 +1,4 @@
-"""The port to what a store knows of batches, and the records that pass through.
+"""Batches as a store keeps them: the port, the records that pass through, and its statements.
 
 A batch is noted with all its items before anybody is asked to make it, and the money that it may
 cost with it; so a crash at any moment leaves a note to go on from. An item is open until its batch
@@ -8,13 +8,18 @@ the same commit that closes the item: twice answered is once recorded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
 from evenhand.store.keys import CALL_TAG
 from evenhand.store.ports import Call
+from evenhand.store.rows import KEEP_CALL, call_row, now
+from evenhand.store.session import Session
 
 Stage = Literal["prepared", "waiting", "ended", "void"]
 """Noted, and perhaps made; made, and not ended; ended; never made, or given up."""
@@ -24,12 +29,12 @@ OPEN_STAGES: tuple[Stage, ...] = ("prepared", "waiting")
 
 
 def item_id(key: str) -> str:
-    """What a call is named in a batch: its key, in the letters that every provider takes."""
+    """Return the name of a call in a batch: its key, in the letters that every provider takes."""
     return key.replace(":", "_")
 
 
 def item_key(ident: str) -> str:
-    """The key of the call that is named so in a batch; empty where that is none of ours."""
+    """Return the key of the call with this name in a batch; empty if it is none of ours."""
     key = ident.replace("_", ":", 1)
     return key if key.startswith(CALL_TAG) else ""
 
@@ -71,7 +76,8 @@ class OpenBatch(NamedTuple):
     created: float
     size: int
     is_sure: bool = True
-    """Whether it is surely ours: the provider named it when it was made, or it carries our name."""
+    """True if it is surely ours: the provider named it when it was made, or it carries our
+    name."""
 
 
 class OpenItem(NamedTuple):
@@ -84,7 +90,7 @@ class OpenItem(NamedTuple):
 
 
 class ItemOutcome(NamedTuple):
-    """What became of an item: the call that answers it; or, without one, why there is none, empty
+    """The end of an item: the call that answers it; or, without one, why there is none, empty
     where a batch may be asked for it once more. Its money is given back unless it
     `may_be_billed`."""
 
@@ -184,5 +190,168 @@ class Batches(Protocol):
         ...
 
     async def is_known(self, ident: str) -> bool:
-        """Whether a batch that the provider calls so is noted."""
+        """Return True if a batch that the provider calls so is noted."""
         ...
+
+
+_PREPARE = (
+    "INSERT INTO batches (name, run, judge, place, ident, stage, status, schemas, created)"
+    " VALUES (?,?,?,?,'','prepared','',?,?)"
+)
+_ITEM = (
+    "INSERT INTO batch_items (batch, line, key, tokens, schema, sampling, state)"
+    " VALUES (?,?,?,?,?,?,'open')"
+)
+RESERVE = (
+    "INSERT INTO reservations (key, attempt, run, amount, judge, input_tokens, output_tokens)"
+    " VALUES (?,?,?,?,?,?,?) ON CONFLICT (key, attempt) DO NOTHING"
+)
+RELEASE = "DELETE FROM reservations WHERE (key, attempt) IN (VALUES (?,?))"
+_HOLD = "UPDATE batches SET status=status WHERE name=?"
+_CLOSE_ITEM = "UPDATE batch_items SET state=?, detail=? WHERE batch=? AND key=?"
+_OPEN_KEYS = "SELECT key FROM batch_items WHERE batch=:batch AND state='open'"
+_OPEN = (
+    "SELECT name, run, judge, place, ident, stage, created,"
+    " (SELECT COUNT(*) FROM batch_items i WHERE i.batch=b.name), status FROM batches b"
+    " WHERE stage IN ('prepared', 'waiting') ORDER BY created, name"
+)
+_OPEN_ITEMS = (
+    "SELECT i.line, i.key, i.tokens, coalesce(r.amount, 0), i.schema, i.sampling"
+    " FROM batch_items i LEFT JOIN reservations r ON r.key=i.key AND r.attempt=i.batch"
+    " WHERE i.batch=:batch AND i.state='open' ORDER BY i.line"
+)
+_WAITING = (
+    "SELECT i.batch FROM batch_items i JOIN batches b ON b.name=i.batch"
+    " WHERE i.key=:key AND i.state='open' AND b.stage IN ('prepared', 'waiting')"
+)
+_LEFT = (
+    "SELECT 1 FROM batch_items WHERE key=:key AND state='unanswered' AND detail IS NOT NULL LIMIT 1"
+)
+_ROWS = (
+    "SELECT name, run, judge, ident, stage, status, created, ended,"
+    " (SELECT COUNT(*) FROM batch_items i WHERE i.batch=b.name),"
+    " (SELECT COUNT(*) FROM batch_items i WHERE i.batch=b.name AND i.state='answered'),"
+    " (SELECT COUNT(*) FROM batch_items i WHERE i.batch=b.name AND i.state='refused'),"
+    " (SELECT COUNT(*) FROM batch_items i WHERE i.batch=b.name AND i.state='unanswered'),"
+    " (SELECT coalesce(SUM(r.amount), 0) FROM batch_items i JOIN reservations r"
+    " ON r.key=i.key AND r.attempt=i.batch WHERE i.batch=b.name)"
+    " FROM batches b {} ORDER BY created DESC, name"
+)
+T = TypeVar("T")
+
+
+def batch_rows(session: Session, run: str = "") -> list[BatchRow]:
+    """Return the batches of a run, or all, the last first."""
+    rows = session.rows(_ROWS.format("WHERE run=:run" if run else ""), {"run": run} if run else {})
+    return [BatchRow._make([*row[:-1], int(row[-1])]) for row in rows]
+
+
+class SqlBatches:
+    """The batches of a store, through a session of their own."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self.close = session, session.close
+        self._turn = asyncio.Lock()
+
+    async def _work(self, work: Callable[[], T]) -> T:
+        """Do something long off the event loop, in one transaction."""
+
+        def commit() -> T:
+            with self._session.transaction():
+                return work()
+
+        async with self._turn:
+            return await asyncio.to_thread(commit)
+
+    async def _rows(self, sql: str, **values: Any) -> list[Any]:
+        async with self._turn:
+            return await asyncio.to_thread(self._session.rows, sql, values)
+
+    async def prepare(self, batch: NewBatch) -> None:
+        def work() -> None:
+            schemas = json.dumps(list(batch.schemas))
+            row = (batch.name, batch.run, batch.judge, batch.place, schemas, now())
+            self._session.write(_PREPARE, [row])
+            items = [
+                (batch.name, line, item.key, item.tokens, item.schema, item.sampling)
+                for line, item in enumerate(batch.items, 1)
+            ]
+            self._session.write(_ITEM, items)
+            held = [
+                (item.key, batch.name, batch.run, item.amount, "", 0, 0)
+                for item in batch.items
+                if item.amount
+            ]
+            self._session.write(RESERVE, held)
+
+        await self._work(work)
+
+    async def attach(self, name: str, ident: str, status: str) -> None:
+        stage = "waiting" if ident else "prepared"
+        sql = "UPDATE batches SET ident=?, status=?, stage=? WHERE name=?"
+        await self._work(lambda: self._session.write(sql, [(ident, status, stage, name)]))
+
+    async def note(self, name: str, status: str) -> None:
+        sql = "UPDATE batches SET status=? WHERE name=? AND status<>?"
+        await self._work(lambda: self._session.write(sql, [(status, name, status)]))
+
+    async def take(self, name: str, outcomes: Sequence[ItemOutcome]) -> list[Call]:
+        def work() -> list[Call]:
+            self._session.write(_HOLD, [(name,)])  # whoever else takes them waits for this
+            left = self._open_keys(name)
+            closed = [outcome for outcome in outcomes if outcome.key in left]
+            states = [(it.state, it.detail or None, name, it.key) for it in closed]
+            self._session.write(_CLOSE_ITEM, states)
+            released = [(it.key, name) for it in closed if not it.may_be_billed]
+            self._session.write(RELEASE, released)
+            calls = [it.call for it in closed if it.call is not None]
+            self._session.write(KEEP_CALL, [call_row(call, now()) for call in calls])
+            return calls
+
+        return await self._work(work)
+
+    def _open_keys(self, name: str) -> set[str]:
+        return {key for (key,) in self._session.rows(_OPEN_KEYS, {"batch": name})}
+
+    async def close_batch(self, name: str, stage: Stage, status: str) -> None:
+        def work() -> None:
+            self._session.write(_HOLD, [(name,)])
+            sql = "SELECT ident FROM batches WHERE name=:name"
+            [(ident,)] = self._session.rows(sql, {"name": name})
+            if stage != "void" or not ident:
+                left = sorted(self._open_keys(name))
+                self._session.write(RELEASE, [(key, name) for key in left])
+            rest = "UPDATE batch_items SET state='unanswered' WHERE batch=? AND state='open'"
+            self._session.write(rest, [(name,)])
+            end = "UPDATE batches SET stage=?, status=?, ended=? WHERE name=?"
+            self._session.write(end, [(stage, status, now(), name)])
+
+        await self._work(work)
+
+    async def open_batches(self) -> list[OpenBatch]:
+        return [
+            OpenBatch._make((*row, _seconds(created), size, status != FOUND))
+            for *row, created, size, status in await self._rows(_OPEN)
+        ]
+
+    async def open_items(self, name: str) -> list[OpenItem]:
+        [(text,)] = await self._rows("SELECT schemas FROM batches WHERE name=:name", name=name)
+        schemas: list[str] = json.loads(text)
+        return [
+            OpenItem(line, BatchItem(*item), None if item[3] is None else schemas[item[3]])
+            for line, *item in await self._rows(_OPEN_ITEMS, batch=name)
+        ]
+
+    async def waiting_in(self, key: str) -> list[str]:
+        # Asked for every question of a wave: too short for a thread.
+        return [str(name) for (name,) in self._session.rows(_WAITING, {"key": key})]
+
+    async def was_left(self, key: str) -> bool:
+        return bool(self._session.rows(_LEFT, {"key": key}))
+
+    async def is_known(self, ident: str) -> bool:
+        return bool(await self._rows("SELECT 1 FROM batches WHERE ident=:ident", ident=ident))
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()

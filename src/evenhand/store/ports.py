@@ -1,9 +1,9 @@
-"""The two ports of a store, whatever database is behind them, and the records that pass through.
+"""The ports of a store, whatever database is behind them, and the records that pass through.
 
-`Ledger` is what the engine writes through: everything is awaited, for a database may stand at the
-other end of a network. `Archive` is what readers read from. Durability: when `record` or `reserve`
-is done, the row survives a crash of the process and of the machine. Judgments are written with the
-next such commit: they can always be recomputed from the calls.
+The engine writes through `Ledger`, where everything is awaited: the database may stand at the other
+end of a network. Readers use `Archive`. When `record` or `reserve` is done, the row survives a
+crash of the process and of the machine. Judgments are written with the next such commit: they can
+always be recomputed from the calls.
 """
 
 from __future__ import annotations
@@ -95,14 +95,14 @@ class Scope(Struct, frozen=True):
     positions: tuple[int, ...] | None = None
 
     def holds(self, position: int) -> bool:
-        """Whether the unit at this position of the run is one of them."""
+        """Return True if the unit at a position of the run is one of them."""
         if self.limit is not None and position > self.limit:
             return False
         return self.positions is None or position in self.positions
 
 
 class Changes(NamedTuple):
-    """How the units of a run differ from those of another, by their ids."""
+    """Differences between the units of two runs, by their ids."""
 
     added: int
     removed: int
@@ -110,8 +110,8 @@ class Changes(NamedTuple):
 
 
 class Counts(Struct, frozen=True):
-    """How a scope stands. planned = verdicts + failures + pending, by construction; what a judge
-    was left out of is not planned."""
+    """The judgments of a scope by outcome: planned = verdicts + failures + pending, always; units
+    that a judge was left out of are not planned."""
 
     planned: int
     verdicts: int
@@ -130,7 +130,7 @@ class Counts(Struct, frozen=True):
 
 
 class Spent(Struct, frozen=True):
-    """What a run has cost: picodollars of known prices, open reservations, tokens. Of the input,
+    """The cost of a run: picodollars of known prices, open reservations, tokens. Of the input,
     some tokens were read from a provider's cache, and some stored in it."""
 
     cost: int
@@ -157,7 +157,7 @@ class Spent(Struct, frozen=True):
 
 
 class Cursor(NamedTuple):
-    """Where a row of a page stands: the unit's position in its run; of calls the number alone."""
+    """The place of a row of a page: the unit's position in its run; of calls the number alone."""
 
     unit: int
     judge: int = -1
@@ -165,8 +165,8 @@ class Cursor(NamedTuple):
 
 
 class Browsed(Struct, frozen=True, kw_only=True):
-    """Which judgments pages are to show; what is left empty does not matter. `planned` is how many
-    judgments each unit is to have."""
+    """A filter of judgments; a field left empty filters nothing. `planned` is the number of
+    judgments planned per unit."""
 
     status: str = ""
     reason: str = ""
@@ -183,8 +183,8 @@ class Browsed(Struct, frozen=True, kw_only=True):
 
 
 class PageRequest(Struct, frozen=True, kw_only=True):
-    """Which page: so many rows after a place, or before it. A filter that looks into texts looks at
-    `reach` rows at most, a `window` of them at a time."""
+    """A page of at most `limit` rows after a place, or before it. A filter that looks into texts
+    looks at `reach` rows at most, a `window` of them at a time."""
 
     place: Cursor | None = None
     forward: bool = True
@@ -229,11 +229,11 @@ class Intake(NamedTuple):
 
 
 class QuestionLocks(Protocol):
-    """Questions that processes which share a store are asking, each by one of them."""
+    """Locks on questions, so that of the processes that share a store one asks each."""
 
     async def take(self, key: str) -> bool:
-        """Lock a question before it is asked; False where another process is asking it. The lock
-        of a process that died is free."""
+        """Lock a question before it is asked; return False if another process is asking it. The
+        lock of a process that died is free."""
         ...
 
     def give_back(self, key: str) -> None:
@@ -242,26 +242,26 @@ class QuestionLocks(Protocol):
 
 
 class Ledger(Protocol):
-    """Where runs are written, one writer at a time per run."""
+    """The port that runs are written through, one writer at a time per run."""
 
     questions: QuestionLocks | None
     """None where equal questions of two processes are not worth a lock."""
 
     async def intake(self, units: Iterable[IncomingUnit]) -> Intake:
-        """Read all units, which then wait for `begin`; raises DataError on an id that repeats.
-        Nothing is noted yet. What waits is dropped by the next intake."""
+        """Read all units, which then wait for `begin`; raise DataError if an id repeats. What
+        waits is dropped by the next intake."""
         ...
 
     def begin(
         self, run: str, name: str, manifest: Manifest, intake: Intake | None
     ) -> AbstractAsyncContextManager[None]:
-        """Hold the run for this process, and start it with these units and what was judged of them
-        elsewhere: all of it or, on any error, nothing is noted. Without units, start a run again
-        that has its own. Raises StoreBusy if another process judges the run."""
+        """Claim a run, and start it with the units of an intake and their judgments, all of them
+        or, on any error, none. Without an intake, start a run again that has its units. Raises
+        StoreBusy if another process judges the run."""
         ...
 
     def claim(self, run: str) -> AbstractAsyncContextManager[None]:
-        """Hold a run that is there for this process; raises StoreBusy if another judges it."""
+        """Hold a run for this process; raises StoreBusy if another judges it."""
         ...
 
     async def set_aside(
@@ -270,28 +270,36 @@ class Ledger(Protocol):
         kept: Sequence[str],
         bad_tries: Callable[[StoredJudgment], Iterable[str]],
     ) -> None:
-        """Make failures pending whose reason is not one of `kept`. Those of their calls that
-        `bad_tries` names stay in the ledger, but no longer answer their questions: those can be
-        asked again. The others still answer."""
+        """Make failures pending, except those with a reason in `kept`. Those of their calls that
+        `bad_tries` names stay recorded, but no longer answer: they can be asked again."""
         ...
 
     async def open_work(
         self, scope: Scope, judge: int, repeat: int, again: Sequence[str], after: int = 0
     ) -> Sequence[StoredUnit]:
-        """Some units without a judgment by this judge, or with a failure whose reason is one of
-        `again`, in the order of the run from a position on; none at its end."""
+        """Return a page of the units after a position that have no judgment by this judge, or a
+        failure with a reason in `again`; none at the end."""
         ...
 
     async def find(self, key: str) -> Call | None:
-        """The first reply recorded under a key that was not set aside, and is what was recorded."""
+        """Return the first reply under a key that was not set aside, and is as it was recorded."""
         ...
 
     def record(self, call: Call, attempt: str = "") -> Awaitable[None]:
-        """Keep a reply, and close its attempt's reservation; done when it is durable."""
+        """Keep a reply and close its attempt's reservation; done when both are durable."""
         ...
 
-    def reserve(self, run: str, key: str, attempt: str, amount: int) -> Awaitable[None]:
-        """Note money that a call may cost, before it is sent; done when it is durable."""
+    def reserve(
+        self,
+        run: str,
+        key: str,
+        attempt: str,
+        amount: int,
+        judge: str = "",
+        most: Usage | None = None,
+    ) -> Awaitable[None]:
+        """Hold the money that a call may cost, before it is sent; of a call without a price, its
+        judge and the most tokens that it can take. Done when it is durable."""
         ...
 
     async def release(self, key: str, attempt: str) -> None:
@@ -299,16 +307,16 @@ class Ledger(Protocol):
         ...
 
     def note_sending(self, sending: Sending) -> Awaitable[None]:
-        """Note a request before it is sent, and forget those that are older than a minute; done
-        when it is durable."""
+        """Note a request before it is sent; done when it is durable. Those older than a minute are
+        forgotten by and by."""
         ...
 
     async def correct_sending(self, name: str, tokens: int | None) -> None:
-        """Put the true count of tokens in the place of their bound; None: it was not sent."""
+        """Replace the bound of a request's tokens by their count; None if it was not sent."""
         ...
 
     async def settle(self, run: str, judgment: StoredJudgment) -> None:
-        """Keep a judgment under the run's judging, replacing the one before."""
+        """Keep a judgment under the run's judging, in place of the one before."""
         ...
 
     async def forget(self, run: str, unit: int, judge: int, repeat: int) -> None:
@@ -321,58 +329,39 @@ class Ledger(Protocol):
 
 
 class Archive(Protocol):
-    """What was written, to be read by anybody at any time."""
+    """The port that stores are read through, by anybody at any time."""
 
-    def runs(self) -> list[RunRow]:
-        """All runs, the one started last first."""
-        ...
-
-    def last_run(self, name: str, judging: str = "") -> RunRow | None:
-        """The run of a name that was started last; of one judging, if it is named."""
+    def runs(self, name: str | None = None, judging: str | None = None) -> list[RunRow]:
+        """Return the runs, of a name or a judging if one is given, the one started last first."""
         ...
 
     def manifest(self, run: str) -> Manifest:
-        """What a run recorded of itself, the texts of its protocol included."""
+        """Return what a run recorded of itself, the texts of its protocol included."""
         ...
 
     def changes(self, run: str, before: str) -> Changes:
-        """How the units of a run differ from those of a run before it."""
+        """Return how the units of a run differ from those of a run before it."""
         ...
 
-    def units(self, scope: Scope) -> Iterator[StoredUnit]:
-        """In their order, read page by page."""
+    def units(self, scope: Scope, name: str | None = None) -> Iterator[StoredUnit]:
+        """Yield the units of a scope in their order, page by page; or the one of that name."""
         ...
-
-    def unit_named(self, run: str, name: str) -> StoredUnit | None: ...
 
     def units_of_both(
-        self, run: str, beside: str, after: int = 0
+        self, run: str, other: str, after: int = 0
     ) -> Iterator[tuple[StoredUnit, StoredUnit]]:
-        """The units that two runs share by their ids, in the order of the first, from a position
-        on."""
+        """Yield the units that two runs share by their ids, in the order of the first, after a
+        position."""
         ...
 
     def judgments(
         self, scope: Scope, unit: str | None = None
     ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
-        """The judgments in the order of the units; of one unit, if it is named."""
-        ...
-
-    def judged(self, scope: Scope) -> Iterator[tuple[int, int, int, JudgmentText]]:
-        """The judgments as kept, in the order of the units: the unit's number, judge, repeat and
-        text; what statistics over many need."""
-        ...
-
-    def judged_units(self, scope: Scope) -> Iterator[tuple[str, JudgmentText]]:
-        """The same, each with the stored text of its unit."""
-        ...
-
-    def of_unit(self, run: str, unit: StoredUnit) -> list[StoredJudgment]:
-        """The judgments of a unit under the run's judging."""
+        """Yield the judgments in the order of the units; or those of the unit of that name."""
         ...
 
     def known(self, judging: str, ident: str, body: str) -> list[StoredJudgment]:
-        """What a judging has made of a unit, in whatever run, by the unit's content."""
+        """Return the judgments of a unit, found by its content, under a judging in any run."""
         ...
 
     def counts(self, scope: Scope, judgments_per_unit: int) -> Counts: ...
@@ -387,58 +376,45 @@ class Archive(Protocol):
     def spent(self, run: str) -> Spent: ...
 
     def batches(self, run: str = "") -> list[BatchRow]:
-        """The batches of a run, or of all, the last first."""
+        """Return the batches of a run, or all, the last first."""
         ...
 
     def sendings(self, account: str) -> list[Sending]:
-        """The requests to an account that are still noted, the oldest first."""
+        """Return the requests of an account that are still noted, the oldest first."""
         ...
 
     def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
-        """Some of the judgments of a run, and of its units that wait for one."""
+        """Return a page of a run's judgments and of its units without one."""
         ...
 
     def call_page(
         self, run: str, request: PageRequest, judge: str = "", text: str = ""
     ) -> CallPage:
-        """Some of the calls that the run paid for: of one judge, with a text in the reply."""
+        """Return a page of the calls that a run paid for: of one judge, with a text in the
+        reply."""
         ...
 
     def calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
-        """The calls under these keys: the reply that answers, else one that was set aside."""
+        """Return the calls under keys: the reply that answers, else one that was set aside."""
         ...
 
     def call(self, run: str, no: int) -> tuple[LedgerCall, str | None] | None:
-        """One call that the run paid for, and the unit whose judgment rests on it, if one does."""
-        ...
-
-    def recent_calls(self, run: str, most: int) -> list[str]:
-        """When the last calls of a run came, the last first."""
+        """Return a call that the run paid for, and the id of the unit whose judgment rests on it,
+        if one does."""
         ...
 
     def is_claimed(self, run: str) -> bool:
-        """Whether a process judges the run now."""
+        """Return True if a process judges the run now."""
         ...
 
-    def state(self) -> int:
-        """A number that changes whenever somebody else has changed the store."""
+    def state(self) -> int | None:
+        """Return a number that changes when somebody else changes the store; None if the store
+        that was opened is not there any more."""
         ...
 
-    def is_there(self) -> bool:
-        """Whether what was opened still is what the name leads to."""
-        ...
-
-    def freeze(self) -> None:
-        """Read the store from now on as it is now, whatever others write, until `thaw` or `close`.
-        To be held no longer than the work of one command: what is read cannot be cleared away."""
-        ...
-
-    def thaw(self) -> None:
-        """Read the store as it is."""
-        ...
-
-    def verify(self) -> list[str]:
-        """What is wrong with the store, in words; empty if nothing."""
+    def set_frozen(self, frozen: bool) -> None:
+        """Read the store as it is now, whatever others write, or as it changes again. Not to be
+        held longer than one command takes: what is being read cannot be cleared away."""
         ...
 
     def close(self) -> None: ...
@@ -452,4 +428,4 @@ class Store:
     ledger: Callable[[], AbstractAsyncContextManager[Ledger]]
     close: Callable[[], None]
     batches: Callable[[], AbstractAsyncContextManager[Batches]]
-    """What is noted of batches, opened likewise."""
+    """The port of batches, opened likewise."""

@@ -50,14 +50,14 @@ class Stores:
         is gone."""
         store = self._idle_or_new()
         try:
-            store.archive.freeze()
+            store.archive.set_frozen(True)
             yield store.archive
-            store.archive.thaw()
+            store.archive.set_frozen(False)
         except StoreError:
             store.close()
             raise
         except BaseException:
-            store.archive.thaw()
+            store.archive.set_frozen(False)
             self._give_back(store)
             raise
         self._give_back(store)
@@ -76,7 +76,7 @@ class Stores:
         with suppress(Empty):
             while True:
                 store = self._idle.get_nowait()
-                if store.archive.is_there():
+                if store.archive.state() is not None:
                     return store
                 store.close()
         return self._open()
@@ -140,13 +140,14 @@ class FigureCache:
             raise figure.error
         return figure.value
 
-    def _state(self) -> int:
-        if self._watching is not None and not self._watching.archive.is_there():
+    def _state(self) -> int | None:
+        if self._watching is not None:
+            state = self._watching.archive.state()
+            if state is not None:
+                return state
             self._watching.close()
-            self._watching = None
             self._figures.clear()
-        if self._watching is None:
-            self._watching = self._stores.opened()
+        self._watching = self._stores.opened()
         return self._watching.archive.state()
 
     def _is_due(self, figure: _Figure[Any], source: object) -> bool:

@@ -16,8 +16,8 @@ from evenhand.errors import CallRejected, StoreError, UsageError
 from evenhand.exchange import Question, Reply
 from evenhand.runs.judge import judge_run
 from evenhand.runs.stores import open_store
+from evenhand.store.ledger import SqlLedger
 from evenhand.store.ports import Ledger
-from evenhand.store.sqlite.ledger import SqliteLedger
 from tests.provider import Provider, refusing_schema
 from tests.suites import (
     Scripted,
@@ -92,20 +92,20 @@ async def test_a_disk_that_is_full_stops_the_run_and_nothing_half_kept_is_used(
     write_suite(tmp_path, 200, limits={"concurrency": 8})
     ready = prepared(tmp_path)
     store = open_store("sqlite:evenhand.db", tmp_path)
-    opened: list[SqliteLedger] = []
+    opened: list[SqlLedger] = []
     answered: list[str] = []
 
     @asynccontextmanager
     async def watched() -> AsyncIterator[Ledger]:
         async with store.ledger() as ledger:
-            assert isinstance(ledger, SqliteLedger)
+            assert isinstance(ledger, SqlLedger)
             opened.append(ledger)
             yield ledger
 
     async def answer(question: Question) -> Reply:
         if not answered:
-            (pages,) = opened[0]._writing.execute("PRAGMA page_count").fetchone()
-            opened[0]._writing.execute(f"PRAGMA max_page_count = {pages + 8}")
+            [(pages,)] = opened[0]._writing.rows("PRAGMA page_count")
+            opened[0]._writing.rows(f"PRAGMA max_page_count = {pages + 8}")
         answered.append(question.unit)
         return good_reply(question)
 

@@ -249,6 +249,9 @@ async def test_a_run_that_waits_for_the_money_of_another_hears_the_switch(scene:
     await scene.budget.reserve(scene.most, Stop())
     interrupting = Interrupting(0)
     run = asyncio.create_task(scene.judged(options={"watch": interrupting.watch}))
+    async with asyncio.timeout(SECONDS):
+        while not hasattr(interrupting, "tally"):  # until it has begun
+            await asyncio.sleep(0.01)
     for _ in range(50):
         await asyncio.sleep(0)
     interrupting()

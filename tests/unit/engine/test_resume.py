@@ -12,6 +12,7 @@ from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import find_run
 from evenhand.runs.settle import settle_run
 from evenhand.runs.stores import open_archive, open_store
+from evenhand.store.verify import verify
 from tests import provider as p
 from tests.suites import JUDGE, at, judged, samples, stored, write_rows, write_suite
 
@@ -122,7 +123,7 @@ async def test_other_failures_are_asked_again_only_with_retry_failures(tmp_path:
     assert again.spent.calls == 5
     assert again.spent.input_tokens == 5 * 900
     store = open_archive("sqlite:evenhand.db", tmp_path)
-    assert store.verify() == []
+    assert verify(store) == []
     store.close()
 
 

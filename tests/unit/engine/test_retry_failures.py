@@ -12,6 +12,7 @@ from evenhand.engine.progress import Progress, Tally
 from evenhand.engine.stop import Stop
 from evenhand.runs.forecast import forecast
 from evenhand.runs.stores import open_archive
+from evenhand.store.verify import verify
 from tests import provider as p
 from tests.suites import (
     PAIR_JUDGE,
@@ -49,7 +50,7 @@ async def test_a_pair_is_asked_again_from_the_round_that_failed(tmp_path: Path) 
     assert last.spent.calls == 18
     assert (await settled_again(tmp_path)).counts.verdicts == 1
     store = open_archive("sqlite:evenhand.db", tmp_path)
-    assert store.verify() == []
+    assert verify(store) == []
     store.close()
 
 

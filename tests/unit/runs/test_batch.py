@@ -14,6 +14,7 @@ from evenhand.errors import NoVerdicts, UsageError
 from evenhand.runs.batch import BatchOptions
 from evenhand.runs.judge import Summary
 from evenhand.runs.stores import open_archive
+from evenhand.store.verify import verify
 from tests.batch_provider import KEYS, PROVIDERS, BatchProvider, Faults, Line, fitting
 from tests.provider import valid_reply
 from tests.suites import judged, pairs, prepared, samples, stored, write_pairs, write_suite
@@ -38,7 +39,7 @@ def _adds_up(folder: Path, summary: Summary) -> None:
     assert counts.planned == counts.verdicts + sum(counts.failures.values()) + counts.pending
     archive = open_archive("sqlite:evenhand.db", folder)
     try:
-        assert archive.verify() == []
+        assert verify(archive) == []
         held = sum(batch.reserved for batch in archive.batches() if batch.is_open)
         assert summary.spent.reserved == held
     finally:

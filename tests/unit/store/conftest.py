@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.store.sqlite.connection import StoreFile
-from evenhand.store.sqlite.ledger import SqliteLedger
+from evenhand.store.ledger import SqlLedger
+from evenhand.store.sqlite import SqliteFile
 
 
 @pytest.fixture
@@ -18,6 +18,6 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def ledger(path: Path) -> AsyncIterator[SqliteLedger]:
-    with closing(SqliteLedger(StoreFile(path))) as opened:
+async def ledger(path: Path) -> AsyncIterator[SqlLedger]:
+    with closing(SqlLedger(SqliteFile(path).connect)) as opened:
         yield opened

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.runs.stores import copy_store
-from evenhand.store.postgres.address import read_address
-from evenhand.store.postgres.claims import lock_number
-from evenhand.store.postgres.server import Connection, Server
-from evenhand.store.sql.copy import Copied
+from evenhand.store.address import read_address
+from evenhand.store.copy import Copied
+from evenhand.store.postgres import Connection, Server
 from tests.postgres import new_store_url
 from tests.suites import judged, write_suite
 
@@ -54,7 +53,7 @@ async def _copied_beside(
 
 @asynccontextmanager
 async def _connected(server: Server) -> AsyncIterator[Connection]:
-    connection = await server.connect()
+    connection = await server.open()
     try:
         yield connection
     finally:
@@ -81,8 +80,7 @@ def source(tmp_path: Path) -> Path:
 
 async def test_a_run_that_starts_meanwhile_has_a_number_of_its_own(url: str, source: Path) -> None:
     server = Server(read_address(url))
-    number = lock_number(server.address.schema, "start")
-    lock = f"SELECT pg_advisory_xact_lock({number})"
+    lock = "LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"
     copied = await _copied_beside(server, source, url, lock, _STARTED)
     assert copied.runs == 2, "the copied one, and the one that started"
     async with _connected(server) as connection:
@@ -109,7 +107,8 @@ async def test_money_that_is_held_on_the_server_stays_held(url: str, source: Pat
     await asyncio.to_thread(_copied, source, url)
     async with _connected(server) as connection:
         await connection.execute(
-            "INSERT INTO reservations SELECT k, 'x', r.id, 5 FROM runs r, unnest(ARRAY['open',"
+            "INSERT INTO reservations (key, attempt, run, amount)"
+            " SELECT k, 'x', r.id, 5 FROM runs r, unnest(ARRAY['open',"
             " (SELECT max(key) FROM calls)]) k WHERE r.name = 'here'"
         )
         await asyncio.to_thread(_copied, source, url)

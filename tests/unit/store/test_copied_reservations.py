@@ -27,7 +27,8 @@ def _do(store: Path, sql: str) -> None:
 
 
 def _hold(store: Path, attempt: str, key: str = "(SELECT max(key) FROM calls)") -> None:
-    _do(store, f"INSERT INTO reservations SELECT {key}, '{attempt}', id, 7 FROM runs")
+    columns = "key, attempt, run, amount"
+    _do(store, f"INSERT INTO reservations ({columns}) SELECT {key}, '{attempt}', id, 7 FROM runs")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -35,10 +36,10 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _attempts(store: Path) -> list[str]:
-    """The attempts that money is held for, without what says where they are from."""
+    """The attempts that money is held for."""
     with closing(sqlite3.connect(store)) as connection:
         rows = connection.execute("SELECT attempt FROM reservations ORDER BY attempt").fetchall()
-    return [attempt.partition("@")[0] for (attempt,) in rows]
+    return [attempt for (attempt,) in rows]
 
 
 def test_what_the_source_released_is_released(source: Path, tmp_path: Path) -> None:

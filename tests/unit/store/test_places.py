@@ -75,9 +75,9 @@ def test_a_finished_store_is_read_where_nothing_can_be_written(
 KILLED = """
 import os, sys
 from pathlib import Path
-from evenhand.store.sqlite.connection import StoreFile
-connection = StoreFile(Path(sys.argv[1])).connect()
-connection.execute("UPDATE runs SET name='in the log'")
+from evenhand.store.sqlite import SqliteFile
+session = SqliteFile(Path(sys.argv[1])).connect()
+session.rows("UPDATE runs SET name='in the log'")
 os.kill(os.getpid(), 9)
 """
 

@@ -1,5 +1,5 @@
 """A PostgreSQL store when its server goes away, comes back, refuses or is another one: every reply
-is there once, or waits in a file and is then."""
+is there once."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
+from typing import Any
 
 import pytest
 from asyncpg import exceptions as pg
 
 from evenhand.errors import StoreBusy, StoreError
 from evenhand.exchange import Reply, Usage
+from evenhand.store import postgres
+from evenhand.store.address import read_address
 from evenhand.store.keys import CALL_TAG
+from evenhand.store.ledger import SqlLedger
 from evenhand.store.ports import Call, IncomingUnit, Scope, Store
-from evenhand.store.postgres import link
-from evenhand.store.postgres.address import read_address
-from evenhand.store.postgres.group import Group
-from evenhand.store.postgres.ledger import PostgresLedger
-from evenhand.store.postgres.link import Link
-from evenhand.store.postgres.seal import sealed, unsealed
-from evenhand.store.postgres.server import Server
-from evenhand.store.postgres.session import spoken
-from evenhand.store.postgres.store import postgres_store
+from evenhand.store.postgres import (
+    PostgresSession,
+    Server,
+    escape_nul,
+    postgres_store,
+    restore_nul,
+    to_postgres,
+)
+from evenhand.store.session import VERSION
+from evenhand.store.verify import verify
 from tests.contract.stores import begun
 from tests.postgres import USER, PostgresServer, new_store_url, own_server, shared_server
 from tests.waiting import PATIENCE
@@ -34,12 +38,6 @@ CUT = (
     " WHERE application_name LIKE 'evenhand %' AND pid <> pg_backend_pid()"
 )
 """End every session of ours."""
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state" / "evenhand"
 
 
 @pytest.fixture
@@ -55,9 +53,9 @@ def store(url: str) -> Iterator[Store]:
 
 
 @asynccontextmanager
-async def ledger_of(store: Store) -> AsyncIterator[PostgresLedger]:
+async def ledger_of(store: Store) -> AsyncIterator[SqlLedger]:
     async with store.ledger() as ledger:
-        assert isinstance(ledger, PostgresLedger)
+        assert isinstance(ledger, SqlLedger)
         yield ledger
 
 
@@ -110,33 +108,26 @@ async def test_a_commit_whose_outcome_was_lost_is_made_once(
     url: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     losses = 0
-    write = Group.write
+    do = PostgresSession._do
 
-    async def write_and_lose(self: Group, connection: object) -> None:
-        nonlocal losses
-        await write(self, connection)
-        if self.calls and not losses:
-            losses += 1
-            raise pg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
+    async def commit_and_lose(self: PostgresSession, work: Any, is_repeatable: bool) -> Any:
+        async def lose(connection: Any) -> Any:
+            nonlocal losses
+            result = await work(connection)
+            if work.__name__ == "write" and not losses:
+                losses += 1
+                raise pg.ConnectionDoesNotExistError("closed in the middle of operation")
+            return result
 
-    monkeypatch.setattr(Group, "write", write_and_lose)
+        return await do(self, lose, is_repeatable)
+
+    monkeypatch.setattr(PostgresSession, "_do", commit_and_lose)
     async with ledger_of(store) as ledger:
         await asyncio.gather(*(ledger.record(call(place)) for place in range(3)))
     assert losses == 1
     assert calls_in(shared_server(), url) == [key(place) for place in range(3)]
     assert store.archive.spent("run1").cost == 15
     assert not any(row.aside for row in store.archive.calls([key(0)]).values())
-
-
-async def test_replies_that_a_new_leader_has_not_had_yet_are_written_again(
-    url: str, store: Store
-) -> None:
-    async with ledger_of(store) as ledger:
-        await asyncio.gather(*(ledger.record(call(place)) for place in range(5)))
-        shared_server().execute(f"DELETE FROM {schema_of(url)}.calls WHERE no > 2", CUT)
-        await ledger.record(call(5))
-    assert calls_in(shared_server(), url) == [key(place) for place in range(6)]
-    assert store.archive.spent("run1").cost == 30
 
 
 async def test_a_server_that_crashes_and_is_started_anew_is_waited_for() -> None:
@@ -181,24 +172,13 @@ async def test_a_standby_that_is_promoted_takes_over() -> None:
         server.end()
 
 
-async def test_a_writer_that_is_cancelled_writes_what_it_has(url: str, store: Store) -> None:
-    async with ledger_of(store) as ledger:
-        await ledger.record(call(1))
-        late = [ledger.record(call(2)), ledger.record(call(3))]
-        assert ledger._writer._task is not None
-        ledger._writer._task.cancel()
-        await asyncio.gather(*late)
-        await ledger.record(call(4))
-    assert calls_in(shared_server(), url) == [key(number) for number in (1, 2, 3, 4)]
-
-
 # A server that stays away, or refuses
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server is given up at once."""
-    monkeypatch.setattr(link, "SERVER_AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(postgres, "SERVER_AWAY_SECONDS", 0.0)
 
 
 def refuse(url: str, code: str, message: str) -> None:
@@ -227,43 +207,24 @@ def allow(url: str) -> None:
     ids=["disk full", "read only", "shut down", "no right"],
 )
 @pytest.mark.usefixtures("impatient")
-async def test_what_cannot_be_written_waits_in_a_file_and_is_taken_in_once(
-    url: str, store: Store, state: Path, code: str, message: str
+async def test_a_reply_that_cannot_be_written_is_told_and_nothing_follows_it(
+    url: str, store: Store, code: str, message: str
 ) -> None:
     async with ledger_of(store) as ledger:
         await ledger.record(call(1))
         await ledger.reserve("run1", key(2), "a", 9)
         refuse(url, code, message)
         with pytest.raises(StoreError, match="cannot be written") as refused:
-            await ledger.record(call(2, text="late \0 \x1a"), "a")
+            await ledger.record(call(2), "a")
         assert message in str(refused.value)
-        assert "pays for none of them again" in refused.value.advice
-        with pytest.raises(StoreError):
-            await ledger.record(call(3))  # whoever was under way is kept as well
-    (file,) = state.iterdir()
-    assert file.stat().st_mode & 0o077 == 0
+        allow(url)
+        with pytest.raises(StoreError, match="cannot be written"):
+            await ledger.record(call(3))
     assert calls_in(shared_server(), url) == [key(1)]
-    allow(url)
-    for _ in range(2):
-        async with ledger_of(store) as ledger:
-            assert await ledger.find(key(2)) == call(2, text="late \0 \x1a")
-        assert list(state.iterdir()) == []
-    assert calls_in(shared_server(), url) == [key(1), key(2), key(3)]
-    assert store.archive.spent("run1").reserved == 0
-    assert store.archive.verify() == []
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_a_file_is_for_one_store_alone(url: str, store: Store, state: Path) -> None:
+    assert store.archive.spent("run1").reserved == 9  # it may be billed
     async with ledger_of(store) as ledger:
-        refuse(url, "53100", "full")
-        with pytest.raises(StoreError):
-            await ledger.record(call(1))
-    other = postgres_store(new_store_url())
-    async with ledger_of(other) as ledger:
-        assert await ledger.find(key(1)) is None
-    other.close()
-    assert len(list(state.iterdir())) == 1
+        await ledger.record(call(2), "a")
+    assert verify(store.archive) == []
 
 
 async def test_a_read_only_server_can_be_read(url: str, store: Store) -> None:
@@ -271,7 +232,7 @@ async def test_a_read_only_server_can_be_read(url: str, store: Store) -> None:
         scope = await begun(ledger, [IncomingUnit("u", "f:1", "{}")])
     reader = postgres_store(f"{url}&default_transaction_read_only=on", must_exist=True)
     assert [unit.id for unit in reader.archive.units(scope)] == ["u"]
-    assert reader.archive.verify() == []
+    assert verify(reader.archive) == []
     with pytest.raises(StoreError, match="read-only, or a standby"):
         async with ledger_of(reader):
             pass
@@ -296,7 +257,7 @@ async def test_of_two_who_pay_for_one_question_the_first_answers_and_both_count(
             kept = store.archive.calls([key(place)])[key(place)]
             assert (kept.call, kept.aside) == (answers[0], False)
     assert [store.archive.spent(run).cost for run in ("run1", "run2")] == [100, 100]
-    assert store.archive.verify() == []
+    assert verify(store.archive) == []
     other.close()
 
 
@@ -315,7 +276,7 @@ async def test_a_run_that_another_took_while_the_server_was_away_is_told(
     other = postgres_store(url)
     async with ledger_of(store) as ledger, ledger_of(other) as beside:
         scope = await begun(ledger, [IncomingUnit("u", "f:1", "{}")])
-        number = await beside._do(lambda connection: connection.fetchval("SELECT pg_backend_pid()"))
+        [(number,)] = beside._writing.rows("SELECT pg_backend_pid()")
         async with ledger.claim(scope.run):
             shared_server().execute(f"{CUT} AND pid <> {number}")
             async with beside.claim(scope.run):
@@ -339,7 +300,7 @@ async def test_runs_that_begin_at_the_same_moment_are_numbered_one_after_the_oth
 
     await asyncio.gather(*map(start, range(6)))
     assert sorted(row.starts for row in store.archive.runs()) == [1, 2, 3, 4, 5, 6]
-    assert store.archive.verify() == []
+    assert verify(store.archive) == []
 
 
 async def test_stores_that_are_made_at_the_same_moment_are_one(url: str) -> None:
@@ -354,8 +315,8 @@ async def test_stores_that_are_made_at_the_same_moment_are_one(url: str) -> None
 
 @pytest.mark.parametrize("text", ["", "a", "\0", "\x1a", "\x1aN", "\x1aS\0\x1a", "N\0S\x1aN\0"])
 def test_every_text_comes_back(text: str) -> None:
-    assert "\0" not in sealed(text)
-    assert unsealed(sealed(text)) == text
+    assert "\0" not in escape_nul(text)
+    assert restore_nul(escape_nul(text)) == text
 
 
 async def test_ids_of_any_length_and_with_any_character_are_found(store: Store) -> None:
@@ -365,10 +326,10 @@ async def test_ids_of_any_length_and_with_any_character_are_found(store: Store) 
         scope = await begun(ledger, units, "n" * 9_000)
     assert [unit.id for unit in store.archive.units(scope)] == ids
     for ident in ids:
-        unit = store.archive.unit_named(scope.run, ident)
-        assert unit is not None and unit.id == ident
-    assert store.archive.last_run("n" * 9_000) is not None
-    assert store.archive.verify() == []
+        [unit] = store.archive.units(scope, ident)
+        assert unit.id == ident
+    assert len(store.archive.runs("n" * 9_000)) == 1
+    assert verify(store.archive) == []
 
 
 async def test_a_reply_that_was_altered_answers_no_more_and_another_does(
@@ -380,46 +341,54 @@ async def test_a_reply_that_was_altered_answers_no_more_and_another_does(
         assert await ledger.find(key(1)) is None
         await ledger.record(call(1, text="again"))
         assert await ledger.find(key(1)) == call(1, text="again")
-    assert store.archive.verify() == [f"the reply of call {key(1)} was altered"]
+    assert verify(store.archive) == [f"the reply of call {key(1)} was altered"]
 
 
 async def test_lookups_of_one_turn_are_one_query(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queries = 0
-    do = Link.do
+    rows = PostgresSession.rows
 
-    async def counted(self: Link, work: object) -> object:
+    def counted(self: PostgresSession, sql: str, values: Any = None) -> list[Any]:
         nonlocal queries
         queries += 1
-        return await do(self, work)  # type: ignore[arg-type]
+        return rows(self, sql, values)
 
     async with ledger_of(store) as ledger:
         await asyncio.gather(*(ledger.record(call(place)) for place in range(50)))
-        monkeypatch.setattr(Link, "do", counted)
+        monkeypatch.setattr(PostgresSession, "rows", counted)
         replies = await asyncio.gather(*(ledger.find(key(place)) for place in range(100)))
         assert [reply is not None for reply in replies] == [True] * 50 + [False] * 50
         assert queries == 1
 
 
+async def test_a_store_of_another_version_is_refused(url: str, store: Store) -> None:
+    shared_server().execute(f"UPDATE {schema_of(url)}.store SET version={VERSION + 1}")
+    with pytest.raises(StoreError, match=rf"another version of evenhand .*{VERSION + 1}"):
+        postgres_store(url)
+
+
 async def test_a_commit_is_durable_whatever_the_user_is_used_to(url: str, store: Store) -> None:
     server = Server(read_address(f"{url}&synchronous_commit=off"))
-    connection = await server.connect()
+    connection = await server.open()
     assert await connection.fetchval("SHOW synchronous_commit") == "on"
     await connection.close()
     kept = Server(read_address(f"{url}&synchronous_commit=remote_apply"))
-    connection = await kept.connect()
+    connection = await kept.open()
     assert await connection.fetchval("SHOW synchronous_commit") == "remote_apply"
     await connection.close()
     assert store.archive.runs() == []
 
 
 def test_a_shared_statement_is_said_in_postgresqls_words() -> None:
-    assert spoken("SELECT a FROM t CROSS JOIN u ON u.a=:x WHERE b=:y OR c=:x") == (
+    assert to_postgres("SELECT a FROM t CROSS JOIN u ON u.a=:x WHERE b=:y OR c=:x") == (
         "SELECT a FROM t JOIN u ON u.a=$1 WHERE b=$2 OR c=$1",
         ("x", "y"),
     )
-    assert spoken("INSERT INTO t VALUES (?,?)")[0] == "INSERT INTO t VALUES ($1,$2)"
+    assert to_postgres("INSERT INTO t VALUES (?,?)")[0] == "INSERT INTO t VALUES ($1,$2)"
+    listed = "IN (SELECT value FROM json_each(:a))"
+    assert to_postgres(f"x {listed} AND y NOT {listed}")[0] == "x = ANY($1) AND y <> ALL($1)"
 
 
 def test_a_server_that_does_not_run_is_told() -> None:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.limits import BATCH_ROWS
+from evenhand.runs.imports.packedfile import PackedFile
 from evenhand.runs.imports.register import Register
 from evenhand.runs.imports.spool import Spool
 from evenhand.runs.imports.waiting_rows import Numbers
-from evenhand.store.packedfile import PackedFile
 
 _TABLES = {"metas": ("no INTEGER PRIMARY KEY", "text")}
 _TEXT = "SELECT text FROM metas WHERE no=?"

@@ -11,8 +11,8 @@ from msgspec.msgpack import Decoder, Encoder
 from evenhand.limits import BATCH_ROWS
 from evenhand.runs.imports.memo import MEMO_ENTRIES
 from evenhand.runs.imports.met import Met
+from evenhand.runs.imports.packedfile import PackedFile
 from evenhand.runs.imports.spool import Spool
-from evenhand.store.packedfile import PackedFile
 
 CHARS_AT_HAND = 1 << 24
 """Characters of keys and entries that are kept at hand."""

@@ -33,11 +33,11 @@ from evenhand.runs.imports.answers import Answers, Opening, PlaceKey
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, find_key, key_values
 from evenhand.runs.imports.memo import COLUMN_SETS, Memo, Vocabulary, in_turn
+from evenhand.runs.imports.packedfile import PackedFile
 from evenhand.runs.imports.scored import JudgedAnswer, ScoreRow, judgments_of
 from evenhand.runs.imports.spellings import Spellings
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, Numbers, WaitingRows
-from evenhand.store.packedfile import PackedFile
 from evenhand.store.ports import IncomingUnit
 from evenhand.units import Sample
 

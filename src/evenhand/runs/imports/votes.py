@@ -34,12 +34,12 @@ from evenhand.runs.imports.keys import Columns, Seen, key_values
 from evenhand.runs.imports.labels import KnownPair, KnownPairs
 from evenhand.runs.imports.memo import COLUMN_SETS, Memo, Vocabulary, in_turn
 from evenhand.runs.imports.met import Met
+from evenhand.runs.imports.packedfile import PackedFile
 from evenhand.runs.imports.register import Register
 from evenhand.runs.imports.settled import VotedPair, VoteRow, settled
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.topics import Topics
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, WaitingRows
-from evenhand.store.packedfile import PackedFile
 from evenhand.store.ports import IncomingUnit
 from evenhand.units import pair_key
 

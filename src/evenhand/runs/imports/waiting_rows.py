@@ -12,7 +12,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.store.packedfile import kept_on_the_way, unnamed_file
+from evenhand.runs.imports.packedfile import kept_on_the_way, unnamed_file
 
 _ROW = np.dtype(
     [("unit", "<u4"), ("judge", "<u4"), ("said", "<i4"), ("number", "<f8"), ("further", "<i8")]

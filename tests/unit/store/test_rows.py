@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evenhand.exchange import Reply
-from evenhand.store.codec import call_row, row_call
 from evenhand.store.ports import Call
+from evenhand.store.rows import call_row, ledger_call
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,6 @@ def test_a_reply_is_kept_whatever_its_judge_says_of_sampling(
 ) -> None:
     for _ in range(2):
         call = Call("key", "run", "judge", Reply(text="{}", model="m", sampling=sampling), 5)
-        row = call_row(call, "2026-01-01T00:00:00")
-        assert row_call(row[:-2]).reply.sampling == kept
+        *columns, digest, at = call_row(call, "2026-01-01T00:00:00")
+        found = ledger_call((1, at, None, digest, *columns))
+        assert (found.call.reply.sampling, found.altered) == (kept, False)

@@ -1,9 +1,9 @@
-"""All of one store into another, whatever databases are behind them.
+"""Copy all of one store into another, whatever databases are behind them.
 
 Everything is known by its content (texts, judgings, units, runs) or by its digest (calls): a copy
 that was cut off goes on where it stopped, one that is made again brings what is new, and the target
-may hold runs of its own. Every row is held against its digest on the way; one that does not
-fit ends the copy before it is written. A run is there whole or not at all. Others may be at work in
+may hold runs of its own. Every row is held against its digest on the way; one that does not fit
+ends the copy before it is written. A run is there whole or not at all. Others may be at work in
 the target: each transaction waits for what they write to its table, then writes there alone.
 """
 
@@ -16,13 +16,10 @@ from typing import Any, NamedTuple
 from evenhand.errors import StoreError
 from evenhand.limits import BATCH_ROWS
 from evenhand.manifest import copied_manifest_json
-from evenhand.store.codec import CALL_COLUMNS, JUDGMENT_COLUMNS, is_altered
+from evenhand.store.intake import KEEP_JUDGING, KEEP_TEXT, STAMP, run_digest
 from evenhand.store.keys import digest, row_digest, unit_digest
-from evenhand.store.sql.copy_reservations import copy_reservations
-from evenhand.store.sql.intake import SETTLE
-from evenhand.store.sql.session import Session, bindings, bound
-from evenhand.store.sql.start import KEEP_JUDGING, KEEP_TEXT, STAMP
-from evenhand.store.sql.verify import run_digest
+from evenhand.store.rows import JUDGMENT_COLUMNS, SETTLE, STORED_CALL, is_altered
+from evenhand.store.session import Session
 
 _KEEP_UNIT = "INSERT INTO units (digest, id, body) VALUES (?,?,?) ON CONFLICT (digest) DO NOTHING"
 _RUNS = (
@@ -46,24 +43,34 @@ _JUDGMENTS = (
 )
 _KEEP_JUDGMENT = f"{SETTLE} WHERE judgments.reason IS NOT NULL"
 """A judgment that is there stays, unless it is a failure."""
-_CALL = f"{CALL_COLUMNS}, digest, at"
-_CALLS = f"SELECT aside, {_CALL} FROM calls ORDER BY no"
-_KEEP_CALL = f"INSERT INTO calls ({_CALL}, aside) VALUES ({','.join('?' * (_CALL.count(',') + 2))})"
-_SET_ASIDE = "UPDATE calls SET aside=? WHERE key=? AND at=? AND digest=? AND aside IS NULL"
+_CALLS = f"SELECT {STORED_CALL}, aside FROM calls ORDER BY no"
+_KEEP_CALL = (
+    f"INSERT INTO calls ({STORED_CALL}, aside) VALUES"
+    f" ({','.join('?' * (STORED_CALL.count(',') + 2))}) ON CONFLICT (key, digest)"
+    " DO UPDATE SET aside=coalesce(calls.aside, excluded.aside)"
+)
 _BATCH = "name, run, judge, place, ident, stage, status, schemas, created, ended"
 _KEEP_BATCH = f"INSERT INTO batches ({_BATCH}) VALUES (?,?,?,?,?,?,?,?,?,?)"
 _ITEM = "batch, line, key, tokens, schema, sampling, state, detail"
 _ITEMS = f"SELECT {_ITEM} FROM batch_items WHERE batch=:batch ORDER BY line"
 _KEEP_ITEM = f"INSERT INTO batch_items ({_ITEM}) VALUES (?,?,?,?,?,?,?,?)"
 
-_Place = tuple[str, str, str]
-"""By which a call is known: its key, its time, its digest."""
+_RESERVATIONS = (
+    "SELECT key, attempt, run, amount, judge, input_tokens, output_tokens, origin FROM reservations"
+)
+_KEEP_RESERVATION = (
+    "INSERT INTO reservations (key, attempt, run, amount, judge, input_tokens, output_tokens,"
+    " origin) VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (key, attempt) DO NOTHING"
+)
+_DROP_RESERVATION = "DELETE FROM reservations WHERE key=? AND attempt=?"
+_CALLS_OF_RUNS = "SELECT run, COUNT(*) FROM calls GROUP BY run"
+
 Progress = Callable[[str, int, int], None]
-"""Told what is copied, how many of it are done, and of how many."""
+"""Called with the name of a table, the rows of it that are done, and how many there are."""
 
 
 class Copied(NamedTuple):
-    """How many of each were written; what the target had is not counted."""
+    """The numbers of rows that were written; those that the target had are not counted."""
 
     units: int
     runs: int
@@ -72,12 +79,11 @@ class Copied(NamedTuple):
 
 
 class Copy:
-    """From one session, in a frozen state, into another."""
+    """A copy from one session, in a frozen state, into another."""
 
     def __init__(self, source: Session, target: Session, mark: str, progress: Progress) -> None:
         """`mark` is the source's: the same at every copy, and no other store's."""
-        self._source, self._target, self._progress = source, target, progress
-        self._mark = mark
+        self._source, self._target, self._mark, self._progress = source, target, mark, progress
 
     def make(self) -> Copied:
         """Copy all; raises StoreError."""
@@ -88,7 +94,7 @@ class Copy:
         self._runs()
         self._table("calls", _CALLS, self._calls)
         self._table("judgments", _JUDGMENTS, self._judgments)
-        copy_reservations(self._source, self._target, self._mark)
+        self._reservations()
         self._batches()
         return Copied(*(now - then for now, then in zip(self._counts(), before, strict=True)))
 
@@ -104,7 +110,7 @@ class Copy:
         self._progress(what, done, total)
         while batch := list(islice(rows, BATCH_ROWS)):
             with self._target.transaction():
-                self._target.hold_table(what)
+                self._target.lock_table(what)
                 take_in(batch)
             done += len(batch)
             self._progress(what, done, total)
@@ -119,7 +125,7 @@ class Copy:
 
     def _units(self, batch: list[Any]) -> None:
         for stored, ident, body in batch:
-            self._require(unit_digest(ident, body) == bytes(stored), f"unit {ident}")
+            self._require(unit_digest(ident, body) == stored, f"unit {ident}")
         self._target.write(_KEEP_UNIT, [tuple(row) for row in batch])
 
     def _runs(self) -> None:
@@ -127,7 +133,7 @@ class Copy:
         for done, (number, ident, *columns) in enumerate(runs):
             self._progress("runs", done, len(runs))
             with self._target.transaction():
-                self._target.hold_starts()
+                self._target.lock_table("runs")
                 if not self._target.rows(_RUN, {"run": ident}):
                     self._run(number, ident, *columns)
         self._progress("runs", len(runs), len(runs))
@@ -135,7 +141,7 @@ class Copy:
     def _run(
         self, source: int, ident: str, name: str, judging: str, manifest: str, *times: str
     ) -> None:
-        """One run with its units, inside a transaction."""
+        """Copy one run with its units, within a transaction."""
         [(last,)] = self._target.rows("SELECT coalesce(MAX(starts), 0) FROM runs")
         number = self._judging_numbers()[judging]
         copied = copied_manifest_json(manifest).decode()
@@ -143,59 +149,66 @@ class Copy:
         [(run,)] = self._target.rows(_RUN, {"run": ident})
         places = self._source.stream(_PLACES, {"run": source})
         while batch := list(islice(places, BATCH_ROWS)):
-            numbers = self._unit_numbers([bytes(row[1]) for row in batch])
-            rows = [(run, position, numbers[bytes(stored)]) for position, stored in batch]
+            numbers = self._unit_numbers([stored for _, stored in batch])
+            rows = [(run, position, numbers[stored]) for position, stored in batch]
             self._target.write(_KEEP_PLACE, rows)
         self._target.write(STAMP, [(run_digest(self._target, run), run)])
 
     def _judging_numbers(self) -> dict[str, int]:
-        return dict(self._target.rows("SELECT id, no FROM judgings"))
+        return dict(map(tuple, self._target.rows("SELECT id, no FROM judgings")))
 
-    def _unit_numbers(self, digests: Sequence[bytes]) -> dict[bytes, int]:
-        distinct = list(dict.fromkeys(digests))
-        sql = f"SELECT digest, no FROM units WHERE digest IN ({bound('unit', distinct)})"
-        rows = self._target.rows(sql, bindings("unit", distinct))
-        return {bytes(stored): number for stored, number in rows}
+    def _unit_numbers(self, digests: Sequence[str]) -> dict[str, int]:
+        sql = "SELECT digest, no FROM units WHERE digest IN (SELECT value FROM json_each(:digests))"
+        return dict(map(tuple, self._target.rows(sql, {"digests": digests})))
 
     def _judgments(self, batch: list[Any]) -> None:
         judgings = self._judging_numbers()
-        units = self._unit_numbers([bytes(row[1]) for row in batch])
+        units = self._unit_numbers([row[1] for row in batch])
         rows = []
         for judging, unit, stored, *columns in batch:
-            is_whole = stored is None or row_digest(*columns) == stored
-            self._require(is_whole, f"a judgment of judging {judging}")
-            row = (judgings[judging], units[bytes(unit)], *columns[2:])
+            self._require(row_digest(*columns) == stored, f"a judgment of judging {judging}")
+            row = (judgings[judging], units[unit], *columns[2:])
             rows.append((*row, row_digest(*row)))
         self._target.write(_KEEP_JUDGMENT, rows)
 
     def _calls(self, batch: list[Any]) -> None:
-        there, answered = self._known({row[1] for row in batch})
-        fresh, late = [], []
-        for aside, *columns in batch:
-            *content, stored, at = columns
-            self._require(not is_altered(content, stored, at), f"call {columns[0]}")
-            key, place = columns[0], (columns[0], at, stored)
-            if place not in there:
-                # One that another answer came before is kept, and answers nothing.
-                fresh.append((*columns, aside or (at if key in answered else None)))
-                there[place] = aside
-            elif aside is not None and there[place] is None:
-                late.append((aside, *place))
-            if aside is None:
-                answered.add(key)
-        self._target.write(_SET_ASIDE, late)
-        self._target.write(_KEEP_CALL, fresh)
+        for *columns, stored, at, _ in batch:
+            self._require(not is_altered(columns, stored, at), f"call {columns[0]}")
+        self._target.write(_KEEP_CALL, [tuple(row) for row in batch])
 
-    def _known(self, keys: set[str]) -> tuple[dict[_Place, str | None], set[str]]:
-        """The calls of the target under some keys, with when they were set aside; and the keys
-        under which one answers."""
-        sql = f"SELECT key, at, digest, aside FROM calls WHERE {self._target.among('key', 'keys')}"
-        rows = self._target.rows(sql, {"keys": self._target.several(sorted(keys))})
-        there = {(key, at, stored): aside for key, at, stored, aside in rows}
-        return there, {key for key, *_, aside in rows if aside is None}
+    def _reservations(self) -> None:
+        """Copy money that is held open, after all calls.
+
+        What the source has released since an earlier copy is released in the target too; what the
+        target itself or another source holds stays. In doubt money stays held: too much is counted
+        rather than too little.
+        """
+        batches = {name for (name,) in self._source.rows("SELECT name FROM batches")}
+        held = [tuple(row) for row in self._source.rows(_RESERVATIONS)]
+        keys = {row[:2] for row in held}
+        with self._target.transaction():
+            whole = self._whole_runs()
+            released = [
+                (key, attempt)
+                for key, attempt, run, *_, origin in self._target.rows(_RESERVATIONS)
+                if (key, attempt) not in keys
+                and (attempt in batches or (origin == self._mark and run in whole))
+            ]
+            self._target.write(_DROP_RESERVATION, released)
+            self._target.write(
+                _KEEP_RESERVATION, [(*row[:-1], row[-1] or self._mark) for row in held]
+            )
+
+    def _whole_runs(self) -> set[str]:
+        """Return the runs of which the source has all calls that the target has: not those that
+        the target judged further, nor those of a source that was put back to an earlier state."""
+        there = dict(map(tuple, self._target.rows(_CALLS_OF_RUNS)))
+        return {
+            run for run, calls in self._source.rows(_CALLS_OF_RUNS) if calls >= there.get(run, 0)
+        }
 
     def _batches(self) -> None:
-        """Batches with their questions, as the source has them."""
+        """Copy batches with their items, as the source has them."""
         for name, *rest in self._source.rows(f"SELECT {_BATCH} FROM batches ORDER BY name"):
             items = self._source.stream(_ITEMS, {"batch": name})
             with self._target.transaction():

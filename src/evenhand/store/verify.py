@@ -1,18 +1,20 @@
-"""Is all well with a store: what its rows promise each other."""
+"""Check a store: its file, every row against its digest, and what rows promise each other."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 
 from evenhand import jsontext
 from evenhand.errors import StoreError
 from evenhand.limits import PAGE_ROWS
 from evenhand.manifest import read_judging
-from evenhand.store.codec import CALL_COLUMNS, JUDGMENT_COLUMNS, is_altered
+from evenhand.store.intake import run_digest
 from evenhand.store.keys import CALL_TAG, content_of, digest, row_digest, run_id, unit_digest
-from evenhand.store.sql.session import Session
+from evenhand.store.ports import Archive
+from evenhand.store.queries import SqlArchive
+from evenhand.store.rows import CALL_COLUMNS, JUDGMENT_COLUMNS, is_altered
+from evenhand.store.session import Session
 
 _LOST = {
     "units belong to no run": (
@@ -50,11 +52,22 @@ _LOST = {
         "SELECT COUNT(*) FROM judgments WHERE (status='failure') <> (reason IS NOT NULL)"
     ),
 }
-"""Rows that hang in the air, and how they are counted."""
+"""Rows that belong to nothing, and the statements that count them."""
 
 
-def faults(session: Session) -> Iterator[str]:
-    """What is wrong, in words, most basic first."""
+def verify(archive: Archive) -> list[str]:
+    """Return what is wrong with a store, in words, most basic first; nothing if all is well."""
+    assert isinstance(archive, SqlArchive)
+    try:
+        archive.set_frozen(True)
+        return list(chain(archive.session.check_file(), _problems(archive.session)))
+    except StoreError as error:
+        return [f"the store is damaged: {error.what}"]
+    finally:
+        archive.set_frozen(False)
+
+
+def _problems(session: Session) -> Iterator[str]:
     for check in (
         _altered_calls,
         _altered_judgments,
@@ -89,7 +102,6 @@ def _altered_judgments(session: Session) -> Iterator[str]:
     every = (
         f"SELECT u.id, g.id, j.digest, {columns} FROM judgments"
         " j LEFT JOIN units u ON u.no=j.unit LEFT JOIN judgings g ON g.no=j.judging"
-        " WHERE j.digest IS NOT NULL"
     )
     for unit, judging, stored, *row in session.stream(every):
         if row_digest(*row) != stored:
@@ -97,19 +109,8 @@ def _altered_judgments(session: Session) -> Iterator[str]:
             yield f"judging {of}, unit {judged}: the judgment by judge {row[2]} was altered"
 
 
-def run_digest(session: Session, number: int) -> str:
-    """The digest of what a run says of itself, and of its units in their order."""
-    row = "SELECT id, name, judging, manifest, created, started, starts FROM runs WHERE no=:run"
-    [columns] = session.rows(row, {"run": number})
-    places = blake2b(digest_size=12)
-    units = "SELECT position, unit FROM run_units WHERE run=:run ORDER BY position"
-    for position, unit in session.stream(units, {"run": number}):
-        places.update(b"%d:%d," % (position, unit))
-    return row_digest(*columns, places.hexdigest())
-
-
 def _altered_contents(session: Session) -> Iterator[str]:
-    """Units and texts that are not what their digests say."""
+    """Find units and texts that differ from their digests."""
     for stored, ident, body in session.stream("SELECT digest, id, body FROM units"):
         if unit_digest(ident, body) != stored:
             yield f"unit {ident} was altered"
@@ -119,7 +120,7 @@ def _altered_contents(session: Session) -> Iterator[str]:
 
 
 def _altered_judgings(session: Session) -> Iterator[str]:
-    """Judgings that are not what their ids say, or whose texts are missing."""
+    """Find judgings that differ from their ids, or lack texts."""
     texts = {stored for (stored,) in session.rows("SELECT digest FROM texts")}
     for ident, record in session.stream("SELECT id, record FROM judgings"):
         try:
@@ -135,7 +136,7 @@ def _altered_judgings(session: Session) -> Iterator[str]:
 
 
 def _altered_runs(session: Session) -> Iterator[str]:
-    """Runs that are not about the units that they began with."""
+    """Find runs that are not about the units that they began with."""
     of_run = (
         "SELECT u.digest FROM run_units m JOIN units u ON u.no=m.unit WHERE m.run=:run ORDER BY 1"
     )
@@ -146,12 +147,12 @@ def _altered_runs(session: Session) -> Iterator[str]:
         content = content_of(unit for (unit,) in session.stream(of_run, {"run": number}))
         if run_id(name, judging, content) != ident:
             yield f"run {ident}: its name or its units are not those that it began with"
-        elif stored is not None and run_digest(session, number) != stored:
+        elif run_digest(session, number) != stored:
             yield f"run {ident}: what it says of itself, or the order of its units, was altered"
 
 
 def _lost_calls(session: Session) -> Iterator[str]:
-    """Judgments whose replies are not in the ledger."""
+    """Find judgments whose replies are not recorded."""
     every = (
         "SELECT g.id, u.id, j.body FROM judgments j JOIN units u ON u.no=j.unit"
         " JOIN judgings g ON g.no=j.judging"
@@ -170,7 +171,7 @@ def _lost_calls(session: Session) -> Iterator[str]:
 
 
 def _calls(body: str) -> list[str] | None:
-    """The keys of a judgment's calls; None where it cannot be read."""
+    """Return the keys of a judgment's calls; None if it cannot be read."""
     try:
         keys = jsontext.restored(body)["calls"]
     except (ValueError, TypeError, LookupError):
@@ -179,6 +180,6 @@ def _calls(body: str) -> list[str] | None:
 
 
 def _recorded(session: Session, keys: Collection[str]) -> set[str]:
-    """Those of some keys under which there is a call."""
-    sql = f"SELECT key FROM calls WHERE {session.among('key', 'keys')}"
-    return {key for (key,) in session.rows(sql, {"keys": session.several(list(keys))})}
+    """Return those of some keys under which there is a call."""
+    sql = "SELECT key FROM calls WHERE key IN (SELECT value FROM json_each(:keys))"
+    return {key for (key,) in session.rows(sql, {"keys": list(keys)})}

@@ -25,13 +25,13 @@ FORM = "postgresql://USER@HOST:PORT/DATABASE"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a store is: what the driver is given, and the schema that holds the tables."""
+    """The address of a store: the driver's part, and the schema that holds the tables."""
 
     dsn: str = field(repr=False)
     database: str
     schema: str
     shown: str
-    """The same for people, without a password."""
+    """The address for people, without a password."""
     hosts: tuple[str, ...]
     """Names, numbers and folders of sockets; none where the user's environment says which."""
     settings: frozenset[str]
@@ -39,19 +39,19 @@ class Address:
 
     @property
     def fingerprint(self) -> str:
-        """A short name for files about this store, whoever connects to it."""
+        """Return a short name of this store, whoever connects to it."""
         place = f"{','.join(self.hosts)}/{self.database}/{self.schema}"
         return blake2b(place.encode(), digest_size=8).hexdigest()
 
     @property
     def distant_hosts(self) -> list[str]:
-        """The hosts that are not this machine, without their ports."""
+        """Return the hosts that are not this machine, without their ports."""
         names = [_without_port(host) for host in self.hosts]
         return [name for name in names if name and not _is_here(name)]
 
 
 def _without_port(host: str) -> str:
-    """A host of an address: a name, a number, `[::1]:5432`, the folder of a socket."""
+    """Return a host of an address (a name, a number, `[::1]:5432`, a socket's folder) alone."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host if host.count(":") > 1 else host.partition(":")[0]
@@ -67,12 +67,12 @@ def _is_here(host: str) -> bool:
 
 
 def is_postgres(url: str) -> bool:
-    """Whether a URL is one of a PostgreSQL store."""
+    """Return True if a URL is one of a PostgreSQL store."""
     return url.partition(":")[0] in SCHEMES
 
 
 def read_address(url: str) -> Address:
-    """The address in a URL; raises UsageError, which does not show it."""
+    """Return the address in a URL; raises UsageError, which does not show it."""
     try:
         user, parts = split_user(url)
         options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
@@ -97,7 +97,7 @@ def read_address(url: str) -> Address:
 
 
 def shown_url(url: str) -> str:
-    """A store's URL as it may be printed and kept, without user and password."""
+    """Return a store's URL as it may be printed and kept, without user and password."""
     if not is_postgres(url):
         return hide_in_address(url)
     try:
@@ -107,7 +107,7 @@ def shown_url(url: str) -> str:
 
 
 def _hosts(netloc: str, values: dict[str, str]) -> tuple[str, ...]:
-    """The hosts, each with its port where one is named."""
+    """Return the hosts, each with its port if one is named."""
     text = unquote(netloc) or values.get("host", "")
     return tuple(filter(None, text.split(",")))
 
@@ -149,7 +149,7 @@ def _require_ports(hosts: Sequence[str], values: Mapping[str, str]) -> None:
 
 
 def _quoted(user: str) -> str:
-    """User and password such that no reader takes a part of the password for a host."""
+    """Return user and password quoted, so that nobody takes a part of it for a host."""
     authority, at, _ = user.rpartition("@")
     names = (quote(unquote(part), safe="") for part in authority.split(":", 1))
     return f"{':'.join(names)}{at}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import StoreError
-from evenhand.store.packedfile import PackedFile
+from evenhand.runs.imports.packedfile import PackedFile
 
 
 def test_values_come_back_in_their_order_and_from_where_they_begin() -> None:

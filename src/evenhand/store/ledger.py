@@ -1,0 +1,366 @@
+"""The ledger of a store: rows that runs write go through the group writer, lookups and rare work
+through sessions of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import Future
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from itertools import islice
+from typing import Concatenate, ParamSpec, TypeVar
+
+from evenhand.errors import StoreBusy, StoreError
+from evenhand.exchange import Usage
+from evenhand.limits import BATCH_ROWS, CLAIM_PAUSES
+from evenhand.manifest import Manifest
+from evenhand.store.batches import RELEASE, RESERVE, Batches, SqlBatches
+from evenhand.store.intake import (
+    FORGET,
+    WaitingUnits,
+    judging_number,
+    open_units,
+    set_aside,
+    start_run,
+)
+from evenhand.store.ports import (
+    Call,
+    IncomingUnit,
+    Intake,
+    Ledger,
+    QuestionLocks,
+    Scope,
+    Sending,
+    Store,
+    StoredJudgment,
+    StoredUnit,
+)
+from evenhand.store.queries import SqlArchive
+from evenhand.store.rows import (
+    KEEP_CALL,
+    LEDGER_CALL,
+    SETTLE,
+    call_row,
+    judgment_row,
+    ledger_call,
+    now,
+)
+from evenhand.store.session import Connect, Session
+from evenhand.store.writer import GroupWriter, Statement, Write
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_FORGET_SENDINGS = Statement(0, "DELETE FROM sendings WHERE abs(at - ?) > 60")
+_NOTE_SENDING = Statement(1, "INSERT INTO sendings VALUES (?,?,?,?) ON CONFLICT (name) DO NOTHING")
+_CORRECT_SENDING = Statement(2, "UPDATE sendings SET tokens=? WHERE name=?")
+_DROP_SENDING = Statement(3, "DELETE FROM sendings WHERE name=?")
+_RESERVE = Statement(4, RESERVE)
+_RELEASE = Statement(5, RELEASE)
+_RECORD = Statement(6, KEEP_CALL)
+_SETTLE = Statement(7, SETTLE)
+_FORGET = Statement(7, FORGET)
+_FIND = (
+    f"SELECT {LEDGER_CALL} FROM calls WHERE key IN (SELECT value FROM json_each(:keys))"
+    " AND aside IS NULL ORDER BY no DESC"
+)
+_ANALYZE = "ANALYZE units, run_units, judgments"
+_MANY = 1000
+"""Units after which a server is told to count its tables: by itself it would do so a minute later,
+and read whole tables for each page until then."""
+_FORGET_SECONDS = 10.0
+"""Requests older than a minute are dropped so often."""
+
+
+def make_store(
+    archive: SqlArchive, connect: Connect, end: Callable[[], None] = lambda: None
+) -> Store:
+    """Return the ports of the store that sessions are connected to; `end` is called when it is
+    closed."""
+
+    @asynccontextmanager
+    async def ledger() -> AsyncIterator[Ledger]:
+        opened = await asyncio.to_thread(SqlLedger, connect)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+    @asynccontextmanager
+    async def batches() -> AsyncIterator[Batches]:
+        session = await asyncio.to_thread(_writable, connect)
+        try:
+            yield SqlBatches(session)
+        finally:
+            session.close()
+
+    def close() -> None:
+        archive.close()
+        end()
+
+    return Store(archive, ledger, close, batches)
+
+
+def _writable(connect: Connect) -> Session:
+    session = connect()
+    try:
+        session.require_writable()
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+class SqlLedger:
+    """A ledger in a database, for one event loop."""
+
+    def __init__(self, connect: Connect) -> None:
+        with ExitStack() as undo:
+            self._writing = _writable(connect)
+            undo.callback(self._writing.close)
+            self._reading = connect()
+            undo.callback(self._reading.close)
+            self._rare = connect()
+            undo.pop_all()
+        self._writer = GroupWriter(self._writing)
+        # What takes long waits its turn in a thread, and the thread is waited for at the end.
+        self._thread = ThreadPoolExecutor(1, "evenhand-store")
+        self._asked: dict[str, Future[Call | None]] = {}
+        self._lookup: asyncio.Task[None] | None = None
+        self._judgings: dict[str, int] = {}
+        self._waiting: WaitingUnits | None = None
+        self._forgot_at = 0.0
+        self.questions: QuestionLocks | None = (
+            SessionLocks(self._reading) if self._reading.is_remote else None
+        )
+
+    async def _in_thread(self, work: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
+        """Return the result of work that would hold the event loop."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, partial(work, *values, **named))
+
+    async def intake(self, units: Iterable[IncomingUnit]) -> Intake:
+        waiting = await self._in_thread(WaitingUnits, self._rare)
+        source = iter(units)
+        while batch := list(islice(source, BATCH_ROWS)):
+            await self._in_thread(waiting.add, batch)
+        await self._in_thread(waiting.finish)
+        self._waiting = waiting
+        return Intake(waiting.content)
+
+    @asynccontextmanager
+    async def begin(
+        self, run: str, name: str, manifest: Manifest, intake: Intake | None
+    ) -> AsyncIterator[None]:
+        waiting = self._waiting if intake else None
+        assert intake is None or (waiting is not None and waiting.content == intake.content)
+        async with self.claim(run):
+            await self.flush()
+            await self._in_thread(start_run, self._rare, run, name, manifest, waiting)
+            if waiting is not None:
+                await self._in_thread(waiting.clear)
+                if self._rare.is_remote and waiting.size >= _MANY:
+                    await self._in_thread(self._rare.rows, _ANALYZE)
+            yield
+
+    @asynccontextmanager
+    async def claim(self, run: str) -> AsyncIterator[None]:
+        # The session of a process that was killed takes a moment to end, and whoever looks if the
+        # run is free may hold the lock for as long.
+        pauses = iter(CLAIM_PAUSES)
+        while not await asyncio.to_thread(self._writing.try_locks, [run]):
+            if (pause := next(pauses, None)) is None:
+                holder = await asyncio.to_thread(self._writing.lock_holder, run)
+                raise busy(run, holder or "", self._writing.where)
+            await asyncio.sleep(pause)
+        try:
+            yield
+        finally:
+            self._writing.unlock([run])
+
+    async def set_aside(
+        self,
+        scope: Scope,
+        kept: Sequence[str],
+        bad_tries: Callable[[StoredJudgment], Iterable[str]],
+    ) -> None:
+        await self.flush()
+        await self._in_thread(set_aside, self._rare, scope, kept, bad_tries)
+
+    async def open_work(
+        self, scope: Scope, judge: int, repeat: int, again: Sequence[str], after: int = 0
+    ) -> list[StoredUnit]:
+        return await self._read(open_units, scope, judge, repeat, again, after)
+
+    async def _read(
+        self, read: Callable[Concatenate[Session, P], T], *values: P.args, **named: P.kwargs
+    ) -> T:
+        """Return what is read through the session for reading: off the event loop if that takes a
+        round trip, for a file is read faster than a thread is asked."""
+        if self._reading.is_remote:
+            return await asyncio.to_thread(read, self._reading, *values, **named)
+        return read(self._reading, *values, **named)
+
+    async def find(self, key: str) -> Call | None:
+        if self._writer.is_held_up:
+            await self.flush()  # what cannot be recorded must not be asked
+        answer = self._asked.get(key)
+        if answer is None:
+            answer = self._asked[key] = asyncio.get_running_loop().create_future()
+            if self._lookup is None or self._lookup.done():
+                self._lookup = asyncio.create_task(self._look_up(), name="evenhand-lookup")
+        return await asyncio.shield(answer)
+
+    async def _look_up(self) -> None:
+        """Look up in one statement whatever was asked for since the last one."""
+        while self._asked:
+            asked, self._asked = self._asked, {}
+            try:
+                calls = await self._read(_first_answers, list(asked))
+            except StoreError as error:
+                for answer in asked.values():
+                    if not answer.done():
+                        answer.set_exception(error)
+                        answer.exception()  # whoever asked may have gone
+            except BaseException:
+                for answer in asked.values():
+                    answer.cancel()
+                raise
+            else:
+                for key, answer in asked.items():
+                    if not answer.done():
+                        answer.set_result(calls.get(key))
+
+    def record(self, call: Call, attempt: str = "") -> Future[None]:
+        released = [Write(_RELEASE, (call.key, attempt))] if attempt else []
+        return self._writer.put(*released, Write(_RECORD, call_row(call, now())))
+
+    def reserve(
+        self,
+        run: str,
+        key: str,
+        attempt: str,
+        amount: int,
+        judge: str = "",
+        most: Usage | None = None,
+    ) -> Future[None]:
+        tokens = (most.input_tokens or 0, most.output_tokens or 0) if most else (0, 0)
+        return self._writer.put(Write(_RESERVE, (key, attempt, run, amount, judge, *tokens)))
+
+    async def release(self, key: str, attempt: str) -> None:
+        self._writer.put_lazily(Write(_RELEASE, (key, attempt)))
+
+    def note_sending(self, sending: Sending) -> Future[None]:
+        if abs(sending.at - self._forgot_at) > _FORGET_SECONDS:
+            self._forgot_at = sending.at
+            self._writer.put_lazily(Write(_FORGET_SENDINGS, (sending.at,)))
+        return self._writer.put(Write(_NOTE_SENDING, tuple(sending)))
+
+    async def correct_sending(self, name: str, tokens: int | None) -> None:
+        if tokens is None:
+            self._writer.put_lazily(Write(_DROP_SENDING, (name,)))
+        else:
+            self._writer.put_lazily(Write(_CORRECT_SENDING, (tokens, name)))
+
+    async def settle(self, run: str, judgment: StoredJudgment) -> None:
+        row = judgment_row(await self._judging(run), judgment)
+        self._writer.put_lazily(Write(_SETTLE, row))
+
+    async def forget(self, run: str, unit: int, judge: int, repeat: int) -> None:
+        place = (await self._judging(run), unit, judge, repeat)
+        self._writer.put_lazily(Write(_FORGET, place))
+
+    async def _judging(self, run: str) -> int:
+        if run not in self._judgings:
+            self._judgings[run] = await self._read(judging_number, run)
+        return self._judgings[run]
+
+    async def flush(self) -> None:
+        await self._writer.put()
+
+    def close(self) -> None:
+        """Write what is left, and close the sessions."""
+        try:
+            self._writer.stop()
+        finally:
+            if self._lookup is not None:
+                self._lookup.cancel()
+            if isinstance(self.questions, SessionLocks):
+                self.questions.cancel()
+            self._thread.shutdown()
+            for session in (self._writing, self._reading, self._rare):
+                session.close()
+
+
+def _first_answers(session: Session, keys: Sequence[str]) -> dict[str, Call]:
+    """Return the first reply under each key that is as it was recorded."""
+    found = map(ledger_call, session.rows(_FIND, {"keys": keys}))  # the first come last
+    return {call.call.key: call.call for call in found if not call.altered}
+
+
+def busy(run: str, holder: str, where: str) -> StoreBusy:
+    """Return the error for a run that another process holds."""
+    return StoreBusy(
+        f"run {run} is being judged by another process{f' ({holder})' if holder else ''}",
+        where=where,
+        advice="Wait until it has ended, or stop it; then run this command again.",
+    )
+
+
+class SessionLocks:
+    """Locks on questions, held by a session; those of a moment are taken in one statement."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._waiting: dict[str, Future[bool]] = {}
+        self._held: set[str] = set()
+        self._ended: list[str] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def take(self, key: str) -> bool:
+        if key in self._held or key in self._waiting:
+            return False
+        outcome: Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = outcome
+        self._begin()
+        return await outcome
+
+    def give_back(self, key: str) -> None:
+        self._held.discard(key)
+        self._ended.append(key)
+        self._begin()
+
+    def cancel(self) -> None:
+        """Do nothing more: the locks end with the session."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._work(), name="evenhand-questions")
+
+    async def _work(self) -> None:
+        """Take and give back what has gathered, until there is no more."""
+        while self._waiting or self._ended:
+            waiting, self._waiting = self._waiting, {}
+            ended, self._ended = self._ended, []
+            try:
+                taken = await asyncio.to_thread(self._exchange, ended, list(waiting))
+            except StoreError as error:
+                for outcome in waiting.values():
+                    if not outcome.done():
+                        outcome.set_exception(error)
+                continue
+            for key, outcome in waiting.items():
+                if key in taken:
+                    self._held.add(key)
+                if not outcome.done():
+                    outcome.set_result(key in taken)
+                elif key in taken:  # whoever asked has gone
+                    self.give_back(key)
+
+    def _exchange(self, ended: Sequence[str], wanted: Sequence[str]) -> set[str]:
+        if ended:
+            self._session.unlock(ended)
+        return self._session.try_locks(wanted) if wanted else set()

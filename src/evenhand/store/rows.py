@@ -1,0 +1,144 @@
+"""Calls and judgments as rows of their tables, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from time import time_ns
+from typing import Any
+
+from msgspec import Struct
+
+from evenhand import jsontext
+from evenhand.exchange import Reply, Usage
+from evenhand.judgment import JudgmentText
+from evenhand.store.keys import row_digest
+from evenhand.store.ports import Call, LedgerCall, StoredJudgment
+from evenhand.storedtext import StoredText, stored_object
+
+CALL_COLUMNS = (
+    "key, run, judge, reply, finish, model, odds, sampling, input_tokens, output_tokens,"
+    " cached_tokens, cost, input_bound, output_bound, implausible_usage, cache_write_tokens,"
+    " reasoning"
+)
+STORED_CALL = f"{CALL_COLUMNS}, digest, at"
+KEEP_CALL = (
+    f"INSERT INTO calls ({STORED_CALL}) VALUES ({','.join('?' * (STORED_CALL.count(',') + 1))})"
+    " ON CONFLICT (key, digest) DO NOTHING"
+)
+LEDGER_CALL = f"no, at, aside, digest, {CALL_COLUMNS}"
+JUDGMENT_COLUMNS = "judging, unit, judge, repeat, status, reason, calls, reasks, body"
+SETTLE = (
+    f"INSERT INTO judgments ({JUDGMENT_COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?,?,?)"
+    " ON CONFLICT (judging, unit, judge, repeat) DO UPDATE SET status=excluded.status,"
+    " reason=excluded.reason, calls=excluded.calls, reasks=excluded.reasks, body=excluded.body,"
+    " digest=excluded.digest"
+)
+"""Keep a judgment, in place of the one before."""
+UNIT = "u.no, m.position, u.id, u.body"
+JUDGMENT = "j.unit, j.judge, j.repeat, j.status, j.reason, j.reasks, j.body"
+
+
+def now() -> str:
+    """Return the time in UTC, to the millisecond."""
+    seconds, milliseconds = divmod(time_ns() // 1_000_000, 1000)
+    return f"{_second(seconds)}.{milliseconds:03}+00:00"
+
+
+@lru_cache(maxsize=1)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def call_row(call: Call, at: str) -> tuple[Any, ...]:
+    """Return a call recorded at a time as a row of STORED_CALL."""
+    reply, usage, most = call.reply, call.reply.usage, call.most
+    columns = (
+        *(call.key, call.run, call.judge, reply.text, reply.finish, reply.model),
+        jsontext.compact(reply.odds) if reply.odds else "",
+        _sampling_text(reply.sampling) if reply.sampling else "",
+        *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
+        *(most.input_tokens, most.output_tokens, usage.implausible or None),
+        *(usage.cache_write_tokens or None, reply.reasoning or None),
+    )
+    return (*columns, row_digest(*columns, at), at)
+
+
+def _sampling_text(sampling: Mapping[str, Any]) -> str:
+    """Return sampling parameters as JSON. A user's own judge may put anything there: its reply is
+    paid for, and is kept whatever it says."""
+    try:
+        return jsontext.compact(dict(sampling))
+    except (TypeError, ValueError):
+        return jsontext.compact({str(name): _to_json(sampling[name]) for name in sampling})
+
+
+def _to_json(value: object) -> object:
+    try:
+        jsontext.compact(value)
+    except (TypeError, ValueError):
+        return repr(value)
+    return value
+
+
+def is_altered(columns: Sequence[Any], stored: object, at: str) -> bool:
+    """Return True if a call, in CALL_COLUMNS, is not what was recorded."""
+    return row_digest(*columns, at) != stored
+
+
+def ledger_call(row: Sequence[Any]) -> LedgerCall:
+    """Return the call of a row of LEDGER_CALL; raises StoreError."""
+    no, at, aside, stored, *columns = row
+    return LedgerCall(no, at, aside is not None, _call(columns), is_altered(columns, stored, at))
+
+
+def _call(columns: Sequence[Any]) -> Call:
+    key, run, judge, text, finish, model, odds, sampling, *numbers, reasoning = columns
+    read, written, cached, cost, read_most, written_most, implausible, cache_write = numbers
+    usage = Usage(
+        input_tokens=read,
+        output_tokens=written,
+        cached_tokens=cached,
+        cache_write_tokens=cache_write or 0,
+        implausible=implausible or "",
+    )
+    reply = Reply(
+        text=text,
+        finish=finish,
+        usage=usage,
+        model=model,
+        odds=stored_object(odds, "a call") if odds else {},
+        sampling=stored_object(sampling, "a call") if sampling else {},
+        reasoning=reasoning or "",
+    )
+    most = Usage(input_tokens=read_most, output_tokens=written_most)
+    return Call(key, run, judge, reply, cost, most)
+
+
+def judgment_row(judging: int, stored: StoredJudgment) -> tuple[Any, ...]:
+    """Return a judgment as a row of JUDGMENT_COLUMNS and its digest."""
+    key = (judging, stored.unit, stored.judge, stored.repeat)
+    return text_row(key, stored.text, len(stored.calls), stored.reasks)
+
+
+def text_row(
+    key: tuple[int, int, int, int], text: JudgmentText, calls: int = 0, reasks: int = 0
+) -> tuple[Any, ...]:
+    """Return the row of a judgment by its key: judging, unit, judge and repeat."""
+    columns = (*key, text.status, text.reason, calls, reasks, text.body)
+    return (*columns, row_digest(*columns))
+
+
+class _Calls(Struct):
+    calls: tuple[str, ...]
+
+
+_calls: StoredText[_Calls] = StoredText(_Calls, "a judgment")
+
+
+def row_judgment(row: Sequence[Any]) -> StoredJudgment:
+    """Return the judgment of a row of JUDGMENT; raises StoreError."""
+    unit, judge, repeat, status, reason, reasks, body = row
+    text = JudgmentText(status, reason, body)
+    return StoredJudgment(unit, judge, repeat, _calls.read(body).calls, reasks, text)

@@ -1,0 +1,109 @@
+"""A connection to a store's database, as all statements of the store use it.
+
+Statements are written once, in the SQL that SQLite and PostgreSQL share: values are bound by name
+(`:run`), in `write` and `commit` by position (`?`). A list is bound as a JSON array, and asked for
+with `IN (SELECT value FROM json_each(:keys))`. Where the two differ, a statement is written as
+SQLite has it, and `to_postgres` translates: `CROSS JOIN` (join in this order) and `INDEXED BY`
+advise SQLite's planner alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from importlib.resources import files
+from typing import Any, Protocol
+
+VERSION = 1
+"""Of the tables in `schema.sql`."""
+Values = Mapping[str, Any]
+Row = Sequence[Any]
+Statements = Sequence[tuple[str, Sequence[Row]]]
+"""Statements with the rows that each is run for."""
+
+
+class Session(Protocol):
+    """One connection, for one caller at a time. Errors of the database are raised as StoreError."""
+
+    is_remote: bool
+    """Whether each statement takes a round trip through a network."""
+
+    @property
+    def where(self) -> str:
+        """The store, for messages."""
+        ...
+
+    def rows(self, sql: str, values: Values | None = None) -> list[Any]:
+        """Return all rows of a statement."""
+        ...
+
+    def stream(self, sql: str, values: Values | None = None) -> Iterator[Any]:
+        """Yield the rows of a statement page by page; within a transaction or a frozen state."""
+        ...
+
+    def write(self, sql: str, rows: Sequence[Row]) -> None:
+        """Run a statement for each row."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Commit everything written within or, on any error, nothing."""
+        ...
+
+    def commit(self, statements: Statements) -> None:
+        """Run statements in one transaction, durable on return. Each must be such that running it
+        twice is as good as once: after a lost connection nobody knows if it was committed."""
+        ...
+
+    def lock_table(self, name: str) -> None:
+        """Within a transaction: keep others from writing to a table until it ends."""
+        ...
+
+    def require_writable(self) -> None:
+        """Raise StoreError if the store can only be read."""
+        ...
+
+    def try_locks(self, names: Sequence[str]) -> set[str]:
+        """Take the locks that nobody holds, and return their names. They end with the session, and
+        with its process."""
+        ...
+
+    def unlock(self, names: Sequence[str]) -> None: ...
+
+    def lock_holder(self, name: str) -> str | None:
+        """Return who holds a lock, in words that may be empty; None if it is free."""
+        ...
+
+    def state(self) -> int | None:
+        """Return a number that changes when another session commits; None if the store is gone."""
+        ...
+
+    def set_frozen(self, frozen: bool) -> None:
+        """Read one state of the store from now on, or no longer."""
+        ...
+
+    def check_file(self) -> Iterator[str]:
+        """Yield what the database itself finds damaged."""
+        ...
+
+    def close(self) -> None: ...
+
+
+Connect = Callable[[], Session]
+
+
+def schema() -> list[str]:
+    """Return the statements that make the tables of a store."""
+    text = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    lines = (line.partition("--")[0].rstrip() for line in text.splitlines())
+    statements = "\n".join(filter(None, lines)).split(";")
+    return [*filter(None, map(str.strip, statements)), f"INSERT INTO store VALUES ({VERSION})"]
+
+
+def other_version(found: object) -> tuple[str, str]:
+    """Return what to say of a store with another version of the schema, and what to advise."""
+    return (
+        f"the store was made by another version of evenhand (its tables have version {found}, this"
+        f" evenhand reads version {VERSION})",
+        "Read or export it with the version that made it; for new runs name another store with"
+        " --store.",
+    )
