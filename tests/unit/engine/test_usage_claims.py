@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from aiohttp import web
 
 from evenhand.errors import StoppedEarly, UsageError
-from evenhand.runs.stores import open_archive
 from tests import provider as p
 from tests.suites import at, evenhand_here, judged, prepared, stored, write_suite
 
@@ -161,26 +159,3 @@ def test_a_price_below_a_picodollar_is_not_free(tmp_path: Path) -> None:
     price = prepared(tmp_path).seats[0].price
     assert price is not None
     assert price.bound(1000, 1000) > 0
-
-
-async def test_a_store_that_holds_absurd_numbers_can_be_read(tmp_path: Path) -> None:
-    """As stores do that were written before counts were bounded."""
-    async with p.Provider() as provider:
-        write_suite(tmp_path, 3, at(provider.url, price=PRICE))
-        await judged(tmp_path)
-        most = 2**63 - 1
-        with sqlite3.connect(tmp_path / "evenhand.db") as store:
-            store.execute("UPDATE calls SET cost=?, input_tokens=?, output_tokens=?", (most,) * 3)
-            rows = [("k", str(i), "r", most) for i in range(3)]
-            store.executemany("INSERT INTO reservations VALUES (?,?,?,?)", rows)
-            store.execute("UPDATE reservations SET run=(SELECT id FROM runs)")
-        archive = open_archive("sqlite:evenhand.db", tmp_path)
-        spent = archive.spent(archive.runs()[0].id)
-        archive.close()
-        assert (spent.cost, spent.reserved) == (3 * most, 3 * most)
-        assert (spent.input_tokens, spent.output_tokens) == (3 * most, 3 * most)
-        again = await judged(tmp_path)
-    assert (again.stopped, again.counts.verdicts, again.tally.sent) == (None, 3, 0)
-    for command in (["show"], ["runs"], ["report", "-o", "report.html"], ["export", "-o", "o.csv"]):
-        ended = evenhand_here(*command, *["latest"] * (command[0] != "runs"), cwd=tmp_path)
-        assert ended.returncode == 0, ended.stderr

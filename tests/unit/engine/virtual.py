@@ -76,7 +76,7 @@ class EmptyLedger:
     async def record(self, call: Any, attempt: str = "") -> None:
         return None
 
-    async def reserve(self, run: str, key: str, attempt: str, amount: int) -> None:
+    async def reserve(self, run: str, key: str, attempt: str, amount: int, *lost: object) -> None:
         return None
 
     async def release(self, key: str, attempt: str) -> None:
