@@ -216,6 +216,7 @@ async def test_runs_are_listed_the_last_started_first(store: Store, ledger: Ledg
     assert store.archive.runs("name") == [rows[0], rows[2]]
     assert store.archive.runs("name", OTHER.judging.id) == []
     assert store.archive.runs("name", rows[0].judging) == [rows[0], rows[2]]
+    assert store.archive.runs("name", limit=1) == [rows[0]]
     assert store.archive.runs("nobody") == []
 
 

@@ -217,7 +217,7 @@ async def _begun(
     again = options.retry_failures
     await require_keys(plan, archive, options.limit, retry_failures=again)
     _require_decision(plan, options)
-    before = next(iter(archive.runs(plan.name)), None)
+    before = next(iter(archive.runs(plan.name, limit=1)), None)
     data = await _taken_in(plan, archive, ledger)
     terms = options.crew.terms if options.crew else ""
     manifest = structs.replace(_remembering(plan, archive, options), data=data.record, terms=terms)
@@ -237,7 +237,7 @@ async def _taken_in(plan: Plan, archive: Archive, ledger: Ledger) -> _Data:
     """The units of the data files; those of the last run, where the files are what they were."""
     judging = plan.manifest.judging.id
     fingerprint = plan.data.fingerprint() if plan.data else ""
-    before = next(iter(archive.runs(plan.name, judging)), None) if fingerprint else None
+    before = next(iter(archive.runs(plan.name, judging, 1)), None) if fingerprint else None
     record = archive.manifest(before.id).data if before else None
     if plan.data and before and record and record.fingerprint == fingerprint:
         plan.data.recall(record)
@@ -276,7 +276,7 @@ def _told_changes(archive: Archive, begun: Begun, options: Options) -> Changes |
 def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
     """The manifest, with what an earlier start that was to stop early leaves to be minded."""
     manifest = structs.replace(plan.manifest, limit=options.limit)
-    before = next(iter(archive.runs(plan.name, plan.manifest.judging.id)), None)
+    before = next(iter(archive.runs(plan.name, plan.manifest.judging.id, 1)), None)
     if before is None:
         return manifest
     recorded = recorded_run(archive, before)

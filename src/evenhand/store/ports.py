@@ -331,8 +331,11 @@ class Ledger(Protocol):
 class Archive(Protocol):
     """The port that stores are read through, by anybody at any time."""
 
-    def runs(self, name: str | None = None, judging: str | None = None) -> list[RunRow]:
-        """Return the runs, of a name or a judging if one is given, the one started last first."""
+    def runs(
+        self, name: str | None = None, judging: str | None = None, limit: int | None = None
+    ) -> list[RunRow]:
+        """Return the runs, of a name or a judging if one is given, the one started last first; at
+        most `limit` of them."""
         ...
 
     def manifest(self, run: str) -> Manifest:

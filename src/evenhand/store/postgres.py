@@ -462,6 +462,7 @@ _TYPES = {
     "REAL": "DOUBLE PRECISION",
     "WITHOUT ROWID": "",
     "ON units (id)": "ON units USING hash (id)",  # a tree takes no long keys
+    "ON runs (name, starts)": "ON runs USING hash (name)",
 }
 _REFERENCE = re.compile(r" REFERENCES \w+\(\w+\)")
 

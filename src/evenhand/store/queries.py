@@ -115,12 +115,15 @@ class SqlArchive:
     def _scoped(self, sql: str, scope: Scope, **values: Any) -> list[Any]:
         return self.session.rows(sql, scope_values(scope) | values)
 
-    def runs(self, name: str | None = None, judging: str | None = None) -> list[RunRow]:
+    def runs(
+        self, name: str | None = None, judging: str | None = None, limit: int | None = None
+    ) -> list[RunRow]:
         wanted = {"r.name=:name": name, "g.id=:judging": judging}
         conditions = [sql for sql, value in wanted.items() if value is not None]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        values = {"name": name, "judging": judging}
-        rows = self.session.rows(f"{_RUNS}{where} ORDER BY r.starts DESC", values)
+        most = "" if limit is None else " LIMIT :limit"
+        values = {"name": name, "judging": judging, "limit": limit}
+        rows = self.session.rows(f"{_RUNS}{where} ORDER BY r.starts DESC{most}", values)
         return [RunRow._make(row) for row in rows]
 
     def manifest(self, run: str) -> Manifest:

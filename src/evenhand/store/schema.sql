@@ -42,6 +42,7 @@ CREATE TABLE runs (
     starts INTEGER NOT NULL UNIQUE,      -- the run started last has the greatest
     digest TEXT                          -- of this row and the order of the run's units
 );
+CREATE INDEX runs_by_name ON runs (name, starts);
 
 -- The units of a run, in their order.
 CREATE TABLE run_units (
