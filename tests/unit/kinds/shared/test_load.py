@@ -46,7 +46,7 @@ def broken(file: str, text: str | None) -> dict[str, str]:
         ("prompts/en.md", None, "the protocol has no such prompt"),
         ("prompts/en.md", "no sections", "the prompt has no section <!-- user -->"),
         ("words/en.toml", "[problems", "not TOML: "),
-        ("protocol.toml", "deep = " + "[" * 10**5, "not TOML: nested more than 64 deep"),
+        ("protocol.toml", "deep = " + "[" * 10**4, "not TOML: nested more than 64 deep"),
     ],
     ids=lambda value: str(value)[:40],
 )
