@@ -11,8 +11,8 @@ of its own, is what says two things at once, or nothing, or would not fit the st
     └── JSONDecodeError     no JSON, from a position on
         └── Truncated       JSON as far as it goes, but the text breaks off
 
-All of it takes time linear in the text. `parse` reads text from outside, `restored` what `dump`
-wrote.
+All of it takes time linear in the text. `parse` reads text from outside,
+`loads_trusted` what `dump` wrote.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NoReturn, cast
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
-from msgspec.json import Encoder
+from msgspec.json import Decoder, Encoder
 
+from evenhand.errors import StoreError
 from evenhand.limits import JSON_DEPTH, JSON_ELEMENTS, STORED_DEPTH
 
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -73,19 +74,19 @@ class Truncated(json.JSONDecodeError):
     """The beginning of a JSON text, and nothing after it."""
 
 
-class Spelled(float):
+class ExactNumber(float):
     """A number and how it was written."""
 
     __slots__ = ("text",)
     text: str
 
-    def __new__(cls, text: str) -> Spelled:
+    def __new__(cls, text: str) -> ExactNumber:
         number = super().__new__(cls, text)
         number.text = text
         return number
 
-    def __reduce__(self) -> tuple[type[Spelled], tuple[str]]:
-        return (Spelled, (self.text,))
+    def __reduce__(self) -> tuple[type[ExactNumber], tuple[str]]:
+        return (ExactNumber, (self.text,))
 
 
 def parse(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> Any:
@@ -104,7 +105,7 @@ def _read(decoder: json.JSONDecoder, text: str, depth: int, elements: int) -> An
     return _parsed(decoder, text, depth)
 
 
-def restored(text: str) -> Any:
+def loads_trusted(text: str) -> Any:
     """Return the value that `dump` wrote as this text."""
     return _read(_decoder, text, STORED_DEPTH, len(text))
 
@@ -161,17 +162,17 @@ def _is_crowded(text: str, elements: int) -> bool:
 
 def dump(value: Any) -> str:
     """Return `value` as JSON on one line, every number as it was spelled; raise TooDeep where
-    `restored` would not read it back."""
-    return _spelled_out(value, STORED_DEPTH)
+    `loads_trusted` would not read it back."""
+    return _dump_exact(value, STORED_DEPTH)
 
 
-def swift(value: Any) -> str:
+def dumps_lossy(value: Any) -> str:
     """`value` as JSON in a fraction of the time, for millions of rows: numbers are not spelled as
     they were, and one that JSON has not is null."""
-    return _swift.encode(value).decode()
+    return _lossy.encode(value).decode()
 
 
-_swift = Encoder(enc_hook=float)
+_lossy = Encoder(enc_hook=float)
 
 
 def encoded(value: Any) -> bytes:
@@ -200,9 +201,9 @@ def _inner(holder: Any) -> Collection[Any]:
     return holder.values() if isinstance(holder, Mapping) else holder
 
 
-def _spelled_out(value: Any, depth: int) -> str:
+def _dump_exact(value: Any, depth: int) -> str:
     """`value` as JSON; raises TooDeep where it nests deeper than `depth`."""
-    if isinstance(value, Spelled):
+    if isinstance(value, ExactNumber):
         return value.text
     if not isinstance(value, Mapping | list | tuple):
         return compact(value)
@@ -210,10 +211,10 @@ def _spelled_out(value: Any, depth: int) -> str:
         raise TooDeep(STORED_DEPTH)
     if isinstance(value, Mapping):
         members = cast("Mapping[str, Any]", value).items()
-        inner = [f"{compact(str(key))}:{_spelled_out(item, depth - 1)}" for key, item in members]
+        inner = [f"{compact(str(key))}:{_dump_exact(item, depth - 1)}" for key, item in members]
         return "{" + ",".join(inner) + "}"
     items = cast("Sequence[Any]", value)
-    return "[" + ",".join([_spelled_out(item, depth - 1) for item in items]) + "]"
+    return "[" + ",".join([_dump_exact(item, depth - 1) for item in items]) + "]"
 
 
 def same(first: Any, second: Any) -> bool:
@@ -221,17 +222,17 @@ def same(first: Any, second: Any) -> bool:
     return dump(first) == dump(second)
 
 
-def _number(text: str) -> float | Spelled:
+def _number(text: str) -> float | ExactNumber:
     number = float(text)
-    return number if repr(number) == text else Spelled(text)
+    return number if repr(number) == text else ExactNumber(text)
 
 
 DIGITS_MOST = 300
 """Digits of a whole number that is read as one: each such number is finite as a float too."""
 
 
-def _integer(text: str) -> int | Spelled:
-    return Spelled(text) if text == "-0" or len(text) > DIGITS_MOST else int(text)
+def _integer(text: str) -> int | ExactNumber:
+    return ExactNumber(text) if text == "-0" or len(text) > DIGITS_MOST else int(text)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -291,3 +292,55 @@ def _step(text: str, at: int, step: str | int) -> int | None:
         _, at = _decoder.raw_decode(text, at)
         index += 1
     return None
+
+
+# Texts that a store keeps
+
+T = TypeVar("T")
+_UNREADABLE = (ValueError, TypeError, RecursionError)
+
+
+class StoredText(Generic[T]):
+    """Reads texts of one type back; `noun` is what such a text is called where it is damaged."""
+
+    def __init__(self, type_: Any, noun: str) -> None:
+        self._decoder: Decoder[T] = Decoder(type_)
+        self._noun = noun
+
+    def read(self, text: str | bytes) -> T:
+        """Return the value of a text; raises StoreError where it cannot be read."""
+        try:
+            return self._decoder.decode(text)
+        except _UNREADABLE as error:
+            raise damaged(self._noun, error) from None
+
+    def read_all(self, texts: Iterable[str]) -> list[T]:
+        """Return the values of many texts, in less time than one by one."""
+        try:
+            return list(map(self._decoder.decode, texts))
+        except _UNREADABLE as error:
+            raise damaged(self._noun, error) from None
+
+
+def stored_value(text: str, noun: str) -> Any:
+    """Return the value that `dump` wrote as a text of a store; raises StoreError."""
+    try:
+        return loads_trusted(text)
+    except (*_UNREADABLE, AttributeError) as error:
+        raise damaged(noun, error) from None
+
+
+def stored_object(text: str, noun: str) -> dict[str, Any]:
+    """Return the object that `dump` wrote as a text of a store; raises StoreError."""
+    value = stored_value(text, noun)
+    if not isinstance(value, dict):
+        raise damaged(noun, TypeError("it is not an object"))
+    return value
+
+
+def damaged(noun: str, error: Exception) -> StoreError:
+    """Return the error for a text of a store that cannot be read."""
+    return StoreError(
+        f"{noun} in the store cannot be read: {error}",
+        advice="The store is damaged; evenhand store verify says where.",
+    )

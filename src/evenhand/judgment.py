@@ -18,7 +18,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, final
 from msgspec import Struct
 from msgspec.json import Encoder, decode
 
-from evenhand.storedtext import StoredText
+from evenhand.jsontext import StoredText
 
 Status = Literal["verdict", "failure", "left_out"]
 Reason = Literal[

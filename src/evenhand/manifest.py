@@ -17,8 +17,8 @@ from msgspec import Raw, Struct
 
 from evenhand import jsontext
 from evenhand.exchange import Style
+from evenhand.jsontext import StoredText, stored_value
 from evenhand.measures import Rule, Unreadable
-from evenhand.storedtext import StoredText, stored_value
 
 CONTRACT = "contract1"
 """The rules by which code reads replies and settles judgments. A change of them changes this word:

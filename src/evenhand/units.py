@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evenhand import jsontext
-from evenhand.storedtext import stored_object
+from evenhand.jsontext import stored_object
 
 META_FIELDS = ("run_id", "model", "prompt_variant", "eval_set_variant", "question_id")
 _BUT_QUESTION = tuple(name for name in META_FIELDS if name != "question_id")

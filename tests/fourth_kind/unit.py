@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from evenhand import jsontext
+from evenhand.jsontext import StoredText
 from evenhand.kinds.shared.rows import check_id, filled_text_of, meta_of
-from evenhand.storedtext import StoredText
 
 FIELDS = ("id", "claim", "text", "meta")
 

@@ -24,6 +24,7 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.views import run_figures, run_json, unit_lines, verdict_line
 from evenhand.errors import UsageError, quoted
+from evenhand.jsontext import stored_object
 from evenhand.judgment import Judgment, Verdict
 from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.console import console
@@ -40,7 +41,6 @@ from evenhand.runs.exchanges import Exchange, exchanges
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
 from evenhand.store.ports import Archive, StoredUnit
-from evenhand.storedtext import stored_object
 
 
 @click.command("runs")

@@ -34,7 +34,7 @@ from evenhand.errors import (
     quoted,
 )
 from evenhand.folders import is_within
-from evenhand.jsontext import canonical
+from evenhand.jsontext import canonical, stored_object
 from evenhand.judges import split_name
 from evenhand.judges.environment import environment
 from evenhand.judges.trust import Trust, TrustedHosts
@@ -46,7 +46,6 @@ from evenhand.runs.prepare import open_seat
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, Sending, Store
-from evenhand.storedtext import stored_object
 from evenhand.suite import Suite, suite_of_keys
 from evenhand.suite_file import JudgeSpec
 

@@ -29,7 +29,7 @@ from evenhand.data.columns import (
 from evenhand.data.files import seekable
 from evenhand.data.jsonrows import Numbered
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.jsontext import Spelled, dump, is_deeper
+from evenhand.jsontext import ExactNumber, dump, is_deeper
 
 Kind = Literal["none", "bool", "int", "long", "float", "text"]
 """`int` is exact as a fraction too, `long` is not."""
@@ -173,7 +173,7 @@ def _json_value(value: Any, where: str, lenient: bool) -> Any:
         case list() | tuple():
             return [_json_value(inner, where, lenient) for inner in value]
         case decimal.Decimal() if value.is_finite():
-            return Spelled(str(value))
+            return ExactNumber(str(value))
         case datetime.date() | datetime.time():
             return value.isoformat()
         case _:

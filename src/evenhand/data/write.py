@@ -22,7 +22,7 @@ from evenhand.data.files import TABLE_TOO, format_of, packed, require_folder
 from evenhand.data.parquet import Kind, joined_kind, kind_of, require_pyarrow, write_parquet
 from evenhand.data.table import write_table
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.jsontext import compact, dump, restored
+from evenhand.jsontext import compact, dump, loads_trusted
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -148,7 +148,7 @@ class _Spool:
         """The flat rows again."""
         self._file.seek(0)
         for line in self._file:
-            yield restored(line.decode())
+            yield loads_trusted(line.decode())
 
     def _flat(self, row: Mapping[str, Any]) -> dict[str, Any]:
         flat: dict[str, Any] = {}

@@ -417,7 +417,9 @@ class _AnswerReader:
         if not answer.status:
             return ItemOutcome(key, None, "unanswered", answer.absence)
         try:
-            reply = self._read(answer, self._schema(it.schema), jsontext.restored(it.item.sampling))
+            reply = self._read(
+                answer, self._schema(it.schema), jsontext.loads_trusted(it.item.sampling)
+            )
         except AskAgain:
             return ItemOutcome(key, None, "unanswered")
         except CallLost as loss:
@@ -457,7 +459,7 @@ class _AnswerReader:
         if text is None:
             return None
         if text not in self._schemas:
-            self._schemas[text] = Schema(jsontext.restored(text))
+            self._schemas[text] = Schema(jsontext.loads_trusted(text))
         return self._schemas[text]
 
     def _call(self, item: BatchItem, reply: Reply) -> Call:

@@ -18,6 +18,7 @@ from evenhand import jsontext
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
+from evenhand.jsontext import StoredText, stored_object
 from evenhand.manifest import plain
 from evenhand.report.html.units import JudgedRow
 from evenhand.report.outcome import unit_outcome
@@ -38,7 +39,6 @@ from evenhand.store.ports import (
     StoredJudgment,
     StoredUnit,
 )
-from evenhand.storedtext import StoredText, stored_object
 from evenhand.text import visible
 
 WINDOW, REACH = 2_000, 50_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.storedtext import StoredText
+from evenhand.jsontext import StoredText
 
 ABOUT = frozenset({"id", "row", "of", "order", "meta", "language", "lengths"})
 """What a unit carries beside its texts: where it came from, and how it was asked about."""

@@ -329,7 +329,7 @@ def _spellings(value: str) -> set[str]:
     """Return the forms in which a value may be asked for: a text as it is, all else as JSON."""
     if value.startswith('"'):
         return {msgspec.json.decode(value, type=str)}
-    return {value, jsontext.compact(jsontext.restored(value))}
+    return {value, jsontext.compact(jsontext.loads_trusted(value))}
 
 
 _TEXT = re.compile(r'"((?:[^"\\]++|\\.)*+)"(:?)')

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2b
 from time import monotonic
 from typing import Any, TypeVar
@@ -36,6 +35,7 @@ from evenhand.limits import (
     STATEMENT_SECONDS,
 )
 from evenhand.store.address import Address, read_address
+from evenhand.store.dialect import escape_nul, restore_nul, to_postgres, to_postgres_ddl
 from evenhand.store.ledger import busy, make_store
 from evenhand.store.ports import Store
 from evenhand.store.queries import SqlArchive
@@ -167,7 +167,7 @@ class Server:
                 version = await self._version(connection)
                 if version is None:
                     await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
-                    for statement in map(_to_postgres_ddl, schema()):
+                    for statement in map(to_postgres_ddl, schema()):
                         await connection.execute(statement)
                     version = VERSION
         if version != VERSION:
@@ -454,66 +454,6 @@ class PostgresSession:
                 await self._connection.close(timeout=CONNECT_SECONDS)
             except FAILED:
                 self._connection.terminate()
-
-
-_TYPES = {
-    "INTEGER PRIMARY KEY": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
-    "INTEGER": "BIGINT",
-    "REAL": "DOUBLE PRECISION",
-    "WITHOUT ROWID": "",
-    "ON units (id)": "ON units USING hash (id)",  # a tree takes no long keys
-    "ON runs (name, starts)": "ON runs USING hash (name)",
-}
-_REFERENCE = re.compile(r" REFERENCES \w+\(\w+\)")
-
-
-def _to_postgres_ddl(statement: str) -> str:
-    """Return a statement of `schema.sql` in PostgreSQL's words."""
-    for there, here in _TYPES.items():
-        statement = statement.replace(there, here)
-    return _REFERENCE.sub("", statement)
-
-
-_WORDS = (
-    (re.compile(r"CROSS JOIN"), "JOIN"),
-    (re.compile(r" INDEXED BY \w+"), ""),
-    (re.compile(r"\binstr\("), "strpos("),
-    (re.compile(r"NOT IN \(SELECT value FROM json_each\((:\w+)\)\)"), r"<> ALL(\1)"),
-    (re.compile(r"IN \(SELECT value FROM json_each\((:\w+)\)\)"), r"= ANY(\1)"),
-)
-_MARK = re.compile(r"\?|(?<!:):([a-z_][a-z_0-9]*)")
-
-
-@lru_cache(maxsize=512)
-def to_postgres(sql: str) -> tuple[str, tuple[str, ...]]:
-    """Return a shared statement in PostgreSQL's words, and the names of its values in order."""
-    for there, here in _WORDS:
-        sql = there.sub(here, sql)
-    names: dict[str, int] = {}
-
-    def mark(match: re.Match[str]) -> str:
-        name = match[1] or f"?{len(names)}"
-        return f"${names.setdefault(name, len(names) + 1)}"
-
-    return _MARK.sub(mark, sql), tuple(names)
-
-
-_ESCAPE = "\x1a"
-
-
-def escape_nul(text: str) -> str:
-    """Return a text without NUL, from which `restore_nul` makes the same text again: NUL becomes
-    SUB N, and SUB becomes SUB S."""
-    if "\0" in text or _ESCAPE in text:
-        return text.replace(_ESCAPE, f"{_ESCAPE}S").replace("\0", f"{_ESCAPE}N")
-    return text
-
-
-def restore_nul(text: str) -> str:
-    """Return the text that `escape_nul` was given."""
-    if _ESCAPE in text:
-        return text.replace(f"{_ESCAPE}N", "\0").replace(f"{_ESCAPE}S", _ESCAPE)
-    return text
 
 
 def _bound(value: Any) -> Any:

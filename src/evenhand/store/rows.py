@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.exchange import Reply, Usage
+from evenhand.jsontext import StoredText, stored_object
 from evenhand.judgment import JudgmentText
 from evenhand.store.keys import row_digest
 from evenhand.store.ports import Call, LedgerCall, StoredJudgment
-from evenhand.storedtext import StoredText, stored_object
 
 CALL_COLUMNS = (
     "key, run, judge, reply, finish, model, odds, sampling, input_tokens, output_tokens,"

@@ -173,7 +173,7 @@ def _lost_calls(session: Session) -> Iterator[str]:
 def _calls(body: str) -> list[str] | None:
     """Return the keys of a judgment's calls; None if it cannot be read."""
     try:
-        keys = jsontext.restored(body)["calls"]
+        keys = jsontext.loads_trusted(body)["calls"]
     except (ValueError, TypeError, LookupError):
         return None
     return keys if isinstance(keys, list) and all(isinstance(key, str) for key in keys) else None

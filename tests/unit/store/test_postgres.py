@@ -16,16 +16,14 @@ from evenhand.errors import StoreBusy, StoreError
 from evenhand.exchange import Reply, Usage
 from evenhand.store import postgres
 from evenhand.store.address import read_address
+from evenhand.store.dialect import escape_nul, restore_nul, to_postgres
 from evenhand.store.keys import CALL_TAG
 from evenhand.store.ledger import SqlLedger
 from evenhand.store.ports import Call, IncomingUnit, Scope, Store
 from evenhand.store.postgres import (
     PostgresSession,
     Server,
-    escape_nul,
     postgres_store,
-    restore_nul,
-    to_postgres,
 )
 from evenhand.store.session import VERSION
 from evenhand.store.verify import verify

@@ -17,7 +17,7 @@ from evenhand.data.foreign.rows import NoScore, TidyRow, missing, object_of, req
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.spellings import Side, spelled_score, spelled_side
 from evenhand.errors import DataError, quoted
-from evenhand.jsontext import as_text, parse_lenient, swift
+from evenhand.jsontext import as_text, dumps_lossy, parse_lenient
 
 Failed = Literal["schema", "out_of_range", "empty", ""]
 
@@ -235,7 +235,7 @@ def read_score(row: Mapping[str, Any]) -> Score:
 def read_reasons(row: Mapping[str, Any]) -> tuple[str, str]:
     """What a judge quoted from the answer, as a list in JSON or nothing, and why it scored so."""
     quotes = _quotes(row.get("evidence"))
-    return swift(quotes) if quotes else "", text_of(row.get("rationale"))
+    return dumps_lossy(quotes) if quotes else "", text_of(row.get("rationale"))
 
 
 def _score(text: str, number: float | None) -> tuple[float | None, Failed, str]:

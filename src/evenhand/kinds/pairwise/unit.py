@@ -15,6 +15,7 @@ from typing import Any, cast
 from msgspec import Raw
 
 from evenhand import jsontext
+from evenhand.jsontext import StoredText
 from evenhand.kinds.shared.rows import (
     EXTRAS,
     ExtrasBody,
@@ -28,7 +29,6 @@ from evenhand.kinds.shared.rows import (
     raw_object,
     without_empty,
 )
-from evenhand.storedtext import StoredText
 from evenhand.units import Candidate, Pair, named_pair_id, own_pair_id, topic_id
 
 _TEXTS = ("topic",)

@@ -8,6 +8,7 @@ from typing import Any, cast
 from msgspec import UNSET, Raw, UnsetType
 
 from evenhand import jsontext
+from evenhand.jsontext import StoredText
 from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
 from evenhand.kinds.shared.rows import (
     EXTRAS,
@@ -22,7 +23,6 @@ from evenhand.kinds.shared.rows import (
     text_of,
     without_empty,
 )
-from evenhand.storedtext import StoredText
 from evenhand.units import Sample, sample_id
 
 _TEXTS = ("question", "model_output")

@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from evenhand import jsontext
 from evenhand.errors import nearest, quoted
-from evenhand.storedtext import stored_value
+from evenhand.jsontext import stored_value
 from evenhand.units import JsonObject
 
 EXTRAS = ("reference", "context", "messages")

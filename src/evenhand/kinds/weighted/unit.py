@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from evenhand import jsontext
+from evenhand.jsontext import StoredText
 from evenhand.kinds.shared.rows import (
     EXTRAS,
     ExtrasBody,
@@ -23,7 +24,6 @@ from evenhand.kinds.shared.rows import (
     without_empty,
 )
 from evenhand.kinds.weighted.task_rubric import TaskRubricError, read_task
-from evenhand.storedtext import StoredText
 from evenhand.units import Answer, answer_id, task_name_of
 
 _TEXTS = ("prompt", "answer")

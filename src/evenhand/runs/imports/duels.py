@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.data.foreign.rows import ORDER_UNKNOWN, TidyRow
 from evenhand.data.foreign.tidy import read_score, text_of
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.jsontext import compact, dump, restored
+from evenhand.jsontext import compact, dump, loads_trusted
 from evenhand.limits import BATCH_ROWS
 from evenhand.runs.imports.keys import REPEATS
 from evenhand.runs.imports.spool import Spool
@@ -112,5 +112,5 @@ def _vote(first: str, second: str, mine: Sequence[Any], other: Sequence[Any]) ->
     if not (has_failed or other[_FAILED]):
         than = other[_SCORE]
         winner = "tie" if score == than else "first" if score > than else "second"
-    value = restored(further) | {"first": first, "second": second, "winner": winner}
+    value = loads_trusted(further) | {"first": first, "second": second, "winner": winner}
     return TidyRow("votes", value, origin, ORDER_UNKNOWN)

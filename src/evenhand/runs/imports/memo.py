@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from evenhand.data.foreign.chunks import Chunk
 from evenhand.errors import DataError
-from evenhand.jsontext import swift
+from evenhand.jsontext import dumps_lossy
 
 MEMO_ENTRIES = 1 << 16
 """Results that are kept; then it begins anew."""
@@ -114,7 +114,7 @@ class Vocabulary:
         if number is not None:
             return number
         if len(self._words) >= MEMO_ENTRIES or _size(words) > MEMO_CHARS:
-            return swift(words)
+            return dumps_lossy(words)
         self._words.append(words)
         return self._numbers.setdefault(key, len(self._words) - 1)
 

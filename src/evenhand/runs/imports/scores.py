@@ -213,7 +213,7 @@ class ScoreRows:
         fields = meta_of(row, SCORE_COLUMNS, self.key)
         unit = text_of(row.get("unit"))
         self._columns.see({"unit": unit, **fields} if unit else fields)
-        text = jsontext.swift(fields)
+        text = jsontext.dumps_lossy(fields)
         return _Meta(fields, text, self._answers.meta(text))
 
     def _opened(
@@ -267,7 +267,7 @@ class ScoreRows:
             unit, text, origin, question, answer = opening
             ident, fields = key_values(self.key, unit, from_json(text))
             sample = Sample(id=ident, question=question, model_output=answer, meta=fields)
-            meta = jsontext.swift(fields)
+            meta = jsontext.dumps_lossy(fields)
             texts = [
                 (rows.judge, repeat, judgment)
                 for rows in judged

@@ -190,7 +190,7 @@ class VoteRows:
                 for unit, (fields, _) in zip(units, metas, strict=True)
             ]
             idents = [ident for ident, _ in keyed]
-            texts = [jsontext.swift(fields) for _, fields in keyed]
+            texts = [jsontext.dumps_lossy(fields) for _, fields in keyed]
         keys = list(zip(idents, [pair.names for pair in pairs], strict=True))
         places = self._places.entries(keys)
         if None in places:
@@ -309,7 +309,7 @@ class VoteRows:
         meta = meta_of(row, VOTE_COLUMNS, self.key)
         unit = text_of(row.get("unit"))
         self._columns.see({"unit": unit, **meta} if unit else meta)
-        return meta, jsontext.swift(meta)
+        return meta, jsontext.dumps_lossy(meta)
 
     def _opened(
         self,
@@ -425,14 +425,14 @@ def _pair(opening: _Opening, is_named: bool) -> tuple[VotedPair, str, str]:
     second = high if first == low else low
     ident = pair_key(key, (low, high)) if is_named else key
     pair = VotedPair(ident, first, second, meta)
-    name, (told, other_told), (answer, other) = jsontext.swift(ident), lengths, answers
+    name, (told, other_told), (answer, other) = jsontext.dumps_lossy(ident), lengths, answers
     told = told if told is not None else len(answer) or None
     other_told = other_told if other_told is not None else len(other) or None
     body = (
         f'{{"id":{name},"topic":{_text(question)},"candidates":['
         f'{{"id":{_name(first)},"text":{_text(answer)}}},'
         f'{{"id":{_name(second)},"text":{_text(other)}}}],'
-        f'"row":{name if cluster == ident else jsontext.swift(cluster)},'
+        f'"row":{name if cluster == ident else jsontext.dumps_lossy(cluster)},'
         f'"meta":{meta},"lengths":{_lengths(told, other_told)}}}'
     )
     return pair, body, _about(pair, name)
@@ -440,24 +440,26 @@ def _pair(opening: _Opening, is_named: bool) -> tuple[VotedPair, str, str]:
 
 def _text(text: str) -> str:
     """A text as JSON."""
-    return jsontext.swift(text) if text else '""'
+    return jsontext.dumps_lossy(text) if text else '""'
 
 
 @lru_cache(maxsize=NAMES)
 def _name(name: str) -> str:
     """The same of a name, which comes again and again."""
-    return jsontext.swift(name)
+    return jsontext.dumps_lossy(name)
 
 
 @lru_cache(maxsize=NAMES)
 def _numbers(*numbers: int | None) -> str:
     """A list of whole numbers, which come again too."""
-    return jsontext.swift(numbers)
+    return jsontext.dumps_lossy(numbers)
 
 
 def _lengths(first: float | None, second: float | None) -> str:
     if isinstance(first, float) or isinstance(second, float):
-        return jsontext.swift((first, second))  # 1 and 1.0, and 0.0 and -0.0, are the same key
+        return jsontext.dumps_lossy(
+            (first, second)
+        )  # 1 and 1.0, and 0.0 and -0.0, are the same key
     return _numbers(first, second)
 
 
@@ -465,7 +467,7 @@ def _as_known(known: KnownPair) -> tuple[VotedPair, str, str]:
     """A pair of votes, its text, and what a judgment says of it, as the run has them that knew it
     before."""
     pair = VotedPair(known.id, known.first, known.second, known.meta)
-    return pair, known.body, _about(pair, jsontext.swift(pair.id))
+    return pair, known.body, _about(pair, jsontext.dumps_lossy(pair.id))
 
 
 def _about(pair: VotedPair, name: str) -> str:
