@@ -118,8 +118,8 @@ EVERY: list[Row] = [
 ]
 
 
-def turns(window: int, reach: int, limit: int = 7, **rest: Any) -> PageRequest:
-    return PageRequest(limit=limit, window=window, reach=reach, **rest)
+def turns(reach: int, limit: int = 7, **rest: Any) -> PageRequest:
+    return PageRequest(limit=limit, reach=reach, **rest)
 
 
 def walked(
@@ -128,14 +128,13 @@ def walked(
     *,
     run: str = RUN,
     forward: bool = True,
-    window: int = 4,
     reach: int = 8,
 ) -> list[Row]:
     """All pages, one after the other."""
     found: list[Row] = []
     place: Cursor | None = None
     for _ in range(500):
-        turn = turns(window, reach, place=place, forward=forward)
+        turn = turns(reach, place=place, forward=forward)
         page = filled.archive.judgment_page(filled.runs[run], browsed, turn)
         rows = [(unit.id, one.judge if one else None) for unit, one in page.rows]
         assert len(rows) <= 7
@@ -157,7 +156,7 @@ def _asked(browsed: Browsed) -> str:
 
 
 @pytest.mark.parametrize("forward", [True, False])
-@pytest.mark.parametrize(("window", "reach"), [(1, 1), (4, 8), (5, 5), (1000, 1000)])
+@pytest.mark.parametrize("reach", [1, 8, 1000])
 @pytest.mark.parametrize(
     ("browsed", "holds"),
     [
@@ -197,9 +196,9 @@ def _asked(browsed: Browsed) -> str:
     ids=lambda one: _asked(one) if isinstance(one, Browsed) else "",
 )
 def test_a_walk_over_pages_finds_every_row_once(
-    filled: Filled, browsed: Browsed, holds: Any, window: int, reach: int, forward: bool
+    filled: Filled, browsed: Browsed, holds: Any, reach: int, forward: bool
 ) -> None:
-    found = walked(filled, browsed, forward=forward, window=window, reach=reach)
+    found = walked(filled, browsed, forward=forward, reach=reach)
     assert found == [(name, judge) for name, judge in EVERY if holds(int(name[1:]), judge)]
 
 
@@ -252,7 +251,7 @@ def test_calls_are_paged_both_ways_and_searched(filled: Filled) -> None:
         place: Cursor | None = None
         while True:
             page = filled.archive.call_page(
-                filled.runs[RUN], turns(5, 5, place=place, forward=forward), **wanted
+                filled.runs[RUN], turns(5, place=place, forward=forward), **wanted
             )
             texts = [one.call.reply.text for one in page.rows]
             found = found + texts if forward else texts + found
@@ -272,7 +271,7 @@ def test_calls_are_paged_both_ways_and_searched(filled: Filled) -> None:
 
 
 def test_a_call_knows_its_unit(filled: Filled) -> None:
-    page = filled.archive.call_page(filled.runs[RUN], turns(1000, 1000, limit=500))
+    page = filled.archive.call_page(filled.runs[RUN], turns(1000, limit=500))
     for one in page.rows[::20]:
         found = filled.archive.call(filled.runs[RUN], one.no)
         assert found is not None

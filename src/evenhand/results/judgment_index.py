@@ -79,7 +79,7 @@ def indexed_rows(
     selection = Browsed(planned=planned_judgments(recorded))
     for place in places:
         before = place._replace(repeat=place.repeat - 1)
-        request = PageRequest(place=before, limit=1, window=WINDOW, reach=WINDOW)
+        request = PageRequest(place=before, limit=1, reach=WINDOW)
         for unit, stored in store.judgment_page(recorded.row.id, selection, request).rows:
             if unit.position == place.unit:
                 yield unit, stored
@@ -91,7 +91,7 @@ def _matching(
     selection = replace(browsed, planned=planned_judgments(recorded))
     place: Cursor | None = Cursor(0)
     while place is not None:
-        request = PageRequest(place=place, limit=WINDOW, window=WINDOW, reach=INDEXED)
+        request = PageRequest(place=place, limit=WINDOW, reach=INDEXED)
         page = store.judgment_page(recorded.row.id, selection, request)
         yield from page.rows
         place = page.stopped

@@ -42,7 +42,7 @@ from evenhand.store.ports import (
 from evenhand.text import visible
 
 WINDOW, REACH = 2_000, 50_000
-"""Rows a filter looks at in one go, and for one page: some tenths of a second."""
+"""Rows that are looked at for one of them, and for a page of them."""
 RATE_CALLS, RATE_SECONDS = 2_000, 60.0
 """The rate of a run is that of its last calls, as far as they are not older."""
 SUGGESTED_UNITS, SUGGESTED_VALUES = 200, 40
@@ -109,7 +109,7 @@ def _counted(stands: Standing) -> dict[str, Any]:
 def progress(store: Archive, recorded: Recorded, stands: Standing) -> dict[str, Any]:
     """How a run gets on: counts, calls a minute, and the time left at that rate."""
     run, counted = recorded.row.id, _counted(stands)
-    last = PageRequest(forward=False, limit=RATE_CALLS, window=RATE_CALLS, reach=RATE_CALLS)
+    last = PageRequest(forward=False, limit=RATE_CALLS, reach=RATE_CALLS)
     moments = [call.at for call in reversed(store.call_page(run, last).rows)]
     rate = calls_a_minute(moments, recorded.row.started, datetime.now(UTC))
     judging = store.is_claimed(run)

@@ -184,12 +184,11 @@ class Browsed(Struct, frozen=True, kw_only=True):
 
 class PageRequest(Struct, frozen=True, kw_only=True):
     """A page of at most `limit` rows after a place, or before it. A filter that looks into texts
-    looks at `reach` rows at most, a `window` of them at a time."""
+    looks at about `reach` rows at most."""
 
     place: Cursor | None = None
     forward: bool = True
     limit: int
-    window: int
     reach: int
 
 

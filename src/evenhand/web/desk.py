@@ -27,7 +27,7 @@ from evenhand.results.judgment_index import (
     indexed_rows,
     judgment_index,
 )
-from evenhand.results.pages import REACH, WINDOW, Standing, read_place
+from evenhand.results.pages import REACH, Standing, read_place
 from evenhand.results.report import ReportOptions, make_report
 from evenhand.results.rows import asked_row
 from evenhand.results.selection import select
@@ -265,7 +265,7 @@ def page_request(
     if after or before:
         place = read_place(before or after)
     forward = not before if not newest_first else bool(after)
-    return PageRequest(place=place, forward=forward, limit=limit, window=WINDOW, reach=REACH)
+    return PageRequest(place=place, forward=forward, limit=limit, reach=REACH)
 
 
 def read_filters(recorded: Recorded, filters: dict[str, Any]) -> Browsed:

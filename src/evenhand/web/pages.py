@@ -196,9 +196,7 @@ class Pages:
         with self._desk.stores.lent() as store:
             for name, forward in (("prev", False), ("next", True)):
                 spot = Cursor(no, _LAST, _LAST) if forward else Cursor(no)
-                page = PageRequest(
-                    place=spot, forward=forward, limit=1, window=WINDOW, reach=WINDOW
-                )
+                page = PageRequest(place=spot, forward=forward, limit=1, reach=WINDOW)
                 rows, _ = pages.judgment_rows(store, recorded, browsed, page)
                 href = _href(f"{here}/unit", {"id": rows[0][0].id, **query}) if rows else None
                 links.append((name, href))
