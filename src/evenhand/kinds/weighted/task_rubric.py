@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -32,8 +32,8 @@ RUBRIC_CHARS = 200_000
 """A rubric is a page or two; a book is a mistake."""
 CONDITIONS_MOST = 100
 """With the time limit of each, this bounds what one answer can take."""
-_LABEL_LEVEL = 7
-"""The level of a bold line or a plain `Label:`, below all headings of Markdown."""
+_BOLD_LEVEL = 7
+"""The level of a line in bold, below all headings of Markdown."""
 _LABEL_CHARS = 160
 """A longer line is prose, whatever it begins with."""
 
@@ -68,27 +68,20 @@ def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
     _check_text(text)
     page = _Page(text)
     task_type = _take_type(page, types)
-    sections = _split_sections(page)
-    critical: list[str] = []
-    conditions: list[Condition] = []
-    for section in sections:
-        if section.name == "critical":
-            for line, entry in _read_entries(page, section):
-                condition = _read_condition(line, entry)
-                if condition is None:
-                    critical.append(entry)
-                else:
-                    conditions.append(condition)
-        elif section.name == "points":
-            _refuse_conditions(page, section)
-    points = [line for section in sections if section.name == "points" for line in section.lines]
+    points, *sections = _split_sections(page)
+    _refuse_conditions(page, points)
+    entries = [
+        entry for each in sections if each.name == "critical" for entry in _read_entries(page, each)
+    ]
+    decidable = [(entry, _read_condition(*entry)) for entry in entries]
+    facts = [_read_facts(page, each) for each in sections if each.name == "facts"]
     return TaskRubric(
         text=text,
         task_type=task_type,
-        critical=tuple(critical),
-        conditions=_check_conditions(conditions),
-        facts=_read_facts(page, sections),
-        points=page.join(points),
+        critical=tuple(entry[1] for entry, condition in decidable if condition is None),
+        conditions=_check_conditions([condition for _, condition in decidable if condition]),
+        facts="\n\n".join(filter(None, facts)) or None,
+        points=page.join(points.lines),
     )
 
 
@@ -109,8 +102,8 @@ def _check_text(text: str) -> None:
 
 
 class Block(NamedTuple):
-    """A top-level block of Markdown, by the indexes of its lines, half-open. `items` are the spans
-    of the items of a list."""
+    """A top-level block of Markdown, by the indexes of its lines, half-open. A heading has a level;
+    `items` are the spans of the items of a list."""
 
     kind: str
     start: int
@@ -131,18 +124,19 @@ _BOLD_LINE = re.compile(r"(\*\*|__)(?=\S)((?:(?!\1).)+)\1[ \t]*[:：]?[ \t]*")
 
 
 class _Page:
-    """A text by lines and blocks; lines that are used up are `gone`."""
+    """A text by lines and blocks; lines that say the type are `gone`."""
 
     def __init__(self, text: str) -> None:
         self.raw = _LINE.findall(text)
         self.lines = [line.rstrip("\r\n").removeprefix("\ufeff") for line in self.raw]
-        self.gone: set[int] = set()
         self.front = _count_front_matter(self.lines)
+        self.gone = set(range(self.front))
         body = [
             _TIGHT_HEADING.sub(r"\1 ", _CJK_BULLET.sub(r"\1- ", line))
             for line in self.lines[self.front :]
         ]
-        self.blocks = list(_find_blocks([""] * self.front + body))
+        front = [Block("front", 0, self.front)] if self.front else []
+        self.blocks = [*front, *_find_blocks([""] * self.front + body)]
 
     def join(self, indexes: Iterable[int]) -> str:
         """Return lines verbatim, without blank lines and rules at the ends."""
@@ -179,8 +173,10 @@ def _find_blocks(lines: Sequence[str]) -> Iterator[Block]:
             yield Block("heading", start, end, int(token.tag[1]), tokens[index + 1].content)
         elif token.type == "paragraph_open":
             bold = _BOLD_LINE.fullmatch(lines[start].strip()) if end == start + 1 else None
-            level, title = (_LABEL_LEVEL, bold[2]) if bold else (0, "")
-            yield Block("heading" if bold else "paragraph", start, end, level, title)
+            if bold:
+                yield Block("heading", start, end, _BOLD_LEVEL, bold[2])
+            else:
+                yield Block("paragraph", start, end)
         elif token.type in ("bullet_list_open", "ordered_list_open"):
             items = [
                 (each.map[0], each.map[1])
@@ -203,11 +199,6 @@ def _require_closed(kind: str, lines: Sequence[str], start: int) -> None:
         raise TaskRubricError(start + 1, f"the code fence {mark} that opens here never closes")
     if lines[0].lstrip().startswith("<!--") and "-->" not in "".join(lines):
         raise TaskRubricError(start + 1, "the comment <!-- that opens here never closes")
-
-
-def _with_next(blocks: Sequence[Block]) -> Iterator[tuple[Block, Block | None]]:
-    """Yield each block with the one after it."""
-    return zip_longest(blocks, blocks[1:])
 
 
 # Labels.
@@ -271,30 +262,23 @@ def _take_type(page: _Page, types: Sequence[str]) -> str | None:
 
 
 def _find_type_values(page: _Page) -> Iterator[tuple[int, str]]:
-    """Yield the lines that say the type, each with its value: beside the label or below it."""
-    for index in range(page.front):
-        match = _TYPE_LINE.fullmatch(page.lines[index])
-        if match and _is_label(match["label"], "type"):
-            yield index, match["value"]
-    page.gone.update(range(page.front))
-    for block, after in _with_next(page.blocks):
-        if block.kind not in ("heading", "paragraph", "list"):
-            continue
-        for index in range(block.start, block.end):
-            match = _TYPE_LINE.fullmatch(page.lines[index])
-            is_beside = match and match["value"].strip(" *_|")
-            if not _is_label(match["label"] if is_beside and match else page.lines[index], "type"):
-                continue
-            if not is_beside and block.kind != "heading" and not match:
-                continue
-            page.gone.update(range(index, block.end if block.kind == "heading" else index + 1))
-            if is_beside and match:
+    """Yield the lines that say the type, each with its value: beside the label, or below it where
+    the label is a heading."""
+    for block, after in zip_longest(page.blocks, page.blocks[1:]):
+        if block.kind == "heading" and _is_label(block.title, "type"):
+            if after is None or 0 < after.level < _BOLD_LEVEL:
+                raise TaskRubricError(block.start + 1, "task_type has no value")
+            page.gone.update((*range(block.start, block.end), after.start))
+            yield after.start, page.lines[after.start]
+        elif block.kind in ("front", "heading", "paragraph", "list"):
+            for index in range(block.start, block.end):
+                match = _TYPE_LINE.fullmatch(page.lines[index])
+                if match is None or not _is_label(match["label"], "type"):
+                    continue
+                if not match["value"].strip(" *_|"):
+                    raise TaskRubricError(index + 1, "task_type has no value beside it")
+                page.gone.update(range(index, block.end if block.level else index + 1))
                 yield index, match["value"]
-            elif after is None or 0 < after.level < _LABEL_LEVEL:
-                raise TaskRubricError(index + 1, "task_type has no value")
-            else:
-                page.gone.add(after.start)
-                yield after.start, page.lines[after.start]
 
 
 def _name_type(value: str, types: Sequence[str], line: int) -> str | None:
@@ -317,69 +301,58 @@ def _name_type(value: str, types: Sequence[str], line: int) -> str | None:
 # Sections.
 
 
-@dataclass(slots=True)
-class _Section:
-    """One section: its name, the line that opened it, its lines and its blocks."""
+class _Section(NamedTuple):
+    """One section: its name, the index of its heading, its lines and its blocks."""
 
     name: str
-    opened: int = 0
-    beside: str = ""
-    """The text after the colon of the line that opened it."""
-    lines: list[int] = field(default_factory=list[int])
-    blocks: list[Block] = field(default_factory=list[Block])
+    opened: int
+    lines: list[int]
+    blocks: list[Block]
 
 
 def _split_sections(page: _Page) -> list[_Section]:
-    """Return the sections in order. One ends at the next heading of its level or above; other
-    headings below it belong to it."""
-    points = _Section("points")
-    sections, stack = [points], [(0, points)]
-    done = page.front
+    """Return the points, then the other sections in order. A section ends at the next heading of
+    its level or above; other headings below it belong to it."""
+    points = _Section("points", 0, [], [])
+    sections, stack, done = [points], [(0, points)], 0
     for block in page.blocks:
-        stack[-1][1].lines += range(done, block.start)
+        stack[-1][1].lines.extend(range(done, block.start))
         done = block.end
-        opened = _open_section(page, block)
-        level = opened[0] if opened else block.level or _label_level(page, block, *stack[-1])
-        if level:
-            while stack[-1][0] >= level:
+        name = _name_section(page, block)
+        if block.level:
+            while stack[-1][0] >= block.level:
                 stack.pop()
-            stack.append((level, opened[1] if opened else stack[-1][1]))
-        section, content = stack[-1][1], block
-        if opened:
-            sections.append(section)
-            if block.kind == "heading" or block.end == block.start + 1:
+            section = _Section(name, block.start, [], []) if name else stack[-1][1]
+            stack.append((block.level, section))
+            if name:
+                sections.append(section)
                 continue
-            content = block._replace(start=block.start + 1)
-        elif section is points and block.kind == "heading":
-            _refuse_near_label(block)
-        section.blocks.append(content)
-        section.lines += range(content.start, content.end)
-    stack[-1][1].lines += range(done, len(page.lines))
+            if section is points:
+                _refuse_near_label(block)
+        stack[-1][1].blocks.append(block)
+        stack[-1][1].lines.extend(range(block.start, block.end))
+    stack[-1][1].lines.extend(range(done, len(page.lines)))
     return sections
 
 
-def _label_level(page: _Page, block: Block, level: int, section: _Section) -> int:
-    """Return the level of another plain `Label:`, which ends a section that one opened, unless it
-    comes first there; else 0."""
-    if level != _LABEL_LEVEL or block.kind != "paragraph" or not section.blocks:
-        return 0
-    return level if re.fullmatch(r"\S.*[:：]\s*", page.lines[block.end - 1]) else 0
-
-
-def _open_section(page: _Page, block: Block) -> tuple[int, _Section] | None:
-    """Return the level and the section that a block opens; None if it opens none."""
+def _name_section(page: _Page, block: Block) -> str | None:
+    """Return the name of the section that a heading opens, None if it opens none; raise
+    TaskRubricError for a label that is not a heading of its own."""
     if block.kind not in ("heading", "paragraph") or block.start in page.gone:
         return None
     line = block.title or page.lines[block.start]
     label, colon, beside = line.replace("：", ":", 1).partition(":")
-    beside = re.sub(r"^[\s*_]+", "", beside).strip()
-    is_bold = line.lstrip().startswith(("**", "__"))
     for name in ("critical", "facts"):
-        is_prose = block.kind == "paragraph" and beside and not is_bold and name == "critical"
-        if colon and not is_prose and _is_label(label, name):
-            return block.level or _LABEL_LEVEL, _Section(name, block.start, beside)
         if block.title and _is_label(block.title, name):
-            return block.level, _Section(name, block.start)
+            return name
+        # "Critical fail: the score is 0." is a sentence about points.
+        is_sentence = (
+            name == "critical" and not block.title and not line.lstrip().startswith(("**", "__"))
+        )
+        if colon and _is_label(label, name) and not (is_sentence and beside.strip()):
+            heading = label.strip(" *_#")
+            message = f'write {quoted(heading)} as a heading on a line of its own: "## {heading}"'
+            raise TaskRubricError(block.start + 1, message)
     return None
 
 
@@ -400,8 +373,8 @@ def _refuse_near_label(block: Block) -> None:
 def _read_entries(page: _Page, section: _Section) -> list[tuple[int, str]]:
     """Return the conditions of a section with their lines: its list items, and paragraphs that
     introduce no list."""
-    entries = [(section.opened + 1, section.beside)]
-    for block, after in _with_next(section.blocks):
+    entries: list[tuple[int, str]] = []
+    for block, after in zip_longest(section.blocks, section.blocks[1:]):
         if block.kind == "list":
             for start, end in block.items:
                 text = page.join(range(start, end))
@@ -410,7 +383,9 @@ def _read_entries(page: _Page, section: _Section) -> list[tuple[int, str]]:
             is_lead = after is not None and (not after.level or after.level > block.level)
             entries += [] if is_lead else [(block.start + 1, block.title)]
         elif block.kind not in ("hr", "html_block"):
-            entries += _read_prose(page, block, is_lead=bool(after and after.kind == "list"))
+            _refuse_prose_conditions(page, block)
+            if block.kind != "paragraph" or after is None or after.kind != "list":
+                entries.append((block.start + 1, page.join(range(block.start, block.end)).strip()))
     entries = [(line, text) for line, text in entries if text]
     if not entries:
         message = 'nothing stands under this heading; write a condition, or "none"'
@@ -421,16 +396,12 @@ def _read_entries(page: _Page, section: _Section) -> list[tuple[int, str]]:
     return [] if none else entries
 
 
-def _read_prose(page: _Page, block: Block, *, is_lead: bool) -> list[tuple[int, str]]:
-    """Return the condition that a paragraph or fence is, or those for code on its lines."""
-    rows = [row for row in range(block.start, block.end) if row not in page.gone]
-    if block.kind == "fence":
-        rows = rows[1:-1]
-    lines = [(row + 1, page.lines[row].strip()) for row in rows if page.lines[row].strip()]
-    if lines and all(find_condition(text) for _, text in lines):
-        return lines
-    is_lead = is_lead and block.kind == "paragraph"
-    return [] if is_lead else [(block.start + 1, page.join(rows).strip())]
+def _refuse_prose_conditions(page: _Page, block: Block) -> None:
+    """Raise TaskRubricError for a condition for code that is not a list item."""
+    for index in range(block.start, block.end):
+        keyed = find_condition(page.lines[index])
+        if keyed and index not in page.gone:
+            raise TaskRubricError(index + 1, f"write {keyed[0]} as a list item: - {keyed[0]}: ...")
 
 
 def _read_condition(line: int, text: str) -> Condition | None:
@@ -467,15 +438,10 @@ def _refuse_conditions(page: _Page, section: _Section) -> None:
             raise TaskRubricError(start + 1, message)
 
 
-def _read_facts(page: _Page, sections: Sequence[_Section]) -> str | None:
-    texts: list[str] = []
-    for section in sections:
-        if section.name != "facts":
-            continue
-        text = "\n".join(filter(None, [section.beside, page.join(section.lines)]))
-        if not text:
-            message = 'nothing stands under this heading; write the facts, or "none"'
-            raise TaskRubricError(section.opened + 1, message)
-        if not _says_none(text):
-            texts.append(text)
-    return "\n\n".join(texts) or None
+def _read_facts(page: _Page, section: _Section) -> str:
+    """Return the text of a section, empty where it says that there are no facts."""
+    text = page.join(section.lines)
+    if not text:
+        message = 'nothing stands under this heading; write the facts, or "none"'
+        raise TaskRubricError(section.opened + 1, message)
+    return "" if _says_none(text) else text
