@@ -35,15 +35,15 @@ from evenhand.judges.embedded.decoding import (
     MARGIN,
     Choice,
     Draw,
+    LikelihoodCache,
     Versus,
     compare,
     decide,
     find_choices,
+    log_odds,
 )
 from evenhand.judges.embedded.judge import threads
-from evenhand.judges.embedded.likelihood import LikelihoodCache, log_odds
 from evenhand.judges.embedded.runtime import Runtime
-from evenhand.judges.sampling import sampling
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
@@ -245,7 +245,7 @@ def outcome(item: Item, pairs: Pairs, known: dict[str, Record], way: Way, rounds
 
 
 def _draw(question: Question) -> Draw | None:
-    temperature, seed = sampling(question.round, question.repeat, 0.0, 0)
+    temperature, seed = question.sampling(0.0, 0)
     assert temperature is not None
     assert seed is not None
     return Draw.of(question.messages, temperature, seed) if question.round > 1 else None

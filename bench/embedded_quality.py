@@ -35,9 +35,8 @@ from typing import Any, NamedTuple
 from evenhand.exchange import Message, Question
 from evenhand.files.protocols import find_protocol
 from evenhand.judges.embedded import models
-from evenhand.judges.embedded.decoding import Choice, decide, find_choices, subtract_prior
+from evenhand.judges.embedded.decoding import Choice, decide, find_choices, log_odds, subtract_prior
 from evenhand.judges.embedded.judge import threads
-from evenhand.judges.embedded.likelihood import log_odds
 from evenhand.judges.embedded.runtime import Runtime
 from evenhand.kinds.prompt import fence_number
 from evenhand.kinds.rubric.protocol import RubricProtocol

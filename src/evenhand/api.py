@@ -27,7 +27,7 @@ from evenhand.errors import (
 from evenhand.files.outputs import check_output
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric
-from evenhand.judges.environment import environment
+from evenhand.judges.credentials import environment
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.shared.rows import RowError

@@ -26,6 +26,10 @@ from evenhand.limits import REASK_CHARS
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "filtered", "refused"]
 Style = Literal["full", "compact"]
+LATER_ROUNDS_TEMPERATURE = 0.7
+"""A later round must be able to come out differently."""
+SEEDS_A_REPEAT = 1000
+"""Keeps the seeds of repeats and rounds apart; there are never so many rounds."""
 
 
 class Message(Struct, frozen=True, eq=False):
@@ -95,6 +99,17 @@ class Question(Struct, frozen=True, kw_only=True):
     def size(self) -> int:
         """Return the number of characters of the conversation."""
         return sum(len(message.content) for message in self.messages)
+
+    def sampling(
+        self, temperature: float | None, seed: int | None
+    ) -> tuple[float | None, int | None]:
+        """Return the temperature and seed to ask with, from those of the judge: raised, and new,
+        from the second round on. Equal questions always have equal ones."""
+        if temperature is not None and self.round > 1:
+            temperature = max(temperature, LATER_ROUNDS_TEMPERATURE)
+        if seed is not None:
+            seed += SEEDS_A_REPEAT * self.repeat + self.round - 1
+        return temperature, seed
 
     def again(self, reply: str, complaint: str) -> Question:
         """Return the conversation continued with what was wrong in `reply`.

@@ -34,6 +34,15 @@ _HIDDEN = re.compile(
 _BEYOND_BMP = 0x10000
 
 
+def replace_surrogates(text: str) -> str:
+    """Return `text` with lone surrogates, which no store and no file takes, replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def hidden_characters(*texts: str) -> list[str]:
     """Return the kinds of characters in some texts that could hide words from a reader: of
     `bidi`, `control`, `tags` and `zero_width`, those that are there."""

@@ -21,7 +21,7 @@ import pytest
 import evenhand as package
 from evenhand.errors import UsageError
 from evenhand.judges import PROVIDERS, JudgeOptions, open_judge
-from evenhand.judges.environment import environment as dotenv_environment
+from evenhand.judges.credentials import environment as dotenv_environment
 from evenhand.judges.trust import TrustedHosts, host_named
 from tests.suites import EVENHAND, environment, evenhand_here, write_suite
 

@@ -17,7 +17,7 @@ from evenhand.cli.common import (
     wait,
 )
 from evenhand.errors import UsageError, quoted
-from evenhand.judges.environment import environment
+from evenhand.judges.credentials import environment
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.grid import table
 from evenhand.report.terminal.tables import safe

@@ -18,7 +18,7 @@ import click
 from evenhand.cli.streams import is_utf8
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError, nearest
-from evenhand.judges.environment import environment
+from evenhand.judges.credentials import environment
 from evenhand.results.only import ONLY
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store

@@ -12,8 +12,8 @@ from evenhand.cli.narration import Narration
 from evenhand.cli.views import verdict_line
 from evenhand.cli.watch import Watcher
 from evenhand.examples import example_files
+from evenhand.judges.credentials import environment
 from evenhand.judges.embedded import models
-from evenhand.judges.environment import environment
 from evenhand.judgment import Failure, Judgment, Verdict
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Kind

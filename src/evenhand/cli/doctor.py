@@ -15,7 +15,7 @@ import click
 from evenhand.cli.common import json_option, print_json
 from evenhand.errors import EvenhandError, StoreMissing, UsageError
 from evenhand.judges import PROVIDERS, Provider, split_name
-from evenhand.judges.environment import environment, place_of
+from evenhand.judges.credentials import environment, place_of
 from evenhand.judges.trust import Trust, TrustedHosts, has_key, key_use
 from evenhand.runs.prepare import judge_options
 from evenhand.runs.stores import open_archive

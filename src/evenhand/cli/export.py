@@ -29,7 +29,7 @@ from evenhand.data.sheet import CELL_MOST, write_sheet
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
 from evenhand.files.outputs import check_output
-from evenhand.judges.environment import environment
+from evenhand.judges.credentials import environment
 from evenhand.kinds.kind import Voting
 from evenhand.report.terminal.tables import counted
 from evenhand.results.only import Selector, selector

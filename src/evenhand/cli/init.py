@@ -18,7 +18,7 @@ from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.folders import is_within
 from evenhand.judges import first_judge, split_name
-from evenhand.judges.environment import environment
+from evenhand.judges.credentials import environment
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
 

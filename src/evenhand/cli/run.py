@@ -22,7 +22,7 @@ from evenhand.errors import (
     quoted,
 )
 from evenhand.judges import split_name
-from evenhand.judges.environment import environment
+from evenhand.judges.credentials import environment
 from evenhand.limits import BATCH_THEN_LIVE
 from evenhand.report.terminal.tables import counted, money, safe
 from evenhand.runs.forecast import forecast

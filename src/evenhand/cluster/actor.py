@@ -36,7 +36,7 @@ from evenhand.errors import (
 from evenhand.folders import is_within
 from evenhand.jsontext import canonical, stored_object
 from evenhand.judges import split_name
-from evenhand.judges.environment import environment
+from evenhand.judges.credentials import environment
 from evenhand.judges.trust import Trust, TrustedHosts
 from evenhand.kinds.kind import ReadyKind
 from evenhand.manifest import JudgeRecord

@@ -37,7 +37,7 @@ from evenhand.errors import (
     quoted,
 )
 from evenhand.exchange import Question, Reply, Style
-from evenhand.judges.sampling import sampling, storable
+from evenhand.text import replace_surrogates
 
 ADVICE = "Name it as python/module:function; the module lies in the suite's folder or is installed."
 BEAT_SECONDS = 1.0
@@ -118,7 +118,9 @@ class PythonJudge:
             message = f"{self.name} did not return within {self._seconds:g} s"
             raise CallLost("timeout", message, billed=True) from None
         sampled = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
-        return Reply(text=storable(self._text(outcome)), model=self.name, sampling=sampled)
+        return Reply(
+            text=replace_surrogates(self._text(outcome)), model=self.name, sampling=sampled
+        )
 
     async def close(self) -> None:
         """End the thread that the function ran in."""
@@ -140,7 +142,7 @@ class PythonJudge:
         return str.__str__(value)
 
     def _params(self, question: Question) -> dict[str, Any]:
-        temperature, seed = sampling(question.round, question.repeat, self._temperature, self._seed)
+        temperature, seed = question.sampling(self._temperature, self._seed)
         return {
             "temperature": temperature,
             "max_tokens": self._max_tokens,

@@ -25,6 +25,7 @@ from evenhand.exchange import (
     Style,
 )
 from evenhand.jsontext import encoded
+from evenhand.judges.credentials import Account, key_from
 from evenhand.judges.dialect import Dialect
 from evenhand.judges.error_response import (
     ErrorResponse,
@@ -35,8 +36,6 @@ from evenhand.judges.error_response import (
     retry_hints,
 )
 from evenhand.judges.providers import JudgeOptions, Provider
-from evenhand.judges.sampling import sampling, storable
-from evenhand.judges.secrets import Account, key_from
 from evenhand.judges.transport import HttpResponse, Transport, parse_proxy
 from evenhand.judges.trust import Trust, TrustedHosts, has_key, key_use
 from evenhand.judges.wire import (
@@ -49,6 +48,7 @@ from evenhand.judges.wire import (
     parse_body,
     unreadable,
 )
+from evenhand.text import replace_surrogates
 
 STREAM_BYTES = 4 * limits.BODY_BYTES
 """An event of a stream is about 300 bytes a token."""
@@ -185,7 +185,7 @@ class RemoteJudge:
         )
 
     def _request(self, question: Question, dialect: Dialect, *, stream: bool = False) -> Request:
-        temperature, seed = sampling(question.round, question.repeat, self._temperature, self._seed)
+        temperature, seed = question.sampling(self._temperature, self._seed)
         sampled: dict[str, float] = {}
         if temperature is not None and dialect.temperature:
             sampled["temperature"] = temperature
@@ -210,12 +210,12 @@ class RemoteJudge:
         if not isinstance(decoded, Decoded):
             return decoded
         return Reply(
-            text=storable(scrub(decoded.text)),
+            text=replace_surrogates(scrub(decoded.text)),
             finish=decoded.finish,
             usage=decoded.usage,
-            model=storable(scrub(decoded.model)),
+            model=replace_surrogates(scrub(decoded.model)),
             sampling=sampled,
-            reasoning=storable(scrub(decoded.reasoning)),
+            reasoning=replace_surrogates(scrub(decoded.reasoning)),
         )
 
     def _decode(self, response: HttpResponse) -> Decoded | ErrorResponse | CallLost:

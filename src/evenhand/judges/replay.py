@@ -17,7 +17,7 @@ from evenhand.errors import DataError, NothingRecorded, ProviderRefused, quoted
 from evenhand.exchange import Question, Reply, Style
 from evenhand.folders import read_plain
 from evenhand.jsontext import dump, parse
-from evenhand.judges.sampling import storable
+from evenhand.text import replace_surrogates
 
 ADVICE = 'A row is {"unit": "...", "reply": "..."}; order, round, repeat and judge may be added.'
 
@@ -134,4 +134,4 @@ def _text(row: Mapping[str, Any]) -> str:
     reply = row.get("reply")
     if not isinstance(reply, str | dict):
         raise ValueError("`reply` is missing or is neither a string nor an object")
-    return storable(reply if isinstance(reply, str) else dump(reply))
+    return replace_surrogates(reply if isinstance(reply, str) else dump(reply))

@@ -32,7 +32,7 @@ from yarl import URL
 
 from evenhand import limits
 from evenhand.errors import CallError, CallLost, ProviderRefused, UsageError, quoted
-from evenhand.judges.secrets import Secret
+from evenhand.judges.credentials import Secret
 
 if TYPE_CHECKING:
     import aiohttp

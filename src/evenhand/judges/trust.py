@@ -19,9 +19,8 @@ from yarl import URL
 
 from evenhand.errors import UsageError, hide_in_address, quoted
 from evenhand.folders import read_text
-from evenhand.judges.environment import place_of
+from evenhand.judges.credentials import key_from, place_of
 from evenhand.judges.providers import JudgeOptions, Provider
-from evenhand.judges.secrets import key_from
 from evenhand.judges.transport import HOST, is_loopback, parse_proxy
 
 VARIABLE = "EVENHAND_TRUST_HOSTS"

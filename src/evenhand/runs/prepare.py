@@ -20,7 +20,7 @@ from evenhand.files.protocols import (
 from evenhand.files.rubrics import read_rubric, rubric_of_text
 from evenhand.files.sentences import is_rubric_text
 from evenhand.judges import PROVIDERS, JudgeOptions, Provider, split_name
-from evenhand.judges.environment import Environment
+from evenhand.judges.credentials import Environment
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import Protocol
 from evenhand.runs.data_files import DataFiles

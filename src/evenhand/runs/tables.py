@@ -21,7 +21,7 @@ from evenhand.files.rubrics import read_rubric, rubric_of_text, rubric_of_value
 from evenhand.files.sentences import is_rubric_text
 from evenhand.jsontext import dump
 from evenhand.judges import first_judge
-from evenhand.judges.environment import environment
+from evenhand.judges.credentials import environment
 from evenhand.kinds import DEFAULT_KIND, KINDS
 from evenhand.kinds.kind import Kind
 from evenhand.kinds.protocol import Protocol

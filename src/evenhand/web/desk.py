@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError, quoted
-from evenhand.judges.environment import environment
+from evenhand.judges.credentials import environment
 from evenhand.report.changes import ChangedPair
 from evenhand.report.html.build import Report
 from evenhand.report.html.charts import Figure, figures

@@ -15,7 +15,7 @@ from evenhand.engine.pacing import Pacer, ages
 from evenhand.engine.stop import Stop
 from evenhand.errors import CallLost, Interrupted, StoppedEarly
 from evenhand.exchange import Question, Reply, Usage
-from evenhand.judges.secrets import Account, Secret
+from evenhand.judges.credentials import Account, Secret
 from evenhand.store.ports import Sending
 from tests.suites import Scripted, good_reply, judged, prepared, seated, write_suite
 from tests.unit.engine.pair_runs import Interrupting

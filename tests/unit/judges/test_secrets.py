@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import CallError, EvenhandError, UsageError
-from evenhand.judges.secrets import MASK, PLACEHOLDERS, WITHHELD, Secret, key_from
+from evenhand.judges.credentials import MASK, PLACEHOLDERS, WITHHELD, Secret, key_from
 from evenhand.text import CONTROLS, INVISIBLE
 from tests.provider import (
     Behaviour,

@@ -28,6 +28,7 @@ from evenhand.judges.embedded.decoding import (
     BudgetSpentError,
     Choice,
     Draw,
+    LikelihoodCache,
     Odds,
     SchemaError,
     SchemaFiller,
@@ -36,7 +37,6 @@ from evenhand.judges.embedded.decoding import (
     measure,
     subtract_prior,
 )
-from evenhand.judges.embedded.likelihood import LikelihoodCache
 
 if TYPE_CHECKING:
     from evenhand.judges.embedded.models import OpenWeights

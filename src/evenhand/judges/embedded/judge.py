@@ -33,7 +33,6 @@ from evenhand.exchange import Question, Reply, Style, Usage
 from evenhand.judges.embedded import models
 from evenhand.judges.embedded.decoding import VERSION
 from evenhand.judges.embedded.runtime import Threads
-from evenhand.judges.sampling import sampling
 
 CAVEAT = "This judge is an embedded model: for trying things out, not validated for real decisions."
 # -P: a file of the working folder must not pass for a module.
@@ -143,9 +142,7 @@ class EmbeddedJudge:
 
     def _request(self, question: Question) -> dict[str, Any]:
         settings = self._settings
-        temperature, seed = sampling(
-            question.round, question.repeat, settings["temperature"], settings["seed"]
-        )
+        temperature, seed = question.sampling(settings["temperature"], settings["seed"])
         return {
             "temperature": temperature,
             "seed": seed,

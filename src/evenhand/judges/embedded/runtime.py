@@ -1,8 +1,11 @@
 """The model itself: xllamacpp's server inside this process, spoken to over its own loopback door.
 
 Only the child process imports this. One request at a time; the first request of a session computes
-its prompt afresh and the later ones reuse that, so every value depends on the session alone. The
-chat template inside the weights is replaced before it could be parsed.
+its prompt afresh and the later ones reuse that, so every value depends on the session alone.
+
+A chat template inside a GGUF file is a program of unknown origin: it is replaced before it could be
+parsed. The format is chosen by which control tokens the vocabulary has. Only what stands in FORMATS
+becomes control tokens; the text of a message is tokenised as plain text, whatever it looks like.
 """
 
 from __future__ import annotations
@@ -14,13 +17,13 @@ import os
 import secrets
 import urllib.parse
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.exchange import Message
-from evenhand.judges.embedded import template
-from evenhand.judges.embedded.likelihood import TokenCandidate, Tokens
+from evenhand.judges.embedded.decoding import TokenCandidate, Tokens
 
 # A prompt of 7,000 tokens takes minutes on a small machine; longer ones are refused.
 CONTEXT = 8192
@@ -31,6 +34,10 @@ STRIDE = 1024
 # Candidates listed for the next token; an option beyond them is as unlikely as the last of them.
 LISTED = 256
 ANY_ASCII = "root ::= [ -~]"
+
+
+Tokenise = Callable[[str, bool], Sequence[int]]
+"""Text to tokens; the flag says if control tokens in it are such."""
 
 
 class TooLongError(Exception):
@@ -65,7 +72,7 @@ class Runtime:
         self._beat = beat
         self._host = urllib.parse.urlsplit(str(self._server.listening_address)).netloc
         self._tokenise = lru_cache(maxsize=4096)(self._tokenise_text)
-        self._form = template.choose_format(self._tokenise)
+        self._form = choose_format(self._tokenise)
         self._start = self._first_tokens()
         self.context = self._context()
 
@@ -73,7 +80,7 @@ class Runtime:
         self, messages: Sequence[Message], temperature: float = 0.0, seed: int = 0
     ) -> PromptSession:
         """Return a session on a prompt, with how free text is drawn. Raises TooLongError."""
-        tokens = template.prompt(messages, self._form, self._tokenise, self._start)
+        tokens = to_prompt(messages, self._form, self._tokenise, self._start)
         if len(tokens) > self.context - ROOM:
             most = self.context - ROOM
             raise TooLongError(f"the prompt has {len(tokens)} tokens, the model takes {most}")
@@ -195,3 +202,81 @@ def _error(reply: dict[str, Any]) -> Exception:
     if error.get("type") == "exceed_context_size_error":
         return TooLongError(message)
     return ServerError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatFormat:
+    """The marks of turns in one family of models: `{role}` is the turn's speaker."""
+
+    name: str
+    needs: tuple[str, ...]
+    turn: str
+    close: str
+    assistant: str = "assistant"
+    system: bool = True
+    """There is a turn for the system; without one its text opens the first user turn."""
+
+
+CHATML = ChatFormat(
+    name="chatml",
+    needs=("<|im_start|>", "<|im_end|>"),
+    turn="<|im_start|>{role}\n",
+    close="<|im_end|>\n",
+)
+FORMATS = (
+    CHATML,
+    ChatFormat(
+        name="llama3",
+        needs=("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
+        turn="<|start_header_id|>{role}<|end_header_id|>\n\n",
+        close="<|eot_id|>",
+    ),
+    ChatFormat(
+        name="gemma",
+        needs=("<start_of_turn>", "<end_of_turn>"),
+        turn="<start_of_turn>{role}\n",
+        close="<end_of_turn>\n",
+        assistant="model",
+        system=False,
+    ),
+    ChatFormat(
+        name="phi3",
+        needs=("<|user|>", "<|assistant|>", "<|end|>"),
+        turn="<|{role}|>\n",
+        close="<|end|>\n",
+    ),
+)
+
+
+def choose_format(tokenise: Tokenise) -> ChatFormat:
+    """Return the format whose control tokens the vocabulary has; else ChatML."""
+    for form in FORMATS:
+        if all(len(tokenise(token, True)) == 1 for token in form.needs):
+            return form
+    return CHATML
+
+
+def to_prompt(
+    messages: Sequence[Message], form: ChatFormat, tokenise: Tokenise, start: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """Return the messages as tokens, with the judge's turn opened at the end."""
+    tokens = list(start)
+    for role, content in _turns(messages, form):
+        tokens += tokenise(form.turn.format(role=role), True)
+        tokens += tokenise(content, False)
+        tokens += tokenise(form.close, True)
+    tokens += tokenise(form.turn.format(role=form.assistant), True)
+    return tuple(tokens)
+
+
+def _turns(messages: Sequence[Message], form: ChatFormat) -> list[tuple[str, str]]:
+    turns: list[tuple[str, str]] = []
+    waiting = ""
+    for message in messages:
+        if message.role == "system" and not form.system:
+            waiting += f"{message.content}\n\n"
+            continue
+        role = form.assistant if message.role == "assistant" else message.role
+        turns.append((role, waiting + message.content))
+        waiting = ""
+    return turns

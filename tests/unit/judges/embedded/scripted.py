@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evenhand.judges.embedded.likelihood import TokenCandidate, Tokens
+from evenhand.judges.embedded.decoding import TokenCandidate, Tokens
 from evenhand.judges.embedded.runtime import Completion
 
 Table = Callable[[str], Mapping[str, float]]

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from evenhand.judges.embedded import likelihood
-from evenhand.judges.embedded.likelihood import (
+from evenhand.judges.embedded import decoding
+from evenhand.judges.embedded.decoding import (
     LikelihoodCache,
     likeliest,
     likelihood_lead,
@@ -93,7 +93,7 @@ def test_the_likelier_text_is_favoured_by_what_differs_alone():
 
 
 def test_a_long_text_gains_nothing_by_its_length(monkeypatch):
-    monkeypatch.setattr(likelihood, "READ", 2)
+    monkeypatch.setattr(decoding, "READ", 2)
     even = ScriptedSession(lambda _: {"a": 0.5, "b": 0.5})
     assert likelihood_lead(even, "abababab", "ba") == pytest.approx(0)
     assert len(even.asked) == 4
@@ -112,7 +112,7 @@ def test_texts_that_nowhere_part_are_even(texts):
 def test_of_near_copies_only_the_end_they_share_is_read_again():
     session = ScriptedSession(knows_bern)
     likelihood_lead(session, "-" * 1000 + "e", "-" * 1000 + "o")
-    assert session.asked == ["-" * likelihood.SHARED] * 2
+    assert session.asked == ["-" * decoding.SHARED] * 2
 
 
 def test_a_pair_is_read_once_in_either_order_and_each_topic_for_itself(monkeypatch):
@@ -127,7 +127,7 @@ def test_a_pair_is_read_once_in_either_order_and_each_topic_for_itself(monkeypat
     assert known.lead("Where?", TEXTS[::-1]) == -one
     assert made == ["Where?"]
     known.lead("Why?", TEXTS)
-    monkeypatch.setattr(likelihood, "KEPT", 2)
+    monkeypatch.setattr(decoding, "KEPT", 2)
     known.lead("When?", TEXTS)
     assert made == ["Where?", "Why?", "When?"]
     assert known.lead("When?", TEXTS) == one

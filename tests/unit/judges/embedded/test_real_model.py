@@ -14,7 +14,7 @@ import pytest
 from evenhand.errors import CallRejected, ProviderRefused
 from evenhand.exchange import Message, Question, Schema
 from evenhand.judges.embedded import models, open_embedded
-from evenhand.judges.embedded.likelihood import likeliest
+from evenhand.judges.embedded.decoding import likeliest
 from evenhand.judges.embedded.runtime import STRIDE, Runtime, Threads
 from tests.conftest import SMALL_MODEL
 from tests.waiting import PATIENCE
