@@ -88,7 +88,11 @@ class Suite:
             return [self.located(key, name)]
         pattern = str(whole.relative_to(whole.anchor)) if Path(name).is_absolute() else name
         start = Path(whole.anchor) if Path(name).is_absolute() else self.folder
-        paths = sorted(path for path in start.glob(pattern) if path.is_file())
+        try:
+            paths = sorted(path for path in start.glob(pattern) if path.is_file())
+        except ValueError as error:
+            message = f"{key}: {quoted(name)} is not a pattern of files: {error}"
+            raise UsageError(message, where=self._where(key)) from None
         if not paths:
             raise UsageError(
                 f"{key}: no file fits {quoted(name)}",
@@ -302,7 +306,7 @@ def _explain(error: _KeyError, where: str) -> UsageError:
         return UsageError(f"the key {quoted(name)} is missing", where=where, advice=_example(name))
     if error.loc == ("language",):
         return _no_language(str(error.value), where)
-    should = error.message.removeprefix("Input ")
+    should = error.message.removeprefix("Input ").removeprefix("Value error, ")
     return UsageError(f"{name}: {should} (it is {quoted(error.value)})", where=where)
 
 

@@ -181,6 +181,11 @@ WRONG = {
         13,
         "limits.concurrency: should be greater than",
     ),
+    "true for a number": (
+        SUITE.replace("= 8", "= true"),
+        13,
+        'limits.concurrency: should not be true or false (it is "True")',
+    ),
     "a list for a text": (SUITE.replace('"mine"', "[]"), 1, "name: should be a valid string"),
     "no data": (
         SUITE.replace('["samples.jsonl"]', "[]"),
@@ -301,3 +306,9 @@ def test_the_schema_describes_every_key_of_the_file():
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"name", "protocol", "data", "judges", "limits", "store"} <= set(schema["properties"])
     assert schema["additionalProperties"] is False
+
+
+def test_a_pattern_that_is_none_is_told(tmp_path):
+    suite = load(tmp_path)
+    with pytest.raises(UsageError, match="is not a pattern of files"):
+        suite.located_files("data", "ans**.csv")

@@ -199,7 +199,7 @@ def _open_plan(archive: Archive, run: str) -> Plan:
     node's own, under the rules that hold for every suite."""
     [row] = [row for row in archive.runs() if row.id == run]
     recorded = recorded_run(archive, row)
-    suite = _suite(recorded)
+    suite = suite_of_run(recorded)
     seats = [
         _seat(suite, spec, record)
         for spec, record in zip(suite.file.judges, recorded.judges, strict=True)
@@ -215,7 +215,7 @@ def _open_plan(archive: Archive, run: str) -> Plan:
     )
 
 
-def _suite(run: Recorded) -> Suite:
+def suite_of_run(run: Recorded) -> Suite:
     terms = stored_object(run.manifest.terms, "what a run says to actors")
     file = suite_of_keys(
         {
@@ -228,7 +228,8 @@ def _suite(run: Recorded) -> Suite:
         }
     )
     # An address that the store brings has not come from where the key stands.
-    addresses = {spec.base_url: "the store" for spec in file.judges if spec.base_url}
+    routes = [(spec.base_url, spec.proxy, spec.ca_file) for spec in file.judges]
+    addresses = {route: "the store" for judge in routes for route in judge if route}
     return Suite(file, Path(), addresses=addresses)
 
 

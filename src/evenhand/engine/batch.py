@@ -195,20 +195,20 @@ class BatchSender:
     ) -> BatchState | None:
         """Create a batch once: where no answer comes, look for it before trying again. Return None
         where the provider stays busy."""
-        loss = CallLost("transport", "")
+        loss, may_exist = CallLost("transport", ""), False
         for attempts in range(1, limits.ATTEMPTS + 1):
             try:
                 return await self.endpoint.create(name, requests)
             except CallLost as error:
                 loss = error
-            may_exist = not (loss.is_busy or loss.is_unreachable)
+            may_exist = may_exist or not (loss.is_busy or loss.is_unreachable)
             if may_exist and (found := await self._search(name, len(requests), began)):
                 return found
             if self._is_hopeless(loss):
                 break
             self.notice(str(loss))
             await self.stop.sleep(self.retry.pause(loss, attempts))
-        if loss.is_busy:
+        if loss.is_busy and not may_exist:
             return None
         raise self._end_unreachable(loss)
 
@@ -258,7 +258,11 @@ class BatchSender:
             await self._take_refusal(batch, state)
             return None
         results = await self._retry(lambda: self.endpoint.results(batch.ident))
-        if await self._take_answers(batch, state, results):
+        answers = self.endpoint.read(results)
+        if len(answers) < state.answered and (answers or not results.strip()):
+            self._end_incomplete(batch, state)
+            return None
+        if await self._take_answers(batch, state, results, answers):
             return None
         if batch.is_sure:
             self._end_unmatched(batch, results)
@@ -267,10 +271,11 @@ class BatchSender:
         await self.batch_store.attach(batch.name, "", "")
         return await self.recover(batch)
 
-    async def _take_answers(self, batch: OpenBatch, state: BatchState, results: bytes) -> bool:
+    async def _take_answers(
+        self, batch: OpenBatch, state: BatchState, results: bytes, answers: Sequence[BatchAnswer]
+    ) -> bool:
         """Record all that a batch has answered. Return False where it holds results, and none of
         them is about a question of it."""
-        answers = self.endpoint.read(results)
         items = {item_id(it.item.key): it for it in await self.batch_store.open_items(batch.name)}
         # Where a part was recorded before a crash, the batch is ours.
         is_whole = len(items) == batch.size
@@ -363,6 +368,20 @@ class BatchSender:
                 advice="It is left as it is at the provider, and nothing is asked again. Run the"
                 " same command again later to go on with it, or give it up: evenhand batches"
                 f" forget {batch.ident}",
+            )
+        )
+
+    def _end_incomplete(self, batch: OpenBatch, state: BatchState) -> None:
+        """End the run at a batch whose results hold fewer answers than its state counts, and leave
+        it open: what is missing was paid for, and may come later. One of another run is left."""
+        if batch.run != self.run:
+            return
+        raise self._end(
+            StoppedEarly(
+                f"the batch {quoted(batch.ident)} has {state.answered:,} answers, and its results"
+                " do not hold them all",
+                advice="Nothing is asked again. Run the same command again later to go on with it,"
+                f" or give it up: evenhand batches forget {batch.ident}",
             )
         )
 

@@ -218,7 +218,7 @@ class SqlLedger:
             asked, self._asked = self._asked, {}
             try:
                 calls = await self._read(_first_answers, list(asked))
-            except StoreError as error:
+            except Exception as error:
                 for answer in asked.values():
                     if not answer.done():
                         answer.set_exception(error)

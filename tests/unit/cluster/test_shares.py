@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.cluster.actor import RunActor
+from evenhand import jsontext
+from evenhand.cluster.actor import RunActor, suite_of_run
 from evenhand.cluster.driver import without_password
-from evenhand.store.ports import Sending
+from evenhand.manifest import Manifest
+from evenhand.runs.recorded import Recorded
+from evenhand.store.ports import RunRow, Sending
 
 
 def sent(*names: str) -> list[Sending]:
@@ -33,3 +36,16 @@ def test_a_successor_counts_what_the_actor_before_it_has_sent() -> None:
 def test_nodes_are_told_no_password() -> None:
     address = "postgresql://judge:secret@db/judging?schema=a&password=other"
     assert without_password(address) == "postgresql://judge@db/judging?schema=a"
+
+
+def test_routes_that_the_store_names_are_not_taken_for_the_users() -> None:
+    """A node would send its key through a proxy that whoever wrote the manifest has chosen."""
+    terms = {
+        "judges": [
+            {"model": "openai/m", "base_url": "http://a/v1", "proxy": "http://b:1", "ca_file": "c"}
+        ]
+    }
+    manifest = Manifest(protocol="rubric", terms=jsontext.dump(terms))
+    suite = suite_of_run(Recorded(RunRow("id", "name", "j", "", "", 1), manifest))
+    for route in ("http://a/v1", "http://b:1", "c"):
+        assert suite.address_place(route) == "the store"

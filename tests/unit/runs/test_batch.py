@@ -279,6 +279,21 @@ async def test_results_that_cannot_be_read_are_kept_and_read_by_the_next_run(
     assert (done.counts.verdicts, asked(server)) == (UNITS, UNITS)
 
 
+@pytest.mark.parametrize("provider", ["openai", "azure", "anthropic"])
+async def test_answers_that_are_counted_and_not_there_yet_are_waited_for(
+    tmp_path: Path, provider: str
+) -> None:
+    async with BatchProvider(faults=Faults(raw=b"")) as server:
+        write_suite(tmp_path, UNITS, server.judge(provider, price=PRICE))
+        summary = await by_batch(tmp_path, then_live=1)
+        assert summary.stopped is not None and summary.stopped.exit_code == 5
+        assert (summary.counts.pending, asked(server)) == (UNITS, UNITS)
+        assert summary.spent.reserved > 0
+        server.faults.raw = None
+        done = await by_batch(tmp_path, then_live=1)
+    assert (done.counts.verdicts, asked(server)) == (UNITS, UNITS)
+
+
 async def test_of_a_batch_with_some_ids_that_are_not_ours_the_rest_is_asked_live(
     tmp_path: Path,
 ) -> None:
