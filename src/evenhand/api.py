@@ -30,7 +30,7 @@ from evenhand.files.rubrics import read_rubric
 from evenhand.judges.credentials import environment
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
-from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.rows import RowError
 from evenhand.notebook import html_table
 from evenhand.results.frames import Judgments, flat_rows
 from evenhand.results.rows import full_rows

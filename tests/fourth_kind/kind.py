@@ -7,13 +7,21 @@ from typing import NamedTuple
 
 from evenhand.exchange import Question, Schema
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.blocks import Cell, Label, Notice, ShownJudgment, ShownUnit, Text
+from evenhand.kinds.blocks import (
+    Cell,
+    Label,
+    Notice,
+    ShownJudgment,
+    ShownUnit,
+    Summary,
+    Text,
+    score_table,
+)
 from evenhand.kinds.conversation import JudgingContext, converse
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
 from evenhand.kinds.prompt import Prompt, fenced, object_of
 from evenhand.kinds.protocol import Protocol, ProtocolForm, Words
-from evenhand.kinds.shared.summary import Summary, score_table
-from evenhand.kinds.shared.table_form import TableForm
+from evenhand.kinds.rows import TableForm
 from evenhand.measures import Scored, ScoredUnit
 from tests.fourth_kind.unit import FIELDS, Claim, dump_claim, load_claim, read_claim
 from tests.fourth_kind.verdict import READER, ClaimVerdict, check_reply

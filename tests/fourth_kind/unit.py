@@ -9,7 +9,7 @@ from msgspec import Struct, to_builtins
 
 from evenhand import jsontext
 from evenhand.jsontext import StoredText
-from evenhand.kinds.shared.rows import check_id, filled_text_of, meta_of
+from evenhand.kinds.rows import check_id, filled_text_of, meta_of
 
 FIELDS = ("id", "claim", "text", "meta")
 

@@ -12,8 +12,8 @@ from evenhand.files.protocols import find_protocol
 from evenhand.files.replies import check_file
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
+from evenhand.kinds.kind import Understood
 from evenhand.kinds.protocol import Protocol
-from evenhand.kinds.shared.rubric_form import Understood
 
 
 @click.command("check")

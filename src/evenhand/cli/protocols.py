@@ -24,7 +24,7 @@ from evenhand.kinds import KINDS
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.kind import ReadyKind
 from evenhand.kinds.protocol import Protocol
-from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.report.terminal.console import console
 

@@ -17,7 +17,7 @@ from evenhand import jsontext
 from evenhand.data import usual
 from evenhand.data.recognise import recognise
 from evenhand.errors import DataError, quoted
-from evenhand.kinds.shared.table_form import TableForm
+from evenhand.kinds.rows import TableForm
 
 _SYSTEM, _ASSISTANT = "System", "Assistant"
 _ROLES = {

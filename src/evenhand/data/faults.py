@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenhand.errors import DataError, quoted
-from evenhand.kinds.shared.rows import FieldError, MissingFieldError, RowError
-from evenhand.kinds.shared.table_form import TableForm
+from evenhand.kinds.rows import FieldError, MissingFieldError, RowError, TableForm
 
 if TYPE_CHECKING:
     from evenhand.data.tables import Table

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from evenhand.data import usual
 from evenhand.errors import DataError, nearest, quoted
-from evenhand.kinds.shared.rows import EXTRAS
-from evenhand.kinds.shared.table_form import TableForm
+from evenhand.kinds.rows import EXTRAS, TableForm
 from evenhand.units import META_FIELDS
 
 COLUMNS_LISTED = 20

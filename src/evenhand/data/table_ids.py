@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import quoted
-from evenhand.kinds.shared.table_form import TableForm
+from evenhand.kinds.rows import TableForm
 from evenhand.units import META_FIELDS, question_hash
 
 if TYPE_CHECKING:

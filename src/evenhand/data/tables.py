@@ -23,8 +23,7 @@ from evenhand.data.recognise import fields_of, recognise
 from evenhand.data.table_ids import Ids, apply_role, ids_of
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
-from evenhand.kinds.shared.rows import EXTRAS, RowError, is_given
-from evenhand.kinds.shared.table_form import PlacedRow, TableForm
+from evenhand.kinds.rows import EXTRAS, PlacedRow, RowError, TableForm, is_given
 from evenhand.units import META_FIELDS, question_hash
 
 ROWS_LOOKED_AT = 200

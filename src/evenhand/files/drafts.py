@@ -28,7 +28,7 @@ from evenhand.files.table_units import TableUnits
 from evenhand.folders import read_text
 from evenhand.jsontext import as_text
 from evenhand.kinds import DEFAULT_KIND, KINDS
-from evenhand.kinds.shared.table_form import TableForm
+from evenhand.kinds.rows import TableForm
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.store.intake import repeated_ids
 

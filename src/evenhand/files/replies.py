@@ -22,7 +22,7 @@ from evenhand.kinds import KINDS
 from evenhand.kinds.check import Checked
 from evenhand.kinds.kind import Kind, ReadyKind, TableError, TableLine, VerdictTable
 from evenhand.kinds.protocol import Protocol
-from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
 
 

@@ -12,8 +12,8 @@ from evenhand.errors import DataError, UsageError, quoted
 from evenhand.files.sentences import is_rubric_text, sentence_rubric
 from evenhand.folders import is_within, read_text
 from evenhand.kinds import KINDS
+from evenhand.kinds.kind import RubricForm, RubricTextError
 from evenhand.kinds.protocol import Protocol, ProtocolError
-from evenhand.kinds.shared.rubric_form import RubricForm, RubricTextError
 from evenhand.suite import FILE
 from evenhand.tomltext import find_line
 

@@ -10,7 +10,7 @@ from evenhand.data.tables import Tables
 from evenhand.files.rubrics import with_rubric_text
 from evenhand.kinds.kind import ReadyKind
 from evenhand.kinds.protocol import Protocol
-from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.rows import RowError
 from evenhand.limits import ROWS_A_NOTICE
 from evenhand.store.ports import IncomingUnit
 

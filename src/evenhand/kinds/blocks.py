@@ -7,6 +7,7 @@ worded in the reader's language stands as a `Label` or a `Gloss`, and is looked 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Union
 
@@ -14,9 +15,11 @@ from msgspec import Struct, field
 
 from evenhand import jsontext
 from evenhand.kinds.prompt import extra_text
-from evenhand.kinds.shared.rows import EXTRAS, is_given
+from evenhand.kinds.rows import EXTRAS, is_given
 from evenhand.measures import ScoredUnit, VotedUnit
 
+SCORES_SHOWN = 12
+"""Different scores that are counted one by one."""
 NO_BREAK = "\u00a0"
 """A blank at which no line ends."""
 Tone = Literal["", "strong", "first", "second", "warn", "bad", "dim"]
@@ -185,3 +188,35 @@ def labels(*names: str) -> list[Piece]:
 def cells(pieces: Iterable[Piece | Cell]) -> list[Cell]:
     """A row of a table."""
     return [piece if isinstance(piece, Cell) else Cell(piece) for piece in pieces]
+
+
+class Summary(NamedTuple):
+    """The verdicts of a run: blocks for a person, and figures for `--json`."""
+
+    blocks: Sequence[Block]
+    json: Mapping[str, Any] = {}
+
+
+def score_table(values: Mapping[tuple[str, str], Sequence[float]]) -> Table:
+    """Mean and spread of scores by (variant, dimension); variants only where there are several."""
+    several = len({variant for variant, _ in values}) > 1
+    head: list[Piece] = ["dimension", "n", "mean", "scores"]
+    rows = [
+        cells(
+            [
+                *([variant] if several else []),
+                *(name, str(len(scores)), f"{sum(scores) / len(scores):.2f}", _spread(scores)),
+            ]
+        )
+        for (variant, name), scores in sorted(values.items())
+    ]
+    right = (2, 3) if several else (1, 2)
+    return Table(head=["variant", *head] if several else head, rows=rows, right=right)
+
+
+def _spread(scores: Sequence[float]) -> str:
+    """Return the count of each score; where there are many different ones, their range."""
+    counts = Counter(scores)
+    if len(counts) > SCORES_SHOWN:
+        return f"{min(counts):g} to {max(counts):g}"
+    return ", ".join(f"{counts[score]}{NO_BREAK}x{NO_BREAK}{score:g}" for score in sorted(counts))

@@ -16,7 +16,7 @@ from msgspec import Struct
 from evenhand import jsontext
 from evenhand.errors import nearest
 from evenhand.exchange import Message
-from evenhand.kinds.shared.rows import EXTRAS
+from evenhand.kinds.rows import EXTRAS
 
 _PLACEHOLDER = re.compile(r"(\{\{[ \t]*\w[\w -]*\}\})")
 

@@ -8,22 +8,19 @@ values of its own type; outside of its folder they are only handed on.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct, field
 
 from evenhand import jsontext
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
-from evenhand.kinds.blocks import ShownUnit
+from evenhand.kinds.blocks import ShownUnit, Summary
 from evenhand.kinds.check import Checked
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import Protocol as LoadedProtocol
 from evenhand.kinds.protocol import ProtocolForm
-from evenhand.kinds.shared.rows import check_language
-from evenhand.kinds.shared.rubric_form import RubricForm
-from evenhand.kinds.shared.summary import Summary
-from evenhand.kinds.shared.table_form import TableForm
+from evenhand.kinds.rows import TableForm, check_language
 from evenhand.limits import REPAIRS
 from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
 
@@ -44,6 +41,61 @@ class Terms(NamedTuple):
     rubric: Any
     """The rubric of all rows, as its file was read; None where each row brings its own."""
     settings: Mapping[str, Any]
+
+
+class RubricTextError(ValueError):
+    """What is wrong with the text of a rubric, and where: on a line, or at a path of keys."""
+
+    def __init__(self, message: str, *, line: int | None = None, path: tuple[str | int, ...] = ()):
+        super().__init__(message)
+        self.line, self.path = line, path
+
+
+class Understood(NamedTuple):
+    """What was understood of a rubric: for `--json`, and in lines for a person."""
+
+    json: dict[str, Any]
+    lines: Sequence[str]
+
+
+class RubricForm(Protocol):
+    """Reads the rubrics that a suite or a row may bring, in the form of one kind."""
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Of the names of its files."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What such a file is, for whoever named another."""
+        ...
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Patterns of the files in a protocol's folder that are rubrics."""
+        ...
+
+    def parse(self, text: str, ending: str, protocol: LoadedProtocol) -> Any:
+        """The rubric of a file's text, as a run keeps it; raises RubricTextError."""
+        ...
+
+    @property
+    def has_bands(self) -> bool:
+        """Whether a rubric is made of dimensions with bands, so that a sentence needs some."""
+        ...
+
+    def is_file(self, rubric: object) -> bool:
+        """Whether what a row has as its rubric is the name of a file."""
+        ...
+
+    def doubts(self, rubric: Any) -> Iterator[str]:
+        """What a rubric that was parsed may have forgotten."""
+        ...
+
+    def understood(self, rubric: Any, protocol: LoadedProtocol) -> Understood:
+        """What a judge will be told of a rubric that was parsed."""
+        ...
 
 
 class TableLine(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from evenhand import jsontext
 from evenhand.exchange import Message, Role
-from evenhand.kinds.shared.rows import is_given
+from evenhand.kinds.rows import is_given
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")

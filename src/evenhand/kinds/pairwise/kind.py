@@ -30,7 +30,7 @@ from evenhand.kinds.pairwise.unit import (
 )
 from evenhand.kinds.pairwise.verdict import READER, measure_judgment, measure_pair
 from evenhand.kinds.protocol import Protocol, ProtocolForm, Words, require_same_ids
-from evenhand.kinds.shared.table_form import TableForm
+from evenhand.kinds.rows import TableForm
 from evenhand.limits import REPAIRS
 from evenhand.units import TOPIC_ID, Pair, named_pair_id, topic_id
 

@@ -11,15 +11,16 @@ from typing import Any
 
 from evenhand.errors import quoted
 from evenhand.jsontext import as_text
-from evenhand.kinds.shared.rows import (
+from evenhand.kinds.rows import (
     EXTRAS,
     FieldError,
+    Gathered,
+    PlacedRow,
     RowError,
     filled_text_of,
     is_given,
     named,
 )
-from evenhand.kinds.shared.table_form import Gathered, PlacedRow
 from evenhand.units import APART, TOPIC_ID, joined_id, question_hash
 
 AUTHORS = ("model", "prompt_variant")

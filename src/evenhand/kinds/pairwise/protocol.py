@@ -45,7 +45,7 @@ from evenhand.kinds.prompt import (
 )
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import JudgedText
-from evenhand.kinds.shared.rows import raw_json
+from evenhand.kinds.rows import raw_json
 from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.text import hidden_characters
 from evenhand.units import Pair

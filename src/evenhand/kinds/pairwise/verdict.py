@@ -12,7 +12,7 @@ from msgspec import field as stored
 from msgspec.structs import asdict
 
 from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
-from evenhand.kinds.shared.rows import raw_object
+from evenhand.kinds.rows import raw_object
 from evenhand.measures import PassVote, Voted, VotedUnit
 from evenhand.units import Pair
 

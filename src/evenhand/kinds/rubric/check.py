@@ -15,9 +15,9 @@ from evenhand.kinds.evidence import SearchText, is_substantial_quote
 from evenhand.kinds.phrases import compares, guesses_source, join_reasons
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import JudgedText
+from evenhand.kinds.rows import plain_number, raw_json
 from evenhand.kinds.rubric.rubric import Dimension, Rubric
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
-from evenhand.kinds.shared.rows import plain_number, raw_json
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.units import Sample
 

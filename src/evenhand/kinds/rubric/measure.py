@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.rows import object_text
 from evenhand.kinds.rubric.rubric import Rubric, parse_rubric
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.kinds.shared.rows import object_text
 from evenhand.measures import Ends, Scored, ScoredUnit
 from evenhand.units import Sample
 

@@ -22,15 +22,16 @@ from evenhand.kinds.blocks import (
     Reason,
     ShownJudgment,
     ShownUnit,
+    Summary,
     Table,
     Text,
     about_unit,
     cells,
     labels,
+    score_table,
 )
 from evenhand.kinds.rubric.measure import measure_sample
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
-from evenhand.kinds.shared.summary import Summary, score_table
 from evenhand.units import Sample
 
 _MATCHES = {"exact": ""}

@@ -30,10 +30,10 @@ from evenhand.kinds.prompt import (
     size_of,
 )
 from evenhand.kinds.protocol import Words
+from evenhand.kinds.rows import object_text
 from evenhand.kinds.rubric.check import Sources, check_reply
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.kinds.shared.rows import object_text
 from evenhand.limits import REPAIRS
 from evenhand.text import hidden_characters
 from evenhand.units import Sample

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.errors import nearest, quoted
+from evenhand.kinds.kind import RubricTextError, Understood
 from evenhand.kinds.protocol import Protocol
-from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
 from evenhand.tomltext import TomlError, parse_toml
 
 Path = tuple[str | int, ...]

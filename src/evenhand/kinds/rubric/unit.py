@@ -9,8 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from evenhand import jsontext
 from evenhand.jsontext import StoredText
-from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
-from evenhand.kinds.shared.rows import (
+from evenhand.kinds.rows import (
     EXTRAS,
     ExtrasBody,
     RowError,
@@ -23,6 +22,7 @@ from evenhand.kinds.shared.rows import (
     text_of,
     without_empty,
 )
+from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
 from evenhand.units import Sample, sample_id
 
 _TEXTS = ("question", "model_output")

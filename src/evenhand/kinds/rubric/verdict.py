@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 from msgspec import field as stored
 
 from evenhand.judgment import JudgmentReader, Pass
-from evenhand.kinds.shared.rows import raw_object
+from evenhand.kinds.rows import raw_object
 
 
 class DimensionScore(Struct, frozen=True):

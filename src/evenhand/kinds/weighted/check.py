@@ -18,7 +18,7 @@ from evenhand.judgment import Fix, FixCode, Reason
 from evenhand.kinds.check import Checked, Inspection, is_blank
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import JudgedText
-from evenhand.kinds.shared.rows import plain_number
+from evenhand.kinds.rows import plain_number
 from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
 from evenhand.kinds.weighted.verdict import Grade
 

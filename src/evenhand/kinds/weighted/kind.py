@@ -10,7 +10,7 @@ from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomForm
 from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Scoring, Terms
 from evenhand.kinds.protocol import Protocol, ProtocolForm, require_same_ids
-from evenhand.kinds.shared.table_form import TableForm
+from evenhand.kinds.rows import TableForm
 from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types, read_weights
 from evenhand.kinds.weighted.measure import measure_answer, measure_judgment
 from evenhand.kinds.weighted.present import present, summary

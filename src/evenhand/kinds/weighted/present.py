@@ -22,13 +22,13 @@ from evenhand.kinds.blocks import (
     Reason,
     ShownJudgment,
     ShownUnit,
+    Summary,
     Table,
     Text,
     about_unit,
     cells,
     labels,
 )
-from evenhand.kinds.shared.summary import Summary
 from evenhand.kinds.weighted.form import FULL_MARKS
 from evenhand.kinds.weighted.measure import measure_answer
 from evenhand.kinds.weighted.unit import load_answer

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from evenhand.errors import quoted
+from evenhand.kinds.kind import RubricTextError, Understood
 from evenhand.kinds.protocol import Protocol
-from evenhand.kinds.shared.rubric_form import RubricTextError, Understood
 from evenhand.kinds.weighted.form import read_dimensions, read_types
 from evenhand.kinds.weighted.task_rubric import TaskRubric, TaskRubricError, read_task
 

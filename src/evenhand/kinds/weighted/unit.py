@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from evenhand import jsontext
 from evenhand.jsontext import StoredText
-from evenhand.kinds.shared.rows import (
+from evenhand.kinds.rows import (
     EXTRAS,
     ExtrasBody,
     RowError,

@@ -14,7 +14,7 @@ from evenhand.errors import DataError, UsageError, quoted
 from evenhand.kinds.kind import Voting
 from evenhand.kinds.pairwise.table import read_cell
 from evenhand.kinds.pairwise.unit import load_pair
-from evenhand.kinds.shared.rows import object_text
+from evenhand.kinds.rows import object_text
 from evenhand.runs.recorded import LABELS, Recorded
 from evenhand.store.ports import Archive
 from evenhand.units import named_pair_id

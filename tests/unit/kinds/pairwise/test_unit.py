@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.kinds.pairwise.unit import first_order, load_pair, pair_text, read_pairs
-from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.rows import RowError
 from evenhand.units import Pair
 
 ROW: dict[str, Any] = {

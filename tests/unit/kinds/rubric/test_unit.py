@@ -14,9 +14,9 @@ from evenhand import jsontext
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.kind import ReadyKind, Terms
+from evenhand.kinds.rows import RowError
 from evenhand.kinds.rubric.kind import KIND
 from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
-from evenhand.kinds.shared.rows import RowError
 from tests.unit.kinds.material import RUBRIC_TEXT, Scripted, good
 
 RUBRIC = json.loads(RUBRIC_TEXT)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.kinds.shared.rows import RowError
+from evenhand.kinds.rows import RowError
 from evenhand.kinds.weighted.unit import (
     answer_text,
     load_answer,

@@ -1,1 +1,0 @@
-"""What all kinds of judging share: asking, reading replies, prompts, words."""
