@@ -187,6 +187,10 @@ _SIDES_WITHIN = {
     "A": re.compile(rf"(?<!{_LETTER})(?:[AАΑ](?!{_LETTER})|a(?= (?:is|wins)))"),
     "B": re.compile(rf"(?<!{_LETTER})[BВΒb](?!{_LETTER})"),
 }
+_AGAINST = re.compile(
+    r"\b(?:not|worse|loses?|lost|second|не|хуже|проигр\w*)\b|[不差负输劣負]|ない", re.IGNORECASE
+)
+"""Words of a remark that may turn the word before it round."""
 LONGEST = 300
 """No cell with a winner or a mark is longer, remark included."""
 
@@ -205,7 +209,7 @@ def read_cell(text: str, allowed: Sequence[str]) -> str | None:
     if reading is None:
         return None
     word = "tie" if reading["tie"] else "A" if reading["a"] else "B"
-    if word != "tie" and _TIE_WITHIN.search(remark.casefold()):
+    if word != "tie" and (_TIE_WITHIN.search(remark.casefold()) or _AGAINST.search(remark)):
         return None
     if any(side != word and within.search(remark) for side, within in _SIDES_WITHIN.items()):
         return None

@@ -132,6 +132,7 @@ UNREAD = {
     "a winner that is worse": ("| A |", "| A хуже |", "winner"),
     "a winner that is denied": ("| A |", "| not A |", "winner"),
     "a winner whose remark names the other": ("| A |", "| A (B лучше) |", "winner"),
+    "a winner whose remark turns it round": ("| A |", "| A (worse) |", "winner"),
     "a grade": ("| A |", "| A- |", "winner"),
     "an unknown mark": ("B+", "C+", "C4"),
     "a mark without its sign": ("B+", "B", "C4"),
