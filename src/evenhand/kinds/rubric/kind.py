@@ -15,12 +15,11 @@ from evenhand.kinds.custom_prompt import CustomForm
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
 from evenhand.kinds.protocol import Protocol, ProtocolError, ProtocolForm
 from evenhand.kinds.rows import RowError, TableForm
-from evenhand.kinds.rubric.measure import ends_of, measure_judgment, measure_sample
 from evenhand.kinds.rubric.present import present, summary
 from evenhand.kinds.rubric.protocol import ALIASES, RubricProtocol
 from evenhand.kinds.rubric.rubric import BandsForm, build_rubric
 from evenhand.kinds.rubric.unit import FIELDS, load_sample, read_sample, sample_text
-from evenhand.kinds.rubric.verdict import READER
+from evenhand.kinds.rubric.verdict import READER, ends_of, measure_judgment, measure_sample
 from evenhand.limits import REPAIRS
 from evenhand.measures import Ends
 from evenhand.units import Sample, sample_id

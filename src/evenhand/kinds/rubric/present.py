@@ -30,8 +30,7 @@ from evenhand.kinds.blocks import (
     labels,
     score_table,
 )
-from evenhand.kinds.rubric.measure import measure_sample
-from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
+from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict, measure_sample
 from evenhand.units import Sample
 
 _MATCHES = {"exact": ""}

@@ -30,9 +30,8 @@ from evenhand.kinds.blocks import (
     labels,
 )
 from evenhand.kinds.weighted.form import FULL_MARKS
-from evenhand.kinds.weighted.measure import measure_answer
 from evenhand.kinds.weighted.unit import load_answer
-from evenhand.kinds.weighted.verdict import Grade
+from evenhand.kinds.weighted.verdict import Grade, measure_answer
 from evenhand.units import Answer
 
 UNSURE = "\nlow confidence: list them with show --only low-confidence"

@@ -1,4 +1,5 @@
-"""The verdict of the kind `weighted`: a grade out of 100."""
+"""The verdict of the kind `weighted`: a grade out of 100; and what statistics take of it and of its
+answer."""
 
 from __future__ import annotations
 
@@ -7,7 +8,10 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from evenhand.judgment import JudgmentReader, Pass
+from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
+from evenhand.kinds.weighted.form import FULL_MARKS
+from evenhand.measures import Scored, ScoredUnit
+from evenhand.units import Answer
 
 Confidence = Literal["high", "medium", "low"]
 
@@ -31,7 +35,7 @@ class Grade(Struct, frozen=True, kw_only=True):
 
     @property
     def is_unsure(self) -> bool:
-        """Whether the grade was given with low confidence."""
+        """Return True if the grade was given with low confidence."""
         return self.confidence == "low"
 
     @property
@@ -41,3 +45,25 @@ class Grade(Struct, frozen=True, kw_only=True):
 
 
 READER = JudgmentReader(Grade, Pass)
+
+
+def measure_answer(answer: Answer) -> ScoredUnit:
+    """Return the fields of an answer, and its length."""
+    fields = {"task_name": answer.task_name, **answer.meta}
+    return ScoredUnit(fields, {}, len(answer.answer))
+
+
+def measure_judgment(judgment: Judgment) -> Scored | None:
+    """Return the points of a grade; None where there is none. Where code failed an answer whose
+    type nobody knows, the grade does not say the most points of each dimension."""
+    if not isinstance(judgment, Verdict):
+        return None
+    grade = judgment.value
+    assert isinstance(grade, Grade)
+    return Scored(
+        scores={name: float(score) for name, score in grade.score.items()},
+        most={name: float(weight) for name, weight in (grade.weights or {}).items()},
+        total=float(grade.total_score) / FULL_MARKS,
+        is_critical=grade.critical_fail,
+        confidence=grade.confidence,
+    )
