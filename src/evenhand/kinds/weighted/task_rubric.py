@@ -327,7 +327,7 @@ def _split_sections(page: _Page) -> list[_Section]:
             if name:
                 sections.append(section)
                 continue
-            if section is points:
+            if section is points and block.start not in page.gone:
                 _refuse_near_label(block)
         stack[-1][1].blocks.append(block)
         stack[-1][1].lines.extend(range(block.start, block.end))
@@ -345,6 +345,9 @@ def _name_section(page: _Page, block: Block) -> str | None:
     for name in ("critical", "facts"):
         if block.title and _is_label(block.title, name):
             return name
+        if colon and _is_label(label, name) and _says_none(beside):
+            page.gone.update(range(block.start, block.end))
+            return None
         # "Critical fail: the score is 0." is a sentence about points.
         is_sentence = (
             name == "critical" and not block.title and not line.lstrip().startswith(("**", "__"))
