@@ -206,7 +206,7 @@ RESERVE = (
     "INSERT INTO reservations (key, attempt, run, amount, judge, input_tokens, output_tokens)"
     " VALUES (?,?,?,?,?,?,?) ON CONFLICT (key, attempt) DO NOTHING"
 )
-RELEASE = "DELETE FROM reservations WHERE (key, attempt) IN (VALUES (?,?))"
+RELEASE = "DELETE FROM reservations WHERE key=? AND attempt=?"
 _HOLD = "UPDATE batches SET status=status WHERE name=?"
 _CLOSE_ITEM = "UPDATE batch_items SET state=?, detail=? WHERE batch=? AND key=?"
 _OPEN_KEYS = "SELECT key FROM batch_items WHERE batch=:batch AND state='open'"

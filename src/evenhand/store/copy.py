@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from evenhand.errors import StoreError
 from evenhand.limits import BATCH_ROWS
 from evenhand.manifest import copied_manifest_json
+from evenhand.store.batches import RELEASE
 from evenhand.store.intake import KEEP_JUDGING, KEEP_TEXT, STAMP, run_digest
 from evenhand.store.keys import digest, row_digest, unit_digest
 from evenhand.store.rows import JUDGMENT_COLUMNS, SETTLE, STORED_CALL, is_altered
@@ -62,7 +63,6 @@ _KEEP_RESERVATION = (
     "INSERT INTO reservations (key, attempt, run, amount, judge, input_tokens, output_tokens,"
     " origin) VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (key, attempt) DO NOTHING"
 )
-_DROP_RESERVATION = "DELETE FROM reservations WHERE key=? AND attempt=?"
 _CALLS_OF_RUNS = "SELECT run, COUNT(*) FROM calls GROUP BY run"
 
 Progress = Callable[[str, int, int], None]
@@ -194,7 +194,7 @@ class Copy:
                 if (key, attempt) not in keys
                 and (attempt in batches or (origin == self._mark and run in whole))
             ]
-            self._target.write(_DROP_RESERVATION, released)
+            self._target.write(RELEASE, released)
             self._target.write(
                 _KEEP_RESERVATION, [(*row[:-1], row[-1] or self._mark) for row in held]
             )

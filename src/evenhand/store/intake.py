@@ -30,7 +30,7 @@ _TABLES = {
 _TWICE = "SELECT id FROM incoming GROUP BY id HAVING COUNT(*) > 1"
 _KEEP_UNITS = (
     "INSERT INTO units (digest, id, body)"
-    " SELECT digest, id, body FROM incoming WHERE body IS NOT NULL ORDER BY position"
+    " SELECT digest, id, body FROM incoming WHERE true ORDER BY position"
     " ON CONFLICT (digest) DO NOTHING"
 )
 JOIN_RUN = (
@@ -87,22 +87,16 @@ class WaitingUnits:
 
     def add(self, units: Sequence[IncomingUnit]) -> None:
         """Let units wait."""
-        digests = [unit_digest(unit.id, unit.body) for unit in units]
-        stored = self._stored(digests)
         rows, judgments = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
-        for unit, hashed in zip(units, digests, strict=True):
+        for unit in units:
             self.size += 1
-            body = None if hashed in stored else unit.body
-            rows.append((self.size, unit.id, unit.origin, hashed, body))
+            hashed = unit_digest(unit.id, unit.body)
+            rows.append((self.size, unit.id, unit.origin, hashed, unit.body))
             judgments += [(self.size, *place, *text) for *place, text in unit.judgments]
         with self._session.transaction():
             self._session.write("INSERT INTO incoming VALUES (?,?,?,?,?)", rows)
             self._session.write("INSERT INTO incoming_judgments VALUES (?,?,?,?,?,?)", judgments)
         self._judgments += len(judgments)
-
-    def _stored(self, digests: Sequence[str]) -> frozenset[str]:
-        sql = "SELECT digest FROM units WHERE digest IN (SELECT value FROM json_each(:digests))"
-        return frozenset(hashed for (hashed,) in self._session.rows(sql, {"digests": digests}))
 
     def finish(self) -> None:
         """Hash all units; raise DataError if ids repeat."""

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Concatenate, ParamSpec, TypeVar
 
-from evenhand.errors import StoreBusy, StoreError
+from evenhand.errors import StoreBusy
 from evenhand.exchange import Usage
 from evenhand.limits import BATCH_ROWS, CLAIM_PAUSES
 from evenhand.manifest import Manifest
@@ -126,8 +126,9 @@ class SqlLedger:
         self._writer = GroupWriter(self._writing)
         # What takes long waits its turn in a thread, and the thread is waited for at the end.
         self._thread = ThreadPoolExecutor(1, "evenhand-store")
-        self._asked: dict[str, Future[Call | None]] = {}
-        self._lookup: asyncio.Task[None] | None = None
+        self._asked: list[str] = []
+        self._lookup: asyncio.Task[dict[str, Call]] | None = None
+        self._looking = asyncio.Lock()
         self._judgings: dict[str, int] = {}
         self._waiting: WaitingUnits | None = None
         self._forgot_at = 0.0
@@ -205,32 +206,17 @@ class SqlLedger:
     async def find(self, key: str) -> Call | None:
         if self._writer.is_held_up:
             await self.flush()  # what cannot be recorded must not be asked
-        answer = self._asked.get(key)
-        if answer is None:
-            answer = self._asked[key] = asyncio.get_running_loop().create_future()
-            if self._lookup is None or self._lookup.done():
-                self._lookup = asyncio.create_task(self._look_up(), name="evenhand-lookup")
-        return await asyncio.shield(answer)
+        self._asked.append(key)
+        if self._lookup is None:
+            self._lookup = asyncio.create_task(self._look_up(), name="evenhand-lookup")
+        calls = await asyncio.shield(self._lookup)
+        return calls.get(key)
 
-    async def _look_up(self) -> None:
+    async def _look_up(self) -> dict[str, Call]:
         """Look up in one statement whatever was asked for since the last one."""
-        while self._asked:
-            asked, self._asked = self._asked, {}
-            try:
-                calls = await self._read(_first_answers, list(asked))
-            except Exception as error:
-                for answer in asked.values():
-                    if not answer.done():
-                        answer.set_exception(error)
-                        answer.exception()  # whoever asked may have gone
-            except BaseException:
-                for answer in asked.values():
-                    answer.cancel()
-                raise
-            else:
-                for key, answer in asked.items():
-                    if not answer.done():
-                        answer.set_result(calls.get(key))
+        async with self._looking:
+            keys, self._asked, self._lookup = self._asked, [], None
+            return await self._read(_first_answers, keys)
 
     def record(self, call: Call, attempt: str = "") -> Future[None]:
         released = [Write(_RELEASE, (call.key, attempt))] if attempt else []
@@ -284,10 +270,8 @@ class SqlLedger:
         try:
             self._writer.stop()
         finally:
-            if self._lookup is not None:
-                self._lookup.cancel()
             if isinstance(self.questions, SessionLocks):
-                self.questions.cancel()
+                self.questions.close()
             self._thread.shutdown()
             for session in (self._writing, self._reading, self._rare):
                 session.close()
@@ -309,58 +293,31 @@ def busy(run: str, holder: str, where: str) -> StoreBusy:
 
 
 class SessionLocks:
-    """Locks on questions, held by a session; those of a moment are taken in one statement."""
+    """Locks on questions, held by a session, and taken and given back in one thread."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._waiting: dict[str, Future[bool]] = {}
         self._held: set[str] = set()
-        self._ended: list[str] = []
-        self._task: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "evenhand-questions")
 
     async def take(self, key: str) -> bool:
-        if key in self._held or key in self._waiting:
+        if key in self._held:
             return False
-        outcome: Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting[key] = outcome
-        self._begin()
-        return await outcome
+        self._held.add(key)
+        loop = asyncio.get_running_loop()
+        try:
+            taken = await loop.run_in_executor(self._thread, self._session.try_locks, [key])
+        except BaseException:
+            self.give_back(key)  # whoever asked has gone, and it may still be taken
+            raise
+        if not taken:
+            self._held.discard(key)
+        return bool(taken)
 
     def give_back(self, key: str) -> None:
         self._held.discard(key)
-        self._ended.append(key)
-        self._begin()
+        self._thread.submit(self._session.unlock, [key])
 
-    def cancel(self) -> None:
+    def close(self) -> None:
         """Do nothing more: the locks end with the session."""
-        if self._task is not None:
-            self._task.cancel()
-
-    def _begin(self) -> None:
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._work(), name="evenhand-questions")
-
-    async def _work(self) -> None:
-        """Take and give back what has gathered, until there is no more."""
-        while self._waiting or self._ended:
-            waiting, self._waiting = self._waiting, {}
-            ended, self._ended = self._ended, []
-            try:
-                taken = await asyncio.to_thread(self._exchange, ended, list(waiting))
-            except StoreError as error:
-                for outcome in waiting.values():
-                    if not outcome.done():
-                        outcome.set_exception(error)
-                continue
-            for key, outcome in waiting.items():
-                if key in taken:
-                    self._held.add(key)
-                if not outcome.done():
-                    outcome.set_result(key in taken)
-                elif key in taken:  # whoever asked has gone
-                    self.give_back(key)
-
-    def _exchange(self, ended: Sequence[str], wanted: Sequence[str]) -> set[str]:
-        if ended:
-            self._session.unlock(ended)
-        return self._session.try_locks(wanted) if wanted else set()
+        self._thread.shutdown(cancel_futures=True)

@@ -12,9 +12,9 @@ system drops all of them when the process closes any descriptor of the file.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-import re
 import shutil
 import sqlite3
 import stat
@@ -23,8 +23,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import cache, partial
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -41,7 +40,6 @@ from evenhand.limits import (
 from evenhand.store.ledger import make_store
 from evenhand.store.ports import Store
 from evenhand.store.queries import SqlArchive
-from evenhand.store.run_lock import RunLock
 from evenhand.store.session import VERSION, Row, Statements, Values, other_version, schema
 
 APPLICATION = 0x45564E48
@@ -56,6 +54,12 @@ MEND = "Free some space or mend the file, then run the same command again."
 LOCAL_DISK = (
     "Wait until nobody else uses it, then run the same command again. If nobody does, the file"
     " system does not keep locks: put the store on a disk of this machine, --store sqlite:FILE"
+)
+LOCK_ERRORS = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_IOERR_LOCK,
 )
 _creating = threading.Lock()
 """Held while a file is made: its descriptor must be closed before SQLite locks it."""
@@ -237,11 +241,9 @@ class SqliteFile:
     def error(self, what: str, error: Exception, advice: str) -> StoreError:
         """Return an error of the database in our words; the path is named beside it."""
         reason = getattr(error, "strerror", None) or str(error)
-        return StoreError(
-            f"{what}: {reason}",
-            where=str(self.path),
-            advice=LOCAL_DISK if _is_lock_error(error) else advice,
-        )
+        if getattr(error, "sqlite_errorcode", 0) in LOCK_ERRORS:
+            advice = LOCAL_DISK
+        return StoreError(f"{what}: {reason}", where=str(self.path), advice=advice)
 
 
 def _create(path: Path) -> None:
@@ -257,25 +259,6 @@ def _version(connection: sqlite3.Connection) -> int | None:
         return None
     row = connection.execute("SELECT version FROM store").fetchone()
     return int(row[0]) if row else None
-
-
-_LOCK_ERRORS = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_PROTOCOL,
-        sqlite3.SQLITE_IOERR_LOCK,
-        sqlite3.SQLITE_IOERR_RDLOCK,
-        sqlite3.SQLITE_IOERR_UNLOCK,
-        sqlite3.SQLITE_IOERR_SHMLOCK,
-        sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK,
-    }
-)
-
-
-def _is_lock_error(error: Exception) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0)
-    return code in _LOCK_ERRORS or code & 0xFF in _LOCK_ERRORS
 
 
 @contextmanager
@@ -322,8 +305,7 @@ class SqliteSession:
 
     def write(self, sql: str, rows: Sequence[Row]) -> None:
         with self._in_use():
-            for statement, values in _chunks(sql, rows):
-                self._connection.execute(statement, values)
+            self._connection.executemany(sql, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -342,8 +324,7 @@ class SqliteSession:
         try:
             with _transaction(self._connection):
                 for sql, rows in statements:
-                    for statement, values in _chunks(sql, rows):
-                        self._connection.execute(statement, values)
+                    self._connection.executemany(sql, rows)
         except sqlite3.Error as error:
             raise self._file.error("the store cannot be written", error, MEND) from None
 
@@ -420,25 +401,60 @@ def _bound(values: Values | None) -> Values:
     }
 
 
-_CHUNKS = (32, 4, 1)
-"""Rows of one statement: each statement costs a change of threads, and few different sizes let
-SQLite find its statements prepared."""
-_VALUES = re.compile(r"VALUES (\([^()]*\))")
+class RunLock:
+    """The lock by which one process at a time judges a run: on a file that holds the id of the
+    process, and is removed when the lock is released."""
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = -1
 
-def _chunks(sql: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
-    """Yield as few statements as there can be, each with the values of its rows."""
-    sizes = _CHUNKS if _VALUES.search(sql) else (1,)
-    start = 0
-    while start < len(rows):
-        size = next(size for size in sizes if size <= len(rows) - start)
-        yield _repeat(sql, size), tuple(chain.from_iterable(rows[start : start + size]))
-        start += size
+    def take(self) -> bool:
+        """Lock the file, without waiting; return False if another holds it. Raises OSError."""
+        while True:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+            descriptor = os.open(self.path, flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not self._is_at(descriptor):
+                    os.close(descriptor)  # whoever held it has just removed it
+                    continue
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+            except BaseException:
+                os.close(descriptor)
+                raise
+            self._descriptor = descriptor
+            return True
 
+    def _is_at(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), self.path.stat())
+        except FileNotFoundError:
+            return False
 
-@cache
-def _repeat(sql: str, size: int) -> str:
-    """Return a statement for so many rows at once."""
-    if size == 1:
-        return sql
-    return _VALUES.sub(lambda match: f"VALUES {','.join([match[1]] * size)}", sql, count=1)
+    def release(self) -> None:
+        with suppress(OSError):
+            if self._is_at(self._descriptor):
+                self.path.unlink()
+        os.close(self._descriptor)
+
+    def holder(self) -> str | None:
+        """Return the process that holds the lock; None if nobody does, or it is not told."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return f"pid {os.pread(descriptor, 20, 0).decode('ascii', 'replace').strip()}"
+        except OSError:
+            return None
+        else:
+            return None
+        finally:
+            os.close(descriptor)
