@@ -146,6 +146,7 @@ class FigureCache:
             if state is not None:
                 return state
             self._watching.close()
+            self._watching = None
             self._figures.clear()
         self._watching = self._stores.opened()
         return self._watching.archive.state()
