@@ -266,8 +266,8 @@ class BatchEndpoint(Protocol):
         ...
 
 
-ReadAnswer = Callable[[BatchAnswer, Schema | None, Mapping[str, float]], Reply]
-"""Reads an answer by the schema and the sampling of its request; raises AskAgain, a call error or
+ReadAnswer = Callable[[BatchAnswer, Mapping[str, float]], Reply]
+"""Reads an answer by the sampling of its request; raises AskAgain, a call error or
 ProviderRefused, as `Judge.answer` does."""
 
 

@@ -193,10 +193,8 @@ async def _note_batch(url: str) -> None:
     """Have a batch of the run of two variants under way."""
     store = open_store(url)
     run = find_run(store.archive, "two variants").id
-    items = [BatchItem(f"{CALL_TAG}{n:040x}", 5, 0, None, "{}") for n in range(1200)]
-    batch = NewBatch(
-        name="b", run=run, judge=f"openai/{LONG_NAMES[0]}", place="p", schemas=[], items=items
-    )
+    items = [BatchItem(f"{CALL_TAG}{n:040x}", 5, 0, "{}") for n in range(1200)]
+    batch = NewBatch(name="b", run=run, judge=f"openai/{LONG_NAMES[0]}", place="p", items=items)
     async with store.batches() as book:
         await book.prepare(batch)
         await book.attach("b", "batch_6744f2f0e2ac8190a3c1d0b7c7c8f9a1", "in_progress")

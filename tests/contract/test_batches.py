@@ -22,10 +22,8 @@ def call(number: int, text: str = "reply\0") -> Call:
 
 
 def batch(name: str = "b1", *numbers: int, amount: int = 100) -> NewBatch:
-    items = [BatchItem(key(n), 50, amount, n % 2 or None, '{"seed":1}') for n in numbers]
-    return NewBatch(
-        name=name, run="run1", judge="judge", place="p", schemas=["{}", "[1]"], items=items
-    )
+    items = [BatchItem(key(n), 50, amount, '{"seed":1}') for n in numbers]
+    return NewBatch(name=name, run="run1", judge="judge", place="p", items=items)
 
 
 async def test_a_batch_is_noted_with_its_items_and_its_money(opened: Open) -> None:
@@ -43,7 +41,6 @@ async def test_a_batch_is_noted_with_its_items_and_its_money(opened: Open) -> No
         assert [(it.line, it.item.key, it.item.amount) for it in items] == [
             (n, key(n), 100) for n in (1, 2, 3)
         ]
-        assert [it.schema for it in items] == ["[1]", None, "[1]"]
         [row] = store.archive.batches("run1")
         assert (row.ident, row.stage, row.open, row.reserved) == ("batch_x", "waiting", 3, 300)
         assert store.archive.spent("run1").reserved == 300

@@ -68,7 +68,6 @@ class _Chunk:
 
     requests: list[BatchRequest] = field(default_factory=list[BatchRequest])
     items: list[BatchItem] = field(default_factory=list[BatchItem])
-    schemas: dict[str, int] = field(default_factory=dict[str, int])
     keys: set[str] = field(default_factory=set[str])
     size: int = 0
 
@@ -101,7 +100,7 @@ class BatchSender:
     """True if the provider takes no more for now."""
     sent: int = 0
     """Questions of this wave that were sent."""
-    _chunks: dict[str | None, _Chunk] = field(default_factory=dict[str | None, _Chunk])
+    _chunks: dict[Schema | None, _Chunk] = field(default_factory=dict[Schema | None, _Chunk])
     _strangers: set[str] = field(default_factory=set[str])
     """Batches that were taken for ours by their size, and are another's."""
 
@@ -125,8 +124,7 @@ class BatchSender:
     async def add(self, key: str, question: Question, tokens: int) -> list[OpenBatch]:
         """Add a question to the wave; return the batches that it filled, which are now created."""
         bounds = self.endpoint.bounds
-        schema = question.schema.data.decode("utf-8", "surrogatepass") if question.schema else None
-        place = schema if bounds.is_one_schema else None
+        place = question.schema if bounds.is_one_schema else None
         chunk = self._chunks.setdefault(place, _Chunk())
         amount = self.price.bound(tokens, self.max_tokens) if self.price else 0
         if self.is_full or key in chunk.keys or not self.budget.try_reserve(amount):
@@ -137,10 +135,9 @@ class BatchSender:
         if chunk.items and chunk.size + len(request.body) > most_bytes:
             full.append(chunk)
             chunk = self._chunks[place] = _Chunk()
-        number = None if schema is None else chunk.schemas.setdefault(schema, len(chunk.schemas))
         sampling = jsontext.compact(dict(request.sampling))
         chunk.requests.append(request)
-        chunk.items.append(BatchItem(key, tokens, amount, number, sampling))
+        chunk.items.append(BatchItem(key, tokens, amount, sampling))
         chunk.keys.add(key)
         chunk.size += len(request.body)
         if len(chunk.items) >= min(bounds.requests, self.requests_most):
@@ -166,7 +163,6 @@ class BatchSender:
                 run=self.run,
                 judge=self.judge.name,
                 place=self.place,
-                schemas=list(chunk.schemas),
                 items=chunk.items,
             )
         )
@@ -411,7 +407,6 @@ class _AnswerReader:
     ) -> None:
         self._sender, self._batch, self._items = sender, batch, dict(items)
         self._read = sender.judge.batch_reader()
-        self._schemas: dict[str, Schema] = {}
         self._outcomes: dict[str, ItemOutcome] = {}
         self._doubled = self._unknown = 0
         self.calls = 0
@@ -436,9 +431,7 @@ class _AnswerReader:
         if not answer.status:
             return ItemOutcome(key, None, "unanswered", answer.absence)
         try:
-            reply = self._read(
-                answer, self._schema(it.schema), jsontext.loads_trusted(it.item.sampling)
-            )
+            reply = self._read(answer, jsontext.loads_trusted(it.item.sampling))
         except AskAgain:
             return ItemOutcome(key, None, "unanswered")
         except CallLost as loss:
@@ -473,13 +466,6 @@ class _AnswerReader:
         parts += [f"{self._doubled:,} lines came twice"] if self._doubled else []
         parts += [f"{self._unknown:,} lines of no question"] if self._unknown else []
         return ", ".join(parts)
-
-    def _schema(self, text: str | None) -> Schema | None:
-        if text is None:
-            return None
-        if text not in self._schemas:
-            self._schemas[text] = Schema(jsontext.loads_trusted(text))
-        return self._schemas[text]
 
     def _call(self, item: BatchItem, reply: Reply) -> Call:
         sender, usage, price = self._sender, reply.usage, self._sender.price

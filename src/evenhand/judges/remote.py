@@ -21,7 +21,6 @@ from evenhand.exchange import (
     Question,
     ReadAnswer,
     Reply,
-    Schema,
     Style,
 )
 from evenhand.jsontext import encoded
@@ -161,9 +160,7 @@ class RemoteJudge:
         """Return what reads the answers of one batch, all of whose requests were of one dialect."""
         dialect = self._dialect
 
-        def read(
-            answer: BatchAnswer, schema: Schema | None, sampling: Mapping[str, float]
-        ) -> Reply:
+        def read(answer: BatchAnswer, sampling: Mapping[str, float]) -> Reply:
             response = HttpResponse(answer.status, {}, answer.body)
             return self._conclude(self._read(response, sampling), response, dialect)
 

@@ -203,7 +203,7 @@ class _Answers:
             try:
                 if not answer.status:
                     raise CallLost("transport", answer.absence)
-                reply = read(answer, question.schema, sampling)
+                reply = read(answer, sampling)
             except (AskAgain, CallLost, ProviderRefused) as error:
                 self.left.add(ident)
                 self.result.failed += 1

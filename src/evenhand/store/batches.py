@@ -9,7 +9,6 @@ the same commit that closes the item: twice answered is once recorded.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
@@ -41,12 +40,11 @@ def item_key(ident: str) -> str:
 
 class BatchItem(NamedTuple):
     """A question of a batch: its key, the most tokens that it can have, the money held for it, and
-    by what its answer is read: the number of its schema in the batch, and its sampling as JSON."""
+    its sampling as JSON, by which its answer is read."""
 
     key: str
     tokens: int
     amount: int
-    schema: int | None
     sampling: str
 
 
@@ -58,8 +56,6 @@ class NewBatch(Struct, frozen=True, kw_only=True):
     judge: str
     place: str
     """Who answers, and where."""
-    schemas: Sequence[str]
-    """The schemas of its questions, each once, as JSON."""
     items: Sequence[BatchItem]
 
 
@@ -81,12 +77,10 @@ class OpenBatch(NamedTuple):
 
 
 class OpenItem(NamedTuple):
-    """An item without an answer, its line in the batch, and the text of its schema, if it has
-    one."""
+    """An item without an answer, and its line in the batch."""
 
     line: int
     item: BatchItem
-    schema: str | None
 
 
 class ItemOutcome(NamedTuple):
@@ -195,12 +189,11 @@ class Batches(Protocol):
 
 
 _PREPARE = (
-    "INSERT INTO batches (name, run, judge, place, ident, stage, status, schemas, created)"
-    " VALUES (?,?,?,?,'','prepared','',?,?)"
+    "INSERT INTO batches (name, run, judge, place, ident, stage, status, created)"
+    " VALUES (?,?,?,?,'','prepared','',?)"
 )
 _ITEM = (
-    "INSERT INTO batch_items (batch, line, key, tokens, schema, sampling, state)"
-    " VALUES (?,?,?,?,?,?,'open')"
+    "INSERT INTO batch_items (batch, line, key, tokens, sampling, state) VALUES (?,?,?,?,?,'open')"
 )
 RESERVE = (
     "INSERT INTO reservations (key, attempt, run, amount, judge, input_tokens, output_tokens)"
@@ -216,7 +209,7 @@ _OPEN = (
     " WHERE stage IN ('prepared', 'waiting') ORDER BY created, name"
 )
 _OPEN_ITEMS = (
-    "SELECT i.line, i.key, i.tokens, coalesce(r.amount, 0), i.schema, i.sampling"
+    "SELECT i.line, i.key, i.tokens, coalesce(r.amount, 0), i.sampling"
     " FROM batch_items i LEFT JOIN reservations r ON r.key=i.key AND r.attempt=i.batch"
     " WHERE i.batch=:batch AND i.state='open' ORDER BY i.line"
 )
@@ -269,11 +262,10 @@ class SqlBatches:
 
     async def prepare(self, batch: NewBatch) -> None:
         def work() -> None:
-            schemas = json.dumps(list(batch.schemas))
-            row = (batch.name, batch.run, batch.judge, batch.place, schemas, now())
+            row = (batch.name, batch.run, batch.judge, batch.place, now())
             self._session.write(_PREPARE, [row])
             items = [
-                (batch.name, line, item.key, item.tokens, item.schema, item.sampling)
+                (batch.name, line, item.key, item.tokens, item.sampling)
                 for line, item in enumerate(batch.items, 1)
             ]
             self._session.write(_ITEM, items)
@@ -335,12 +327,8 @@ class SqlBatches:
         ]
 
     async def open_items(self, name: str) -> list[OpenItem]:
-        [(text,)] = await self._rows("SELECT schemas FROM batches WHERE name=:name", name=name)
-        schemas: list[str] = json.loads(text)
-        return [
-            OpenItem(line, BatchItem(*item), None if item[3] is None else schemas[item[3]])
-            for line, *item in await self._rows(_OPEN_ITEMS, batch=name)
-        ]
+        rows = await self._rows(_OPEN_ITEMS, batch=name)
+        return [OpenItem(line, BatchItem(*item)) for line, *item in rows]
 
     async def waiting_in(self, key: str) -> list[str]:
         # Asked for every question of a wave: too short for a thread.

@@ -50,11 +50,11 @@ _KEEP_CALL = (
     f" ({','.join('?' * (STORED_CALL.count(',') + 2))}) ON CONFLICT (key, digest)"
     " DO UPDATE SET aside=coalesce(calls.aside, excluded.aside)"
 )
-_BATCH = "name, run, judge, place, ident, stage, status, schemas, created, ended"
-_KEEP_BATCH = f"INSERT INTO batches ({_BATCH}) VALUES (?,?,?,?,?,?,?,?,?,?)"
-_ITEM = "batch, line, key, tokens, schema, sampling, state, detail"
+_BATCH = "name, run, judge, place, ident, stage, status, created, ended"
+_KEEP_BATCH = f"INSERT INTO batches ({_BATCH}) VALUES (?,?,?,?,?,?,?,?,?)"
+_ITEM = "batch, line, key, tokens, sampling, state, detail"
 _ITEMS = f"SELECT {_ITEM} FROM batch_items WHERE batch=:batch ORDER BY line"
-_KEEP_ITEM = f"INSERT INTO batch_items ({_ITEM}) VALUES (?,?,?,?,?,?,?,?)"
+_KEEP_ITEM = f"INSERT INTO batch_items ({_ITEM}) VALUES (?,?,?,?,?,?,?)"
 
 _RESERVATIONS = (
     "SELECT key, attempt, run, amount, judge, input_tokens, output_tokens, origin FROM reservations"

@@ -125,7 +125,6 @@ CREATE TABLE batches (
     ident TEXT NOT NULL,                 -- the provider's id; empty: perhaps never made
     stage TEXT NOT NULL,                 -- prepared, waiting, ended or void
     status TEXT NOT NULL,                -- in the provider's word
-    schemas TEXT NOT NULL,               -- JSON
     created TEXT NOT NULL,
     ended TEXT
 ) WITHOUT ROWID;
@@ -136,7 +135,6 @@ CREATE TABLE batch_items (
     line INTEGER NOT NULL,
     key TEXT NOT NULL,
     tokens INTEGER NOT NULL,
-    schema INTEGER,                      -- its index in the batch's schemas
     sampling TEXT NOT NULL,
     state TEXT NOT NULL,                 -- open, answered, refused or unanswered
     detail TEXT,

@@ -235,7 +235,7 @@ async def test_a_key_goes_to_no_address_that_only_a_store_names(tmp_path: Path) 
     plan, store = prepared(tmp_path), open_store("sqlite:evenhand.db", tmp_path)
     run = await begin_run(plan, store)
     async with store.batches() as book:
-        batch = NewBatch(name="b", run=run, judge="openai/m", place="p", schemas=[], items=[])
+        batch = NewBatch(name="b", run=run, judge="openai/m", place="p", items=[])
         await book.prepare(batch)
         await book.attach("b", "batch_7", "in_progress")
     store.close()

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from evenhand.errors import AskAgain, CallError, ProviderRefused
-from evenhand.exchange import BatchAnswer, Reply, Schema, Usage
+from evenhand.exchange import BatchAnswer, Reply, Usage
 from evenhand.judges.remote import RemoteJudge
 from evenhand.limits import BODY_ELEMENTS, TOKENS_MOST
 from tests.security.byte_mutants import byte_mutant
-from tests.unit.judges.conftest import KEY, SCHEMA, MakeJudge
+from tests.unit.judges.conftest import KEY, MakeJudge
 
 OPENAI: dict[str, Any] = {
     "id": "chatcmpl-1",
@@ -147,7 +147,7 @@ def with_key_twice(body: Any, path: tuple[str | int, ...], value: Any, *, is_fir
 def read(judge: RemoteJudge, body: bytes) -> Reply | None:
     """The reply, checked to be one that can be kept and shows no key; None where it is an error."""
     try:
-        reply = judge.batch_reader()(BatchAnswer("1", 200, body), Schema(SCHEMA), {"seed": 1})
+        reply = judge.batch_reader()(BatchAnswer("1", 200, body), {"seed": 1})
     except AskAgain:
         return None
     except (CallError, ProviderRefused) as error:

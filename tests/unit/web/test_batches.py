@@ -30,10 +30,8 @@ def run(tmp_path: Path) -> str:
 
     async def note() -> None:
         store = open_store("sqlite:evenhand.db", tmp_path)
-        items = [BatchItem(f"{CALL_TAG}{n:040x}", 5, 0, None, "{}") for n in range(2)]
-        batch = NewBatch(
-            name="b", run=summary.run, judge="openai/<b>x", place="p", schemas=[], items=items
-        )
+        items = [BatchItem(f"{CALL_TAG}{n:040x}", 5, 0, "{}") for n in range(2)]
+        batch = NewBatch(name="b", run=summary.run, judge="openai/<b>x", place="p", items=items)
         async with store.batches() as book:
             await book.prepare(batch)
             await book.attach("b", "batch_7", "in_progress")
