@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from importlib.resources import files
 from typing import Any, Protocol
 
-VERSION = 2
+VERSION = 1
 """Of the tables in `schema.sql`."""
 Values = Mapping[str, Any]
 Row = Sequence[Any]
