@@ -49,7 +49,7 @@ TCP_KEEPALIVE is what macOS calls TCP_KEEPIDLE."""
 LARGE_BODY = 1 << 20
 GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 PROXY_WANTS_PASSWORD = 407
-HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+(%25\w+)?", re.IGNORECASE)
+HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|[0-9a-f:.]+(%25\w+)?", re.IGNORECASE)
 
 
 class HttpResponse(Struct, frozen=True):

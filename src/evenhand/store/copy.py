@@ -184,7 +184,8 @@ class Copy:
         rather than too little.
         """
         batches = {name for (name,) in self._source.rows("SELECT name FROM batches")}
-        held = [tuple(row) for row in self._source.rows(_RESERVATIONS)]
+        ended = self._ended_batches()
+        held = [tuple(row) for row in self._source.rows(_RESERVATIONS) if row[1] not in ended]
         keys = {row[:2] for row in held}
         with self._target.transaction():
             whole = self._whole_runs()
@@ -207,9 +208,17 @@ class Copy:
             run for run, calls in self._source.rows(_CALLS_OF_RUNS) if calls >= there.get(run, 0)
         }
 
+    def _ended_batches(self) -> set[str]:
+        """Return the batches that have ended in the target: their answers are taken in there."""
+        sql = "SELECT name FROM batches WHERE stage IN ('ended', 'void')"
+        return {name for (name,) in self._target.rows(sql)}
+
     def _batches(self) -> None:
-        """Copy batches with their items, as the source has them."""
+        """Copy batches with their items, as the source has them, unless the target is ahead."""
+        ended = self._ended_batches()
         for name, *rest in self._source.rows(f"SELECT {_BATCH} FROM batches ORDER BY name"):
+            if name in ended:
+                continue
             items = self._source.stream(_ITEMS, {"batch": name})
             with self._target.transaction():
                 self._target.write("DELETE FROM batch_items WHERE batch=?", [(name,)])

@@ -22,7 +22,14 @@ from evenhand import limits
 from evenhand.errors import CallLost, ProviderRefused, UsageError
 from evenhand.exchange import Message, Question
 from evenhand.judges import JudgeOptions, open_judge
-from evenhand.judges.transport import HttpResponse, Transport, is_loopback, make_socket, proxy_for
+from evenhand.judges.transport import (
+    HttpResponse,
+    Transport,
+    is_loopback,
+    make_socket,
+    parse_proxy,
+    proxy_for,
+)
 from evenhand.judges.trust import base_url
 from tests.provider import Provider, completion, sending
 from tests.unit.judges.conftest import Serve, serving
@@ -725,3 +732,9 @@ async def test_what_a_proxy_refuses_was_not_paid_for(scheme: str, status: int) -
     assert not getattr(raised.value, "billed", False)
     assert isinstance(raised.value, ProviderRefused) or status != 407
     assert "proxy" in str(raised.value) or scheme == "http"
+
+
+@pytest.mark.parametrize("proxy", ["http://proxy..corp:8080", "ftp://proxy:21", "http://", "x y"])
+def test_a_mistyped_proxy_is_told_before_anything_is_sent(proxy: str) -> None:
+    with pytest.raises(UsageError, match="no http or https proxy"):
+        parse_proxy(proxy, "http_proxy")

@@ -95,7 +95,7 @@ def test_a_source_in_an_earlier_state_releases_nothing(source: Path, tmp_path: P
 
 def test_what_is_held_for_a_batch_follows_the_batch(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "target.db"
-    batch = "'b', id, 'j', 'p', 'i', 'waiting', '', '[]', 'now', NULL"
+    batch = "'b', id, 'j', 'p', 'i', 'waiting', '', 'now', NULL"
     _do(source, f"INSERT INTO batches SELECT {batch} FROM runs")
     _hold(source, "b")
     _hold(source, "b", "'open'")
@@ -105,3 +105,17 @@ def test_what_is_held_for_a_batch_follows_the_batch(source: Path, tmp_path: Path
     with closing(sqlite3.connect(target)) as connection:
         ((key, attempt),) = connection.execute("SELECT key, attempt FROM reservations").fetchall()
     assert attempt == "b" and key != "open"
+
+
+def test_a_batch_that_has_ended_in_the_target_stays_so(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target.db"
+    batch = "'b', id, 'j', 'p', 'i', 'waiting', '', 'now', NULL"
+    _do(source, f"INSERT INTO batches SELECT {batch} FROM runs")
+    _hold(source, "b")
+    _copy(source, target)
+    _do(target, "UPDATE batches SET stage='ended'")
+    _do(target, "DELETE FROM reservations WHERE attempt='b'")
+    _copy(source, target)
+    with closing(sqlite3.connect(target)) as connection:
+        assert connection.execute("SELECT stage FROM batches").fetchall() == [("ended",)]
+    assert "b" not in _attempts(target)
