@@ -13,22 +13,19 @@ from evenhand.runs.imports import VERSION
 from tests.unit.cli.conftest import NEWEST, CallCommand
 
 
-def test_a_table_without_further_options_is_the_run_that_it_always_was(
+def test_the_same_options_make_the_same_run_and_others_make_another(
     call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Options that are not given are no part of a run's id, so that a new one leaves stores as they
-    are. Runs say by which version their rows were read."""
-    monkeypatch.setattr("evenhand.runs.imports.VERSION", 4)
+    """Runs also say by which version of the reader their rows were read."""
     lines = ("unit,judge,first,second,winner", "q1,a,old,new,new", "q2,a,new,old,tie", "")
     (tmp_path / "votes.csv").write_text("\n".join(lines))
     command = ("import", "votes.csv", "--kind", "votes", "--json")
-    assert call(*command).json["run"] == "f3651e73028d"
-    assert call(*command, "--on-conflict", "tie").json["run"] == "7d268a2d9b58"
-    others = ("--where", "unit=q1"), ("--voters", "v")
-    runs = {call(*command, *other).json["run"] for other in others}
-    assert len(runs) == 2 and not runs & {"f3651e73028d", "7d268a2d9b58"}
-    monkeypatch.setattr("evenhand.runs.imports.VERSION", VERSION)
-    assert call(*command).json["run"] != "f3651e73028d"
+    options = (), ("--on-conflict", "tie"), ("--where", "unit=q1"), ("--voters", "v")
+    runs = [call(*command, *option).json["run"] for option in options]
+    assert len(set(runs)) == len(options)
+    assert call(*command).json["run"] == runs[0]
+    monkeypatch.setattr("evenhand.runs.imports.VERSION", VERSION + 1)
+    assert call(*command).json["run"] not in runs
     assert call("store", "verify").code == 0
 
 
