@@ -141,7 +141,7 @@ def bodies(folder: Path) -> list[bytes]:
         raise AssertionError
 
     prepared = prepare(load_suite(folder, {}), {}, print)
-    judge: Any = prepared.seats[0].judge
+    judge: Any = prepared.setups[0].judge
 
     def body(question: Question) -> bytes:
         request: bytes = judge.batch_request("1", question).body

@@ -400,10 +400,12 @@ class Scripted:
         """Nothing to give back."""
 
 
-def seated(ready: Plan, *judges: Any) -> Plan:
+def with_judges(ready: Plan, *judges: Any) -> Plan:
     """The suite with these in the places of its first judges."""
-    seats = [replace(seat, judge=judge) for seat, judge in zip(ready.seats, judges, strict=False)]
-    return replace(ready, seats=(*seats, *ready.seats[len(seats) :]))
+    setups = [
+        replace(setup, judge=judge) for setup, judge in zip(ready.setups, judges, strict=False)
+    ]
+    return replace(ready, setups=(*setups, *ready.setups[len(setups) :]))
 
 
 def good_reply(question: Question, usage: Usage | None = None) -> Reply:

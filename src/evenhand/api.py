@@ -188,7 +188,7 @@ def _nothing_recorded(plan: Plan) -> DataError:
     """Only a judge of recorded replies leaves a question open."""
     (unit,) = plan.units(plan.judging)
     return DataError(
-        f"{quoted(plan.seats[0].judge.name)} has no reply for unit {quoted(unit.id)}",
+        f"{quoted(plan.setups[0].judge.name)} has no reply for unit {quoted(unit.id)}",
         advice="Record a reply under that unit: score() names it by `meta`, as in a data file.",
     )
 

@@ -303,7 +303,7 @@ def _print(summary: Summary, plan: Plan, store: Archive, way: _Way, as_json: boo
         out.print(part)
     if summary.decided is not None:
         out.print(f"\n{decision_text(summary.decided)}")
-    for caveat in sorted({seat.judge.caveat for seat in plan.seats} - {""}):
+    for caveat in sorted({setup.judge.caveat for setup in plan.setups} - {""}):
         out.print(f"\nNote: {caveat}")
     report = _answer(out, summary, plan, recorded, store) if counts.verdicts else None
     if counts.verdicts or counts.failures:
@@ -401,16 +401,16 @@ def _dry(
     finally:
         if store:
             store.close()
-    lacking = [str(error) for error in ahead.lacking(plan.seats)]
+    lacking = [str(error) for error in ahead.lacking(plan.setups)]
     if as_json:
         print_json({**ahead.json(), "lacking": lacking})
     else:
         _print_forecast(plan, ahead.json())
     for message in lacking:
         notice(f"evenhand: {message}")
-    for seat in plan.seats:
-        if split_name(seat.spec.model)[0].runs_code:
-            notice(f"The code of {seat.spec.model} was not run; without --dry-run it is.")
+    for setup in plan.setups:
+        if split_name(setup.spec.model)[0].runs_code:
+            notice(f"The code of {setup.spec.model} was not run; without --dry-run it is.")
     return 0
 
 

@@ -41,8 +41,8 @@ from evenhand.judges.trust import Trust, TrustedHosts
 from evenhand.kinds.kind import ReadyKind
 from evenhand.manifest import JudgeRecord
 from evenhand.runs.assembly import Parts, make_pacers
-from evenhand.runs.plan import Plan, Seat
-from evenhand.runs.prepare import open_seat
+from evenhand.runs.plan import JudgeSetup, Plan
+from evenhand.runs.prepare import open_judge_setup
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, Sending, Store
@@ -200,8 +200,8 @@ def _open_plan(archive: Archive, run: str) -> Plan:
     [row] = [row for row in archive.runs() if row.id == run]
     recorded = recorded_run(archive, row)
     suite = suite_of_run(recorded)
-    seats = [
-        _seat(suite, spec, record)
+    setups = [
+        _judge_setup(suite, spec, record)
         for spec, record in zip(suite.file.judges, recorded.judges, strict=True)
     ]
     return Plan(
@@ -209,7 +209,7 @@ def _open_plan(archive: Archive, run: str) -> Plan:
         protocol=recorded.protocol,
         settings=recorded.manifest.judging.settings,
         rubric=recorded.rubric,
-        seats=tuple(seats),
+        setups=tuple(setups),
         units=_no_units,
         recorded=recorded.manifest,
     )
@@ -233,21 +233,21 @@ def suite_of_run(run: Recorded) -> Suite:
     return Suite(file, Path(), addresses=addresses)
 
 
-def _seat(suite: Suite, spec: JudgeSpec, record: JudgeRecord) -> Seat:
+def _judge_setup(suite: Suite, spec: JudgeSpec, record: JudgeRecord) -> JudgeSetup:
     """Return a judge of the run as it is here; raises EvenhandError where it is another."""
     provider, model = split_name(spec.model)
     if provider.is_file(model) and not is_within(suite.folder / model, suite.folder):
         raise UsageError(f"{quoted(model)} leads out of the folder of this actor")
     trust = Trust(TrustedHosts(), tell=lambda line: None)
-    seat = open_seat(suite, spec, environment(), lambda line: None, trust)
-    mine, theirs = seat.judge.identity, record.identity
+    setup = open_judge_setup(suite, spec, environment(), lambda line: None, trust)
+    mine, theirs = setup.judge.identity, record.identity
     if canonical(dict(mine)) != canonical(dict(theirs)):
         names = sorted(n for n in mine.keys() | theirs.keys() if mine.get(n) != theirs.get(n))
         raise UsageError(f"{record.name} is not the same here: {', '.join(names)} differ")
-    if seat.judge.unavailable_reason is not None:
-        raise seat.judge.unavailable_reason
-    seat.judge.load()
-    return seat
+    if setup.judge.unavailable_reason is not None:
+        raise setup.judge.unavailable_reason
+    setup.judge.load()
+    return setup
 
 
 def _no_units(judging: ReadyKind) -> Iterator[IncomingUnit]:

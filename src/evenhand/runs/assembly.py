@@ -16,8 +16,8 @@ from evenhand.engine.progress import Tally
 from evenhand.engine.run import Engine, Pool, Schedule
 from evenhand.engine.stop import Stop
 from evenhand.limits import BACKOFF_FIRST
-from evenhand.runs.plan import Plan, Seat
-from evenhand.runs.recorded import seated
+from evenhand.runs.plan import JudgeSetup, Plan
+from evenhand.runs.recorded import split_by_group
 from evenhand.store.ports import Archive, Ledger, Scope, Sending, Store
 
 
@@ -50,7 +50,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     def engine(self) -> Engine:
         """Return the engine that judges."""
         concurrency = self.plan.suite.file.limits.concurrency
-        stacks = [self._call_stack(seat) for seat in self.plan.seats]
+        stacks = [self._call_stack(setup) for setup in self.plan.setups]
         return Engine(
             kind=self.plan.judging,
             ledger=self.ledger,
@@ -58,29 +58,29 @@ class Parts(Struct, frozen=True, kw_only=True):
             schedule=self.schedule,
             pools=[
                 Pool(group=group, stacks=members, concurrency=concurrency)
-                for group, members in seated(self.plan.judge_groups, stacks)
+                for group, members in split_by_group(self.plan.judge_groups, stacks)
             ],
             stop=self.stop,
             tally=self.tally,
         )
 
-    def _call_stack(self, seat: Seat) -> CallStack:
+    def _call_stack(self, setup: JudgeSetup) -> CallStack:
         limits = self.plan.suite.file.limits
         return CallStack(
-            judge=seat.judge,
+            judge=setup.judge,
             run=self.run,
             ledger=self.ledger,
             stop=self.stop,
             tally=self.tally,
-            pacer=self.pacers[seat.judge.account],
+            pacer=self.pacers[setup.judge.account],
             retry=RetryPolicy(
                 call_seconds=limits.call_seconds,
                 attempt_seconds=limits.attempt_seconds,
                 backoff_first=self.backoff_first,
             ),
             budget=self.budget,
-            price=seat.price,
-            max_tokens=seat.spec.max_tokens,
+            price=setup.price,
+            max_tokens=setup.spec.max_tokens,
             notice=self.notice,
         )
 
@@ -99,7 +99,7 @@ def make_pacers(
     with those that `counted` returns. Names of new requests begin with `sender`."""
     limits, pacers = plan.suite.file.limits, dict[Hashable, Pacer]()
     rates = limits.requests_per_minute, limits.tokens_per_minute
-    for account in {seat.judge.account for seat in plan.seats}:
+    for account in {setup.judge.account for setup in plan.setups}:
         log = SentLog(ledger, account, sender)
         pacers[account] = pacer = Pacer(stop, *rates, log=log, backoff_first=backoff_first)
         if pacer.is_limited:

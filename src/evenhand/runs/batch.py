@@ -18,8 +18,8 @@ from evenhand.engine.waves import WaveGroup, Waves
 from evenhand.errors import StoppedEarly, UsageError
 from evenhand.exchange import BatchJudge
 from evenhand.runs.assembly import Course
-from evenhand.runs.plan import Plan, Seat
-from evenhand.runs.recorded import seated
+from evenhand.runs.plan import JudgeSetup, Plan
+from evenhand.runs.recorded import split_by_group
 from evenhand.store.batches import Batches
 
 
@@ -45,8 +45,8 @@ def require_batches(plan: Plan) -> None:
             " paid for before any of it is known",
             advice="Leave out --batch, or judge all of it: --batch --to-the-end",
         )
-    if not any(_is_batched(seat) for seat in plan.seats):
-        names = ", ".join(sorted({seat.judge.name for seat in plan.seats}))
+    if not any(_is_batched(setup) for setup in plan.setups):
+        names = ", ".join(sorted({setup.judge.name for setup in plan.setups}))
         raise UsageError(
             f"no judge of this suite can be asked by the batch: {names}",
             advice="openai, azure, anthropic, google and openrouter can. For a server of your own"
@@ -56,14 +56,15 @@ def require_batches(plan: Plan) -> None:
 
 def at_batch_prices(plan: Plan) -> Plan:
     """The plan at the prices of batches, for a forecast."""
-    seats = tuple(
-        replace(seat, price=seat.batch_price) if _is_batched(seat) else seat for seat in plan.seats
+    setups = tuple(
+        replace(setup, price=setup.batch_price) if _is_batched(setup) else setup
+        for setup in plan.setups
     )
-    return replace(plan, seats=seats)
+    return replace(plan, setups=setups)
 
 
-def _is_batched(seat: Seat) -> bool:
-    return isinstance(seat.judge, BatchJudge) and seat.judge.batches is not None
+def _is_batched(setup: JudgeSetup) -> bool:
+    return isinstance(setup.judge, BatchJudge) and setup.judge.batches is not None
 
 
 async def ask_by_batch(
@@ -75,12 +76,14 @@ async def ask_by_batch(
     async with course.store.batches() as batch_store:
         budget = BatchBudget(plan.budget_cap)
         senders = [
-            _sender(course, seat, batch_store, budget, options, backoff_first, notice)
-            for seat in plan.seats
+            _sender(course, setup, batch_store, budget, options, backoff_first, notice)
+            for setup in plan.setups
         ]
-        judges = [seat.judge for seat in plan.seats]
+        judges = [setup.judge for setup in plan.setups]
         sides = zip(
-            seated(plan.judge_groups, judges), seated(plan.judge_groups, senders), strict=True
+            split_by_group(plan.judge_groups, judges),
+            split_by_group(plan.judge_groups, senders),
+            strict=True,
         )
         waves = Waves(
             kind=plan.judging,
@@ -126,7 +129,7 @@ def _keep(folder: Path, name: str, data: bytes) -> str:
 
 def _sender(
     course: Course,
-    seat: Seat,
+    setup: JudgeSetup,
     batch_store: Batches,
     budget: BatchBudget,
     options: BatchOptions,
@@ -134,7 +137,7 @@ def _sender(
     notice: Callable[[str], None],
 ) -> BatchSender | None:
     """Return the sender of a judge; None for one that cannot be asked by the batch."""
-    judge = seat.judge
+    judge = setup.judge
     if not isinstance(judge, BatchJudge) or judge.batches is None:
         return None
     return BatchSender(
@@ -145,8 +148,8 @@ def _sender(
         stop=course.stop,
         budget=budget,
         retry=RetryPolicy(backoff_first=backoff_first),
-        price=seat.batch_price,
-        max_tokens=seat.spec.max_tokens,
+        price=setup.batch_price,
+        max_tokens=setup.spec.max_tokens,
         requests_most=options.requests_most,
         tally=course.tally,
         keep=partial(_keep, course.plan.suite.folder),

@@ -28,7 +28,7 @@ from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import LINE_BYTES
 from evenhand.manifest import JudgeRecord
 from evenhand.runs.plan import Plan
-from evenhand.runs.recorded import Recorded, seated
+from evenhand.runs.recorded import Recorded, split_by_group
 from evenhand.store.batches import item_id, item_key
 from evenhand.store.keys import call_keys, run_id
 from evenhand.store.ports import Archive, Call, Ledger, Scope, Store, StoredUnit
@@ -93,7 +93,7 @@ async def write_wave(recorded: Recorded, archive: Archive, write: Callable[[byte
 
     pairs = zip(recorded.judges, judges, strict=True)
     endpoints = [endpoint(record, judge) for record, judge in pairs]
-    for group, members in seated(recorded.judge_groups, endpoints):
+    for group, members in split_by_group(recorded.judge_groups, endpoints):
         for repeat in range(group.repeats):
             for unit in archive.units(recorded.scope):
                 if _is_open(recorded, archive, unit, group.index, repeat):
@@ -133,7 +133,7 @@ async def take_answers(recorded: Recorded, store: Store, path: Path) -> BatchFil
                 answers.endpoint(recorded.id, record, judge, ledger)
                 for record, judge in zip(recorded.judges, judges, strict=True)
             ]
-            for group, members in seated(recorded.judge_groups, endpoints):
+            for group, members in split_by_group(recorded.judge_groups, endpoints):
                 for repeat in range(group.repeats):
                     for unit in store.archive.units(recorded.scope):
                         if not _is_open(recorded, store.archive, unit, group.index, repeat):

@@ -17,7 +17,7 @@ from evenhand.engine.unit import judging_context
 from evenhand.errors import ReplyAltered
 from evenhand.exchange import Question, Reply
 from evenhand.manifest import JudgeRecord
-from evenhand.runs.recorded import Recorded, seated
+from evenhand.runs.recorded import Recorded, split_by_group
 from evenhand.store.keys import call_keys
 from evenhand.store.ports import Archive, Call, StoredJudgment, StoredUnit
 
@@ -82,7 +82,7 @@ async def exchanges(
     elsewhere."""
     if recorded.imported:
         return []
-    group, judges = list(seated(recorded.judge_groups, recorded.judges))[stored.judge]
+    group, judges = list(split_by_group(recorded.judge_groups, recorded.judges))[stored.judge]
     endpoint = recorded_endpoints(judges, archive, Tally())
     conversation: list[Exchange] = []
 

@@ -19,8 +19,8 @@ from evenhand.exchange import Question, Reply, Usage
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.runs.experience import Experience, expected
 from evenhand.runs.judge import Begun, run_schedule
-from evenhand.runs.plan import Plan, Seat
-from evenhand.runs.recorded import seated
+from evenhand.runs.plan import JudgeSetup, Plan
+from evenhand.runs.recorded import split_by_group
 from evenhand.runs.stores import MEMORY, open_store
 from evenhand.store.keys import call_keys, run_id
 from evenhand.store.ports import Archive, Scope, StoredJudgment, StoredUnit
@@ -53,9 +53,9 @@ class Forecast:
     judges_asked: set[str] = field(default_factory=set[str])
     """The names of judges that the run may have to ask something."""
 
-    def lacking(self, seats: Sequence[Seat]) -> list[ProviderRefused]:
+    def lacking(self, setups: Sequence[JudgeSetup]) -> list[ProviderRefused]:
         """What keeps judges that would be asked from sending anything."""
-        judges = [seat.judge for seat in seats if seat.judge.name in self.judges_asked]
+        judges = [setup.judge for setup in setups if setup.judge.name in self.judges_asked]
         return [judge.unavailable_reason for judge in judges if judge.unavailable_reason]
 
     @property
@@ -96,7 +96,7 @@ async def forecast(
     result, budget_usd = Forecast(), file.limits.budget_usd
     result.budget = None if budget_usd is None else int(budget_usd * PICO)
     async with aclosing(plan):
-        judges = [seat.judge.name for seat in plan.seats]
+        judges = [setup.judge.name for setup in plan.setups]
         experiences = expected(plan.judging, file.language, archive, judges)
         await _look(result, plan, archive, limit, retry_failures, experiences)
     return result
@@ -106,15 +106,15 @@ async def require_keys(
     plan: Plan, archive: Archive, limit: int | None, *, retry_failures: bool = False
 ) -> None:
     """Raise what keeps a judge from sending, unless all that it would be asked is in the ledger."""
-    if not any(seat.judge.unavailable_reason for seat in plan.seats):
+    if not any(setup.judge.unavailable_reason for setup in plan.setups):
         return
     result = Forecast()
 
     def is_enough() -> bool:
-        return bool(result.lacking(plan.seats))
+        return bool(result.lacking(plan.setups))
 
     await _look(result, plan, archive, limit, retry_failures, {}, is_enough)
-    for lack in result.lacking(plan.seats):
+    for lack in result.lacking(plan.setups):
         raise lack
 
 
@@ -158,8 +158,8 @@ class _Lookahead:
         self._retry_failures, self._bad_tries = retry_failures, plan.bad_tries
         self._read = plan.kind.read_judgment
         self._tries = 1 + plan.suite.file.settings.repairs
-        judges = [(seat, call_keys(seat.judge.identity)) for seat in plan.seats]
-        self._seated = list(seated(plan.judge_groups, judges))
+        judges = [(setup, call_keys(setup.judge.identity)) for setup in plan.setups]
+        self._by_group = list(split_by_group(plan.judge_groups, judges))
         self._sent: set[str] = set()
         """The keys of calls that were counted: units alike ask the same question once."""
 
@@ -189,7 +189,7 @@ class _Lookahead:
     async def add(self, unit: StoredUnit) -> None:
         """All judgments of one unit."""
         judged = {(stored.judge, stored.repeat): stored for stored in self._known(unit)}
-        for group, judges in self._seated:
+        for group, judges in self._by_group:
             for repeat in range(group.repeats):
                 stored = judged.get((group.index, repeat))
                 if stored is not None and self._stands(stored):
@@ -212,7 +212,7 @@ class _Lookahead:
         unit: StoredUnit,
         group: JudgeGroup,
         repeat: int,
-        judges: Sequence[tuple[Seat, Callable[[Question], str]]],
+        judges: Sequence[tuple[JudgeSetup, Callable[[Question], str]]],
         before: StoredJudgment | None,
     ) -> None:
         """Judge a unit from the ledger; the questions that it cannot answer are to be sent."""
@@ -242,24 +242,24 @@ class _Lookahead:
             self._plan(is_left_out=False)
             if missing:
                 openings = self._openings(unit.body, group, repeat)
-                self._send([seat for seat, _ in judges], missing, len(rounds), openings)
+                self._send([setup for setup, _ in judges], missing, len(rounds), openings)
 
     def _openings(self, body: str, group: JudgeGroup, repeat: int) -> dict[int, list[Question]]:
         """The questions of a round to each judge of a group that may be asked them."""
         whole, questions_of = judging_context(group, repeat, _no), dict[int, list[Question]]()
         unit = self._judging.load(body)
-        for seat in range(len(group.names)):
-            only = slice(seat, seat + 1)
+        for index in range(len(group.names)):
+            only = slice(index, index + 1)
             alone = replace(whole, judges=group.names[only], styles=group.styles[only])
-            questions_of[seat] = [
-                replace(question, judge_index=seat)
+            questions_of[index] = [
+                replace(question, judge_index=index)
                 for question in self._judging.first_questions(unit, alone)
             ]
-        return {seat: questions for seat, questions in questions_of.items() if questions}
+        return {index: questions for index, questions in questions_of.items() if questions}
 
     def _send(
         self,
-        seats: Sequence[Seat],
+        setups: Sequence[JudgeSetup],
         missing: Sequence[Question],
         rounds: int,
         openings: Mapping[int, Sequence[Question]],
@@ -267,36 +267,36 @@ class _Lookahead:
         """What is missing of the round that was begun last, and what may follow: the re-asks of
         each pass, and later rounds, which in a relay may go to its dearest judge."""
         # A later round of a relay may be asked of any judge of it.
-        self.forecast.judges_asked.update(seat.judge.name for seat in seats)
+        self.forecast.judges_asked.update(setup.judge.name for setup in setups)
         for question in missing:
-            seat = seats[question.judge_index]
-            self._add_sure(seat, question)
-            self._add_most([(seat, question)], range(self._tries - question.reask))
+            setup = setups[question.judge_index]
+            self._add_sure(setup, question)
+            self._add_most([(setup, question)], range(self._tries - question.reask))
         for passes in zip(*openings.values(), strict=True):
-            ways = [(seats[question.judge_index], question) for question in passes]
+            ways = [(setups[question.judge_index], question) for question in passes]
             self._add_most(ways, range(self._tries), self._judging.rounds - rounds)
 
-    def _add_sure(self, seat: Seat, question: Question) -> None:
+    def _add_sure(self, setup: JudgeSetup, question: Question) -> None:
         forecast, guess = self.forecast, token_guess(question.messages)
         forecast.calls_least += 1
         forecast.input_tokens += guess
-        if seat.price is None:
+        if setup.price is None:
             forecast.cost_least = None
         elif forecast.cost_least is not None:
-            written = min(OUTPUT_GUESS, seat.spec.max_tokens)
+            written = min(OUTPUT_GUESS, setup.spec.max_tokens)
             usage = Usage(input_tokens=guess, output_tokens=written)
-            forecast.cost_least += seat.price.cost(usage) or 0
-            if experience := self._experiences.get(seat.judge.name):
-                forecast.cost_expected += experience.cost(seat.price, guess, seat.spec.max_tokens)
+            forecast.cost_least += setup.price.cost(usage) or 0
+            if experience := self._experiences.get(setup.judge.name):
+                forecast.cost_expected += experience.cost(setup.price, guess, setup.spec.max_tokens)
 
     def _add_most(
-        self, ways: Sequence[tuple[Seat, Question]], tries: range, times: int = 1
+        self, ways: Sequence[tuple[JudgeSetup, Question]], tries: range, times: int = 1
     ) -> None:
         """A pass that goes one of some ways, with all its tries; so many times."""
         forecast, calls = self.forecast, len(tries) * times
         forecast.calls_most += calls
-        forecast.output_tokens_most += calls * max(seat.spec.max_tokens for seat, _ in ways)
-        costs = [_dearest(seat, token_bound(question), tries) for seat, question in ways]
+        forecast.output_tokens_most += calls * max(setup.spec.max_tokens for setup, _ in ways)
+        costs = [_dearest(setup, token_bound(question), tries) for setup, question in ways]
         priced = [cost for cost in costs if cost is not None]
         if calls and len(priced) < len(costs):
             forecast.cost_least = forecast.cost_most = None
@@ -304,12 +304,12 @@ class _Lookahead:
             forecast.cost_most += times * max(priced)
 
 
-def _dearest(seat: Seat, bound: int, tries: range) -> int | None:
+def _dearest(setup: JudgeSetup, bound: int, tries: range) -> int | None:
     """The most that a pass can cost: each re-ask sends the conversation again, with the reply
     before it."""
-    if seat.price is None:
+    if setup.price is None:
         return None
-    written, price = seat.spec.max_tokens, seat.price
+    written, price = setup.spec.max_tokens, setup.price
     return sum(price.bound(bound + written * reask, written) for reask in tries)
 
 

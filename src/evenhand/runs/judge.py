@@ -212,8 +212,8 @@ async def _begun(
     """The run of a plan and its data, begun and held."""
     from evenhand.runs.forecast import require_keys
 
-    for seat in plan.seats:
-        seat.judge.load()
+    for setup in plan.setups:
+        setup.judge.load()
     again = options.retry_failures
     await require_keys(plan, archive, options.limit, retry_failures=again)
     _require_decision(plan, options)

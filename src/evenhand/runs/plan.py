@@ -37,7 +37,7 @@ from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec
 
 
-class Seat(Struct, frozen=True, kw_only=True):
+class JudgeSetup(Struct, frozen=True, kw_only=True):
     """A judge in a run: what the suite says of it, and the judge itself."""
 
     spec: JudgeSpec
@@ -73,7 +73,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     """Those that the kind has, and `use`."""
     rubric: object
     """The rubric of the suite; None if the units bring their own."""
-    seats: tuple[Seat, ...]
+    setups: tuple[JudgeSetup, ...]
     units: Callable[[ReadyKind], Iterator[IncomingUnit]]
     """The units of the data files, checked as they are read; raises DataError with file:line."""
     data: DataFiles | None = None
@@ -92,7 +92,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             texts=dict(self.protocol.texts),
             language=file.language,
             rubric_json=rubric_json(self.rubric),
-            judges=tuple(seat.record for seat in self.seats),
+            judges=tuple(setup.record for setup in self.setups),
             seed=file.seed,
             settings=self.settings,
         )
@@ -151,18 +151,18 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     def _prices(self, judge: str) -> list[Price]:
         """Return the prices of the judges of this name; of all judges where none has it."""
-        named = [seat for seat in self.seats if seat.judge.name == judge]
-        return [seat.price for seat in named or self.seats if seat.price]
+        named = [setup for setup in self.setups if setup.judge.name == judge]
+        return [setup.price for setup in named or self.setups if setup.price]
 
     def know_prices(self) -> None:
         """With a budget every price must be known; raises UsageError."""
-        for index, seat in enumerate(self.seats):
-            if seat.price is None:
-                provider, model = split_name(seat.spec.model)
+        for index, setup in enumerate(self.setups):
+            if setup.price is None:
+                provider, model = split_name(setup.spec.model)
                 near = similar_model(provider.name, model)
                 question = f'Did you mean "{provider.name}/{near}"? If not, add' if near else "Add"
                 raise UsageError(
-                    f"a budget is set, but the price of {quoted(seat.judge.name)} is not known",
+                    f"a budget is set, but the price of {quoted(setup.judge.name)} is not known",
                     where=str(self.suite.path or ""),
                     advice=f"{question} to its [[judges]] entry, in dollars a million tokens:"
                     f' price = {{ input = "0.40", output = "1.60" }}  (entry {index + 1})',
@@ -170,8 +170,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     async def aclose(self) -> None:
         """Give back what the judges hold."""
-        for seat in self.seats:
-            await seat.judge.close()
+        for setup in self.setups:
+            await setup.judge.close()
 
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from evenhand.judges.credentials import Environment
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import Protocol
 from evenhand.runs.data_files import DataFiles
-from evenhand.runs.plan import Plan, Seat
+from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec, Settings
 
@@ -59,25 +59,27 @@ def prepare(
         protocol=protocol,
         settings=settings,
         rubric=_read_rubric(suite, protocol),
-        seats=tuple(open_seat(suite, spec, environ, notify, trust) for spec in suite.file.judges),
+        setups=tuple(
+            open_judge_setup(suite, spec, environ, notify, trust) for spec in suite.file.judges
+        ),
         units=data.units,
         data=data,
     )
     if suite.file.limits.budget_usd is not None:
         plan.know_prices()
-    _different(plan.seats)
+    _different(plan.setups)
     if plan.manifest.judging.is_relay:
-        _one_number_of_repeats(plan.seats)
+        _one_number_of_repeats(plan.setups)
     return plan
 
 
-def open_seat(
+def open_judge_setup(
     suite: Suite,
     spec: JudgeSpec,
     environ: Mapping[str, str],
     notify: Callable[[str], None],
     trust: Trust | None,
-) -> Seat:
+) -> JudgeSetup:
     """A judge of a suite, opened; raises UsageError."""
     provider, model = _provider_and_model(spec.model)
     if provider.is_file(model):
@@ -91,7 +93,7 @@ def open_seat(
     # With a budget the error for the price asks the same.
     if price is None and suite.file.limits.budget_usd is None and not is_free_to_name:
         _doubt_model(provider, model, notify)
-    return Seat(spec=spec, judge=judge, price=price)
+    return JudgeSetup(spec=spec, judge=judge, price=price)
 
 
 def judge_options(suite: Suite, spec: JudgeSpec, environ: Mapping[str, str]) -> JudgeOptions:
@@ -194,17 +196,17 @@ def _price(spec: JudgeSpec, provider: Provider, model: str) -> Price | None:
     return listed_price(provider.name, model) if provider.is_billed else FREE
 
 
-def _different(seats: Sequence[Seat]) -> None:
+def _different(setups: Sequence[JudgeSetup]) -> None:
     """Two judges that are one and the same would answer each other's questions."""
-    for index, seat in enumerate(seats):
-        if any(seat.judge.identity == earlier.judge.identity for earlier in seats[:index]):
+    for index, setup in enumerate(setups):
+        if any(setup.judge.identity == earlier.judge.identity for earlier in setups[:index]):
             raise UsageError(
-                f"the judge {quoted(seat.judge.name)} is named twice",
+                f"the judge {quoted(setup.judge.name)} is named twice",
                 advice="To judge each unit several times, set repeats in its [[judges]] entry.",
             )
 
 
-def _one_number_of_repeats(seats: Sequence[Seat]) -> None:
+def _one_number_of_repeats(setups: Sequence[JudgeSetup]) -> None:
     """A relay is one judgment, so it cannot be repeated more often by one of its judges."""
-    if len({seat.spec.repeats for seat in seats}) > 1:
+    if len({setup.spec.repeats for setup in setups}) > 1:
         raise UsageError("the judges of a relay must all have the same repeats")

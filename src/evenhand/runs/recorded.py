@@ -213,14 +213,14 @@ def judge_groups(record: JudgingRecord) -> list[JudgeGroup]:
 T = TypeVar("T")
 
 
-def seated(
+def split_by_group(
     judge_groups: Sequence[JudgeGroup], judges: Sequence[T]
 ) -> Iterator[tuple[JudgeGroup, Sequence[T]]]:
     """Each group with the judges that sit on it."""
-    seat = 0
+    start = 0
     for group in judge_groups:
-        yield group, judges[seat : seat + len(group.names)]
-        seat += len(group.names)
+        yield group, judges[start : start + len(group.names)]
+        start += len(group.names)
 
 
 def recorded_run(archive: Archive, row: RunRow) -> Recorded:

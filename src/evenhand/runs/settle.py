@@ -18,7 +18,7 @@ from evenhand.limits import BATCH_ROWS
 from evenhand.manifest import CONTRACT, JudgingRecord
 from evenhand.runs.exchanges import recorded_endpoints
 from evenhand.runs.judge import Summary
-from evenhand.runs.recorded import Recorded, seated
+from evenhand.runs.recorded import Recorded, split_by_group
 from evenhand.runs.rules import NewRules, under_rules
 from evenhand.store.keys import run_id
 from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, Store, StoredUnit
@@ -39,7 +39,7 @@ async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = 
     async with store.ledger() as ledger, _held(recorded, record, archive, ledger) as run:
         archive.set_frozen(True)  # replies that come meanwhile are another state's
         try:
-            for group, judges in seated(recorded.judge_groups, recorded.judges):
+            for group, judges in split_by_group(recorded.judge_groups, recorded.judges):
                 endpoint = recorded_endpoints(judges, archive, tally)
                 for repeat in range(group.repeats):
                     for unit in archive.units(recorded.scope):

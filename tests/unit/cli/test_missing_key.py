@@ -13,7 +13,7 @@ from evenhand.exchange import Question, Reply
 from evenhand.runs.judge import judge_run
 from evenhand.runs.plan import Plan
 from evenhand.runs.stores import open_store
-from tests.suites import Scripted, good_reply, prepared, seated, write_pairs, write_suite
+from tests.suites import Scripted, good_reply, prepared, with_judges, write_pairs, write_suite
 from tests.unit.cli.conftest import CallCommand
 
 GPT = {"model": "openai/gpt-4.1-mini"}
@@ -72,10 +72,10 @@ def judged(ready: Plan, folder: Path) -> int:
 
 def test_what_is_in_the_ledger_needs_no_key(tmp_path: Path) -> None:
     write_suite(tmp_path, 3)
-    assert judged(seated(prepared(tmp_path), Scripted(reply)), tmp_path) == 3
-    assert judged(seated(prepared(tmp_path), Locked(reply)), tmp_path) == 3
+    assert judged(with_judges(prepared(tmp_path), Scripted(reply)), tmp_path) == 3
+    assert judged(with_judges(prepared(tmp_path), Locked(reply)), tmp_path) == 3
     write_suite(tmp_path, 4)
     locked = Locked(reply)
     with pytest.raises(KeyMissing):
-        judged(seated(prepared(tmp_path), locked), tmp_path)
+        judged(with_judges(prepared(tmp_path), locked), tmp_path)
     assert locked.asked == []

@@ -71,8 +71,8 @@ class Interrupting:
 async def interrupted(folder: Path, stop_after: int) -> tuple[Summary, Summary]:
     """A run of one worker that is stopped after so many calls, and the same run to its end."""
     interrupting, ready = Interrupting(stop_after), prepared(folder, limits={"concurrency": 1})
-    for seat in ready.seats:
-        seat.judge.answer = _counting(seat.judge.answer, interrupting)  # type: ignore[method-assign]
+    for setup in ready.setups:
+        setup.judge.answer = _counting(setup.judge.answer, interrupting)  # type: ignore[method-assign]
     first = await judged(ready, watch=interrupting.watch)
     assert first.stopped is not None
     assert first.counts.failures == {}

@@ -26,8 +26,8 @@ from tests.suites import (
     judged,
     prepared,
     samples,
-    seated,
     stored,
+    with_judges,
     write_suite,
 )
 
@@ -53,7 +53,7 @@ async def test_equal_questions_in_flight_are_paid_once(tmp_path: Path) -> None:
 
     write_suite(tmp_path, twins(8), limits={"concurrency": 8})
     judge = Scripted(held)
-    run = asyncio.create_task(judged(seated(prepared(tmp_path), judge)))
+    run = asyncio.create_task(judged(with_judges(prepared(tmp_path), judge)))
     await asked.wait()
     gate.set()
     summary = await run
@@ -67,7 +67,7 @@ async def test_a_failure_in_flight_is_shared_too(tmp_path: Path) -> None:
 
     write_suite(tmp_path, twins(4), limits={"concurrency": 4})
     judge = Scripted(refused)
-    summary = await judged(seated(prepared(tmp_path), judge))
+    summary = await judged(with_judges(prepared(tmp_path), judge))
     assert (len(judge.asked), summary.counts.failures) == (1, {"filtered": 4})
 
 
@@ -82,7 +82,7 @@ async def test_a_reply_is_durable_before_it_is_used(tmp_path: Path) -> None:
         beside.close()
         return Reply(text="{}")
 
-    await judged(seated(prepared(tmp_path), Scripted(checked)))
+    await judged(with_judges(prepared(tmp_path), Scripted(checked)))
     assert kept == [0, 1, 2]
 
 
@@ -110,7 +110,7 @@ async def test_a_disk_that_is_full_stops_the_run_and_nothing_half_kept_is_used(
         return good_reply(question)
 
     with pytest.raises(StoreError, match="full") as told:
-        await judge_run(seated(ready, Scripted(answer)), replace(store, ledger=watched))
+        await judge_run(with_judges(ready, Scripted(answer)), replace(store, ledger=watched))
     store.close()
     assert told.value.exit_code == 6
     rows = stored(tmp_path)

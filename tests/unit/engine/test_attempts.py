@@ -20,7 +20,7 @@ from evenhand.exchange import Question, Reply, Usage
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Ledger
-from tests.suites import Scripted, good_reply, prepared, seated, write_suite
+from tests.suites import Scripted, good_reply, prepared, with_judges, write_suite
 from tests.unit.engine.pair_runs import Interrupting
 
 PER_TOKEN = 10**9
@@ -62,7 +62,7 @@ class Scene:
         **changed: Any,
     ) -> Summary:
         """Judge with the shared budget; `changed` are methods of the ledger."""
-        ready = seated(prepared(self.folder), Scripted(answer or self.at_once))
+        ready = with_judges(prepared(self.folder), Scripted(answer or self.at_once))
         store = open_store("sqlite:evenhand.db", self.folder)
 
         @asynccontextmanager

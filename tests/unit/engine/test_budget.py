@@ -19,7 +19,7 @@ from evenhand.runs.stores import open_store
 from evenhand.store.ledger import SqlLedger
 from evenhand.store.ports import Scope
 from tests import provider as p
-from tests.suites import Scripted, at, good_reply, judged, prepared, seated, write_suite
+from tests.suites import Scripted, at, good_reply, judged, prepared, with_judges, write_suite
 
 PRICE = {"input": 1000, "output": 1000}
 """A tenth of a cent a token, so that every token counts."""
@@ -53,7 +53,7 @@ async def test_a_budget_is_never_exceeded(tmp_path: Path, seed: int) -> None:
     judge = {"model": "python/judge:good", "price": PRICE, "max_tokens": 300}
     write_suite(tmp_path, 100, judge, limits=limits)
     costly = Costly(seed, 300)
-    ready = seated(prepared(tmp_path), Scripted(costly))
+    ready = with_judges(prepared(tmp_path), Scripted(costly))
     summary = await judged(ready)
     assert isinstance(summary.stopped, StoppedEarly)
     assert costly.tokens * PER_TOKEN <= 60
@@ -181,12 +181,12 @@ async def test_calls_without_a_price_or_a_count_are_the_most_they_can_have_cost(
 
     unpriced = {"model": model, "max_tokens": 300}
     write_suite(tmp_path, 3, unpriced)
-    first = await judged(seated(prepared(tmp_path), Scripted(answer)), limit=2)
+    first = await judged(with_judges(prepared(tmp_path), Scripted(answer)), limit=2)
     assert (first.spent.cost, len(prompts)) == (0, 2)
     tokens = sum(map(counted, prompts)) + prompts[0] + 300
     budget = PER_TOKEN * (tokens if enough else tokens - 1)
     write_suite(tmp_path, 3, unpriced | {"price": PRICE}, limits={"budget_usd": str(budget)})
-    second = await judged(seated(prepared(tmp_path), Scripted(answer)))
+    second = await judged(with_judges(prepared(tmp_path), Scripted(answer)))
     assert second.tally.sent == enough
     assert (second.stopped is None) is enough
 

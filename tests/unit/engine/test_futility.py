@@ -19,7 +19,7 @@ from tests.suites import (
     judged,
     prepared,
     samples,
-    seated,
+    with_judges,
     write_rows,
     write_suite,
 )
@@ -87,7 +87,7 @@ async def test_what_to_change_depends_on_the_reason(
         return Reply(text=text, usage=Usage(), finish=finish)
 
     ready = prepared(write(tmp_path, 30))
-    summary = await judged(seated(ready, Scripted(answer)))
+    summary = await judged(with_judges(ready, Scripted(answer)))
     assert isinstance(summary.stopped, NoVerdicts)
     assert set(summary.counts.failures) == {reason}
     assert advice in str(summary.stopped)
@@ -101,11 +101,11 @@ async def test_the_same_command_goes_on_with_the_next_units(tmp_path: Path) -> N
         return good_reply(question) if is_mended else Reply(text="no", usage=Usage())
 
     ready = prepared(write(tmp_path, 50))
-    await judged(seated(ready, Scripted(answer)))
-    again = await judged(seated(ready, Scripted(answer)))
+    await judged(with_judges(ready, Scripted(answer)))
+    again = await judged(with_judges(ready, Scripted(answer)))
     assert (again.counts.failures, again.counts.pending) == ({"not_json": 40}, 10)
     is_mended = True
-    mended = await judged(seated(ready, Scripted(answer)), retry_failures=True)
+    mended = await judged(with_judges(ready, Scripted(answer)), retry_failures=True)
     assert (mended.stopped, mended.counts.verdicts) == (None, 50)
 
 
@@ -124,7 +124,7 @@ async def test_failures_for_many_reasons_stop_a_run_like_those_for_one(tmp_path:
         units += question.reask == 0
         return Reply(text=["", "no", "{}"][units % 3], usage=Usage())
 
-    summary = await judged(seated(prepared(write(tmp_path, 30)), Scripted(answer)))
+    summary = await judged(with_judges(prepared(write(tmp_path, 30)), Scripted(answer)))
     assert isinstance(summary.stopped, NoVerdicts)
     assert sorted(summary.counts.failures.values()) == [6, 7, 7]
     assert all(f"failed as {reason}" in summary.stopped.what for reason in summary.counts.failures)

@@ -17,7 +17,7 @@ from evenhand.errors import CallLost, Interrupted, StoppedEarly
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.judges.credentials import Account, Secret
 from evenhand.store.ports import Sending
-from tests.suites import Scripted, good_reply, judged, prepared, seated, write_suite
+from tests.suites import Scripted, good_reply, judged, prepared, with_judges, write_suite
 from tests.unit.engine.pair_runs import Interrupting
 from tests.unit.engine.virtual import Clock, VirtualCalls, VirtualStop
 
@@ -136,7 +136,7 @@ async def asked_at_once(folder: Path, accounts: tuple[str, str], limits: dict[st
         return scripted
 
     judges = [judge(name, account) for name, account in zip("ab", accounts, strict=True)]
-    summary = await judged(seated(ready, *judges), watch=interrupting.watch)
+    summary = await judged(with_judges(ready, *judges), watch=interrupting.watch)
     assert summary.counts.verdicts == len(asked)
     return len(asked)
 
@@ -197,7 +197,7 @@ async def test_a_request_is_noted_before_it_is_sent_and_corrected_by_its_reply(
         return good_reply(question)
 
     write_suite(tmp_path, 1, limits={"tokens_per_minute": 10000})
-    await judged(seated(prepared(tmp_path), Scripted(answer)))
+    await judged(with_judges(prepared(tmp_path), Scripted(answer)))
     assert len(before) == 1
     assert before[0] > 3000
     assert noted() == [60]
@@ -209,7 +209,7 @@ async def test_the_minute_of_another_account_is_its_own(tmp_path: Path) -> None:
         judge = Scripted(_good)
         judge.account = address
         write_suite(tmp_path, 2, limits=limits)
-        summary = await judged(seated(prepared(tmp_path), judge), limit=number)
+        summary = await judged(with_judges(prepared(tmp_path), judge), limit=number)
         assert summary.tally.sent == 1
 
 

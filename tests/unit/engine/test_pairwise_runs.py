@@ -27,8 +27,8 @@ from tests.suites import (
     pair_row,
     pairs,
     prepared,
-    seated,
     stored,
+    with_judges,
     write_pairs,
     write_rows,
 )
@@ -236,7 +236,7 @@ async def test_both_orders_are_asked_at_once_and_kept_in_the_seeded_order(
 ) -> None:
     write_pairs(tmp_path, 9)
     ready = prepared(tmp_path)
-    await judged(seated(ready, Meeting(answered_first)))
+    await judged(with_judges(ready, Meeting(answered_first)))
     rows = {row["unit"]: row for row in stored(tmp_path)}
     units = [unit for row in pairs(9) for unit in read_pairs(row)]
     for unit in units:
@@ -259,9 +259,9 @@ async def test_a_lost_first_pass_is_asked_alone_by_the_next_run(tmp_path: Path) 
             raise CallRejected("transport", "lost")
         return Reply(text=pair_reply("tie"))
 
-    first = await judged(seated(prepared(tmp_path), Scripted(answer)))
+    first = await judged(with_judges(prepared(tmp_path), Scripted(answer)))
     assert (first.counts.failures, first.spent.calls) == ({"transport": 2}, 2)
-    again = await judged(seated(prepared(tmp_path), Scripted(answer)))
+    again = await judged(with_judges(prepared(tmp_path), Scripted(answer)))
     assert (again.tally.sent, again.tally.cached, again.counts.verdicts) == (2, 2, 2)
 
 
@@ -275,10 +275,12 @@ async def test_a_stop_waits_for_the_order_that_is_under_way(tmp_path: Path) -> N
         interrupting()
         return Reply(text=pair_reply("tie"))
 
-    first = await judged(seated(prepared(tmp_path), Scripted(answer)), watch=interrupting.watch)
+    first = await judged(
+        with_judges(prepared(tmp_path), Scripted(answer)), watch=interrupting.watch
+    )
     assert (first.counts.pending, first.spent.calls) == (1, 1)
     ready = prepared(tmp_path, limits={"requests_per_minute": None})
-    again = await judged(seated(ready, Scripted(answer)))
+    again = await judged(with_judges(ready, Scripted(answer)))
     assert (again.tally.sent, again.counts.verdicts) == (1, 1)
 
 
@@ -294,7 +296,7 @@ async def test_a_cancelled_run_cancels_both_orders(tmp_path: Path) -> None:
             ended.append(question.order)
         raise AssertionError
 
-    run = asyncio.create_task(judged(seated(prepared(tmp_path), Scripted(answer))))
+    run = asyncio.create_task(judged(with_judges(prepared(tmp_path), Scripted(answer))))
     await both.wait()
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -319,7 +321,7 @@ async def test_no_more_requests_at_once_than_a_judge_takes(
 
     scripted = Scripted(answer)
     scripted.slots = slots  # type: ignore[misc]
-    summary = await judged(seated(prepared(tmp_path), scripted))
+    summary = await judged(with_judges(prepared(tmp_path), scripted))
     assert (summary.counts.verdicts, most) == (12, min(concurrency, slots or concurrency))
 
 

@@ -19,8 +19,8 @@ from tests.suites import (
     pair_row,
     pairs,
     prepared,
-    seated,
     stored,
+    with_judges,
     write_pairs,
 )
 from tests.unit.engine.pair_runs import (
@@ -119,7 +119,7 @@ async def test_a_relay_of_different_styles_asks_each_in_its_own(tmp_path: Path) 
 
     ready, compact = prepared(tmp_path), Scripted(answer)
     compact.style, compact.slots = "compact", 1  # type: ignore[assignment,misc]
-    summary = await judged(seated(ready, compact))
+    summary = await judged(with_judges(ready, compact))
     assert summary.counts.verdicts == 2
     assert len(compact.asked) == 4
     assert all("x-versus" in str(question.schema) for question in compact.asked)

@@ -11,7 +11,7 @@ import pytest
 from evenhand.exchange import Question, Reply
 from evenhand.limits import JOIN_SECONDS
 from evenhand.runs.early_stop import AHEAD
-from tests.suites import Scripted, good_reply, judged, prepared, samples, seated, write_suite
+from tests.suites import Scripted, good_reply, judged, prepared, samples, with_judges, write_suite
 
 QUESTIONS = 3 * AHEAD
 
@@ -54,7 +54,7 @@ async def test_a_worker_that_is_ahead_is_woken_by_the_end_of_what_it_waits_for(
         return call_later(delay, *rest, **more)
 
     monkeypatch.setattr(loop, "call_later", timed)
-    run = asyncio.create_task(judged(seated(prepared(tmp_path), Scripted(answer))))
+    run = asyncio.create_task(judged(with_judges(prepared(tmp_path), Scripted(answer))))
     # The first question has not ended: so many are under way, and no more.
     while len(asked) < 2 * AHEAD and not run.done():
         await asyncio.sleep(0)

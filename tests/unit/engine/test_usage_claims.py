@@ -156,6 +156,6 @@ def test_max_tokens_are_bounded(tmp_path: Path) -> None:
 def test_a_price_below_a_picodollar_is_not_free(tmp_path: Path) -> None:
     judge = at("http://127.0.0.1:9/v1", price={"input": "1e-9", "output": "1e-9"})
     write_suite(tmp_path, 1, judge)
-    price = prepared(tmp_path).seats[0].price
+    price = prepared(tmp_path).setups[0].price
     assert price is not None
     assert price.bound(1000, 1000) > 0

@@ -34,8 +34,8 @@ from tests.suites import (
     judged,
     prepared,
     samples,
-    seated,
     stored,
+    with_judges,
     write_suite,
 )
 
@@ -100,7 +100,7 @@ async def _runs(folder: Path, script: list[str], width: int) -> None:
     verdicts: dict[str, object] = {}
     for _ in range(len(script) + 2):
         summary = await judged(
-            seated(prepared(folder), judge), watch=fated.watch, retry_failures=True
+            with_judges(prepared(folder), judge), watch=fated.watch, retry_failures=True
         )
         check(summary, folder)
         rows = {row["unit"]: row["output"] for row in stored(folder) if row["output"]}

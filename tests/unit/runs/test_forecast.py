@@ -54,15 +54,15 @@ async def foreseen(folder: Path, **overrides: Any) -> Forecast:
 async def stopped_after(folder: Path, calls: int) -> Summary:
     """A run of one worker that is stopped after so many calls."""
     interrupting, ready = Interrupting(calls), prepared(folder, limits={"concurrency": 1})
-    for seat in ready.seats:
-        answer = seat.judge.answer
+    for setup in ready.setups:
+        answer = setup.judge.answer
 
         async def counted(question: Any, answer: Any = answer) -> Any:
             reply = await answer(question)
             interrupting()
             return reply
 
-        seat.judge.answer = counted  # type: ignore[method-assign]
+        setup.judge.answer = counted  # type: ignore[method-assign]
     return await judged(ready, watch=interrupting.watch)
 
 
@@ -144,7 +144,7 @@ async def test_a_conversation_grows_within_a_pass_alone(tmp_path: Path, rounds: 
     assert found.output_tokens_most == found.calls_most * 256
     ready = prepared(tmp_path)
     (unit,) = ready.units(ready.judging)
-    context = JudgingContext(ask=ready.seats[0].judge.answer)
+    context = JudgingContext(ask=ready.setups[0].judge.answer)
     opened = ready.judging.first_questions(ready.judging.load(unit.body), context)
     grown = sum(256 * reask for reask in range(TRIES))
     sent = sum(TRIES * token_bound(question) + grown for question in opened)

@@ -115,7 +115,7 @@ def test_fields_cannot_run_into_each_other() -> None:
 def test_neither_the_api_key_nor_the_time_is_part_of_a_judge(tmp_path: Path) -> None:
     write_suite(tmp_path, 1, at("http://127.0.0.1:9/v1"))
     identities = [
-        prepared(tmp_path, {"OPENAI_API_KEY": secret}).seats[0].judge.identity
+        prepared(tmp_path, {"OPENAI_API_KEY": secret}).setups[0].judge.identity
         for secret in ("sk-one-111111", "sk-two-222222")
     ]
     assert identities[0] == identities[1]
