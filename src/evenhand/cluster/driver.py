@@ -48,7 +48,7 @@ from evenhand.errors import (
 )
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import ACTORS_MOST, LANES, LOOK_AGAIN_FIRST, LOOK_AGAIN_MOST, UNITS_PER_CALL
-from evenhand.runs.assembly import Course
+from evenhand.runs.assembly import RunContext
 from evenhand.runs.early_stop import UntilDecided
 from evenhand.runs.judge import Crew
 from evenhand.runs.plan import Plan
@@ -110,13 +110,13 @@ def ray_crew(
     file = plan.suite.file
     terms = file.model_dump_json(include={"judges", "limits"}, exclude_defaults=True)
 
-    async def judge(course: Course) -> None:
+    async def judge(context: RunContext) -> None:
         # Ray tells of nodes that died on stdout, which is for the results alone.
         with redirect_stdout(sys.stderr):
             ray = await asyncio.to_thread(_connect, address, allow_insecure)
             try:
                 nodes = max(1, sum(bool(node["Alive"]) for node in ray.nodes()))
-                await _Driver(ray, course, url, workers or nodes, tell).run()
+                await _Driver(ray, context, url, workers or nodes, tell).run()
             finally:
                 await asyncio.to_thread(ray.shutdown)
 
@@ -192,16 +192,16 @@ def _connect(address: str, allow_insecure: bool) -> Any:
 class _OpenUnits:
     """The positions of the units that are open; what comes back is handed out first."""
 
-    def __init__(self, course: Course) -> None:
-        self._schedule, self._returned = course.schedule, deque[int]()
+    def __init__(self, context: RunContext) -> None:
+        self._schedule, self._returned = context.schedule, deque[int]()
         self._left: int | None = None
         """The number of open units; None where nobody knows how many will be enough."""
         if isinstance(self._schedule, UntilDecided):
             self._ahead = self._schedule.positions()
             return
-        archive, each = course.store.archive, course.plan.judgments_per_unit
-        new = archive.open_positions(course.scope, each, ())
-        failed = archive.open_positions(course.scope, each, tuple(RETRIED_BY_NEXT_RUN))
+        archive, each = context.store.archive, context.plan.judgments_per_unit
+        new = archive.open_positions(context.scope, each, ())
+        failed = archive.open_positions(context.scope, each, tuple(RETRIED_BY_NEXT_RUN))
         positions = [*new, *sorted(set(failed) - set(new))]
         self._ahead, self._left = iter(positions), len(positions)
 
@@ -262,11 +262,11 @@ class _Driver:
     """Hands out the units of one run, and counts."""
 
     def __init__(
-        self, ray: Any, course: Course, url: str, workers: int, tell: Callable[[str], None]
+        self, ray: Any, context: RunContext, url: str, workers: int, tell: Callable[[str], None]
     ) -> None:
-        self._ray, self._course, self._url, self._tell = ray, course, url, tell
-        self._stop, self._archive = course.stop, course.store.archive
-        self._run, self._limits = course.scope.run, course.plan.suite.file.limits
+        self._ray, self._context, self._url, self._tell = ray, context, url, tell
+        self._stop, self._archive = context.stop, context.store.archive
+        self._run, self._limits = context.scope.run, context.plan.suite.file.limits
         rate = self._limits.requests_per_minute or workers
         self._number = min(workers, ACTORS_MOST, self._limits.concurrency, rate)
         self._actors = [_Actor(number) for number in range(self._number)]
@@ -276,14 +276,14 @@ class _Driver:
 
     async def run(self) -> None:
         """Have the run judged to its end, or until the stop is requested."""
-        tally, before = self._course.tally, self._archive.spent(self._run)
+        tally, before = self._context.tally, self._archive.spent(self._run)
         self._base = tuple(getattr(tally, name) for name in COUNTED)
         with suppress(Stopped):
             async with self._fences:
                 await self._wait_for_earlier_actors()
                 self._used = self._count_money()
                 self._start_number = start_of(self._archive, self._run)
-                self._units = _OpenUnits(self._course)
+                self._units = _OpenUnits(self._context)
                 await self._drive()
         after = self._archive.spent(self._run)
         # An actor that died has not told all that it did, but the ledger knows.
@@ -305,7 +305,7 @@ class _Driver:
     def _count_money(self) -> int:
         """Return what the run has spent or reserved, by the ledger. The spending of actors at work
         is part of it and of their shares, until a count that finds none at work."""
-        return self._course.plan.used(self._archive.spent(self._run))
+        return self._context.plan.used(self._archive.spent(self._run))
 
     async def _drive(self) -> None:
         """Serve all actors until nothing is left to do, or none of them is left."""
@@ -408,7 +408,7 @@ class _Driver:
         self._ray.kill(actor.handle)  # it may only be out of reach
         while True:
             try:
-                claim = self._course.ledger.claim(lane_name(self._run, chunk.lane))
+                claim = self._context.ledger.claim(lane_name(self._run, chunk.lane))
                 await self._fences.enter_async_context(claim)
                 break
             except StoreBusy:
@@ -444,7 +444,7 @@ class _Driver:
     def _grant(self, *, is_busy: bool) -> tuple[bool, int | None]:
         """Return whether there is money for a chunk, and how much it may spend; stop the run where
         there is none, and none will come back."""
-        cap = self._course.plan.budget_cap
+        cap = self._context.plan.budget_cap
         if cap is None:
             return True, None
         granted = sum(actor.chunk.money or 0 for actor in self._actors if actor.chunk)
@@ -471,8 +471,8 @@ class _Driver:
                 actor.now = answer.result()
         counts = [self._base, *(part for it in self._actors for part in (it.done, it.now))]
         for name, numbers in zip(COUNTED, zip(*counts, strict=True), strict=True):
-            setattr(self._course.tally, name, sum(numbers))
-        self._course.tally.actors = [it.text() for it in self._actors if not it.is_over]
+            setattr(self._context.tally, name, sum(numbers))
+        self._context.tally.actors = [it.text() for it in self._actors if not it.is_over]
 
 
 def _get(reference: Any) -> asyncio.Future[Any]:

@@ -21,7 +21,7 @@ from evenhand.runs.recorded import split_by_group
 from evenhand.store.ports import Archive, Ledger, Scope, Sending, Store
 
 
-class Course(NamedTuple):
+class RunContext(NamedTuple):
     """What a command judges, and with what."""
 
     plan: Plan

@@ -17,7 +17,7 @@ from evenhand.engine.call import RetryPolicy
 from evenhand.engine.waves import WaveGroup, Waves
 from evenhand.errors import StoppedEarly, UsageError
 from evenhand.exchange import BatchJudge
-from evenhand.runs.assembly import Course
+from evenhand.runs.assembly import RunContext
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.runs.recorded import split_by_group
 from evenhand.store.batches import Batches
@@ -68,15 +68,15 @@ def _is_batched(setup: JudgeSetup) -> bool:
 
 
 async def ask_by_batch(
-    course: Course, options: BatchOptions, backoff_first: float, notice: Callable[[str], None]
+    context: RunContext, options: BatchOptions, backoff_first: float, notice: Callable[[str], None]
 ) -> None:
     """Judge by waves until too little is left for one. Where nothing may be asked live, what no
     batch answered stops the run."""
-    plan, stop = course.plan, course.stop
-    async with course.store.batches() as batch_store:
+    plan, stop = context.plan, context.stop
+    async with context.store.batches() as batch_store:
         budget = BatchBudget(plan.budget_cap)
         senders = [
-            _sender(course, setup, batch_store, budget, options, backoff_first, notice)
+            _sender(context, setup, batch_store, budget, options, backoff_first, notice)
             for setup in plan.setups
         ]
         judges = [setup.judge for setup in plan.setups]
@@ -87,18 +87,18 @@ async def ask_by_batch(
         )
         waves = Waves(
             kind=plan.judging,
-            ledger=course.ledger,
+            ledger=context.ledger,
             batch_store=batch_store,
-            run_id=course.scope.run,
-            schedule=course.schedule,
+            run_id=context.scope.run,
+            schedule=context.schedule,
             groups=[
                 WaveGroup(group=group, judges=members, senders=of_members)
                 for (group, members), (_, of_members) in sides
             ],
             stop=stop,
-            tally=course.tally,
+            tally=context.tally,
             budget=budget,
-            used=lambda: plan.used(course.store.archive.spent(course.scope.run)),
+            used=lambda: plan.used(context.store.archive.spent(context.scope.run)),
             then_live=options.then_live,
             tell=options.tell,
             look_first=options.look_first,
@@ -128,7 +128,7 @@ def _keep(folder: Path, name: str, data: bytes) -> str:
 
 
 def _sender(
-    course: Course,
+    context: RunContext,
     setup: JudgeSetup,
     batch_store: Batches,
     budget: BatchBudget,
@@ -143,16 +143,16 @@ def _sender(
     return BatchSender(
         judge=judge,
         endpoint=judge.batches,
-        run=course.scope.run,
+        run=context.scope.run,
         batch_store=batch_store,
-        stop=course.stop,
+        stop=context.stop,
         budget=budget,
         retry=RetryPolicy(backoff_first=backoff_first),
         price=setup.batch_price,
         max_tokens=setup.spec.max_tokens,
         requests_most=options.requests_most,
-        tally=course.tally,
-        keep=partial(_keep, course.plan.suite.folder),
+        tally=context.tally,
+        keep=partial(_keep, context.plan.suite.folder),
         notice=notice,
         tell=options.tell,
     )

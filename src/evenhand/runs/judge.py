@@ -24,7 +24,7 @@ from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import DataRecord, Manifest
-from evenhand.runs.assembly import Course, Parts, make_pacers
+from evenhand.runs.assembly import Parts, RunContext, make_pacers
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run
@@ -56,7 +56,7 @@ class Crew(NamedTuple):
     """Who judges a run on other machines, and what they need beside its manifest."""
 
     terms: str
-    judge: Callable[[Course], Awaitable[None]]
+    judge: Callable[[RunContext], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,13 +322,13 @@ async def _judge_begun(
     )
     with options.watch(tally, before.planned, stop):
         async with _in_time(stop, plan.suite.file.limits.run_seconds):
-            course = Course(plan, store, ledger, scope, schedule, stop, tally)
+            context = RunContext(plan, store, ledger, scope, schedule, stop, tally)
             if options.batch:
                 from evenhand.runs.batch import ask_by_batch
 
-                await ask_by_batch(course, options.batch, options.backoff_first, options.notice)
+                await ask_by_batch(context, options.batch, options.backoff_first, options.notice)
                 budget.used = plan.used(archive.spent(scope.run))
-            await (options.crew.judge(course) if options.crew else parts.engine().run())
+            await (options.crew.judge(context) if options.crew else parts.engine().run())
     summary = _summary(plan, archive, scope, tally, stop)
     decided = None if isinstance(schedule, FileOrder) else schedule.result()
     return replace(summary, decided=decided)
