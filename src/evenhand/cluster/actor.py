@@ -40,7 +40,7 @@ from evenhand.judges.credentials import environment
 from evenhand.judges.trust import Trust, TrustedHosts
 from evenhand.kinds.kind import ReadyKind
 from evenhand.manifest import JudgeRecord
-from evenhand.runs.assembly import Parts, make_pacers
+from evenhand.runs.assembly import EngineParts, make_pacers
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.runs.prepare import open_judge_setup
 from evenhand.runs.recorded import Recorded, recorded_run
@@ -137,7 +137,7 @@ class RunActor:
         """Send nothing new; what is under way is waited for."""
         self._stop.request(Interrupted("interrupted"))
 
-    def _parts(self, chunk: Assignment, budget: CallBudget) -> Parts:
+    def _parts(self, chunk: Assignment, budget: CallBudget) -> EngineParts:
         suite = self._plan.suite
         share = {
             "concurrency": chunk.concurrency,
@@ -148,7 +148,7 @@ class RunActor:
         file = suite.file.model_copy(update={"limits": limits})
         plan = structs.replace(self._plan, suite=Suite(file, suite.folder))
         scope = Scope(self._run, positions=chunk.positions)
-        return Parts(
+        return EngineParts(
             plan=plan,
             run=self._run,
             ledger=self._ledger,

@@ -33,7 +33,7 @@ class RunContext(NamedTuple):
     tally: Tally
 
 
-class Parts(Struct, frozen=True, kw_only=True):
+class EngineParts(Struct, frozen=True, kw_only=True):
     """What a run is judged with, in one process."""
 
     plan: Plan

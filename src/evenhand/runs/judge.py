@@ -24,7 +24,7 @@ from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import DataRecord, Manifest
-from evenhand.runs.assembly import Parts, RunContext, make_pacers
+from evenhand.runs.assembly import EngineParts, RunContext, make_pacers
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run
@@ -308,7 +308,7 @@ async def _judge_begun(
     before = archive.counts(scope, plan.judgments_per_unit)
     tally = _tally_so_far(before)
     budget = options.budget or CallBudget(plan.budget_cap, plan.used(archive.spent(scope.run)))
-    parts = Parts(
+    parts = EngineParts(
         plan=plan,
         run=scope.run,
         ledger=ledger,
