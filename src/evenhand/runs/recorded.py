@@ -216,7 +216,7 @@ T = TypeVar("T")
 def split_by_group(
     judge_groups: Sequence[JudgeGroup], judges: Sequence[T]
 ) -> Iterator[tuple[JudgeGroup, Sequence[T]]]:
-    """Each group with the judges that sit on it."""
+    """Yield each group with its judges."""
     start = 0
     for group in judge_groups:
         yield group, judges[start : start + len(group.names)]
