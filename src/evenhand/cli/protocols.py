@@ -17,8 +17,8 @@ from evenhand.files.protocols import (
     builtin_protocols,
     find_protocol,
     judging_of,
-    own_prompt,
     protocol_texts,
+    read_custom_prompt,
 )
 from evenhand.kinds import KINDS
 from evenhand.kinds.conversation import JudgingContext
@@ -66,7 +66,7 @@ def show_command(
 
     The prompt is shown as the judge would see it for a bundled example unit.
     """
-    protocol = find_protocol(name, own=own_prompt(prompt) if prompt else None)
+    protocol = find_protocol(name, custom_prompt=read_custom_prompt(prompt) if prompt else None)
     if template:
         file = f"prompts/{'compact/' if compact else ''}{language}.md"
         if file not in protocol.texts:

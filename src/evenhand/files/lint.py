@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from evenhand.errors import UsageError
-from evenhand.files.protocols import find_protocol, own_prompt
+from evenhand.files.protocols import find_protocol, read_custom_prompt
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
 from evenhand.kinds.custom_prompt import CustomPrompt, lint_custom_prompt
@@ -40,12 +40,14 @@ def lint(name: str, folder: Path | None = None) -> list[Finding]:
 def lint_prompt(name: str, path: Path, *, expose_meta: bool = False) -> list[Finding]:
     """What whoever wrote a prompt of their own should know before it is run under a protocol;
     raises UsageError."""
-    protocol = find_protocol(name, own=own_prompt(path))
+    protocol = find_protocol(name, custom_prompt=read_custom_prompt(path))
     settings = {**KINDS[protocol.kind].settings, "expose_meta": expose_meta}
-    return own_findings(protocol, str(path), settings)
+    return custom_prompt_findings(protocol, str(path), settings)
 
 
-def own_findings(protocol: Protocol, file: str, settings: Mapping[str, Any]) -> list[Finding]:
+def custom_prompt_findings(
+    protocol: Protocol, file: str, settings: Mapping[str, Any]
+) -> list[Finding]:
     """The same for the prompt that a protocol was found with; `settings` are those of the run,
     `use` among them where it is known."""
     own, form = protocol.own, protocol.form.own
@@ -58,7 +60,7 @@ def own_findings(protocol: Protocol, file: str, settings: Mapping[str, Any]) -> 
 def protocol_of_prompt(path: Path) -> str:
     """The built-in protocol that a prompt is written for, by the words of its contract; raises
     UsageError where none is used most."""
-    own = CustomPrompt.parse(own_prompt(path)[OWN])
+    own = CustomPrompt.parse(read_custom_prompt(path)[OWN])
     forms = {name: kind.form.own for name, kind in KINDS.items()}
     uses = {name: sum(map(own.says, form.marks)) for name, form in forms.items() if form}
     most = [name for name, number in uses.items() if number and number == max(uses.values())]

@@ -59,10 +59,10 @@ def builtin_protocols() -> list[str]:
 
 
 def find_protocol(
-    name: str, folder: Path | None = None, own: Mapping[str, str] | None = None
+    name: str, folder: Path | None = None, custom_prompt: Mapping[str, str] | None = None
 ) -> Protocol:
-    """A built-in protocol, or the one in a folder; raises UsageError with the file. `own` holds
-    the user's own prompt where there is one, see `own_prompt`."""
+    """Return a built-in protocol, or the one in a folder, with the texts of `read_custom_prompt`
+    where the user has a prompt; raises UsageError with the file."""
     is_builtin = name in builtin_protocols()
     if is_builtin:
         root: Any = resources.files("evenhand.kinds") / "builtin" / name
@@ -79,9 +79,9 @@ def find_protocol(
     texts = dict(_texts(root)) if is_builtin else dict(_folder_texts(root))
     try:
         kind = kind_named(texts, KINDS)
-        words = _words(kind, is_own=not is_builtin)
-        again = {AGAIN: protocol_texts(kind)["prompts/en.md"]} if own else {}
-        return load_protocol(name, {**words, **texts, **again, **(own or {})})
+        words = _words(kind, is_custom=not is_builtin)
+        again = {AGAIN: protocol_texts(kind)["prompts/en.md"]} if custom_prompt else {}
+        return load_protocol(name, {**words, **texts, **again, **(custom_prompt or {})})
     except ProtocolError as error:
         raise UsageError(str(error), where=f"{name}/{error.file}") from None
 
@@ -115,11 +115,11 @@ def protocol_texts(name: str) -> dict[str, str]:
     return dict(_texts(resources.files("evenhand.kinds") / "builtin" / name))
 
 
-def _words(kind: str, *, is_own: bool) -> dict[str, str]:
+def _words(kind: str, *, is_custom: bool) -> dict[str, str]:
     """What all kinds say alike; for a protocol of the user's own, also what its kind says."""
     root = resources.files("evenhand.kinds")
     texts = dict(_texts(root / "common", "words/common/"))
-    if is_own and (root / "builtin" / kind).is_dir():
+    if is_custom and (root / "builtin" / kind).is_dir():
         texts |= _texts(root / "builtin" / kind / "words", "words/kind/")
     return texts
 
@@ -133,9 +133,9 @@ def _texts(root: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
             yield name, entry.read_text(encoding="utf-8")
 
 
-def own_prompt(path: Path, root: Path | None = None) -> dict[str, str]:
-    """A judge prompt of the user's own as a text of its protocol; raises UsageError. With a root,
-    it must lie in that folder."""
+def read_custom_prompt(path: Path, root: Path | None = None) -> dict[str, str]:
+    """Return a custom judge prompt as a text of its protocol; raises UsageError. With a root, it
+    must lie in that folder."""
     text = read_text(path, "the prompt", root)
     if not text.strip():
         raise UsageError("the prompt is empty", where=str(path))

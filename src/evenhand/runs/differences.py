@@ -13,7 +13,7 @@ from msgspec import structs
 
 from evenhand import jsontext
 from evenhand.errors import UsageError
-from evenhand.files.protocols import builtin_protocols, find_protocol, own_prompt
+from evenhand.files.protocols import builtin_protocols, find_protocol, read_custom_prompt
 from evenhand.files.rubrics import read_rubric
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
@@ -153,7 +153,7 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
     if suite is None:
         return
     file, used = suite.file, recorded.protocol
-    prompt = own_prompt(*suite.located("prompt", file.prompt)) if file.prompt else None
+    prompt = read_custom_prompt(*suite.located("prompt", file.prompt)) if file.prompt else None
     if file.protocol not in builtin_protocols():
         suite.located("protocol", file.protocol)
     protocol = find_protocol(file.protocol, suite.folder, prompt)

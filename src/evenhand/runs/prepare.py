@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from evenhand.data.tables import Source
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
 from evenhand.errors import UsageError, quoted
-from evenhand.files.lint import own_findings
+from evenhand.files.lint import custom_prompt_findings
 from evenhand.files.protocols import (
     builtin_protocols,
     find_protocol,
-    own_prompt,
+    read_custom_prompt,
     spoken_beside,
 )
 from evenhand.files.rubrics import read_rubric, rubric_of_text
@@ -45,14 +45,14 @@ def prepare(
         notify(f"Note: {name} of .env is not used: proxies and certificates are yours to set.")
     sources = list(_sources(suite)) if sources is None else sources
     prompt = suite.file.prompt
-    prompt_files = own_prompt(*suite.located("prompt", prompt)) if prompt else None
+    prompt_files = read_custom_prompt(*suite.located("prompt", prompt)) if prompt else None
     if suite.file.protocol not in builtin_protocols():
         suite.located("protocol", suite.file.protocol)
     protocol = find_protocol(suite.file.protocol, suite.folder, prompt_files)
     spoken_beside(protocol, suite.file.language, str(suite.path or ""))
     settings = _settings(suite, protocol.kind)
     data = DataFiles(suite, sources, protocol, notify)
-    for finding in own_findings(protocol, prompt or "", settings):
+    for finding in custom_prompt_findings(protocol, prompt or "", settings):
         notify(f"Note: {finding.file}: {finding.message}.")
     plan = Plan(
         suite=suite,

@@ -214,7 +214,7 @@ SWAPPED = LINE.translate(str.maketrans("AB", "BA"))
 def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(
     text: str, language: str
 ) -> None:
-    words = find_protocol("pairwise", own={OWN: "Двойной прогон."}).words(language)
+    words = find_protocol("pairwise", custom_prompt={OWN: "Двойной прогон."}).words(language)
     judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"), words=words)
     for checked in (judged.check(text), judged.check_external_reply(pairing.PAIR, text)):
         (problem,) = checked.problems
@@ -272,7 +272,7 @@ def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict() -> None:
 def test_a_prompt_that_demands_both_orders_is_preceded_by_one_sentence(language: str) -> None:
     for text, is_told in (("Сделай двойной прогон. {{topic}}", True), ("Сравни. {{topic}}", False)):
         record = JudgingRecord(language=language, settings={**PAIRWISE.settings, "use": []})
-        judging = judging_of(find_protocol("pairwise", own={OWN: text}), record)
+        judging = judging_of(find_protocol("pairwise", custom_prompt={OWN: text}), record)
         pair = judging.load(judging.read(pair_row("p", 1, 2))[0].body)
         sentence = find_protocol("pairwise").words(language).phrases["one_order"]
         for question in judging.first_questions(pair, JudgingContext(ask=Scripted([]))):

@@ -134,7 +134,7 @@ def test_what_is_inserted_is_called_as_the_prompt_calls_it(prompt: str, name: st
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_re_ask_calls_it_so_too(language: str) -> None:
     def told(prompt: str) -> str:
-        words = find_protocol("rubric", own={OWN: prompt}).words(language)
+        words = find_protocol("rubric", custom_prompt={OWN: prompt}).words(language)
         return words.problem("evidence_nowhere", "evidence_missing", "x", quote="q").wording
 
     assert "`model_output`" in told("Score it.")
@@ -145,7 +145,7 @@ def test_a_re_ask_calls_it_so_too(language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("problem", ["empty", "truncated", "filtered"])
 def test_a_prompt_that_may_ask_for_a_table_is_not_told_of_json(language: str, problem: str) -> None:
-    own = find_protocol("pairwise", own={OWN: "Сравни."}).words(language)
+    own = find_protocol("pairwise", custom_prompt={OWN: "Сравни."}).words(language)
     built_in = find_protocol("pairwise").words(language)
     for wording in (own.problems[problem], own.english[problem]):
         assert "JSON" not in wording
