@@ -45,7 +45,7 @@ from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.runs.prepare import open_judge_setup
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, Sending, Store
+from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, SentRequest, Store
 from evenhand.suite import Suite, suite_of_keys
 from evenhand.suite_file import JudgeSpec
 
@@ -163,12 +163,12 @@ class RunActor:
             ),
         )
 
-    def counted(self, sendings: Sequence[Sending]) -> list[Sending]:
+    def counted(self, sent_requests: Sequence[SentRequest]) -> list[SentRequest]:
         """Return the requests that count against this actor's share of a minute: its own, those of
         its predecessors, and its part of what was sent before the driver began."""
         own = f"{self._driver}-{self._number}-"
-        mine = [item for item in sendings if item.name.startswith(own)]
-        before = [item for item in sendings if not item.name.startswith(f"{self._driver}-")]
+        mine = [item for item in sent_requests if item.name.startswith(own)]
+        before = [item for item in sent_requests if not item.name.startswith(f"{self._driver}-")]
         parts = before[self._number :: self._of]
         return sorted([*mine, *parts], key=lambda item: item.at)
 

@@ -24,7 +24,7 @@ from evenhand.errors import CallLost, LimitReached, StoppedEarly
 from evenhand.exchange import Usage
 from evenhand.limits import BACKOFF_FIRST, BUSY_PAUSE_MOST, LOST_IN_A_ROW
 from evenhand.store.keys import digest
-from evenhand.store.ports import Ledger, Sending
+from evenhand.store.ports import Ledger, SentRequest
 
 MINUTE = 60.0
 
@@ -54,12 +54,12 @@ class SentLog:
     async def add(self, tokens: int) -> str:
         """Note a request durably, before it is sent; return its name."""
         name = f"{self._sender}{os.urandom(6).hex()}"
-        await self._ledger.note_sending(Sending(name, self._account, time(), tokens))
+        await self._ledger.note_request(SentRequest(name, self._account, time(), tokens))
         return name
 
     async def correct(self, name: str, permit: Permit) -> None:
         """Note the true count of a request's tokens, or that it was not sent."""
-        await self._ledger.correct_sending(name, permit.tokens if permit.is_sent else None)
+        await self._ledger.correct_request(name, permit.tokens if permit.is_sent else None)
 
 
 def account_name(account: object) -> str:
@@ -67,13 +67,13 @@ def account_name(account: object) -> str:
     return digest(str(account))
 
 
-def ages(sendings: Sequence[Sending], now: float) -> Iterator[tuple[float, int]]:
+def ages(sent_requests: Sequence[SentRequest], now: float) -> Iterator[tuple[float, int]]:
     """Yield the age in seconds and the tokens of each request of the last minute. A request from
     the future, by a clock that was set back, counts as just sent."""
-    for sending in sendings:
-        age = max(0.0, now - sending.at)
+    for request in sent_requests:
+        age = max(0.0, now - request.at)
         if age < MINUTE:
-            yield age, sending.tokens
+            yield age, request.tokens
 
 
 class Pacer:

@@ -18,7 +18,7 @@ from evenhand.engine.stop import Stop
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.runs.recorded import split_by_group
-from evenhand.store.ports import Archive, Ledger, Scope, Sending, Store
+from evenhand.store.ports import Archive, Ledger, Scope, SentRequest, Store
 
 
 class RunContext(NamedTuple):
@@ -93,7 +93,7 @@ def make_pacers(
     *,
     backoff_first: float = BACKOFF_FIRST,
     sender: str = "",
-    counted: Callable[[Sequence[Sending]], Sequence[Sending]] = lambda sendings: sendings,
+    counted: Callable[[Sequence[SentRequest]], Sequence[SentRequest]] = lambda sent: sent,
 ) -> dict[Hashable, Pacer]:
     """Return the pacer of each account, which begins with the requests of the last minute; of these
     with those that `counted` returns. Names of new requests begin with `sender`."""
@@ -103,6 +103,6 @@ def make_pacers(
         log = SentLog(ledger, account, sender)
         pacers[account] = pacer = Pacer(stop, *rates, log=log, backoff_first=backoff_first)
         if pacer.is_limited:
-            sendings = counted(archive.sendings(account_name(account)))
-            pacer.remember(ages(sendings, time.time()))
+            sent_requests = counted(archive.sent_requests(account_name(account)))
+            pacer.remember(ages(sent_requests, time.time()))
     return pacers

@@ -32,7 +32,7 @@ from evenhand.store.ports import (
     Ledger,
     QuestionLocks,
     Scope,
-    Sending,
+    SentRequest,
     Store,
     StoredJudgment,
     StoredUnit,
@@ -52,10 +52,10 @@ from evenhand.store.writer import GroupWriter, Statement, Write
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_FORGET_SENDINGS = Statement(0, "DELETE FROM sendings WHERE abs(at - ?) > 60")
-_NOTE_SENDING = Statement(1, "INSERT INTO sendings VALUES (?,?,?,?) ON CONFLICT (name) DO NOTHING")
-_CORRECT_SENDING = Statement(2, "UPDATE sendings SET tokens=? WHERE name=?")
-_DROP_SENDING = Statement(3, "DELETE FROM sendings WHERE name=?")
+_FORGET_REQUESTS = Statement(0, "DELETE FROM sent_requests WHERE abs(at - ?) > 60")
+_NOTE_REQUEST = Statement(1, "INSERT INTO sent_requests VALUES (?,?,?,?) ON CONFLICT DO NOTHING")
+_CORRECT_REQUEST = Statement(2, "UPDATE sent_requests SET tokens=? WHERE name=?")
+_DROP_REQUEST = Statement(3, "DELETE FROM sent_requests WHERE name=?")
 _RESERVE = Statement(4, RESERVE)
 _RELEASE = Statement(5, RELEASE)
 _RECORD = Statement(6, KEEP_CALL)
@@ -237,17 +237,17 @@ class SqlLedger:
     async def release(self, key: str, attempt: str) -> None:
         self._writer.put_lazily(Write(_RELEASE, (key, attempt)))
 
-    def note_sending(self, sending: Sending) -> Future[None]:
-        if abs(sending.at - self._forgot_at) > _FORGET_SECONDS:
-            self._forgot_at = sending.at
-            self._writer.put_lazily(Write(_FORGET_SENDINGS, (sending.at,)))
-        return self._writer.put(Write(_NOTE_SENDING, tuple(sending)))
+    def note_request(self, request: SentRequest) -> Future[None]:
+        if abs(request.at - self._forgot_at) > _FORGET_SECONDS:
+            self._forgot_at = request.at
+            self._writer.put_lazily(Write(_FORGET_REQUESTS, (request.at,)))
+        return self._writer.put(Write(_NOTE_REQUEST, tuple(request)))
 
-    async def correct_sending(self, name: str, tokens: int | None) -> None:
+    async def correct_request(self, name: str, tokens: int | None) -> None:
         if tokens is None:
-            self._writer.put_lazily(Write(_DROP_SENDING, (name,)))
+            self._writer.put_lazily(Write(_DROP_REQUEST, (name,)))
         else:
-            self._writer.put_lazily(Write(_CORRECT_SENDING, (tokens, name)))
+            self._writer.put_lazily(Write(_CORRECT_REQUEST, (tokens, name)))
 
     async def settle(self, run: str, judgment: StoredJudgment) -> None:
         row = judgment_row(await self._judging(run), judgment)

@@ -35,7 +35,7 @@ class Call(NamedTuple):
     most: Usage = Usage()
 
 
-class Sending(NamedTuple):
+class SentRequest(NamedTuple):
     """A request to an account that counts against its minute: when it was sent, in seconds since
     the epoch, and its tokens or the most that they can be."""
 
@@ -305,12 +305,12 @@ class Ledger(Protocol):
         """Close a reservation that cost nothing."""
         ...
 
-    def note_sending(self, sending: Sending) -> Awaitable[None]:
+    def note_request(self, request: SentRequest) -> Awaitable[None]:
         """Note a request before it is sent; done when it is durable. Those older than a minute are
         forgotten by and by."""
         ...
 
-    async def correct_sending(self, name: str, tokens: int | None) -> None:
+    async def correct_request(self, name: str, tokens: int | None) -> None:
         """Replace the bound of a request's tokens by their count; None if it was not sent."""
         ...
 
@@ -381,7 +381,7 @@ class Archive(Protocol):
         """Return the batches of a run, or all, the last first."""
         ...
 
-    def sendings(self, account: str) -> list[Sending]:
+    def sent_requests(self, account: str) -> list[SentRequest]:
         """Return the requests of an account that are still noted, the oldest first."""
         ...
 

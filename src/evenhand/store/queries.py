@@ -24,7 +24,7 @@ from evenhand.store.ports import (
     PageRequest,
     RunRow,
     Scope,
-    Sending,
+    SentRequest,
     Spent,
     StoredJudgment,
     StoredUnit,
@@ -249,9 +249,11 @@ class SqlArchive:
     def batches(self, run: str = "") -> list[BatchRow]:
         return batch_rows(self.session, run)
 
-    def sendings(self, account: str) -> list[Sending]:
-        sql = "SELECT name, account, at, tokens FROM sendings WHERE account=:account ORDER BY at"
-        return [Sending._make(row) for row in self._rows(sql, account=account)]
+    def sent_requests(self, account: str) -> list[SentRequest]:
+        sql = (
+            "SELECT name, account, at, tokens FROM sent_requests WHERE account=:account ORDER BY at"
+        )
+        return [SentRequest._make(row) for row in self._rows(sql, account=account)]
 
     def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
         return judgment_page(self.session, run, browsed, request)

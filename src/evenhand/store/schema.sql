@@ -110,7 +110,7 @@ CREATE TABLE reservations (
 CREATE INDEX reservations_of_run ON reservations (run);
 
 -- The requests of the last minute, for rates that hold across starts; `account` is a hash.
-CREATE TABLE sendings (
+CREATE TABLE sent_requests (
     name TEXT PRIMARY KEY,
     account TEXT NOT NULL,
     at REAL NOT NULL,                    -- seconds since 1970

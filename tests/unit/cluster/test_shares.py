@@ -10,11 +10,11 @@ from evenhand.cluster.actor import RunActor, suite_of_run
 from evenhand.cluster.driver import without_password
 from evenhand.manifest import Manifest
 from evenhand.runs.recorded import Recorded
-from evenhand.store.ports import RunRow, Sending
+from evenhand.store.ports import RunRow, SentRequest
 
 
-def sent(*names: str) -> list[Sending]:
-    return [Sending(name, "account", at, 10) for at, name in enumerate(names)]
+def sent(*names: str) -> list[SentRequest]:
+    return [SentRequest(name, "account", at, 10) for at, name in enumerate(names)]
 
 
 @pytest.mark.parametrize("actors", [1, 2, 3])

@@ -16,7 +16,7 @@ from evenhand.engine.stop import Stop
 from evenhand.errors import CallLost, Interrupted, StoppedEarly
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.judges.credentials import Account, Secret
-from evenhand.store.ports import Sending
+from evenhand.store.ports import SentRequest
 from tests.suites import Scripted, good_reply, judged, prepared, with_judges, write_suite
 from tests.unit.engine.pair_runs import Interrupting
 from tests.unit.engine.virtual import Clock, VirtualCalls, VirtualStop
@@ -158,7 +158,7 @@ async def test_judges_of_one_account_share_its_minute(
 def moved(folder: Path, seconds: float) -> None:
     """Let the requests that are noted have been sent so much later."""
     with closing(sqlite3.connect(folder / "evenhand.db")) as store, store:
-        store.execute("UPDATE sendings SET at = at + ?", (seconds,))
+        store.execute("UPDATE sent_requests SET at = at + ?", (seconds,))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ async def test_a_request_is_noted_before_it_is_sent_and_corrected_by_its_reply(
 ) -> None:
     def noted() -> list[int]:
         with closing(sqlite3.connect(tmp_path / "evenhand.db")) as store:
-            return [tokens for (tokens,) in store.execute("SELECT tokens FROM sendings")]
+            return [tokens for (tokens,) in store.execute("SELECT tokens FROM sent_requests")]
 
     before: list[int] = []
 
@@ -229,7 +229,7 @@ async def test_what_was_sent_is_remembered_by_its_age() -> None:
             assert permit.at == begun + 20
 
     await clock.run(ask())
-    assert [age for age, _ in ages([Sending("a", "b", 1e9, 5)], 5.0)] == [0.0]
+    assert [age for age, _ in ages([SentRequest("a", "b", 1e9, 5)], 5.0)] == [0.0]
 
 
 def test_keys_of_one_address_are_told_apart_and_not_shown() -> None:
