@@ -1,20 +1,22 @@
-"""The package from Python: judge one unit, or run a suite. The sync forms are a thin edge."""
+"""The package from Python: judge one unit, or run a suite or a table. Every function has an async
+form; the other one waits for it, also inside a running event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from msgspec import structs
 
 from evenhand.engine.loop import wait_for
-from evenhand.engine.prices import dollars
+from evenhand.engine.progress import Tally
 from evenhand.errors import (
     DataError,
     EvenhandError,
@@ -31,19 +33,19 @@ from evenhand.judges.credentials import environment
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.rows import RowError
-from evenhand.notebook import html_table
+from evenhand.notebook import fields_table
 from evenhand.results.frames import Judgments, flat_rows
 from evenhand.results.rows import full_rows
 from evenhand.runs.differences import with_present_suite
-from evenhand.runs.judge import Options, Summary, Watch, judge_run
+from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.runs.tables import is_table, rubric_value, table_files, table_plan
-from evenhand.store.ports import Archive, Changes, IncomingUnit, Store
+from evenhand.store.ports import Archive, IncomingUnit, Store
 from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
-from evenhand.suite_file import StoreSpec, SuiteFile
+from evenhand.suite_file import StoreSpec
 from evenhand.text import visible
 
 if TYPE_CHECKING:
@@ -53,6 +55,38 @@ if TYPE_CHECKING:
 
 BUSY_SECONDS = 0.05
 """Between looks at a question that another process or task is just asking."""
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _waiting(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Return the form of an asynchronous function that waits, with the same signature."""
+
+    @wraps(function)
+    def wait(*args: P.args, **kwargs: P.kwargs) -> T:
+        result = wait_for(function(*args, **kwargs))
+        _warn(result)
+        return result
+
+    return wait
+
+
+def _warning(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Return an asynchronous function that warns its caller of a run without verdicts."""
+
+    @wraps(function)
+    async def judge(*args: P.args, **kwargs: P.kwargs) -> T:
+        result = await function(*args, **kwargs)
+        _warn(result)
+        return result
+
+    return judge
+
+
+def _warn(result: object) -> None:
+    """Warn the caller of the function that calls this."""
+    if isinstance(result, Run) and result.warning:
+        warnings.warn(f"run {result.id}: {result.warning}", NoVerdictsWarning, stacklevel=3)
 
 
 async def score_async(
@@ -77,8 +111,8 @@ async def score_async(
     """
     value = rubric_value(rubric, find_protocol("rubric"), language)
     row = {"question": question, "model_output": output, "rubric": value, "meta": meta or {}}
-    file = _file("rubric", language, judge, judge_settings)
-    return await _judged(_one_unit(file, row), store, options)
+    plan = _plan_row("rubric", row, language, judge, judge_settings)
+    return await _judge_row(plan, store, options)
 
 
 async def prefer_async(
@@ -95,20 +129,19 @@ async def prefer_async(
     options: Options | None = None,
     **judge_settings: Any,
 ) -> Judgment:
-    """Which of two answers to a topic is better, on content alone: both orders, and another round
-    where they contradict each other.
+    """Say which of two answers to a topic is better, on content alone: both orders, and another
+    round where they contradict each other.
 
     `.output["winner"]` is `A` (the first), `B`, `tie` or `uncertain`. `names` are the candidates'
     own, e.g. their models; no judge sees them. `settings` are keys of `[settings]`, such as
-    `max_rounds`; the rest is as for `score_async`.
+    `max_rounds`; the rest is as for `score`.
     """
-    candidates = [
-        {"id": name, "text": text} for name, text in zip(names, (first, second), strict=True)
-    ]
+    texts = zip(names, (first, second), strict=True)
+    candidates = [{"id": name, "text": text} for name, text in texts]
     row = {"pair_id": "pair", "topic": topic, "candidates": candidates}
-    more = {"settings": dict(settings or {}), "seed": seed}
-    file = _file("pairwise", language, judge, judge_settings, **more)
-    return await _judged(_one_unit(file, row), store, options)
+    keys = {"settings": dict(settings or {}), "seed": seed}
+    plan = _plan_row("pairwise", row, language, judge, judge_settings, **keys)
+    return await _judge_row(plan, store, options)
 
 
 async def grade_async(
@@ -125,35 +158,56 @@ async def grade_async(
 ) -> Judgment:
     """Grade one answer out of 100 by its task's own rubric, critical-fail conditions first.
 
-    `rubric` is the Markdown itself or the path of a .md or .toml file; the rest is as for
-    `score_async`. `.output["total_score"]` is the grade.
+    `rubric` is the Markdown itself or the path of a .md or .toml file; the rest is as for `score`.
+    `.output["total_score"]` is the grade.
     """
     form = KINDS["weighted"].rubric_form
+    value: Any = rubric
     if isinstance(rubric, Path) or (form and form.is_file(rubric)):
-        rubric = _rubric_file(Path(rubric), "weighted")
-    row = {"task_name": task_name, "prompt": prompt, "answer": answer, "rubric": rubric}
-    file = _file("weighted", language, judge, judge_settings)
-    return await _judged(_one_unit(file, row), store, options)
+        value = read_rubric(Path(rubric), find_protocol("weighted"))
+    row = {"task_name": task_name, "prompt": prompt, "answer": answer, "rubric": value}
+    plan = _plan_row("weighted", row, language, judge, judge_settings)
+    return await _judge_row(plan, store, options)
 
 
-def _rubric_file(path: Path, protocol: str) -> Any:
-    return read_rubric(path, find_protocol(protocol))
+score, prefer, grade = _waiting(score_async), _waiting(prefer_async), _waiting(grade_async)
 
 
-async def _judged(plan: Plan, store: str, options: Options | None) -> Judgment:
-    opened = open_store(store)
+def _plan_row(
+    protocol: str,
+    row: Mapping[str, Any],
+    language: str,
+    judge: str,
+    judge_settings: Mapping[str, Any],
+    **keys: Any,
+) -> Plan:
+    """Return the plan of a suite whose data is one row; raises UsageError. Rows that are judged at
+    the same time are runs of their own, for a run is its data."""
+    top = {"name": protocol, "protocol": protocol, "language": language, "data": ["-"]}
+    file = suite_of_keys({**top, "judges": [{"model": judge, **judge_settings}], **keys})
+    plan = prepare(Suite(file, Path()), environment(), lambda notice: None)
     try:
-        summary = await _in_turn(plan, opened, options)
+        units = [IncomingUnit(unit.id, "one unit", unit.body) for unit in plan.judging.read(row)]
+    except RowError as error:
+        raise UsageError(str(error)) from None
+    return structs.replace(plan, units=lambda judging: iter(units))
+
+
+async def _judge_row(plan: Plan, store: str, options: Options | None) -> Judgment:
+    with closing(open_store(store)) as opened:
+        summary = await _judge_in_turn(plan, opened, options)
         if summary.stopped:
             raise summary.stopped
         for _, stored in opened.archive.judgments(summary.scope):
             return plan.kind.read_judgment(stored.text)
-        raise _nothing_recorded(plan)
-    finally:
-        opened.close()
+    (unit,) = plan.units(plan.judging)
+    raise DataError(
+        f"{quoted(plan.setups[0].judge.name)} has no reply for unit {quoted(unit.id)}",
+        advice="Record a reply under that unit: score() names it by `meta`, as in a data file.",
+    )
 
 
-async def _in_turn(plan: Plan, store: Store, options: Options | None) -> Summary:
+async def _judge_in_turn(plan: Plan, store: Store, options: Options | None) -> Summary:
     """Judge, or wait for whoever is being given the same judgment, and take theirs."""
     while True:
         try:
@@ -162,39 +216,9 @@ async def _in_turn(plan: Plan, store: Store, options: Options | None) -> Summary
             await asyncio.sleep(BUSY_SECONDS)
 
 
-def _file(
-    protocol: str, language: str, judge: str, judge_settings: Mapping[str, Any], **more: Any
-) -> SuiteFile:
-    """The suite of one unit; raises UsageError."""
-    name = {"pairwise": "prefer", "weighted": "grade"}.get(protocol, "score")
-    values: dict[str, Any] = {"name": name, "protocol": protocol, "language": language}
-    values |= {"data": ["-"], "judges": [{"model": judge, **judge_settings}]}
-    return suite_of_keys(values | more)
-
-
-def _one_unit(file: SuiteFile, row: Mapping[str, Any]) -> Plan:
-    """A suite whose data is one row in memory; raises UsageError. Questions that are asked at the
-    same time are runs of their own, for a run is its data."""
-    plan = prepare(Suite(file, Path()), environment(), lambda notice: None)
-    try:
-        (unit,) = plan.judging.read(row)
-    except RowError as error:
-        raise UsageError(str(error)) from None
-    incoming = IncomingUnit(unit.id, "one unit", unit.body)
-    return structs.replace(plan, units=lambda judging: iter([incoming]))
-
-
-def _nothing_recorded(plan: Plan) -> DataError:
-    """Only a judge of recorded replies leaves a question open."""
-    (unit,) = plan.units(plan.judging)
-    return DataError(
-        f"{quoted(plan.setups[0].judge.name)} has no reply for unit {quoted(unit.id)}",
-        advice="Record a reply under that unit: score() names it by `meta`, as in a data file.",
-    )
-
-
 class Run:
-    """A run that was carried out, and the store that keeps it."""
+    """A run in a store. `.summary` is as `evenhand run --json` prints it, `.stopped` the error that
+    stopped it early, `.warning` why there are no verdicts."""
 
     def __init__(
         self,
@@ -204,66 +228,53 @@ class Run:
         summary: Mapping[str, Any],
         stopped: EvenhandError | None = None,
         suite: Path | None = None,
+        warning: str = "",
     ) -> None:
-        self.id, self.stopped = run, stopped
+        self.id, self.stopped, self.warning = run, stopped, warning
         self.summary = dict(summary)
         self._url, self._folder, self._suite = store_url, folder, suite or folder
 
     def judgments(self) -> Judgments:
-        """Every judgment with all that is known about it, failures included; `.to_pandas()`,
+        """Return every judgment with all that is known about it, failures included; `.to_pandas()`,
         `.to_polars()` and `.to_arrow()` make a table of them."""
-        with self._opened() as (store, recorded):
+        with self._open() as (store, recorded):
             return Judgments(full_rows(store, recorded), self._flat_rows)
 
     def _flat_rows(self) -> list[dict[str, Any]]:
-        with self._opened() as (store, recorded):
+        with self._open() as (store, recorded):
             return list(flat_rows(store, recorded))
 
     def _repr_html_(self) -> str:
-        counts = {name: self.summary.get(name) for name in ("planned", "verdicts", "pending")}
-        failures = sum((self.summary.get("failures") or {}).values())
-        header = ("run", "planned", "verdicts", "failures", "pending", "cost in $")
-        planned, verdicts, pending = counts.values()
-        row = (self.id, planned, verdicts, failures, pending, self.summary.get("cost_usd"))
-        return html_table(header, [row])
+        return fields_table({"run": self.id, **self.summary})
 
     def compare(
         self, by: str | Sequence[str] = (), baseline: str | None = None, **options: Any
     ) -> Comparison:
-        """Its variants side by side, as `evenhand compare`; `options` are `pair_by`, `judge`,
-        `level`, `seed` and, for pairs, `rule`."""
+        """Return its variants side by side, as `evenhand compare`; `options` are `pair_by`,
+        `judge`, `level`, `seed` and, for pairs, `rule`."""
         from evenhand.results.compare import compared
 
-        with self._opened() as (store, recorded):
-            return compared(store, recorded, _listed(by), baseline, **options)
+        with self._open() as (store, recorded):
+            return compared(store, recorded, _as_tuple(by), baseline, **options)
 
     def leaderboard(self, **options: Any) -> Leaderboard:
-        """Its candidates ranked, as `evenhand leaderboard`; `options` are those of that command."""
+        """Return its candidates ranked, as `evenhand leaderboard`; `options` are those of that
+        command."""
         from evenhand.results.ranked import ranked
 
-        with self._opened() as (store, recorded):
+        with self._open() as (store, recorded):
             return ranked(store, recorded, **options)
 
     def agreement(self, against: Run | str | None = None, **options: Any) -> Agreement:
-        """How far its judges agree with another run of its store, with a judge (`RUN:JUDGE`,
-        `:JUDGE`), or among themselves, as `evenhand agreement`; `options` are `judges`, `by`,
-        `level`, `majority` and, for pairs, `ties`, `split` and `rule`."""
+        """Return how far its judges agree with another run of its store, with a judge
+        (`RUN:JUDGE`, `:JUDGE`), or among themselves, as `evenhand agreement`; `options` are
+        `judges`, `by`, `level`, `majority` and, for pairs, `ties`, `split` and `rule`."""
         from evenhand.results.agreement import agreed, label_source
 
         name = against.id if isinstance(against, Run) else against
-        with self._opened() as (store, recorded):
+        with self._open() as (store, recorded):
             labels = None if name is None else label_source(store, recorded, name)
             return agreed(store, recorded, labels, **options)
-
-    @contextmanager
-    def _opened(self) -> Iterator[tuple[Archive, Recorded]]:
-        archive = open_archive(self._url, self._folder)
-        try:
-            archive.set_frozen(True)
-            run = find_run(archive, self.id)
-            yield archive, with_present_suite(run, self._suite, environment(self._folder))
-        finally:
-            archive.close()
 
     def report(
         self,
@@ -280,22 +291,28 @@ class Run:
         `force` replaces a file that is no report."""
         from evenhand.results.report import ReportOptions, write_report
 
-        fields = _listed(by)
         options = ReportOptions(
-            language=language, by=fields, baseline=baseline, seed=seed, summary=summary
+            language=language, by=_as_tuple(by), baseline=baseline, seed=seed, summary=summary
         )
         check_output(Path(path), force=force)
-        with self._opened() as (store, recorded):
+        with self._open() as (store, recorded):
             write_report(Path(path), store, recorded, options)
         return Path(path)
 
+    @contextmanager
+    def _open(self) -> Iterator[tuple[Archive, Recorded]]:
+        with closing(open_archive(self._url, self._folder)) as archive:
+            archive.set_frozen(True)
+            run = find_run(archive, self.id)
+            yield archive, with_present_suite(run, self._suite, environment(self._folder))
 
-def _listed(by: str | Sequence[str]) -> tuple[str, ...]:
+
+def _as_tuple(by: str | Sequence[str]) -> tuple[str, ...]:
     return (by,) if isinstance(by, str) else tuple(by)
 
 
-async def run_async(
-    data: object = "evenhand.toml",
+async def _run_async(
+    data: object = FILE,
     *,
     rubric: Mapping[str, Any] | str | Path | None = None,
     judge: str | None = None,
@@ -314,29 +331,6 @@ async def run_async(
     `allow_outside`. `progress` writes to stderr how far it is, in a notebook unless False. Warns
     with NoVerdictsWarning where there are no verdicts, or it was stopped as all judgments fail.
     """
-    judging = _judge_data(
-        data,
-        rubric=rubric,
-        judge=judge,
-        limit=limit,
-        allow_outside=allow_outside,
-        progress=progress,
-        **overrides,
-    )
-    return _warned(*await judging)
-
-
-async def _judge_data(
-    data: object,
-    *,
-    rubric: Mapping[str, Any] | str | Path | None = None,
-    judge: str | None = None,
-    limit: int | None = None,
-    allow_outside: bool = False,
-    progress: bool | None = None,
-    **overrides: Any,
-) -> tuple[Run, str]:
-    """Return the run, and what to warn of; empty if nothing."""
     if isinstance(overrides.get("store"), str):
         overrides["store"] = {"url": overrides["store"]}
     if judge is not None:
@@ -344,31 +338,40 @@ async def _judge_data(
     if is_table(data):
         plan = table_plan(data, rubric, overrides, notify)
     else:
-        more = {"rubric": str(rubric)} if isinstance(rubric, str | Path) else {}
-        plan = _prepared(Path(str(data)), overrides | more, allow_outside=allow_outside)
-        if isinstance(rubric, Mapping):
-            value = rubric_value(rubric, plan.protocol, plan.suite.file.language)
-            plan = structs.replace(plan, rubric=value)
+        plan = _plan_suite(Path(str(data)), rubric, overrides, allow_outside=allow_outside)
+    options = Options(limit=limit, tell_changes=lambda changes, differences: None)
+    if progress or (progress is None and "ipykernel" in sys.modules):
+        from evenhand.cli.watch import Watcher
+
+        watcher = Watcher("Run the same again; it continues where it stopped.")
+        options = replace(options, watch=watcher.watch)
     url, folder = plan.suite.store_url, plan.suite.folder
-    options = Options(limit=limit, tell_changes=_unheard)
-    if _in_notebook() if progress is None else progress:
-        options = replace(options, watch=_watch())
-    store = open_store(url, folder)
-    try:
+    with closing(open_store(url, folder)) as store:
         summary = await judge_run(plan, store, options)
-        stopped = summary.stopped
-        made = Run(summary.run, url, folder, summary.json(), stopped, plan.suite.path)
-        is_futile = isinstance(stopped, NoVerdicts)
-        return made, str(stopped) if is_futile else visible(summary.fruitless)
-    finally:
-        store.close()
+    stopped = summary.stopped
+    warning = str(stopped) if isinstance(stopped, NoVerdicts) else visible(summary.fruitless)
+    return Run(summary.run, url, folder, summary.json(), stopped, plan.suite.path, warning)
 
 
-def _warned(made: Run, warning: str) -> Run:
-    """Warn whoever called `run` or `run_async`."""
-    if warning:
-        warnings.warn(f"run {made.id}: {warning}", NoVerdictsWarning, stacklevel=3)
-    return made
+run, run_async = _waiting(_run_async), _warning(_run_async)
+
+
+def _plan_suite(
+    path: Path,
+    rubric: Mapping[str, Any] | str | Path | None,
+    overrides: Mapping[str, Any],
+    *,
+    allow_outside: bool,
+) -> Plan:
+    if isinstance(rubric, str | Path):
+        overrides = {**overrides, "rubric": str(rubric)}
+    environ = environment(path if path.is_dir() else path.parent)
+    suite = load_suite(path, environ, overrides, allow_outside=allow_outside)
+    plan = prepare(suite, environ, lambda notice: None)
+    if isinstance(rubric, Mapping):
+        value = rubric_value(rubric, plan.protocol, suite.file.language)
+        plan = structs.replace(plan, rubric=value)
+    return plan
 
 
 def notify(line: str) -> None:
@@ -376,43 +379,29 @@ def notify(line: str) -> None:
     sys.stderr.write(f"{visible(line)}\n")
 
 
-def _in_notebook() -> bool:
-    return "ipykernel" in sys.modules
-
-
-def _watch() -> Watch:
-    from evenhand.cli.watch import Watcher
-
-    return Watcher("Run the same again; it continues where it stopped.").watch
-
-
 def open_run(run: str = "latest", *, store: str | None = None) -> Run:
-    """A run that a store keeps: by its id, a unique beginning of it, its suite's name, `latest` or
-    `latest~1`. The store is that of the suite in the working folder, else `sqlite:evenhand.db`."""
-    folder, url = Path(), _store_url(store)
-    archive = open_archive(url, folder)
-    try:
+    """Return a run that a store keeps: by its id, a unique beginning of it, its suite's name,
+    `latest` or `latest~1`. The store is that of the suite in the working folder, else
+    `sqlite:evenhand.db`."""
+    url = _store_url(store)
+    with closing(open_archive(url)) as archive:
         archive.set_frozen(True)
         recorded = find_run(archive, run)
-        counts, spent = recorded.counts(archive), archive.spent(recorded.id)
-        summary = {
-            "run": recorded.id,
-            "planned": counts.planned,
-            "verdicts": counts.verdicts,
-            "failures": dict(sorted(counts.failures.items())),
-            "pending": counts.pending,
-            "cost_usd": None if spent.unpriced else dollars(spent.cost),
-        }
-        return Run(recorded.id, url, folder, summary)
-    finally:
-        archive.close()
+        summary = Summary(
+            run=recorded.id,
+            scope=recorded.scope,
+            counts=recorded.counts(archive),
+            spent=archive.spent(recorded.id),
+            tally=Tally(),
+        )
+    return Run(recorded.id, url, Path(), summary.json())
 
 
 open = open_run  # noqa: A001
 
 
 def _store_url(store: str | None) -> str:
-    """The store of the suite in the working folder, where none is named."""
+    """Return the store of the suite in the working folder, where none is named."""
     if store or not Path(FILE).exists():
         return store or StoreSpec().url
     return load_suite(Path(), environment(Path())).store_url
@@ -442,56 +431,20 @@ async def import_async(
     """
     from evenhand.runs.imports import ImportRequest, import_request
 
-    request = ImportRequest(
-        files=(),
-        kind=kind,
-        labels_for=labels_for.id if isinstance(labels_for, Run) else labels_for,
-        columns=columns or {},
-        values=values or {},
-        missing=tuple(map(str, missing)),
-        wide=wide or {},
-        options=options,
-    )
-    url, folder = _store_url(store), Path()
-    opened = open_store(url, folder)
-    try:
-        with table_files(files) as paths:
-            imported = await import_request(opened, structs.replace(request, files=paths))
-        return Run(imported.run, url, folder, imported.json())
-    finally:
-        opened.close()
+    url = _store_url(store)
+    with closing(open_store(url)) as opened, table_files(files) as paths:
+        request = ImportRequest(
+            files=paths,
+            kind=kind,
+            labels_for=labels_for.id if isinstance(labels_for, Run) else labels_for,
+            columns=columns or {},
+            values=values or {},
+            missing=tuple(map(str, missing)),
+            wide=wide or {},
+            options=options,
+        )
+        imported = await import_request(opened, request)
+    return Run(imported.run, url, Path(), imported.json())
 
 
-def import_(files: object, kind: str | None = None, **settings: Any) -> Run:
-    """As `import_async`, and waits."""
-    return wait_for(import_async(files, kind, **settings))
-
-
-def _unheard(changes: Changes, differences: Sequence[str]) -> None:
-    """They stand in the summary of the run."""
-
-
-def _prepared(path: Path, overrides: Mapping[str, Any], *, allow_outside: bool) -> Plan:
-    environ = environment(path if path.is_dir() else path.parent)
-    suite = load_suite(path, environ, overrides, allow_outside=allow_outside)
-    return prepare(suite, environ, lambda notice: None)
-
-
-def prefer(topic: str, first: str, second: str, **settings: Any) -> Judgment:
-    """As `prefer_async`, and waits."""
-    return wait_for(prefer_async(topic, first, second, **settings))
-
-
-def grade(prompt: str, answer: str, **settings: Any) -> Judgment:
-    """As `grade_async`, and waits."""
-    return wait_for(grade_async(prompt, answer, **settings))
-
-
-def score(question: str, output: str, **settings: Any) -> Judgment:
-    """As `score_async`, and waits."""
-    return wait_for(score_async(question, output, **settings))
-
-
-def run(data: object = "evenhand.toml", **settings: Any) -> Run:
-    """As `run_async`, and waits."""
-    return _warned(*wait_for(_judge_data(data, **settings)))
+import_ = _waiting(import_async)

@@ -1,15 +1,14 @@
-"""What a notebook shows of a value: plain HTML tables, everything escaped, no style of their
-own."""
+"""Values as a notebook shows them: plain HTML tables, everything escaped, without style."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, cast
+from typing import Any
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """A table; fractions with three digits behind the point, None as nothing."""
+    """Return a table; fractions have three digits, None is an empty cell."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
@@ -17,29 +16,28 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], caption:
 
 
 def fields_table(fields: Mapping[str, Any]) -> str:
-    """An object as a table of two columns, inner objects by their path; what is empty is left
-    out."""
-    return html_table((), [row for row in _paths(fields) if row[1] not in (None, "")])
+    """Return a JSON object as a table of two columns, see `flat_fields`."""
+    return html_table((), flat_fields(fields))
 
 
-def _paths(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, object]]:
+def flat_fields(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the fields of a JSON object, inner ones by their dotted path, without empty ones."""
     for name, value in fields.items():
+        path = f"{above}{name}"
         if isinstance(value, Mapping):
-            yield from _paths(cast("Mapping[str, Any]", value), f"{above}{name}.")
+            yield from flat_fields(value, f"{path}.")
         elif isinstance(value, list | tuple):
-            yield f"{above}{name}", " | ".join(map(str, cast("Sequence[object]", value)))
-        else:
-            yield f"{above}{name}", value
+            yield path, " | ".join(map(str, value))
+        elif value not in (None, ""):
+            yield path, value
 
 
 def paragraph(text: str) -> str:
-    """A line of text."""
+    """Return a line of text."""
     return f"<p>{escape(text)}</p>"
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return f'<td style="text-align:right">{value:.3g}</td>'
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f'<td style="text-align:right">{value:,}</td>'
+        value = f"{value:.3g}"
     return f"<td>{escape('' if value is None else str(value))}</td>"

@@ -31,16 +31,18 @@ OPTIONS = {
     "budget": "Dollars that all tests together may spend; a test that needs more fails.",
     "language": "Of the judge's prompts where a test names none: ru, zh, ja or en.",
 }
-
-
 REQUIRE_KEY = (
     "Fail, not skip, a test whose judge has no key. Default: where CI is set in the environment."
 )
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+BUDGET_ADVICE = (
+    "All tests of the session share it; raise --evenhand-budget or evenhand_budget. What was paid"
+    " for is kept: run the tests again, and only the rest is asked."
+)
+LINE_CHARS = 1000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Every setting is an option and a key of the ini file."""
+    """Add every setting as an option and as a key of the ini file."""
     group = parser.getgroup("evenhand", "judging inside tests")
     for name, about in OPTIONS.items():
         group.addoption(f"--evenhand-{name}", metavar=name.upper(), help=about)
@@ -50,33 +52,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A budget or a switch that is none is told before any test runs."""
+    """Refuse a budget that is not a number before any test runs."""
     dollars(_setting(config, "budget"))
-    _requires_key(config)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of xdist tells the terminal's process what it did."""
-    done, report = (
-        session.config.stash.get(_DONE, None),
-        getattr(session.config, "workeroutput", None),
-    )
-    if done and report is not None:
-        report["evenhand"] = dict(done)
+    """Hand the counts of an xdist worker to the process with the terminal."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["evenhand"] = dict(session.config.stash.get(_COUNTS, {}))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """What a worker of xdist did is counted here; one that crashed tells nothing."""
-    report = getattr(node, "workeroutput", {}).get("evenhand", {})
-    node.config.stash.setdefault(_DONE, Counter()).update(report)
+    """Add the counts of an xdist worker; one that crashed has none."""
+    counts = getattr(node, "workeroutput", {}).get("evenhand", {})
+    node.config.stash.setdefault(_COUNTS, Counter()).update(counts)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """One line about calls and money, if a judge was asked for anything."""
-    done = config.stash.get(_DONE, None)
-    if done:
-        terminalreporter.write_line(f"evenhand: {_summary(done, _setting(config, 'budget'))}")
+    """Print one line about calls and money, if a judge was asked for anything."""
+    counts = config.stash.get(_COUNTS, None)
+    if counts:
+        terminalreporter.write_line(f"evenhand: {_summary(counts, _setting(config, 'budget'))}")
 
 
 @pytest.fixture
@@ -98,191 +96,179 @@ class Judged:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.judgment, name)
 
-    def __repr__(self) -> str:
-        return f"<{_headline(self.judgment)}>"
-
     @property
     def scores(self) -> dict[str, float]:
-        """Of a score or a grade, by dimension."""
+        """Return the score of each dimension, of a score or a grade."""
         __tracebackhide__ = True
-        return _scores(self._of("scores", "score"))
+        scores = self._output("scores", "score")
+        return {
+            name: score["score"] if isinstance(score, Mapping) else score
+            for name, score in scores.items()
+        }
 
     @property
     def total_score(self) -> float:
-        """Of a grade, out of 100."""
+        """Return the total of a grade, out of 100."""
         __tracebackhide__ = True
-        return float(self._of("total_score"))
+        return float(self._output("total_score"))
 
     @property
     def critical_fail(self) -> bool:
-        """Of a grade."""
+        """Return True if a grade is a critical fail."""
         __tracebackhide__ = True
-        return bool(self._of("critical_fail"))
+        return bool(self._output("critical_fail"))
 
     @property
     def winner(self) -> str:
-        """Of a preference: `A` (the first), `B`, `tie` or `uncertain`."""
+        """Return the winner of a preference: `A` (the first), `B`, `tie` or `uncertain`."""
         __tracebackhide__ = True
-        return str(self._of("winner"))
+        return str(self._output("winner"))
 
-    def _of(self, *names: str) -> Any:
+    def _output(self, *names: str) -> Any:
         __tracebackhide__ = True
-        if self.judgment.output is None:
-            pytest.fail(_headline(self.judgment))
+        judgment = self.judgment
+        if judgment.output is None:
+            pytest.fail(f"no verdict: {judgment.reason or judgment.status}: {judgment.detail}")
         for name in names:
-            if name in self.judgment.output:
-                return self.judgment.output[name]
+            if name in judgment.output:
+                return judgment.output[name]
         # Not an AttributeError: Python would look for the name in the judgment.
         raise LookupError(f"a judgment of this kind has no {names[0]}; see its .output")
 
 
 class Evenhand:
-    """What the fixture gives: the functions of the package, with the session's judge, store and
-    budget. A judge whose key is not set skips the test, or fails it where keys are required."""
+    """The functions of the package, with the session's judge, store and budget. A judge whose key
+    is not set skips the test, or fails it where keys are required."""
 
     def __init__(self, session: _Session, item: pytest.Item) -> None:
         self._session, self._item = session, item
 
-    def __repr__(self) -> str:
-        return "<evenhand>"
-
     def score(self, question: str, output: str, **settings: Any) -> Judged:
-        """As `evenhand.score`."""
+        """Score one output, as `evenhand.score`."""
         __tracebackhide__ = True
-        return self._judged("score", question, output, **settings)
+        return self._judge("score", question, output, **settings)
 
     def grade(self, prompt: str, answer: str, **settings: Any) -> Judged:
-        """As `evenhand.grade`."""
+        """Grade one answer, as `evenhand.grade`."""
         __tracebackhide__ = True
-        return self._judged("grade", prompt, answer, **settings)
+        return self._judge("grade", prompt, answer, **settings)
 
     def prefer(self, topic: str, first: str, second: str, **settings: Any) -> Judged:
-        """As `evenhand.prefer`."""
+        """Compare two answers, as `evenhand.prefer`."""
         __tracebackhide__ = True
-        return self._judged("prefer", topic, first, second, **settings)
+        return self._judge("prefer", topic, first, second, **settings)
 
     async def score_async(self, question: str, output: str, **settings: Any) -> Judged:
-        """As `evenhand.score_async`."""
+        """Score one output, as `evenhand.score_async`."""
         __tracebackhide__ = True
-        return await self._judged_async("score_async", question, output, **settings)
+        return await self._judge_async("score_async", question, output, **settings)
 
     async def grade_async(self, prompt: str, answer: str, **settings: Any) -> Judged:
-        """As `evenhand.grade_async`."""
+        """Grade one answer, as `evenhand.grade_async`."""
         __tracebackhide__ = True
-        return await self._judged_async("grade_async", prompt, answer, **settings)
+        return await self._judge_async("grade_async", prompt, answer, **settings)
 
     async def prefer_async(self, topic: str, first: str, second: str, **settings: Any) -> Judged:
-        """As `evenhand.prefer_async`."""
+        """Compare two answers, as `evenhand.prefer_async`."""
         __tracebackhide__ = True
-        return await self._judged_async("prefer_async", topic, first, second, **settings)
+        return await self._judge_async("prefer_async", topic, first, second, **settings)
 
-    def _judged(self, name: str, *texts: str, **settings: Any) -> Judged:
-        __tracebackhide__ = True
-        import evenhand
-
-        try:
-            return self._recorded(
-                getattr(evenhand, name)(*texts, **self._session.arguments(settings))
-            )
-        except evenhand.EvenhandError as error:
-            failed = error
-        raise self._ending(failed)
-
-    async def _judged_async(self, name: str, *texts: str, **settings: Any) -> Judged:
+    def _judge(self, name: str, *texts: str, **settings: Any) -> Judged:
         __tracebackhide__ = True
         import evenhand
 
-        ask = getattr(evenhand, name)
+        judge = getattr(evenhand, name)
         try:
-            return self._recorded(await ask(*texts, **self._session.arguments(settings)))
+            return self._record(judge(*texts, **self._session.settings(settings)))
         except evenhand.EvenhandError as error:
             failed = error
-        raise self._ending(failed)
+        raise self._outcome(failed) from None
 
-    def _recorded(self, judgment: Judgment) -> Judged:
-        """Pytest shows the section if the test fails."""
-        self._item.add_report_section("call", "evenhand", "\n".join(_lines(judgment)) + "\n")
+    async def _judge_async(self, name: str, *texts: str, **settings: Any) -> Judged:
+        __tracebackhide__ = True
+        import evenhand
+
+        judge = getattr(evenhand, name)
+        try:
+            return self._record(await judge(*texts, **self._session.settings(settings)))
+        except evenhand.EvenhandError as error:
+            failed = error
+        raise self._outcome(failed) from None
+
+    def _record(self, judgment: Judgment) -> Judged:
+        """Attach the judgment to the test: pytest shows it if the test fails."""
+        self._item.add_report_section("call", "evenhand", "".join(_lines(judgment)))
         return Judged(judgment)
 
-    def _ending(self, error: EvenhandError) -> BaseException:
-        """What ends the test: an error without the frames of the package, or a skip."""
+    def _outcome(self, error: EvenhandError) -> BaseException:
+        """Return what ends the test: the error without the package's frames, or a skip."""
         from evenhand.errors import KeyMissing
 
         if isinstance(error, KeyMissing) and not self._session.requires_key:
-            self._session.done["keyless"] += 1
+            self._session.counts["keyless"] += 1
             return pytest.skip.Exception(f"{error.what}. {error.advice}")
         return error.with_traceback(None)
 
 
 class _Session:
-    """What all tests share. `done` counts what they did."""
+    """The settings and counts that all tests share."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         config = request.config
-        self.done = config.stash.setdefault(_DONE, Counter())
-        self._store = _named_store(config) or _cached_store(request)
-        self._defaults = {name: _setting(config, name) for name in ("judge", "language")}
-        self._dollars = dollars(_setting(config, "budget"))
-        self._workers = _workers(config)
+        self.counts = config.stash.setdefault(_COUNTS, Counter())
         self.requires_key = _requires_key(config)
+        self._defaults: dict[str, Any] = {"store": _store_url(request)}
+        for name in ("judge", "language"):
+            if value := _setting(config, name):
+                self._defaults[name] = value
+        self._dollars = dollars(_setting(config, "budget"))
+        # The workers of xdist share the session's budget.
+        self._workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
         self._budget: CallBudget | None = None
 
-    def arguments(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """What a test says, over what the session has."""
+    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of the session, overridden by those that a test gives."""
+        from evenhand.engine.budget import CallBudget
+        from evenhand.engine.prices import PICO
         from evenhand.runs.judge import Options
 
-        defaults = {name: value for name, value in self._defaults.items() if value}
-        options = Options(budget=self._shared_budget(), watch=self._watch)
-        return {**defaults, "store": self._store, "options": options, **settings}
-
-    def _shared_budget(self) -> CallBudget | None:
         if self._dollars is not None and self._budget is None:
-            from evenhand.engine.budget import CallBudget
-            from evenhand.engine.prices import PICO
-
-            self._budget = CallBudget(int(self._dollars * PICO) // self._workers, advice=_RAISE)
-        return self._budget
+            cap = int(self._dollars * PICO) // self._workers
+            self._budget = CallBudget(cap, advice=BUDGET_ADVICE)
+        options = Options(budget=self._budget, watch=self._watch)
+        return {**self._defaults, "options": options, **given}
 
     @contextmanager
     def _watch(self, tally: Tally, planned: int, stop: Stop) -> Iterator[None]:
         try:
             yield
         finally:
-            self.done.update(sent=tally.sent, cached=tally.cached, failed=tally.failures)
-            self.done.update(cost=tally.cost, unpriced=tally.unpriced)
+            self.counts.update(sent=tally.sent, cached=tally.cached, failed=tally.failures)
+            self.counts.update(cost=tally.cost, unpriced=tally.unpriced)
 
 
 _SESSION = pytest.StashKey[_Session]()
-_DONE = pytest.StashKey[Counter[str]]()
-_RAISE = (
-    "All tests of the session share it; raise --evenhand-budget or evenhand_budget. What was paid"
-    " for is kept: run the tests again, and only the rest is asked."
-)
+_COUNTS = pytest.StashKey[Counter[str]]()
 
 
 def _setting(config: pytest.Config, name: str) -> str:
-    """Command line beats environment beats ini file; the judge alone has a variable."""
+    """Return a setting: command line beats environment, which holds only the judge, beats ini."""
     variable = os.environ.get("EVENHAND_JUDGE") if name == "judge" else None
     return config.getoption(f"evenhand_{name}") or variable or config.getini(f"evenhand_{name}")
 
 
 def _requires_key(config: pytest.Config) -> bool:
-    """Whether a test without a key fails: command line beats ini file beats environment. In CI a
-    secret that was lost must not look like a success."""
-    word = config.getini("evenhand_require_key").strip().lower()
-    if word and word not in _WORDS:
-        raise pytest.UsageError(f"evenhand_require_key is true or false, and is {word!r}")
-    if config.getoption("evenhand_require_key") or word:
-        return bool(config.getoption("evenhand_require_key") or _WORDS[word])
-    return _WORDS.get(os.environ.get("CI", "").lower(), bool(os.environ.get("CI")))
+    """Return True if a test without a key fails. In CI a lost secret must not look like success."""
+    word = config.getini("evenhand_require_key") or os.environ.get("CI", "")
+    return config.getoption("evenhand_require_key") or word.lower() not in ("", "false", "no", "0")
 
 
 def dollars(text: str) -> Decimal | None:
-    """An amount of money; raises the error that ends pytest with a message."""
-    if not text:
-        return None
+    """Return an amount of money, None for an empty text; raises the error that ends pytest."""
     from decimal import Decimal, InvalidOperation
 
+    if not text:
+        return None
     try:
         amount = Decimal(text)
     except InvalidOperation:
@@ -292,95 +278,46 @@ def dollars(text: str) -> Decimal | None:
     return amount
 
 
-def _workers(config: pytest.Config) -> int:
-    """How many processes of xdist share the session; its variables are also seen by a pytest that a
-    test starts, and is none of them."""
-    return int(getattr(config, "workerinput", {}).get("workercount", 1))
-
-
-def _named_store(config: pytest.Config) -> str:
-    """The store that was named, wherever tests change to; empty if none was."""
+def _store_url(request: pytest.FixtureRequest) -> str:
+    """Return the store that was named, wherever tests change to; else the one in pytest's cache,
+    or, without a cache, one that lasts as long as the session."""
+    config = request.config
     option = config.getoption("evenhand_store")
-    folder = config.invocation_params.dir if option else config.rootpath
-    url = option or config.getini("evenhand_store")
-    scheme, _, path = url.partition(":")
-    if scheme != "sqlite" or path == ":memory:":
-        return str(url)
-    return f"sqlite:{folder / path.removeprefix('//')}"
-
-
-def _cached_store(request: pytest.FixtureRequest) -> str:
-    """The store in pytest's cache; where there is none, it lasts as long as the session."""
-    try:
-        folder = Path(request.config.cache.mkdir("evenhand"))
-    except (AttributeError, OSError):
+    scheme, _, path = (option or config.getini("evenhand_store")).partition(":")
+    if scheme == "sqlite" and path != ":memory:":
+        folder = config.invocation_params.dir if option else config.rootpath
+        return f"sqlite:{folder / path.removeprefix('//')}"
+    if scheme:
+        return f"{scheme}:{path}"
+    if cache := getattr(config, "cache", None):
+        folder = Path(cache.mkdir("evenhand"))
+    else:
         folder = request.getfixturevalue("tmp_path_factory").mktemp("evenhand")
     return f"sqlite:{folder / 'store.db'}"
 
 
-def _summary(done: Mapping[str, int], budget: str) -> str:
+def _summary(counts: Mapping[str, int], budget: str) -> str:
     from evenhand.engine.prices import usd
     from evenhand.report.terminal.tables import counted
 
-    cost = f"${usd(done['cost'])}" + (f" of ${budget}" if budget else "")
+    cost = f"${usd(counts['cost'])}" + (f" of ${budget}" if budget else "")
     parts = [
-        f"{counted(done['sent'], 'call')} sent, {done['cached']} from the ledger",
-        "price unknown" if done["unpriced"] else cost,
+        f"{counted(counts['sent'], 'call')} sent, {counts['cached']} from the ledger",
+        "price unknown" if counts["unpriced"] else cost,
     ]
-    if done["failed"]:
-        parts.append(f"{done['failed']} without a verdict")
-    if done["keyless"]:
-        parts.append(f"{done['keyless']} skipped without a key")
+    if counts["failed"]:
+        parts.append(f"{counts['failed']} without a verdict")
+    if counts["keyless"]:
+        parts.append(f"{counts['keyless']} skipped without a key")
     return "; ".join(parts)
 
 
-def _scores(scores: Mapping[str, Any]) -> dict[str, float]:
-    """Of a rubric, where a score has its reasons beside it, or of a grade."""
-    return {
-        name: score["score"] if isinstance(score, Mapping) else score
-        for name, score in scores.items()
-    }
-
-
-def _headline(judgment: Judgment) -> str:
-    """A judgment on one line."""
-    from evenhand.report.terminal.tables import cut
-
-    output = judgment.output
-    if output is None:
-        return cut(f"no verdict: {judgment.reason or judgment.status}: {judgment.detail}", _LINE)
-    if "winner" in output:
-        return f"winner {output['winner']}, {output['settled']}"
-    scores = _scores(output.get("scores") or output["score"])
-    listed = ", ".join(f"{name} {score}" for name, score in scores.items())
-    total = f"{output['total_score']} of 100: " if "total_score" in output else ""
-    return cut(total + listed, _LINE)
-
-
 def _lines(judgment: Judgment) -> Iterator[str]:
-    """A judgment with its reasons, a line each. Every line begins with words of ours: what is
+    """Yield the fields of a judgment, a line each. Every line begins with words of ours: what is
     judged is hostile, and the log of a build takes some lines for commands."""
+    from evenhand.notebook import flat_fields
     from evenhand.report.terminal.tables import cut
 
-    output = judgment.output or {}
-    if "scores" not in output:
-        yield _headline(judgment)
-    for line in _reasons(output):
-        yield f"  {cut(line, _LINE)}"
-
-
-def _reasons(output: Mapping[str, Any]) -> Iterator[str]:
-    for name, score in output.get("scores", {}).items():
-        quotes = "".join(f" “{quote}”" for quote in score["evidence"])
-        yield f"{name} {score['score']}: {score['rationale']}{quotes}"
-    for name, reason in output.get("reasoning", {}).items():
-        yield f"{name} {output['score'][name]}: {reason}"
-    if output.get("critical_fail"):
-        yield f"critical fail: {output['critical_fail_reason']}"
-    for name, mark in output.get("criteria", {}).items():
-        yield f"{name} {mark}"
-    if output.get("notes"):
-        yield f"notes: {output['notes']}"
-
-
-_LINE = 1000
+    output = judgment.output or {"reason": judgment.reason, "detail": judgment.detail}
+    for name, value in flat_fields(output):
+        yield f"  {cut(f'{name}: {value}', LINE_CHARS)}\n"

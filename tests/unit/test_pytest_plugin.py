@@ -127,10 +127,12 @@ def test_grade(evenhand):
             ">   *.scores*correct* >= 4",
             "E *3 >= 4*",
             "*Captured evenhand call*",
-            "  correct 3: fits “Too short to say.”",
+            "  scores.correct.score: 3",
+            "  scores.correct.evidence: Too short to say.",
+            "  scores.correct.rationale: fits",
             "*Captured evenhand call*",
-            "0 of 100: *",
-            "  critical fail: It lies.",
+            "  total_score: 0",
+            "  critical_fail_reason: It lies.",
         ]
     )
     found.stdout.no_fnmatch_line("*pytest_plugin.py*")
@@ -145,7 +147,9 @@ def test_score(evenhand):
     write(pytester, tests, judge="python/judge:good")
     (pytester.path / "judge.py").write_text(hostile)
     found = ran(pytester)
-    found.stdout.fnmatch_lines(["  correct 3: so ::error::run me \\u001b[[]31mred\\u202e*"])
+    found.stdout.fnmatch_lines(
+        ["  scores.correct.rationale: so ::error::run me \\u001b[[]31mred\\u202e"]
+    )
     assert not [line for line in found.outlines if line.strip().startswith("::")]
 
 
@@ -267,13 +271,6 @@ def test_in_ci_a_test_without_a_key_fails(
     result.assert_outcomes(**{"failed" if fails else "skipped": 1})
     if fails:
         result.stdout.fnmatch_lines(["E *OPENAI_API_KEY*"])
-
-
-def test_a_switch_that_is_none_is_told_before_any_test(pytester: pytest.Pytester) -> None:
-    write(pytester, SCORED, require_key="perhaps")
-    result = ran(pytester, apart=True)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*evenhand_require_key is true or false*"])
 
 
 def test_a_key_that_is_refused_is_no_reason_to_skip(
