@@ -48,6 +48,8 @@ class Faults:
     create: list[str] = field(default_factory=list[str])
     """`lost` and `held`: made, and not answered; `busy` `quota` `broken`: not made."""
     upload: list[str] = field(default_factory=list[str])
+    listing: list[str] = field(default_factory=list[str])
+    """Of lists of batches: `broken`."""
     state: list[str] = field(default_factory=list[str])
     """`held`, `broken`."""
     live: list[str] = field(default_factory=list[str])
@@ -95,6 +97,8 @@ class BatchProvider:
         self.seen: list[str] = []
         """Every request, by its method and path."""
         self.urls: dict[str, str] = {}
+        self.list_most = 100
+        """The most batches that a list shows."""
         self.held = asyncio.Event()
         """Somebody waits for an answer that never comes."""
         self._stopping = asyncio.Event()
@@ -243,8 +247,10 @@ class BatchProvider:
     # Looking at them
 
     async def _list(self, request: web.Request, _: bytes) -> web.StreamResponse:
+        if fault := await self._fault("listing"):
+            return fault
         shape = _shape(request.path)
-        newest = [shape(batch) for batch in reversed(self.batches.values())]
+        newest = [shape(batch) for batch in reversed(self.batches.values())][: self.list_most]
         listed = "operations" if shape is _google_batch else "data"
         return web.json_response({listed: newest, "has_more": False})
 

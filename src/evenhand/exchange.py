@@ -205,7 +205,6 @@ class BatchState(Struct, frozen=True, kw_only=True):
     status: str
     phase: Phase
     answered: int = 0
-    failed: int = 0
     complaint: str = ""
     """Why it was refused as a whole."""
     lines: Mapping[int, str] = {}
@@ -236,17 +235,14 @@ class BatchEndpoint(Protocol):
     tried again, and ProviderRefused where that would not help."""
 
     bounds: BatchBounds
-    can_cancel: bool
-    is_named: bool
-    """True if a batch carries our name, so that one that is found by it is surely ours."""
 
     async def create(self, name: str, requests: Sequence[BatchRequest]) -> BatchState:
         """Make a batch that can be found again by its name, or by its size and age."""
         ...
 
-    async def find(self, name: str, size: int, since: float) -> list[str]:
-        """The ids of batches that may be the one of this name, made of so many requests after a
-        moment, in seconds since the epoch; the likeliest first."""
+    async def find(self, name: str, size: int, since: float) -> list[BatchState]:
+        """Return the batches of this name; where batches have none, those with so many requests
+        made after a moment, in seconds since the epoch. The oldest come first."""
         ...
 
     async def state(self, ident: str) -> BatchState:

@@ -34,11 +34,16 @@ async def test_a_batch_is_noted_with_its_items_and_its_money(opened: Open) -> No
             assert await book.waiting_in(key(2)) == ["b1"]
             assert await book.waiting_in(key(9)) == []
             [noted] = await book.open_batches()
-            assert (noted.name, noted.ident, noted.stage, noted.size) == ("b1", "", "prepared", 3)
+            assert (noted.name, noted.ident, noted.stage, noted.requests) == (
+                "b1",
+                "",
+                "prepared",
+                3,
+            )
             await book.attach("b1", "batch_x", "validating")
             assert await book.is_known("batch_x")
             items = await book.open_items("b1")
-        assert [(it.line, it.item.key, it.item.amount) for it in items] == [
+        assert [(item.line, item.key, item.amount) for item in items] == [
             (n, key(n), 100) for n in (1, 2, 3)
         ]
         [row] = store.archive.batches("run1")
@@ -136,7 +141,7 @@ async def test_a_copy_of_a_store_has_its_batches(tmp_path: Path) -> None:
     try:
         assert target.archive.batches() == rows
         async with target.batches() as book:
-            assert [it.item.key for it in await book.open_items("b1")] == [key(2)]
+            assert [item.key for item in await book.open_items("b1")] == [key(2)]
         _is_well(target)
     finally:
         target.close()

@@ -39,7 +39,7 @@ async def test_judgments_come_back_as_they_were_settled(store: Store, ledger: Le
     units = list(store.archive.units(scope))
     given = [of(units[0], VERDICT, key(1)), of(units[1], FAILED, key(1), key(2))]
     for judgment in reversed(given):
-        await ledger.settle(scope.run, judgment)
+        await ledger.store_judgment(scope.run, judgment)
     await ledger.flush()
     archive = store.archive
     assert list(archive.judgments(scope)) == list(zip(units, given, strict=False))
@@ -50,11 +50,11 @@ async def test_judgments_come_back_as_they_were_settled(store: Store, ledger: Le
 async def test_a_frozen_archive_shows_one_state(store: Store, ledger: Ledger) -> None:
     scope = await begun(ledger, units_of(3))
     units = list(store.archive.units(scope))
-    await ledger.settle(scope.run, of(units[0], VERDICT, key(1)))
+    await ledger.store_judgment(scope.run, of(units[0], VERDICT, key(1)))
     await ledger.flush()
     store.archive.set_frozen(True)
     store.archive.set_frozen(True)
-    await ledger.settle(scope.run, of(units[1], VERDICT, key(1)))
+    await ledger.store_judgment(scope.run, of(units[1], VERDICT, key(1)))
     await ledger.record(Call(key(1), scope.run, "judge", Reply(text="late"), 1))
     assert len(list(store.archive.judgments(scope))) == store.archive.counts(scope, 1).verdicts == 1
     assert store.archive.calls([key(1)]) == {}
@@ -70,7 +70,7 @@ async def test_what_was_judged_belongs_to_every_run_of_the_judging(
 ) -> None:
     first = await begun(ledger, units_of(3))
     for unit in store.archive.units(first):
-        await ledger.settle(first.run, of(unit, VERDICT))
+        await ledger.store_judgment(first.run, of(unit, VERDICT))
     await ledger.flush()
     changed = [incoming(3), incoming(0), incoming(1, '{"new":1}')]
     second = await begun(ledger, changed)
@@ -92,7 +92,7 @@ async def test_counts_add_up(store: Store, ledger: Ledger) -> None:
     scope = await begun(ledger, units_of(5))
     units = list(store.archive.units(scope))
     for unit, outcome in zip(units, [VERDICT, VERDICT, FAILED, LOST], strict=False):
-        await ledger.settle(scope.run, of(unit, outcome, key(1), key(2)))
+        await ledger.store_judgment(scope.run, of(unit, outcome, key(1), key(2)))
     await ledger.flush()
     counts = store.archive.counts(scope, 2)
     assert (counts.planned, counts.verdicts, counts.pending) == (10, 2, 6)
@@ -105,7 +105,7 @@ async def test_open_work_is_what_has_no_standing_judgment(store: Store, ledger: 
     scope = await begun(ledger, units_of(5))
     units = list(store.archive.units(scope))
     for unit, outcome in zip(units, [VERDICT, FAILED, LOST], strict=False):
-        await ledger.settle(scope.run, of(unit, outcome))
+        await ledger.store_judgment(scope.run, of(unit, outcome))
     await ledger.flush()
 
     async def open_ids(judge: int = 0, repeat: int = 0, after: int = 0) -> list[str]:
@@ -131,8 +131,8 @@ async def test_a_settled_judgment_replaces_the_one_before_and_can_be_forgotten(
 ) -> None:
     scope = await begun(ledger, units_of(1))
     (unit,) = store.archive.units(scope)
-    await ledger.settle(scope.run, of(unit, FAILED))
-    await ledger.settle(scope.run, of(unit, VERDICT))
+    await ledger.store_judgment(scope.run, of(unit, FAILED))
+    await ledger.store_judgment(scope.run, of(unit, VERDICT))
     await ledger.flush()
     assert store.archive.counts(scope, 1).verdicts == 1
     await ledger.forget(scope.run, unit.no, 0, 0)
@@ -148,7 +148,7 @@ async def test_failures_set_aside_are_pending_and_their_questions_open(
     for number in range(3):
         await ledger.record(call(number))
     for number, outcome in enumerate([VERDICT, FAILED, LOST]):
-        await ledger.settle(scope.run, of(units[number], outcome, key(number)))
+        await ledger.store_judgment(scope.run, of(units[number], outcome, key(number)))
     await ledger.set_aside(Scope(scope.run, 1), ("transport",), every_call)
     assert store.archive.counts(scope, 1).failures == {"schema": 1, "transport": 1}
     await ledger.set_aside(scope, ("transport",), every_call)
@@ -159,7 +159,7 @@ async def test_failures_set_aside_are_pending_and_their_questions_open(
     assert aside.aside
     await ledger.record(call(1, text="better"))
     assert store.archive.calls([key(1)])[key(1)].call.reply.text == "better"
-    await ledger.settle(scope.run, of(units[1], FAILED, key(1)))
+    await ledger.store_judgment(scope.run, of(units[1], FAILED, key(1)))
     await ledger.set_aside(scope, ("transport",), every_call)
     assert await ledger.find(key(1)) is None
     assert store.archive.spent("run1").calls == 4
@@ -171,7 +171,7 @@ async def test_only_the_calls_that_are_named_are_set_aside(store: Store, ledger:
     (unit,) = store.archive.units(scope)
     for number in range(3):
         await ledger.record(call(number))
-    await ledger.settle(scope.run, of(unit, FAILED, *map(key, range(3))))
+    await ledger.store_judgment(scope.run, of(unit, FAILED, *map(key, range(3))))
     await ledger.set_aside(scope, (), lambda stored: stored.calls[1:])
     assert [n for n in range(3) if await ledger.find(key(n)) is None] == [1, 2]
     assert store.archive.counts(scope, 1).pending == 1
@@ -218,7 +218,7 @@ async def test_a_sound_store_has_no_faults(store: Store, ledger: Ledger) -> None
     scope = await begun(ledger, units_of(3))
     await ledger.record(call(1))
     for unit in store.archive.units(scope):
-        await ledger.settle(scope.run, of(unit, VERDICT, key(1)))
+        await ledger.store_judgment(scope.run, of(unit, VERDICT, key(1)))
     await ledger.flush()
     assert verify(store.archive) == []
 
@@ -226,7 +226,7 @@ async def test_a_sound_store_has_no_faults(store: Store, ledger: Ledger) -> None
 async def test_a_judgment_whose_call_is_missing_is_a_fault(store: Store, ledger: Ledger) -> None:
     scope = await begun(ledger, units_of(1))
     (unit,) = store.archive.units(scope)
-    await ledger.settle(scope.run, of(unit, VERDICT, key(1)))
+    await ledger.store_judgment(scope.run, of(unit, VERDICT, key(1)))
     await ledger.flush()
     (row,) = store.archive.runs()
     assert verify(store.archive) == [f"judging {row.judging}, unit u0: call {key(1)} is missing"]
@@ -238,9 +238,9 @@ async def test_open_positions_are_those_of_units_that_lack_a_judgment(
     scope = await begun(ledger, units_of(5))
     units = list(store.archive.units(scope))
     for repeat in (0, 1):
-        await ledger.settle(scope.run, of(units[0], VERDICT, key(1), repeat=repeat))
-        await ledger.settle(scope.run, of(units[1], LOST, key(1), repeat=repeat))
-    await ledger.settle(scope.run, of(units[2], VERDICT, key(1)))
+        await ledger.store_judgment(scope.run, of(units[0], VERDICT, key(1), repeat=repeat))
+        await ledger.store_judgment(scope.run, of(units[1], LOST, key(1), repeat=repeat))
+    await ledger.store_judgment(scope.run, of(units[2], VERDICT, key(1)))
     await ledger.flush()
     positions = [unit.position for unit in units]
     assert store.archive.open_positions(scope, 2, ()) == positions[2:]

@@ -105,7 +105,7 @@ async def judge_all(store: Store, ledger: Ledger, scope: Scope, name: str) -> No
             reply = Reply(text=f"reply {i} by {judge}", usage=Usage(input_tokens=1))
             waiting.append(ledger.record(Call(key, scope.run, f"judge{judge}", reply, 5)))
             stored = StoredJudgment(unit.no, judge, 0, (key,), 0, outcome(i, judge, key))
-            await ledger.settle(scope.run, stored)
+            await ledger.store_judgment(scope.run, stored)
     await asyncio.gather(*waiting)
     await ledger.flush()
 
@@ -232,7 +232,7 @@ def test_few_failures_among_many_units_are_found(filled: Filled) -> None:
                 if unit.id in ("u7", "u50"):
                     text = write_judgment(Failure(reason="empty", detail="nothing"))
                     stored = StoredJudgment(unit.no, 0, 0, (), 0, text)
-                    await ledger.settle(scope.run, stored)
+                    await ledger.store_judgment(scope.run, stored)
             await ledger.flush()
 
     asyncio.run(judge())

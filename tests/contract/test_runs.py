@@ -106,7 +106,7 @@ async def test_a_scope_may_end_after_some_units(store: Store, ledger: Ledger) ->
     limited = Scope(scope.run, 2)
     assert ids(store, limited) == ["u0", "u1"]
     for unit in store.archive.units(scope):
-        await ledger.settle(scope.run, of(unit, VERDICT))
+        await ledger.store_judgment(scope.run, of(unit, VERDICT))
     await ledger.flush()
     assert [unit.id for unit, _ in store.archive.judgments(limited)] == ["u0", "u1"]
     assert list(store.archive.judgments(limited, "u3")) == []
@@ -123,7 +123,7 @@ async def test_a_judgment_is_there_to_be_looked_at_though_nothing_follows_it(
     """A judge may think for minutes about the next one."""
     scope = await begun(ledger, units_of(2))
     unit = next(iter(store.archive.units(scope)))
-    await ledger.settle(scope.run, of(unit, VERDICT))
+    await ledger.store_judgment(scope.run, of(unit, VERDICT))
     end = time.monotonic() + PATIENCE
     while not list(store.archive.judgments(scope)):
         assert time.monotonic() < end, "it is never written"
@@ -134,7 +134,7 @@ async def test_a_scope_may_name_some_units(store: Store, ledger: Ledger) -> None
     scope = await begun(ledger, units_of(5))
     units = list(store.archive.units(scope))
     for unit in units[:4]:
-        await ledger.settle(scope.run, of(unit, VERDICT))
+        await ledger.store_judgment(scope.run, of(unit, VERDICT))
     await ledger.flush()
     places = tuple(units[place].position for place in (1, 3, 4))
     some = Scope(scope.run, positions=places)

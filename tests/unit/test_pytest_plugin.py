@@ -323,7 +323,7 @@ def test_a_budget_serves_one_event_loop_after_the_other() -> None:
         await budget.reserve(8, Stop())
         order.append(name)
         await asyncio.sleep(0)
-        budget.settle(8, 1)
+        budget.release(8, 1)
 
     async def both() -> None:
         await asyncio.gather(spender("one"), spender("two"))

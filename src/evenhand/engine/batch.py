@@ -7,19 +7,17 @@ recorded before anybody reads them. So the next command can go on from wherever 
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from datetime import datetime
 from itertools import count
 from json import dumps
+from time import time
 from typing import TypeVar
 
-from msgspec.structs import replace
-
 from evenhand import jsontext, limits
-from evenhand.engine.budget import BatchBudget, most_tokens, overcharged
+from evenhand.engine.budget import BatchBudget, price_call
 from evenhand.engine.call import RetryPolicy
 from evenhand.engine.prices import Price, usd
 from evenhand.engine.progress import Tally
@@ -41,21 +39,10 @@ from evenhand.exchange import (
     BatchRequest,
     BatchState,
     Question,
-    Reply,
     Schema,
-    Usage,
 )
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.store.batches import (
-    FOUND,
-    Batches,
-    BatchItem,
-    ItemOutcome,
-    NewBatch,
-    OpenBatch,
-    OpenItem,
-    item_id,
-)
+from evenhand.store.batches import Batches, BatchItem, BatchRow, ItemOutcome, NewBatch, item_id
 from evenhand.store.ports import Call
 
 _RECORDED_AT_ONCE = 500
@@ -101,8 +88,6 @@ class BatchSender:
     sent: int = 0
     """Questions of this wave that were sent."""
     _chunks: dict[Schema | None, _Chunk] = field(default_factory=dict[Schema | None, _Chunk])
-    _strangers: set[str] = field(default_factory=set[str])
-    """Batches that were taken for ours by their size, and are another's."""
 
     @property
     def place(self) -> str:
@@ -121,7 +106,7 @@ class BatchSender:
         """Begin a wave."""
         self._chunks, self.sent, self.is_full = {}, 0, False
 
-    async def add(self, key: str, question: Question, tokens: int) -> list[OpenBatch]:
+    async def add(self, key: str, question: Question, tokens: int) -> list[BatchRow]:
         """Add a question to the wave; return the batches that it filled, which are now created."""
         bounds = self.endpoint.bounds
         place = question.schema if bounds.is_one_schema else None
@@ -144,28 +129,23 @@ class BatchSender:
             full.append(self._chunks.pop(place))
         return await self._send_chunks(full)
 
-    async def flush(self) -> list[OpenBatch]:
+    async def flush(self) -> list[BatchRow]:
         """Create batches of what is left of the wave."""
         chunks, self._chunks = list(self._chunks.values()), {}
         return await self._send_chunks(chunks)
 
-    async def _send_chunks(self, chunks: Sequence[_Chunk]) -> list[OpenBatch]:
+    async def _send_chunks(self, chunks: Sequence[_Chunk]) -> list[BatchRow]:
         batches = [await self._send(chunk) for chunk in chunks if chunk.items]
         return [batch for batch in batches if batch is not None]
 
-    async def _send(self, chunk: _Chunk) -> OpenBatch | None:
+    async def _send(self, chunk: _Chunk) -> BatchRow | None:
         """Create a batch; return None where the provider takes none for now."""
-        name, began, size = f"evenhand-{os.urandom(8).hex()}", time.time(), len(chunk.items)
+        name, began, size = f"evenhand-{os.urandom(8).hex()}", time(), len(chunk.items)
         self.stop.check()
-        await self.batch_store.prepare(
-            NewBatch(
-                name=name,
-                run=self.run,
-                judge=self.judge.name,
-                place=self.place,
-                items=chunk.items,
-            )
+        batch = NewBatch(
+            name=name, run=self.run, judge=self.judge.name, place=self.place, items=chunk.items
         )
+        await self.batch_store.prepare(batch)
         try:
             state = await self._create(name, chunk.requests, began)
         except (ProviderRefused, UsageError) as error:
@@ -175,16 +155,12 @@ class BatchSender:
             await self.batch_store.close_batch(name, "void", "not made")
             self.is_full = True
             return None
-        await self.batch_store.attach(name, state.id, state.status)
+        made = await self.batch_store.attach(name, state.id, state.status)
         self.sent += size
         self.tally.sent += size
-        amount = sum(item.amount for item in chunk.items)
-        price = f", at most ${usd(amount)}" if self.price else ""
+        price = f", at most ${usd(made.reserved)}" if self.price else ""
         self.tell(f"batch {state.id}: {size:,} questions to {self.judge.name}{price}")
-        return OpenBatch(
-            *(name, self.run, self.judge.name, self.place, state.id, "waiting", began, size),
-            is_sure=state.status != FOUND,
-        )
+        return made
 
     async def _create(
         self, name: str, requests: Sequence[BatchRequest], began: float
@@ -198,9 +174,9 @@ class BatchSender:
             except CallLost as error:
                 loss = error
             may_exist = may_exist or not (loss.is_busy or loss.is_unreachable)
-            if may_exist and (found := await self._search(name, len(requests), began)):
+            if may_exist and (found := await self._find(name, len(requests), began)):
                 return found
-            if self._is_hopeless(loss):
+            if _is_hopeless(loss):
                 break
             self.notice(str(loss))
             await self.stop.sleep(self.retry.pause(loss, attempts))
@@ -208,106 +184,102 @@ class BatchSender:
             return None
         raise self._end_unreachable(loss)
 
-    async def _search(self, name: str, size: int, began: float) -> BatchState | None:
-        """Return a batch that may just have been created: it may be listed a moment later."""
+    async def _find(self, name: str, size: int, began: float) -> BatchState | None:
+        """Return a batch that may have been created: it may be listed a moment later."""
+        since = began - limits.BATCH_CLOCK_SECONDS
         for attempts in range(1, limits.BATCH_SEARCHES + 1):
             await self.stop.sleep(self.retry.pause(CallLost("timeout", ""), attempts))
-            if found := await self._find(name, size, began):
-                return found
-        return None
-
-    async def _find(self, name: str, size: int, began: float) -> BatchState | None:
-        since = began - limits.BATCH_CLOCK_SECONDS
-        for ident in await self._retry(lambda: self.endpoint.find(name, size, since)):
-            is_known = ident in self._strangers or await self.batch_store.is_known(ident)
-            if ident and not is_known:
-                state = await self._retry(partial(self.endpoint.state, ident))
-                return state if self.endpoint.is_named else replace(state, status=FOUND)
+            for state in await self._retry(lambda: self.endpoint.find(name, size, since)):
+                if not await self.batch_store.is_known(state.id):
+                    return state
         return None
 
     # Going on with what is there
 
-    async def recover(self, batch: OpenBatch) -> OpenBatch | None:
+    async def recover(self, batch: BatchRow) -> BatchRow | None:
         """Find a batch that may have been created before a crash; return None where it was not: its
         questions are open."""
-        is_young = time.time() - batch.created < limits.BATCH_CLOCK_SECONDS
-        find = self._search if is_young else self._find
-        state = await find(batch.name, batch.size, batch.created)
+        began = datetime.fromisoformat(batch.created).timestamp()
+        state = await self._find(batch.name, batch.requests, began)
         if state is None:
             await self.batch_store.close_batch(batch.name, "void", "not made")
             return None
-        await self.batch_store.attach(batch.name, state.id, state.status)
-        is_sure = state.status != FOUND
-        return batch._replace(ident=state.id, stage="waiting", is_sure=is_sure)
+        return await self.batch_store.attach(batch.name, state.id, state.status)
 
-    async def poll(self, batch: OpenBatch) -> OpenBatch | None:
+    async def poll(self, batch: BatchRow) -> BatchRow | None:
         """Take in what a batch has answered; return it while it has not ended."""
         state = await self._retry(lambda: self.endpoint.state(batch.ident))
-        if state.phase in ("waiting", "unknown"):
-            if batch.is_sure:
-                await self.batch_store.note(batch.name, state.status)
-            if state.phase == "waiting":
-                return batch
-            self._end_unknown(batch, state)
-            return None
         if state.phase == "refused":
             await self._take_refusal(batch, state)
             return None
-        results = await self._retry(lambda: self.endpoint.results(batch.ident))
+        if state.phase == "ended":
+            results = await self._retry(lambda: self.endpoint.results(batch.ident))
+            await self._take_results(batch, state, results)
+            return None
+        batch = await self.batch_store.attach(batch.name, batch.ident, state.status)
+        if state.phase == "waiting":
+            return batch
+        self._end_at(
+            batch,
+            StoppedEarly,
+            f"is in a state that is not known: {quoted(state.status)}",
+            "nothing is asked again. Run the same command again later to go on with it",
+        )
+        return None
+
+    async def _take_results(self, batch: BatchRow, state: BatchState, results: bytes) -> None:
+        """Record all that a batch has answered. One whose results are not what was asked for stays
+        open: to ask again would be paid for again."""
         answers = self.endpoint.read(results)
         if len(answers) < state.answered and (answers or not results.strip()):
-            self._end_incomplete(batch, state)
-            return None
-        if await self._take_answers(batch, state, results, answers):
-            return None
-        if batch.is_sure:
-            self._end_unmatched(batch, results)
-            return None
-        self._strangers.add(batch.ident)
-        await self.batch_store.attach(batch.name, "", "")
-        return await self.recover(batch)
-
-    async def _take_answers(
-        self, batch: OpenBatch, state: BatchState, results: bytes, answers: Sequence[BatchAnswer]
-    ) -> bool:
-        """Record all that a batch has answered. Return False where it holds results, and none of
-        them is about a question of it."""
-        items = {item_id(it.item.key): it for it in await self.batch_store.open_items(batch.name)}
-        # Where a part was recorded before a crash, the batch is ours.
-        is_whole = len(items) == batch.size
+            self._end_at(
+                batch,
+                StoppedEarly,
+                f"has {state.answered:,} answers, and its results do not hold them all",
+                "nothing is asked again. Run the same command again later to go on with it",
+            )
+            return
+        items = {item_id(item.key): item for item in await self.batch_store.open_items(batch.name)}
+        # Where a part was recorded before a crash, some answers are of items that are closed.
+        is_whole = len(items) == batch.requests
         if results.strip() and is_whole and not any(answer.id in items for answer in answers):
-            return False
+            self._end_at(
+                batch,
+                ProviderRefused,
+                "has no result with an id that was sent, so that nobody can say which question it"
+                " answers",
+                "nothing is asked again. Ask live, with the same command without --batch",
+                results,
+            )
+            return
         reader = _AnswerReader(self, batch, items)
         # Replies first: they show that the judge works, and that an error is its question's own.
         for answer in sorted(answers, key=lambda answer: not 200 <= answer.status < 300):
             reader.read(answer)
-        await self._record(batch, reader.finish())
-        await self.batch_store.close_batch(batch.name, "ended", state.status)
-        if reader.overcharge is not None and self.budget.cap is not None:
-            self.stop.request(reader.overcharge)
-        self.tell(f"batch {batch.ident} has ended ({state.status}): {reader.summary}")
-        if reader.fatal is not None and not reader.calls:
-            raise self._end(reader.fatal)
-        return True
-
-    async def _record(self, batch: OpenBatch, outcomes: Sequence[ItemOutcome]) -> None:
+        outcomes = reader.finish()
         for start in range(0, len(outcomes), _RECORDED_AT_ONCE):
             part = outcomes[start : start + _RECORDED_AT_ONCE]
             for call in await self.batch_store.take(batch.name, part):
                 self.tally.unpriced += call.cost is None
                 self.tally.cost += call.cost or 0
+        await self.batch_store.close_batch(batch.name, "ended", state.status)
+        if reader.overcharge is not None and self.budget.cap is not None:
+            self.stop.request(reader.overcharge)
+        self.tell(f"batch {batch.ident} has ended ({state.status}): {reader.summary}")
+        if reader.fatal is not None and not reader.is_proven:
+            raise self._end(reader.fatal)
 
-    async def _take_refusal(self, batch: OpenBatch, state: BatchState) -> None:
+    async def _take_refusal(self, batch: BatchRow, state: BatchState) -> None:
         """Close a batch that was refused as a whole, perhaps for some of its lines, which then fail
         by themselves: nothing is billed."""
         items = await self.batch_store.open_items(batch.name)
-        bad = {item_id(it.item.key): it for it in items if it.line in state.lines}
+        bad = {item_id(item.key): item for item in items if item.line in state.lines}
         said = state.complaint or next(iter(state.lines.values()), state.status)
         self.tell(f"batch {batch.ident} was refused: {quoted(said)}")
-        reader = _AnswerReader(self, batch, bad)
-        for ident, it in bad.items():
-            body = dumps({"error": {"message": state.lines[it.line]}}).encode()
-            reader.read(BatchAnswer(ident, 400, body), is_line=True)
+        reader = _AnswerReader(self, batch, bad, is_proven=True)
+        for ident, item in bad.items():
+            body = dumps({"error": {"message": state.lines[item.line]}}).encode()
+            reader.read(BatchAnswer(ident, 400, body))
         await self.batch_store.take(batch.name, reader.finish())
         await self.batch_store.close_batch(batch.name, "ended", state.status)
         if not bad or len(bad) == len(items):
@@ -328,16 +300,13 @@ class BatchSender:
             try:
                 return await work()
             except CallLost as loss:
-                if attempts >= limits.ATTEMPTS or self._is_hopeless(loss):
+                if attempts >= limits.ATTEMPTS or _is_hopeless(loss):
                     raise self._end_unreachable(loss) from None
                 self.notice(str(loss))
                 await self.stop.sleep(self.retry.pause(loss, attempts))
             except EvenhandError as error:
                 raise self._end(error) from None
         raise AssertionError
-
-    def _is_hopeless(self, loss: CallLost) -> bool:
-        return loss.is_final or (loss.retry_after or 0) > limits.RETRY_AFTER_MOST
 
     def _end(self, error: EvenhandError) -> Stopped:
         """Request the stop; return what is to be raised."""
@@ -353,49 +322,28 @@ class BatchSender:
             )
         )
 
-    def _end_unknown(self, batch: OpenBatch, state: BatchState) -> None:
-        """End the run at a batch in a state that is not documented; one of another run is left."""
+    def _end_at(
+        self,
+        batch: BatchRow,
+        error: type[EvenhandError],
+        what: str,
+        advice: str,
+        results: bytes = b"",
+    ) -> None:
+        """End the run at a batch, and leave it open; one of another run is left alone. Results
+        that nobody can use are kept in a file."""
         if batch.run != self.run:
             return
-        raise self._end(
-            StoppedEarly(
-                f"the batch {quoted(batch.ident)} is in a state that is not known:"
-                f" {quoted(state.status)}",
-                advice="It is left as it is at the provider, and nothing is asked again. Run the"
-                " same command again later to go on with it, or give it up: evenhand batches"
-                f" forget {batch.ident}",
-            )
-        )
+        kept = "It is left as it is at the provider"
+        if results:
+            kept = f"The results are kept in {self.keep(f'{batch.name}-results.jsonl', results)}"
+        forget = f"or give it up: evenhand batches forget {batch.ident}"
+        what = f"the batch {quoted(batch.ident)} {what}"
+        raise self._end(error(what, advice=f"{kept}; {advice}, {forget}"))
 
-    def _end_incomplete(self, batch: OpenBatch, state: BatchState) -> None:
-        """End the run at a batch whose results hold fewer answers than its state counts, and leave
-        it open: what is missing was paid for, and may come later. One of another run is left."""
-        if batch.run != self.run:
-            return
-        raise self._end(
-            StoppedEarly(
-                f"the batch {quoted(batch.ident)} has {state.answered:,} answers, and its results"
-                " do not hold them all",
-                advice="Nothing is asked again. Run the same command again later to go on with it,"
-                f" or give it up: evenhand batches forget {batch.ident}",
-            )
-        )
 
-    def _end_unmatched(self, batch: OpenBatch, results: bytes) -> None:
-        """End the run at a batch of which no result has an id of ours, and leave it open: to ask
-        again would be paid for again, and end the same way. One of another run is left."""
-        if batch.run != self.run:
-            return
-        kept = self.keep(f"{batch.name}-results.jsonl", results)
-        raise self._end(
-            ProviderRefused(
-                f"no result of the batch {quoted(batch.ident)} has an id that was sent, so that"
-                " nobody can say which question it answers",
-                advice=f"The results are kept in {kept}; nothing is asked again. Ask live, with the"
-                " same command without --batch, or give the batch up: evenhand batches forget"
-                f" {batch.ident}",
-            )
-        )
+def _is_hopeless(loss: CallLost) -> bool:
+    return loss.is_final or (loss.retry_after or 0) > limits.RETRY_AFTER_MOST
 
 
 class _AnswerReader:
@@ -403,35 +351,33 @@ class _AnswerReader:
     counts, one of no item does not, and an item without one has no answer."""
 
     def __init__(
-        self, sender: BatchSender, batch: OpenBatch, items: Mapping[str, OpenItem]
+        self,
+        sender: BatchSender,
+        batch: BatchRow,
+        items: Mapping[str, BatchItem],
+        *,
+        is_proven: bool = False,
     ) -> None:
-        self._sender, self._batch, self._items = sender, batch, dict(items)
+        self._sender, self._batch, self._items = sender, batch, items
         self._read = sender.judge.batch_reader()
         self._outcomes: dict[str, ItemOutcome] = {}
-        self._doubled = self._unknown = 0
-        self.calls = 0
-        """Replies so far."""
+        self.is_proven = is_proven
+        """True if the provider answers other requests: an error is then its question's own."""
         self.fatal: ProviderRefused | None = None
         """The error with which the provider refuses every request alike."""
         self.overcharge: StoppedEarly | None = None
 
-    def read(self, answer: BatchAnswer, *, is_line: bool = False) -> None:
-        """Read one answer; with `is_line`, the error of a line that kept a batch from being
-        created."""
-        if answer.id in self._outcomes:
-            self._doubled += 1
-        elif answer.id in self._items:
-            outcome = self._outcome(self._items[answer.id], answer, is_line=is_line)
-            self._outcomes[answer.id] = outcome
-        else:
-            self._unknown += 1
+    def read(self, answer: BatchAnswer) -> None:
+        """Read one answer."""
+        if answer.id in self._items and answer.id not in self._outcomes:
+            self._outcomes[answer.id] = self._outcome(self._items[answer.id], answer)
 
-    def _outcome(self, it: OpenItem, answer: BatchAnswer, *, is_line: bool) -> ItemOutcome:
-        key = it.item.key
+    def _outcome(self, item: BatchItem, answer: BatchAnswer) -> ItemOutcome:
+        key, sender = item.key, self._sender
         if not answer.status:
             return ItemOutcome(key, None, "unanswered", answer.absence)
         try:
-            reply = self._read(answer, jsontext.loads_trusted(it.item.sampling))
+            reply = self._read(answer, jsontext.loads_trusted(item.sampling))
         except AskAgain:
             return ItemOutcome(key, None, "unanswered")
         except CallLost as loss:
@@ -439,20 +385,22 @@ class _AnswerReader:
         except CallError as error:
             if error.reason in RETRIED_BY_NEXT_RUN:
                 return ItemOutcome(key, None, "unanswered", str(error))
-            self._sender.refused[key] = error
+            sender.refused[key] = error
             return ItemOutcome(key, None, "refused", str(error))
         except ProviderRefused as error:
             self.fatal = error
             # Where it refuses all alike, a batch may be made of them when that is mended.
-            detail = error.what if is_line or self.calls else ""
-            return ItemOutcome(key, None, "unanswered", detail)
-        self.calls += 1
-        return ItemOutcome(key, self._call(it.item, reply))
+            return ItemOutcome(key, None, "unanswered", error.what if self.is_proven else "")
+        self.is_proven = True
+        priced = price_call(sender.price, reply.usage, item.tokens, sender.max_tokens)
+        self.overcharge = priced.overcharge or self.overcharge
+        call = Call(key, self._batch.run, sender.judge.name, reply, priced.cost, priced.most)
+        return ItemOutcome(key, call)
 
     def finish(self) -> list[ItemOutcome]:
         """Return the outcomes of all items; one without a line has no answer."""
-        for ident, it in self._items.items():
-            missing = ItemOutcome(it.item.key, None, "unanswered", "no line came")
+        for ident, item in self._items.items():
+            missing = ItemOutcome(item.key, None, "unanswered", "no line came")
             self._outcomes.setdefault(ident, missing)
         return list(self._outcomes.values())
 
@@ -463,20 +411,4 @@ class _AnswerReader:
         parts = [f"{states['answered']:,} answered"]
         parts += [f"{states['refused']:,} refused"] if states["refused"] else []
         parts += [f"{states['unanswered']:,} without an answer"] if states["unanswered"] else []
-        parts += [f"{self._doubled:,} lines came twice"] if self._doubled else []
-        parts += [f"{self._unknown:,} lines of no question"] if self._unknown else []
         return ", ".join(parts)
-
-    def _call(self, item: BatchItem, reply: Reply) -> Call:
-        sender, usage, price = self._sender, reply.usage, self._sender.price
-        cost, bound = None, most_tokens(usage, item.tokens, sender.max_tokens)
-        if price is not None:
-            most, cost, bound = (
-                price.bound(item.tokens, sender.max_tokens),
-                price.cost(usage),
-                Usage(),
-            )
-            cost = most if cost is None else cost
-            error = overcharged(usage, item.tokens, sender.max_tokens, cost, most)
-            self.overcharge = error or self.overcharge
-        return Call(item.key, self._batch.run, sender.judge.name, reply, cost, bound)

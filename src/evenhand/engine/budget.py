@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from evenhand.engine.prices import usd
+from typing import NamedTuple
+
+from evenhand.engine.prices import Price, usd
 from evenhand.engine.stop import Signal, Stop
 from evenhand.errors import LimitReached, StoppedEarly
 from evenhand.exchange import Usage
@@ -20,7 +22,7 @@ class CallBudget:
         self._released = Signal()
 
     async def reserve(self, amount: int, stop: Stop) -> None:
-        """Reserve an amount until `settle`. Where calls under way may release enough, wait for
+        """Reserve an amount until `release`. Where calls under way may release enough, wait for
         them; else raise LimitReached. Raises Stopped."""
         while self.cap is not None and self.used + self._reserved + amount > self.cap:
             if not self._reserved:
@@ -28,7 +30,7 @@ class CallBudget:
             await stop.sleep(None, self._released)
         self._reserved += amount
 
-    def settle(self, amount: int, cost: int) -> None:
+    def release(self, amount: int, cost: int) -> None:
         """Release a reserved amount, and count what the call did cost."""
         self._reserved -= amount
         self.used += cost
@@ -66,7 +68,31 @@ def budget_reached(cap: int, used: int, amount: int, advice: str = ADVICE) -> Li
     )
 
 
-def overcharged(
+class PricedCall(NamedTuple):
+    """The cost of a call in picodollars, None where no price is known; the most tokens that it can
+    have taken, where it has no price above zero and its usage is not fully known; and the error
+    for a call that was billed beyond its reservation."""
+
+    cost: int | None
+    most: Usage
+    overcharge: StoppedEarly | None
+
+
+def price_call(
+    price: Price | None, usage: Usage, prompt_tokens: int, max_tokens: int
+) -> PricedCall:
+    """Return the price of a reply. Without a count from the provider, it is the most that it can
+    have been."""
+    if price is None:
+        error = _overcharge(usage, prompt_tokens, max_tokens, 0, 0)
+        return PricedCall(None, most_tokens(usage, prompt_tokens, max_tokens), error)
+    most, cost = price.bound(prompt_tokens, max_tokens), price.cost(usage)
+    cost = most if cost is None else cost
+    bound = Usage() if most else most_tokens(usage, prompt_tokens, max_tokens)
+    return PricedCall(cost, bound, _overcharge(usage, prompt_tokens, max_tokens, cost, most))
+
+
+def _overcharge(
     usage: Usage, prompt_tokens: int, max_tokens: int, cost: int, most: int
 ) -> StoppedEarly | None:
     """Return the error for a call that was billed beyond its reservation, else None. A few tokens

@@ -22,7 +22,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from evenhand.engine.budget import CallBudget, most_tokens, overcharged
+from evenhand.engine.budget import CallBudget, price_call
 from evenhand.engine.loop import offloader
 from evenhand.engine.pacing import Pacer
 from evenhand.engine.prices import Price, token_bound
@@ -284,17 +284,17 @@ class CallStack:
             yield reservation
         except BaseException as error:
             if reservation.cost is not None:
-                self._budget.settle(most, reservation.cost)
+                self._budget.release(most, reservation.cost)
             elif _may_be_billed(request, error):
-                self._budget.settle(most, most)
+                self._budget.release(most, most)
                 await self._note_lost_money(request, reservation)
             else:
-                self._budget.settle(most, 0)
+                self._budget.release(most, 0)
                 if reservation.name:
                     await self._ledger.release(request.key, reservation.name)
             raise
         else:
-            self._budget.settle(most, reservation.cost or 0)
+            self._budget.release(most, reservation.cost or 0)
 
     async def _note_lost_money(self, request: _Request, reservation: _Reservation) -> None:
         """Note money of a lost call that no budget had reserved, for a later run with a budget. The
@@ -310,20 +310,14 @@ class CallStack:
 
     def _price_reply(self, request: _Request, reply: Reply, reservation: _Reservation) -> Call:
         """Return the call to record, its price noted; stop the run where it was overcharged."""
-        tokens, usage, most = request.prompt_tokens, reply.usage, reservation.most
-        if self._price is None:
-            self._tally.unpriced += 1
-        else:
-            cost = self._price.cost(usage)
-            # Without a count from the provider, it is the most that it can have been.
-            reservation.cost = most if cost is None else cost
-            self._tally.cost += reservation.cost
-        if self._budget.cap is not None:
-            cost = reservation.cost or 0
-            if error := overcharged(usage, tokens, self._max_tokens, cost, most):
-                self._stop.request(error)
-        bound = Usage() if most else most_tokens(usage, tokens, self._max_tokens)
-        return Call(request.key, self._run, self.judge.name, reply, reservation.cost, bound)
+        tokens, usage = request.prompt_tokens, reply.usage
+        priced = price_call(self._price, usage, tokens, self._max_tokens)
+        reservation.cost = priced.cost
+        self._tally.unpriced += priced.cost is None
+        self._tally.cost += priced.cost or 0
+        if self._budget.cap is not None and priced.overcharge:
+            self._stop.request(priced.overcharge)
+        return Call(request.key, self._run, self.judge.name, reply, priced.cost, priced.most)
 
 
 def _may_be_billed(request: _Request, error: BaseException) -> bool:

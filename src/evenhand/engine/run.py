@@ -188,7 +188,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         else:
             judgment = result.judgment
             self.tally.count_judgment(judgment.status)
-            await self.ledger.settle(self.run_id, result.stored)
+            await self.ledger.store_judgment(self.run_id, result.stored)
             # What the ledger answers costs nothing.
             if not pool.is_recorded and self.tally.sent > sent:
                 note_outcome(self.tally, group, judgment, result.reply)

@@ -29,7 +29,7 @@ from evenhand.exchange import Judge, Question
 from evenhand.kinds.conversation import Offload
 from evenhand.kinds.kind import ReadyKind
 from evenhand.limits import BATCH_LOOK_FIRST, BATCH_LOOK_MOST
-from evenhand.store.batches import Batches, OpenBatch
+from evenhand.store.batches import Batches, BatchRow
 from evenhand.store.keys import call_keys
 from evenhand.store.ports import Call, Ledger, StoredUnit
 
@@ -63,7 +63,7 @@ class Waves:
     tell: Callable[[str], None]
     look_first: float = BATCH_LOOK_FIRST
     offload: Offload = field(default_factory=offloader)
-    open: dict[str, OpenBatch] = field(default_factory=dict[str, OpenBatch])
+    open: dict[str, BatchRow] = field(default_factory=dict[str, BatchRow])
     """Batches that are waited for, by their names."""
     left: int = 0
     """Questions of the last wave that were not sent: too few, or of a judge without batches."""
@@ -88,7 +88,7 @@ class Waves:
     def _senders(self) -> list[BatchSender]:
         return [sender for group in self.groups for sender in group.senders if sender is not None]
 
-    def _sender_of(self, batch: OpenBatch) -> BatchSender | None:
+    def _sender_of(self, batch: BatchRow) -> BatchSender | None:
         """Return the sender that can ask for a batch: its judge's, else any at the same place."""
         there = [sender for sender in self._senders if sender.place == batch.place]
         same = [sender for sender in there if sender.judge.name == batch.judge]
@@ -105,7 +105,7 @@ class Waves:
             if found is not None:
                 self.open[found.name] = found
                 if is_own:
-                    self.tell(f"going on with batch {found.ident} of {found.size:,} questions")
+                    self.tell(f"going on with batch {found.ident} of {found.requests:,} questions")
 
     async def _wait(self) -> None:
         """Wait for every batch of this run and those it needs, and take in what each has."""
@@ -150,10 +150,10 @@ class Waves:
             self._require_progress()
         return bool(self.open)
 
-    def _is_needed(self, batch: OpenBatch) -> bool:
+    def _is_needed(self, batch: BatchRow) -> bool:
         return batch.run == self.run_id or batch.name in self._needed
 
-    def _add_open(self, batches: Sequence[OpenBatch]) -> None:
+    def _add_open(self, batches: Sequence[BatchRow]) -> None:
         self.open |= {batch.name: batch for batch in batches}
 
     def _require_progress(self) -> None:
@@ -202,7 +202,7 @@ class Waves:
             note_outcome(self.tally, group, judgment, reply)
             self.tally.count_judgment(judgment.status)
             self.tally.reasks += stored.reasks
-            await self.ledger.settle(self.run_id, stored)
+            await self.ledger.store_judgment(self.run_id, stored)
             self.schedule.note(stored.unit, stored.judge, stored.repeat, judgment)
         await asyncio.sleep(0)  # Ctrl-C is heard
 
@@ -218,7 +218,7 @@ class Waves:
                 return call
             if sender is not None and key in sender.refused:
                 raise sender.refused[key]
-            if sender is None or await self.batch_store.was_left(key):
+            if sender is None or await self.batch_store.was_unanswered(key):
                 self.left += 1
                 raise Stopped
             waiting = self.open.keys() & set(await self.batch_store.waiting_in(key))

@@ -34,8 +34,6 @@ class BatchClient(ABC):
     """Sends to the batches of one account; implements `evenhand.exchange.BatchEndpoint`."""
 
     bounds: BatchBounds
-    can_cancel: bool = True
-    is_named: bool = False
     phases: ClassVar[Mapping[str, Phase]]
     """By the provider's word for the status."""
     list_field: ClassVar[str] = "data"
@@ -56,12 +54,9 @@ class BatchClient(ABC):
         """Make a batch."""
 
     @abstractmethod
-    def _is_candidate(self, batch: Mapping[str, Any], name: str, size: int) -> bool:
-        """Return True if a listed batch may be the one of this name and size."""
-
-    @abstractmethod
-    def _creation_time(self, batch: Mapping[str, Any]) -> float:
-        """Return when a listed batch was made, in seconds since the epoch."""
+    def _matches(self, batch: Mapping[str, Any], name: str, size: int, since: float) -> bool:
+        """Return True if a listed batch has this name; where batches have none, if it has so many
+        requests and was made after a moment, in seconds since the epoch."""
 
     @abstractmethod
     def _state(self, batch: Mapping[str, Any]) -> BatchState:
@@ -75,27 +70,20 @@ class BatchClient(ABC):
     async def results(self, ident: str) -> bytes:
         """Return all results of a batch that has ended, as lines."""
 
-    async def find(self, name: str, size: int, since: float) -> list[str]:
-        """Return the ids of batches that may be the one of this name and size, made after a moment;
-        the one made soonest after it first. Lists begin with the last one made."""
-        candidates: list[str] = []
+    async def find(self, name: str, size: int, since: float) -> list[BatchState]:
+        """Return the batches that match, the oldest first. Lists begin with the last one made."""
+        found: list[BatchState] = []
         query = dict(self.page_query)
         for _ in range(limits.BATCH_PAGES):
             page = await self._ask("GET", self._url().update_query(query))
             batches = listed_objects(page, self.list_field)
-            young = [batch for batch in batches if self._creation_time(batch) >= int(since)]
-            candidates += [
-                text_of(batch.get(self._ident_field))
-                for batch in (batches if self.is_named else young)
-                if self._is_candidate(batch, name, size)
-            ]
+            matching = [batch for batch in batches if self._matches(batch, name, size, since)]
+            found += map(self._state, matching)
             more = self._next_page(page, batches)
-            if not more or len(young) < len(batches) or (self.is_named and candidates):
+            if not more:
                 break
             query |= more
-        return candidates[::-1]
-
-    _ident_field: ClassVar[str] = "id"
+        return found[::-1]
 
     def _next_page(
         self, page: Mapping[str, Any], batches: Sequence[Mapping[str, Any]]
@@ -162,7 +150,7 @@ class BatchClient(ABC):
         self,
         ident: Any,
         status: Any,
-        counts: tuple[Any, Any],
+        answered: Any,
         error: Any = None,
         lines: Mapping[int, str] | None = None,
     ) -> BatchState:
@@ -175,8 +163,7 @@ class BatchClient(ABC):
             id=ident,
             status=word,
             phase=self.phases.get(word.lower(), "unknown"),
-            answered=number(counts[0]),
-            failed=number(counts[1]),
+            answered=number(answered),
             complaint=self._http.scrub(text_of(message)),
             lines=lines or {},
         )

@@ -1,7 +1,7 @@
 """The batch endpoints of OpenAI, Azure, Anthropic, Google and OpenRouter.
 
 Batches of Anthropic and OpenRouter carry no name: one whose creation was not answered is found by
-its size and age, and proven by the ids of its answers.
+its size and age. Should it be another's, no answer has an id of ours, and the run ends there.
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ class OpenAIBatches(BatchClient):
     """Requests go up as a file, the answers come down as two."""
 
     bounds = BatchBounds(requests=50_000, bytes=190 * MEGABYTE)
-    is_named = True
     path = CHAT_PATH
     phases = {  # noqa: RUF012
         **dict.fromkeys(("validating", "in_progress", "finalizing", "cancelling"), "waiting"),
@@ -106,11 +105,8 @@ class OpenAIBatches(BatchClient):
             raise CallLost("transport", "the provider took a file and named no id of it")
         return ident
 
-    def _is_candidate(self, batch: Mapping[str, Any], name: str, size: int) -> bool:
+    def _matches(self, batch: Mapping[str, Any], name: str, size: int, since: float) -> bool:
         return object_of(batch.get("metadata")).get(NAME) == name
-
-    def _creation_time(self, batch: Mapping[str, Any]) -> float:
-        return number(batch.get("created_at"))
 
     def _state(self, batch: Mapping[str, Any]) -> BatchState:
         counts, listed = object_of(batch.get("request_counts")), object_of(batch.get("errors"))
@@ -122,7 +118,7 @@ class OpenAIBatches(BatchClient):
         return self._make_state(
             batch.get("id"),
             batch.get("status"),
-            (counts.get("completed"), counts.get("failed")),
+            counts.get("completed"),
             error=reasons.pop(0, "") or batch.get("error"),
             lines=reasons,
         )
@@ -147,8 +143,6 @@ class OpenRouterBatches(OpenAIBatches):
     """Requests stand in the call that makes a batch, answers in the batch itself."""
 
     bounds = BatchBounds(requests=5_000, bytes=190 * MEGABYTE, is_one_schema=True)
-    can_cancel = False
-    is_named = False
 
     async def create(self, name: str, requests: Sequence[BatchRequest]) -> BatchState:
         # Read as a stream there: endpoint and model must stand before the requests.
@@ -157,10 +151,9 @@ class OpenRouterBatches(OpenAIBatches):
         body = write_item(head, "requests", b"[" + items + b"]")
         return self._state(await self._ask("POST", self._url(), body))
 
-    def _is_candidate(self, batch: Mapping[str, Any], name: str, size: int) -> bool:
-        model = text_of(batch.get("model")).removesuffix(":batch")
-        is_same = model == self._model.removesuffix(":batch")
-        return is_same and number(object_of(batch.get("request_counts")).get("total")) == size
+    def _matches(self, batch: Mapping[str, Any], name: str, size: int, since: float) -> bool:
+        total = number(object_of(batch.get("request_counts")).get("total"))
+        return total == size and number(batch.get("created_at")) >= int(since)
 
     async def results(self, ident: str) -> bytes:
         return as_lines((await self._batch(ident)).get("results"))
@@ -191,20 +184,17 @@ class AnthropicBatches(BatchClient):
         body = b'{"requests":[' + items + b"]}"
         return self._state(await self._ask("POST", self._url(), body))
 
-    def _is_candidate(self, batch: Mapping[str, Any], name: str, size: int) -> bool:
-        return sum(map(number, object_of(batch.get("request_counts")).values())) == size
-
-    def _creation_time(self, batch: Mapping[str, Any]) -> float:
+    def _matches(self, batch: Mapping[str, Any], name: str, size: int, since: float) -> bool:
         try:
-            return datetime.fromisoformat(text_of(batch.get("created_at"))).timestamp()
+            made = datetime.fromisoformat(text_of(batch.get("created_at"))).timestamp()
         except ValueError:
-            return 0.0
+            return False
+        total = sum(map(number, object_of(batch.get("request_counts")).values()))
+        return total == size and made >= int(since)
 
     def _state(self, batch: Mapping[str, Any]) -> BatchState:
-        counts = object_of(batch.get("request_counts"))
-        failed = sum(number(counts.get(name)) for name in ("errored", "canceled", "expired"))
-        status = batch.get("processing_status")
-        return self._make_state(batch.get("id"), status, (counts.get("succeeded"), failed))
+        answered = object_of(batch.get("request_counts")).get("succeeded")
+        return self._make_state(batch.get("id"), batch.get("processing_status"), answered)
 
     async def results(self, ident: str) -> bytes:
         return (await self._send("GET", self._url(ident, "results"), ident=ident)).body
@@ -226,10 +216,8 @@ class GoogleBatches(BatchClient):
 
     # A call may have 20 MB; larger batches would have to go up as files.
     bounds = BatchBounds(requests=50_000, bytes=15 * MEGABYTE)
-    is_named = True
     list_field = "operations"
     page_query = {"pageSize": "100"}  # noqa: RUF012
-    _ident_field = "name"
     phases = {  # noqa: RUF012
         **dict.fromkeys(("pending", "queued", "running", "cancelling", "updating"), "waiting"),
         **dict.fromkeys(("succeeded", "cancelled", "expired"), "ended"),
@@ -255,12 +243,8 @@ class GoogleBatches(BatchClient):
         token = text_of(page.get("nextPageToken"))
         return {"pageToken": token} if token else {}
 
-    def _is_candidate(self, batch: Mapping[str, Any], name: str, size: int) -> bool:
+    def _matches(self, batch: Mapping[str, Any], name: str, size: int, since: float) -> bool:
         return object_of(batch.get("metadata")).get("displayName") == name
-
-    def _creation_time(self, batch: Mapping[str, Any]) -> float:
-        """Return infinity: a batch is known by its name, and the order of the list is not."""
-        return float("inf")
 
     def _state(self, batch: Mapping[str, Any]) -> BatchState:
         about = object_of(batch.get("metadata"))
@@ -269,10 +253,8 @@ class GoogleBatches(BatchClient):
         word = text_of(status).rpartition("STATE_")[2]
         if batch.get("done") and self.phases.get(word.lower(), "waiting") == "waiting":
             word = "SUCCEEDED"
-        answered, failed = counts.get("successfulRequestCount"), counts.get("failedRequestCount")
-        return self._make_state(
-            batch.get("name"), word or status, (answered, failed), error=batch.get("error")
-        )
+        answered, error = counts.get("successfulRequestCount"), batch.get("error")
+        return self._make_state(batch.get("name"), word or status, answered, error=error)
 
     async def results(self, ident: str) -> bytes:
         batch = await self._batch(ident)
@@ -314,11 +296,10 @@ def batch_line(request: BatchRequest, path: str = CHAT_PATH) -> bytes:
 
 
 def line_answer(line: Mapping[str, Any]) -> BatchAnswer:
-    """Return the answer in a line of OpenAI's batch files, and of those who write the same form."""
+    """Return the answer in a line of OpenAI's batch files."""
     ident, response, error = line.get("custom_id"), line.get("response"), line.get("error")
     if is_object(response):
-        body = response.get("body", response if "choices" in response else None)
-        status = number(response.get("status_code", 200 if body is not None else 0))
+        body, status = response.get("body"), number(response.get("status_code"))
         if status and (is_object(body) or status >= 300):
             return answer_of(ident, status, body)
         if not error:

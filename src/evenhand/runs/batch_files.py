@@ -141,7 +141,7 @@ async def take_answers(recorded: Recorded, store: Store, path: Path) -> BatchFil
                         settled = await _tried(recorded, group, repeat, unit, route(members))
                         if settled is not None:
                             result.verdicts += settled.judgment.status == "verdict"
-                            await ledger.settle(recorded.id, settled.stored)
+                            await ledger.store_judgment(recorded.id, settled.stored)
             await ledger.flush()
     result.unknown, result.questions = answers.unused, len(answers.left)
     return result

@@ -101,4 +101,4 @@ async def _compute(
     except Stopped:
         await ledger.forget(run, unit.no, group.index, repeat)
     else:
-        await ledger.settle(run, judgment.stored)
+        await ledger.store_judgment(run, judgment.stored)

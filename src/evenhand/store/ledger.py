@@ -16,7 +16,7 @@ from evenhand.errors import StoreBusy
 from evenhand.exchange import Usage
 from evenhand.limits import BATCH_ROWS, CLAIM_PAUSES
 from evenhand.manifest import Manifest
-from evenhand.store.batches import RELEASE, RESERVE, Batches, SqlBatches
+from evenhand.store.batches import RELEASE, RESERVE, Batches
 from evenhand.store.intake import (
     FORGET,
     WaitingUnits,
@@ -91,7 +91,7 @@ def make_store(
     async def batches() -> AsyncIterator[Batches]:
         session = await asyncio.to_thread(_writable, connect)
         try:
-            yield SqlBatches(session)
+            yield Batches(session)
         finally:
             session.close()
 
@@ -249,7 +249,7 @@ class SqlLedger:
         else:
             self._writer.put_lazily(Write(_CORRECT_REQUEST, (tokens, name)))
 
-    async def settle(self, run: str, judgment: StoredJudgment) -> None:
+    async def store_judgment(self, run: str, judgment: StoredJudgment) -> None:
         row = judgment_row(await self._judging(run), judgment)
         self._writer.put_lazily(Write(_SETTLE, row))
 

@@ -314,7 +314,7 @@ class Ledger(Protocol):
         """Replace the bound of a request's tokens by their count; None if it was not sent."""
         ...
 
-    async def settle(self, run: str, judgment: StoredJudgment) -> None:
+    async def store_judgment(self, run: str, judgment: StoredJudgment) -> None:
         """Keep a judgment under the run's judging, in place of the one before."""
         ...
 

@@ -247,7 +247,7 @@ class SqlArchive:
         )
 
     def batches(self, run: str = "") -> list[BatchRow]:
-        return batch_rows(self.session, run)
+        return batch_rows(self.session, "run=:run", run=run) if run else batch_rows(self.session)
 
     def sent_requests(self, account: str) -> list[SentRequest]:
         sql = (

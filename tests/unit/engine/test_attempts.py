@@ -123,7 +123,7 @@ async def at_money(scene: Scene) -> None:
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    scene.budget.settle(amount, 0)
+    scene.budget.release(amount, 0)
 
 
 async def at_reservation(scene: Scene) -> None:

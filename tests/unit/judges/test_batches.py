@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import CallLost
+from evenhand.errors import CallLost, ProviderRefused
 from evenhand.judges.batch_client import listed_objects, read_lines
 from tests.batch_provider import Batch, BatchProvider, Faults
-from tests.suites import write_suite
+from tests.suites import evenhand_here, write_suite
 from tests.unit.runs.test_batch import by_batch
 
 UNITS = 20
@@ -49,7 +49,9 @@ async def test_the_older_addresses_of_azure_have_batches_of_the_whole_resource(
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openrouter"])
-async def test_a_batch_of_somebody_else_is_let_go(tmp_path: Path, provider: str) -> None:
+async def test_a_batch_of_somebody_else_is_never_taken_for_an_answer(
+    tmp_path: Path, provider: str
+) -> None:
     """Batches that carry no name are found by their size; whose they are is seen by their ids."""
     async with BatchProvider(faults=Faults(create=["broken"])) as server:
         others = [(f"theirs-{n}", {}, b"{}") for n in range(UNITS)]
@@ -58,8 +60,12 @@ async def test_a_batch_of_somebody_else_is_let_go(tmp_path: Path, provider: str)
         server.batches["batch_theirs"] = theirs
         write_suite(tmp_path, UNITS, server.judge(provider))
         summary = await by_batch(tmp_path)
-    assert (summary.counts.verdicts, summary.spent.calls) == (UNITS, UNITS)
-    assert set(server.paid.values()) == {1}
+        assert isinstance(summary.stopped, ProviderRefused)
+        assert (summary.counts.pending, summary.spent.calls) == (UNITS, 0)
+        forgotten = evenhand_here("batches", "forget", "batch_theirs", cwd=tmp_path)
+        assert forgotten.returncode == 0, forgotten.stderr
+        done = await by_batch(tmp_path)
+    assert (done.counts.verdicts, set(server.paid.values())) == (UNITS, {1})
 
 
 async def test_openrouter_gets_a_batch_for_each_schema(tmp_path: Path) -> None:

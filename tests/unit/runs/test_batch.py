@@ -361,6 +361,34 @@ async def test_a_batch_whose_creation_was_not_answered_is_found_again(
     assert set(server.paid.values()) == {1}
 
 
+async def test_while_nobody_can_say_if_a_batch_was_made_no_other_is(tmp_path: Path) -> None:
+    """Its creation was not answered, and the list of batches is not to be had."""
+    async with BatchProvider(faults=Faults(create=["lost"], listing=["broken"] * 1000)) as server:
+        write_suite(tmp_path, 9, server.judge("openai", price=PRICE))
+        for _ in range(2):
+            summary = await by_batch(tmp_path)
+            assert summary.stopped is not None and summary.stopped.exit_code == 5
+            assert (len(server.batches), summary.spent.reserved > 0) == (1, True)
+        server.faults.listing.clear()
+        done = await by_batch(tmp_path)
+    assert (done.counts.verdicts, len(server.batches), done.spent.reserved) == (9, 1, 0)
+
+
+async def test_a_batch_that_may_be_made_is_looked_for_after_a_provider_that_stays_busy(
+    tmp_path: Path,
+) -> None:
+    """The first try may have made it, and is listed late: it is not called void."""
+    async with BatchProvider(faults=Faults(create=["lost"] + ["busy"] * 1000)) as server:
+        write_suite(tmp_path, 9, server.judge("openai", price=PRICE))
+        hidden, server.list_most = server.list_most, 0
+        summary = await by_batch(tmp_path)
+        assert summary.stopped is not None and summary.stopped.exit_code == 5
+        assert summary.spent.reserved > 0
+        server.list_most = hidden
+        done = await by_batch(tmp_path)
+    assert (done.counts.verdicts, len(server.batches), done.spent.reserved) == (9, 1, 0)
+
+
 @pytest.mark.parametrize(
     "faults",
     [

@@ -292,7 +292,7 @@ async def test_verify_finds_what_does_not_hold_together(
 ) -> None:
     scope = await begun(ledger, incoming(3), manifest=Manifest(judging=JUDGING))
     for unit in archive.units(scope):
-        await ledger.settle(scope.run, StoredJudgment(unit.no, 0, 0, (), 0, VERDICT))
+        await ledger.store_judgment(scope.run, StoredJudgment(unit.no, 0, 0, (), 0, VERDICT))
     await ledger.flush()
     assert verify(archive) == []
     changed_beside(path, sql)
@@ -344,7 +344,7 @@ async def test_a_judgment_settled_and_forgotten_in_one_commit_is_forgotten(
     scope = await begun(ledger, incoming(1))
     [unit] = archive.units(scope)
     await ledger.forget(scope.run, unit.no, 0, 0)
-    await ledger.settle(scope.run, StoredJudgment(unit.no, 0, 0, (), 0, VERDICT))
+    await ledger.store_judgment(scope.run, StoredJudgment(unit.no, 0, 0, (), 0, VERDICT))
     await ledger.forget(scope.run, unit.no, 0, 0)
     await ledger.flush()
     assert archive.counts(scope, 1).pending == 1
