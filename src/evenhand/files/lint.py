@@ -131,14 +131,11 @@ def _tables(protocol: Protocol) -> Iterator[Finding]:
 
 
 def _rubrics(protocol: Protocol, root: Path) -> Iterator[Finding]:
-    """Rubrics beside the protocol that cannot be read, or may have forgotten something."""
+    """Rubrics beside the protocol that cannot be read."""
     form = KINDS[protocol.kind].rubric_form
     patterns = form.beside if form else ()
     for path in sorted(path for pattern in patterns for path in root.glob(pattern)):
         try:
-            rubric = read_rubric(path, protocol, root)
+            read_rubric(path, protocol, root)
         except UsageError as error:
             yield Finding(path.name, str(error))
-            continue
-        for doubt in form.doubts(rubric) if form else ():
-            yield Finding(path.name, doubt)

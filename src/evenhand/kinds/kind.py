@@ -89,10 +89,6 @@ class RubricForm(Protocol):
         """Whether what a row has as its rubric is the name of a file."""
         ...
 
-    def doubts(self, rubric: Any) -> Iterator[str]:
-        """What a rubric that was parsed may have forgotten."""
-        ...
-
     def understood(self, rubric: Any, protocol: LoadedProtocol) -> Understood:
         """What a judge will be told of a rubric that was parsed."""
         ...

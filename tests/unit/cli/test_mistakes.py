@@ -111,11 +111,6 @@ MISTAKES = {
             *("--units", "u.jsonl", "--replies", "r.jsonl"),
         ),
     ),
-    "a heading that is none": Mistake(
-        'headings that are none of those above, and so points: "Bonus remarks"',
-        0,
-        command=("check", "--protocol", "weighted", "--rubric", "task.md"),
-    ),
     "a heading mistyped": Mistake(
         'did you mean the heading "critical fail conditions"?',
         command=("check", "--protocol", "weighted", "--rubric", "bad.md"),

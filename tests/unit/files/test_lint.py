@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from evenhand.errors import UsageError
 from evenhand.files.lint import Finding, lint
 from evenhand.files.protocols import protocol_texts
 from evenhand.kinds import KINDS
-from tests.suites import RUBRIC
 
 
 def copied(folder: Path, kind: str) -> Path:
@@ -129,26 +127,6 @@ def test_each_fault_is_found_with_its_file(tmp_path: Path, name: str) -> None:
     kind, (file, old, new), said = FAULTS[name]
     change(copied(tmp_path, kind), file, old, new)
     assert [one for one in found(tmp_path) if one.startswith(said)]
-
-
-@pytest.mark.parametrize(
-    ("scores", "gaps"),
-    [
-        ((1, 2, 3, 4, 5), []),
-        ((1, 3, 5), []),
-        ((5, 3, 1), []),
-        ((0, 2.5), []),
-        ((1, 2, 4, 5), ["between 2 and 4"]),
-        ((1, 2, 5, 9), ["between 2 and 5", "between 5 and 9"]),
-        ((0, 0.5, 1.5), ["between 0.5 and 1.5"]),
-    ],
-)
-def test_bands_with_gaps(tmp_path: Path, scores: tuple[float, ...], gaps: list[str]) -> None:
-    root = copied(tmp_path, "rubric")
-    bands = [{"score": score, "criteria": "x"} for score in scores]
-    dimension = RUBRIC["dimensions"][0] | {"bands": bands}
-    (root / "rubric.json").write_text(json.dumps({"dimensions": [dimension]}))
-    assert found(tmp_path) == [f"rubric.json: correct: nothing stands {gap}" for gap in gaps]
 
 
 def test_a_rubric_beside_it_that_cannot_be_read(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
 """Rubrics: dimensions with bands, read from the contract's own form and shown to a judge.
 
-A rubric that parses has at least one dimension, unique ids, and in each dimension at least two
-bands with different scores.
+A rubric that was built has at least one dimension, unique ids, and in each dimension at least two
+bands with different scores. What is wrong is a RubricTextError with the path of keys to it.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
@@ -22,14 +21,6 @@ from evenhand.kinds.protocol import Protocol
 from evenhand.tomltext import TomlError, parse_toml
 
 Path = tuple[str | int, ...]
-
-
-class RubricError(ValueError):
-    """What is wrong with a rubric, and the path of keys that leads there."""
-
-    def __init__(self, path: Path, message: str) -> None:
-        super().__init__(message)
-        self.path = path
 
 
 class Band(Struct, frozen=True):
@@ -55,7 +46,7 @@ class Dimension(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """What an output is scored on."""
+    """The dimensions that an output is scored on."""
 
     dimensions: tuple[Dimension, ...]
     text: str
@@ -69,108 +60,103 @@ class Rubric:
 
 @lru_cache(maxsize=64)
 def parse_rubric(text: str) -> Rubric:
-    """The rubric of a JSON text; raises RubricError. Rows often repeat one rubric: it is kept."""
+    """Return the rubric of a JSON text; raise RubricTextError. Rows often repeat one rubric: it is
+    kept."""
     return build_rubric(jsontext.parse(text))
 
 
 def build_rubric(value: object) -> Rubric:
-    """The rubric of a parsed JSON or TOML value; raises RubricError."""
-    top = _object(value, (), "the rubric", {"dimensions"})
-    listed = _list(top.get("dimensions"), ("dimensions",), "dimensions")
-    dimensions = tuple(_dimension(d, ("dimensions", i)) for i, d in enumerate(listed))
-    seen: set[str] = set()
-    for index, dimension in enumerate(dimensions):
-        if dimension.id in seen:
-            raise RubricError(
-                ("dimensions", index, "id"), f'two dimensions have the id "{dimension.id}"'
-            )
-        seen.add(dimension.id)
-    return Rubric(dimensions, "\n".join(map(_shown, dimensions)), top)
+    """Return the rubric of a parsed JSON or TOML value; raise RubricTextError."""
+    top = _read_object(value, (), "the rubric", ("dimensions",))
+    dimensions = tuple(
+        _read_dimension(each, ("dimensions", index))
+        for index, each in enumerate(_read_list(top, "dimensions", ()))
+    )
+    _require_different("dimensions", "id", [each.id for each in dimensions], ("dimensions",))
+    return Rubric(dimensions, "\n".join(map(_describe, dimensions)), top)
 
 
-def _dimension(value: object, path: Path) -> Dimension:
-    keys = {"id", "name", "scale", "definition", "bands"}
-    fields = _object(value, path, "a dimension", keys)
-    ident = _string(fields.get("id"), (*path, "id"), "id")
-    listed = _list(fields.get("bands"), (*path, "bands"), "bands")
-    bands = tuple(_band(b, (*path, "bands", i)) for i, b in enumerate(listed))
-    _differ(bands, path)
+def _read_dimension(value: object, path: Path) -> Dimension:
+    keys = ("bands", "definition", "id", "name", "scale")
+    fields = _read_object(value, path, "a dimension", keys)
+    listed = _read_list(fields, "bands", path)
+    bands = tuple(_read_band(band, (*path, "bands", i)) for i, band in enumerate(listed))
+    if len(bands) < 2:
+        raise RubricTextError("a dimension needs at least two bands", path=(*path, "bands"))
+    _require_different("bands", "score", [band.score for band in bands], (*path, "bands"))
     return Dimension(
-        id=ident,
-        name=_string(fields.get("name", ident), (*path, "name"), "name"),
-        scale=_scale(fields.get("scale", ""), (*path, "scale")),
-        definition=_string(fields.get("definition"), (*path, "definition"), "definition"),
+        id=_read_text(fields, "id", path),
+        name=_read_text({"name": fields.get("id")} | fields, "name", path),
+        scale=_read_scale(fields.get("scale", ""), (*path, "scale")),
+        definition=_read_text(fields, "definition", path),
         bands=bands,
     )
 
 
-def _scale(value: object, path: Path) -> str:
-    """A text as it stands, anything else as JSON: `[1, 5]` is a scale too."""
-    try:
-        text = jsontext.as_text(value)
-    except (TypeError, ValueError):
-        raise RubricError(path, '"scale" must be a text') from None
-    return _encodable(text, path, "scale")
-
-
-def _differ(bands: tuple[Band, ...], path: Path) -> None:
-    if len(bands) < 2:
-        raise RubricError((*path, "bands"), "a dimension needs at least two bands")
-    for index, band in enumerate(bands):
-        if band.score in [earlier.score for earlier in bands[:index]]:
-            where = (*path, "bands", index, "score")
-            raise RubricError(where, f"two bands have the score {jsontext.dump(band.score)}")
-
-
-def _band(value: object, path: Path) -> Band:
-    fields = _object(value, path, "a band", {"score", "criteria"})
+def _read_band(value: object, path: Path) -> Band:
+    fields = _read_object(value, path, "a band", ("criteria", "score"))
     score = fields.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
-        raise RubricError((*path, "score"), "a band's score must be a number")
-    return Band(score, _string(fields.get("criteria"), (*path, "criteria"), "criteria"))
+        raise RubricTextError("a band's score must be a number", path=(*path, "score"))
+    return Band(score, _read_text(fields, "criteria", path))
 
 
-def _object(value: object, path: Path, what: str, keys: set[str]) -> Mapping[str, Any]:
+def _read_object(value: object, path: Path, noun: str, keys: Sequence[str]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise RubricError(path, f"{what} must be an object with {_listed(keys)}")
-    fields = cast("Mapping[str, Any]", value)
-    for key in fields:
+        raise RubricTextError(f"{noun} must be an object with {', '.join(keys)}", path=path)
+    for key in value:
         if key not in keys:
-            raise RubricError((*path, key), f"{what} has no key {quoted(key)}{_meant(key, keys)}")
-    return fields
+            near = nearest(key, keys)
+            meant = f'did you mean "{near}"?' if near else f"it has {', '.join(keys)}"
+            raise RubricTextError(f"{noun} has no key {quoted(key)}; {meant}", path=(*path, key))
+    return dict(value)
 
 
-def _meant(key: str, keys: set[str]) -> str:
-    near = nearest(key, sorted(keys))
-    return f'; did you mean "{near}"?' if near else f"; it has {_listed(keys)}"
-
-
-def _listed(keys: set[str]) -> str:
-    return ", ".join(sorted(keys))
-
-
-def _list(value: object, path: Path, name: str) -> Sequence[object]:
+def _read_list(fields: Mapping[str, Any], name: str, path: Path) -> Sequence[object]:
+    value = fields.get(name)
     if not isinstance(value, list) or not value:
-        raise RubricError(path, f'"{name}" must be a list with at least one entry')
+        message = f'"{name}" must be a list with at least one entry'
+        raise RubricTextError(message, path=(*path, name))
     return cast("list[object]", value)
 
 
-def _string(value: object, path: Path, name: str) -> str:
+def _read_text(fields: Mapping[str, Any], name: str, path: Path) -> str:
+    value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise RubricError(path, f'"{name}" must be a text that is not empty')
-    return _encodable(value, path, name)
+        raise RubricTextError(f'"{name}" must be a text that is not empty', path=(*path, name))
+    return _require_unicode(value, (*path, name))
 
 
-def _encodable(text: str, path: Path, name: str) -> str:
-    """A text that can be stored and sent: JSON can spell half of a surrogate pair."""
+def _read_scale(value: object, path: Path) -> str:
+    """Return a text as it is, anything else as JSON: `[1, 5]` is a scale too."""
+    try:
+        return _require_unicode(jsontext.as_text(value), path)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, RubricTextError):
+            raise
+        raise RubricTextError('"scale" must be a text', path=path) from None
+
+
+def _require_unicode(text: str, path: Path) -> str:
+    """Return a text that can be stored and sent: JSON can spell half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise RubricError(path, f'"{name}" is no Unicode text: {quoted(text)}') from None
+        raise RubricTextError(
+            f'"{path[-1]}" is no Unicode text: {quoted(text)}', path=path
+        ) from None
     return text
 
 
-def _shown(dimension: Dimension) -> str:
+def _require_different(noun: str, name: str, values: Sequence[object], path: Path) -> None:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            message = f"two {noun} have the {name} {jsontext.dump(value)}"
+            raise RubricTextError(message, path=(*path, index, name))
+
+
+def _describe(dimension: Dimension) -> str:
+    """Return a dimension as a judge reads it."""
     scale = f" [{dimension.scale}]" if dimension.scale else ""
     head = f"- {dimension.id} ({dimension.name}){scale}: {dimension.definition}"
     bands = [f"  {jsontext.dump(band.score)}: {band.criteria}" for band in dimension.bands]
@@ -186,42 +172,19 @@ class BandsForm:
     has_bands = True
 
     def parse(self, text: str, ending: str, protocol: Protocol) -> Any:
-        value = _value(text, ending)
         try:
-            build_rubric(value)
-        except RubricError as error:
-            raise RubricTextError(str(error), path=error.path) from None
-        return value
+            value = parse_toml(text) if ending == ".toml" else jsontext.parse(text)
+        except TomlError as error:
+            raise RubricTextError(str(error), line=error.line) from None
+        except ValueError as error:
+            line = getattr(error, "lineno", None)
+            raise RubricTextError(f"not JSON: {error}", line=line) from None
+        return build_rubric(value).value
 
     def is_file(self, rubric: object) -> bool:
         return False
-
-    def doubts(self, rubric: Any) -> Iterator[str]:
-        """Bands that skip a score."""
-        for dimension in build_rubric(rubric).dimensions:
-            for low, high in _gaps(sorted(dimension.scores)):
-                yield f"{dimension.id}: nothing stands between {low:g} and {high:g}"
 
     def understood(self, rubric: Any, protocol: Protocol) -> Understood:
         built = build_rubric(rubric)
         dimensions = [{"id": d.id, "name": d.name, "scores": d.scores} for d in built.dimensions]
         return Understood({"dimensions": dimensions}, built.text.splitlines())
-
-
-def _gaps(scores: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Where the scores go further than their usual step."""
-    steps = [(high - low, low, high) for low, high in itertools.pairwise(scores)]
-    usual = min((step for step, _, _ in steps), default=0)
-    for step, low, high in steps:
-        if step > usual:
-            yield low, high
-
-
-def _value(text: str, ending: str) -> Any:
-    try:
-        return parse_toml(text) if ending == ".toml" else jsontext.parse(text)
-    except TomlError as error:
-        raise RubricTextError(str(error), line=error.line) from None
-    except ValueError as error:
-        line = getattr(error, "lineno", None)
-        raise RubricTextError(f"not JSON: {error}", line=line) from None

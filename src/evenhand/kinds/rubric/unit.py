@@ -9,6 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from evenhand import jsontext
 from evenhand.jsontext import StoredText
+from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.rows import (
     EXTRAS,
     ExtrasBody,
@@ -22,7 +23,7 @@ from evenhand.kinds.rows import (
     text_of,
     without_empty,
 )
-from evenhand.kinds.rubric.rubric import RubricError, parse_rubric
+from evenhand.kinds.rubric.rubric import parse_rubric
 from evenhand.units import Sample, sample_id
 
 _TEXTS = ("question", "model_output")
@@ -101,7 +102,7 @@ def _rubric(row: Mapping[str, Any], has_rubric: bool) -> Mapping[str, Any] | Non
             raise RowError(f'"rubric" is a text that is not JSON: {error}') from None
     try:
         parse_rubric(jsontext.dump(rubric))
-    except RubricError as error:
+    except RubricTextError as error:
         path = ".".join(map(str, ("rubric", *error.path)))
         raise RowError(f"{path}: {error}") from None
     return cast("Mapping[str, Any]", rubric)

@@ -14,7 +14,7 @@ from evenhand.kinds.rows import TableForm
 from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types, read_weights
 from evenhand.kinds.weighted.present import present, summary
 from evenhand.kinds.weighted.protocol import ALIASES, WeightedProtocol
-from evenhand.kinds.weighted.rubric_form import TaskForm
+from evenhand.kinds.weighted.task_rubric import TaskForm
 from evenhand.kinds.weighted.unit import FIELDS, answer_text, load_answer, read_answer
 from evenhand.kinds.weighted.verdict import READER, measure_answer, measure_judgment
 from evenhand.measures import Ends

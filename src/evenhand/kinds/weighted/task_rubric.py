@@ -1,23 +1,24 @@
 """Task rubrics of the `weighted` protocol: Markdown, read by its headings in four languages.
 
-`read_task` returns a TaskRubric for any text, or raises TaskRubricError with a line. Nothing is
-altered and nothing gets lost: each line is the type, a condition, a fact or a point.
+`read_task` returns a TaskRubric, or raises RubricTextError with a line. Nothing gets lost: each
+line is the type, a condition, a fact or a point, and what is not quite one of the headings in
+`headings.toml` is an error.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import category, normalize
 
 from evenhand.errors import nearest, quoted
+from evenhand.kinds.kind import RubricTextError, Understood
+from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.weighted.conditions import (
     KINDS,
     Condition,
@@ -26,29 +27,18 @@ from evenhand.kinds.weighted.conditions import (
     check_together,
     find_condition,
 )
+from evenhand.kinds.weighted.form import read_dimensions, read_types
 
 TYPES = ("fact", "creative", "speculative")
 RUBRIC_CHARS = 200_000
 """A rubric is a page or two; a book is a mistake."""
 CONDITIONS_MOST = 100
 """With the time limit of each, this bounds what one answer can take."""
-_BOLD_LEVEL = 7
-"""The level of a line in bold, below all headings of Markdown."""
-_LABEL_CHARS = 160
-"""A longer line is prose, whatever it begins with."""
-
-
-class TaskRubricError(ValueError):
-    """A task rubric that cannot be read, and the line."""
-
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRubric:
-    """All that an answer is graded by, verbatim."""
+    """All that an answer is graded by."""
 
     text: str
     """The whole."""
@@ -64,141 +54,66 @@ class TaskRubric:
 
 @lru_cache(maxsize=64)
 def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
-    """Return the rubric of a Markdown text; raise TaskRubricError."""
+    """Return the rubric of a Markdown text; raise RubricTextError."""
     _check_text(text)
-    page = _Page(text)
-    task_type = _take_type(page, types)
-    points, *sections = _split_sections(page)
-    _refuse_conditions(page, points)
+    lines = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff")).split("\n")
+    blocks = list(_find_blocks(lines))
+    task_type = _take_type(lines, blocks, types)
+    points, *sections = _split_sections(lines, blocks)
     entries = [
-        entry for each in sections if each.name == "critical" for entry in _read_entries(page, each)
+        entry for each in sections if each.name == "critical" for entry in _read_entries(each)
     ]
-    decidable = [(entry, _read_condition(*entry)) for entry in entries]
-    facts = [_read_facts(page, each) for each in sections if each.name == "facts"]
+    decidable = {line: condition for line, entry in entries if (condition := _decide(line, entry))}
+    _refuse_stray_conditions(lines, blocks, decidable)
+    facts = [_read_facts(each) for each in sections if each.name == "facts"]
     return TaskRubric(
         text=text,
         task_type=task_type,
-        critical=tuple(entry[1] for entry, condition in decidable if condition is None),
-        conditions=_check_conditions([condition for _, condition in decidable if condition]),
+        critical=tuple(entry for line, entry in entries if line not in decidable),
+        conditions=_check_conditions(list(decidable.values())),
         facts="\n\n".join(filter(None, facts)) or None,
-        points=page.join(points.lines),
+        points=points.text,
     )
 
 
 def _check_text(text: str) -> None:
-    """Raise TaskRubricError unless the text has content and can be stored and sent."""
+    """Raise RubricTextError unless the text has content and can be stored and sent."""
     if not text.strip("\ufeff \t\r\n"):
-        raise TaskRubricError(1, "the rubric is empty")
+        raise RubricTextError("the rubric is empty", line=1)
     if len(text) > RUBRIC_CHARS:
-        raise TaskRubricError(1, f"the rubric is longer than {RUBRIC_CHARS} characters")
+        raise RubricTextError(f"the rubric is longer than {RUBRIC_CHARS} characters", line=1)
     try:
         text.encode()
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise TaskRubricError(line, "the rubric is not Unicode text") from None
-
-
-# The page: lines and top-level blocks.
+        raise RubricTextError("the rubric is not Unicode text", line=line) from None
 
 
 class Block(NamedTuple):
-    """A top-level block of Markdown, by the indexes of its lines, half-open. A heading has a level;
-    `items` are the spans of the items of a list."""
+    """A top-level block of Markdown, or an item of a top-level list: the type of its token, the
+    indexes of its lines, half-open, and the level of a heading."""
 
     kind: str
     start: int
     end: int
-    level: int = 0
-    title: str = ""
-    items: Sequence[tuple[int, int]] = ()
+    level: int
 
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
-_CJK_BULLET = re.compile(r"([ \t\u3000]*)(?:[•・‣◦▪●○]|\d{1,3}[、．）]|[(（]\d{1,3}[)）]|[①-⑳])")
-_TIGHT_HEADING = re.compile(r"( {0,3}#{2,6})(?=[^#\s])")
-_ITEM = re.compile(
-    r"[ \t\u3000]*(?:[-*+•・‣◦▪●○]|\d{1,9}[.)、．）]|[(（]\d{1,3}[)）]|[①-⑳])[ \t\u3000]*"
-    r"(?:\[[ xX]\][ \t]+)?"
-)
-_BOLD_LINE = re.compile(r"(\*\*|__)(?=\S)((?:(?!\1).)+)\1[ \t]*[:：]?[ \t]*")
-
-
-class _Page:
-    """A text by lines and blocks; lines that say the type are `gone`."""
-
-    def __init__(self, text: str) -> None:
-        self.raw = _LINE.findall(text)
-        self.lines = [line.rstrip("\r\n").removeprefix("\ufeff") for line in self.raw]
-        self.front = _count_front_matter(self.lines)
-        self.gone = set(range(self.front))
-        body = [
-            _TIGHT_HEADING.sub(r"\1 ", _CJK_BULLET.sub(r"\1- ", line))
-            for line in self.lines[self.front :]
-        ]
-        front = [Block("front", 0, self.front)] if self.front else []
-        self.blocks = [*front, *_find_blocks([""] * self.front + body)]
-
-    def join(self, indexes: Iterable[int]) -> str:
-        """Return lines verbatim, without blank lines and rules at the ends."""
-        kept = [index for index in indexes if index not in self.gone]
-        while kept and not self.lines[kept[0]].strip("-*_ \t"):
-            del kept[0]
-        while kept and not self.lines[kept[-1]].strip("-*_ \t"):
-            del kept[-1]
-        return "".join(self.raw[index] for index in kept).removeprefix("\ufeff").rstrip("\r\n")
-
-
-def _count_front_matter(lines: Sequence[str]) -> int:
-    """Return the number of lines of a YAML front matter, 0 if there is none."""
-    if not lines or lines[0].rstrip() != "---":
-        return 0
-    for index, line in enumerate(lines[1:], 1):
-        if line.rstrip() in ("---", "..."):
-            return index + 1
-        if line.strip() and ":" not in line and not line.startswith((" ", "#", "-")):
-            return 0
-    return 0
+_CODE = ("fence", "code_block", "html_block")
+_CJK_BULLET = re.compile(r"^(\s*)[・•]")
+_ITEM = re.compile(r"\s*(?:[-*+]\s+|\d{1,9}[.)]\s+|[・•])(?:\[[ xX]\]\s+)?")
 
 
 def _find_blocks(lines: Sequence[str]) -> Iterator[Block]:
     from markdown_it import MarkdownIt  # here: only rubrics of tasks need it
 
+    text = "\n".join(_CJK_BULLET.sub(r"\1- ", line) for line in lines)
     # Marks inside a line are not needed, and reading them takes quadratic time at worst.
-    tokens = MarkdownIt("commonmark").disable("inline").parse("\n".join(lines))
-    for index, token in enumerate(tokens):
-        if token.level or token.map is None:
-            continue
-        start, end = token.map
-        if token.type == "heading_open":
-            yield Block("heading", start, end, int(token.tag[1]), tokens[index + 1].content)
-        elif token.type == "paragraph_open":
-            bold = _BOLD_LINE.fullmatch(lines[start].strip()) if end == start + 1 else None
-            if bold:
-                yield Block("heading", start, end, _BOLD_LEVEL, bold[2])
-            else:
-                yield Block("paragraph", start, end)
-        elif token.type in ("bullet_list_open", "ordered_list_open"):
-            items = [
-                (each.map[0], each.map[1])
-                for each in tokens[index + 1 :]
-                if each.type == "list_item_open" and each.level == 1 and each.map
-                if start <= each.map[0] < end
-            ]
-            yield Block("list", start, end, items=items)
-        else:
-            _require_closed(token.type, lines[start:end], start)
-            if token.type == "fence" and len(lines) == end - start:
-                raise TaskRubricError(1, "the whole rubric is in a code fence; take the fence off")
-            yield Block(token.type, start, end)
-
-
-def _require_closed(kind: str, lines: Sequence[str], start: int) -> None:
-    """Raise TaskRubricError for a fence or comment that hides the rest of the text."""
-    mark = lines[0].strip()[:3]
-    if kind == "fence" and (len(lines) < 2 or not lines[-1].strip().startswith(mark)):
-        raise TaskRubricError(start + 1, f"the code fence {mark} that opens here never closes")
-    if lines[0].lstrip().startswith("<!--") and "-->" not in "".join(lines):
-        raise TaskRubricError(start + 1, "the comment <!-- that opens here never closes")
+    for token in MarkdownIt("commonmark").disable("inline").parse(text):
+        is_item = token.type == "list_item_open" and token.level == 1
+        if token.map and (is_item or (token.level == 0 and not token.type.endswith("list_open"))):
+            level = int(token.tag[1]) if token.type == "heading_open" else 0
+            yield Block(token.type, token.map[0], token.map[1], level)
 
 
 # Labels.
@@ -211,240 +126,254 @@ def labels() -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 
 @cache
-def _keys(table: str) -> Mapping[str, str]:
-    """Return the label of each key of a table."""
-    return {_key(label): label for words in labels()[table].values() for label in words}
+def _keys(*tables: str) -> Mapping[str, str]:
+    """Return each label of some tables by its key."""
+    words = (words for table in tables for words in labels()[table].values())
+    return {_key(label): label for each in words for label in each}
 
 
-@lru_cache(maxsize=1024)
 def _key(text: str) -> str:
     """Return letters and digits alone, in lower case: labels are compared by these."""
-    folded = normalize("NFKC", text).casefold().replace("ё", "е")
-    return "".join(char for char in folded if category(char)[0] in "LN")
+    return "".join(c for c in normalize("NFKC", text).casefold() if category(c)[0] in "LN")
 
 
-_REMARK = re.compile(r"\s*[(（\[［【][^()（）]*[)）\]］】]\s*[:：]?\s*$")
+_REMARK = re.compile(r"[(（][^()（）]*[)）][\s:：]*$")
 _NUMBERING = re.compile(
-    r"\W*(?:\d+(?:\.\d+)*|[IVX]+|[一二三四五六七八九十]+)(?:[.)、．:：]|\s)\s*"
-    r"|第[\d一二三四五六七八九十]+[章节節部項项条]\s*"
+    r"[\W_]*+第?(?:[\d.]+|[IVX]+|[一二三四五六七八九十]+)[章节節部]?[.)、．\s]+"
 )
+_LABEL_CHARS = 160
+"""No label is longer, and what stands beside one has begun."""
 
 
-def _is_label(text: str, table: str) -> bool:
-    """Return True if a text is a label of a table, whatever its numbering, remark or marks."""
-    if len(text) > _LABEL_CHARS:
-        return False
-    plain = text.strip(" *_`#:：")
-    spellings = (plain, _REMARK.sub("", plain), _NUMBERING.sub("", plain, count=1))
-    return any(_key(spelling) in _keys(table) for spelling in spellings)
-
-
-def _says_none(text: str) -> bool:
-    return _key(text) in _keys("none") or text.strip("*_- ") in ("–", "—")
+def _split_label(line: str) -> tuple[str, str]:
+    """Return the key of what stands before the first colon of a line, without its numbering, and
+    what stands after it; a remark in parentheses at the end is left out."""
+    plain = _REMARK.sub("", line[:_LABEL_CHARS]).strip(" |")
+    label, *beside = re.split("[:：=|]", plain, maxsplit=1)
+    return _key(_NUMBERING.sub("", label, count=1)), "".join(beside)
 
 
 # The task type.
 
-_TYPE_LINE = re.compile(r"[^\w:：=]*+(?P<label>\w[^:：=|]{1,39}?)[\s*_`\"]*+[:：=|](?P<value>.*)")
-_TYPE_REMARK = re.compile(r"\s[-–—]\s|\s*[(（]|\s#")
 
-
-def _take_type(page: _Page, types: Sequence[str]) -> str | None:
-    """Return the task type and mark its lines as gone; raise TaskRubricError."""
-    first: tuple[str, int] | None = None
-    for index, value in _find_type_values(page):
-        named = _name_type(value, types, index + 1)
-        if named and first and named != first[0]:
-            message = f"task_type is {named} here and {first[0]} on line {first[1]}"
-            raise TaskRubricError(index + 1, message)
-        first = first or ((named, index + 1) if named else None)
-    return first[0] if first else None
-
-
-def _find_type_values(page: _Page) -> Iterator[tuple[int, str]]:
-    """Yield the lines that say the type, each with its value: beside the label, or below it where
-    the label is a heading."""
-    for block, after in zip_longest(page.blocks, page.blocks[1:]):
-        if block.kind == "heading" and _is_label(block.title, "type"):
-            if after is None or 0 < after.level < _BOLD_LEVEL:
-                raise TaskRubricError(block.start + 1, "task_type has no value")
-            page.gone.update((*range(block.start, block.end), after.start))
-            yield after.start, page.lines[after.start]
-        elif block.kind in ("front", "heading", "paragraph", "list"):
-            for index in range(block.start, block.end):
-                match = _TYPE_LINE.fullmatch(page.lines[index])
-                if match is None or not _is_label(match["label"], "type"):
-                    continue
-                if not match["value"].strip(" *_|"):
-                    raise TaskRubricError(index + 1, "task_type has no value beside it")
-                page.gone.update(range(index, block.end if block.level else index + 1))
-                yield index, match["value"]
+def _take_type(lines: list[str], blocks: Sequence[Block], types: Sequence[str]) -> str | None:
+    """Return the task type and blank its lines; raise RubricTextError."""
+    found: dict[str, int] = {}
+    for block in blocks:
+        for index in range(block.start, block.end if block.kind not in _CODE else block.start):
+            label, value = _split_label(lines[index])
+            if label in _keys("type"):
+                if named := _name_type(value, types, index + 1):
+                    found.setdefault(named, index + 1)
+                # To Markdown, front matter is a heading of several lines.
+                start, end = block[1:3] if block.level else (index, index + 1)
+                lines[start:end] = [""] * (end - start)
+    if len(found) > 1:
+        (one, first), (other, line) = list(found.items())[:2]
+        raise RubricTextError(f"task_type is {other} here and {one} on line {first}", line=line)
+    return next(iter(found), None)
 
 
 def _name_type(value: str, types: Sequence[str], line: int) -> str | None:
-    """Return the type that a value names, itself or in one of the four languages, before a remark;
-    None where it says that none is given."""
-    known = {_key(word): name for name, words in labels()["values"].items() for word in words}
-    known = {key: name for key, name in known.items() if name in types}
-    known |= {_key(name): name for name in types}
-    for spelling in (value, _TYPE_REMARK.split(value.strip(" |"), maxsplit=1)[0]):
-        if named := known.get(_key(spelling)):
-            return named
-    if _says_none(value):
-        return None
-    near = nearest(value.strip(" *_`\"'").lower(), types)
+    """Return the type that a value names, itself or in one of the four languages; None where it
+    says that none is given."""
+    if not _key(value):
+        raise RubricTextError(f"task_type has no value beside it: task_type: {types[0]}", line=line)
+    words = {name: labels()["values"].get(name, ()) for name in types}
+    named = [name for name in types if _key(value) in map(_key, (name, *words[name]))]
+    if named or _key(value) in _keys("none"):
+        return named[0] if named else None
+    near = nearest(value.strip(" *_`\"'"), types)
     meant = f'did you mean "{near}"? The' if near else "the"
     message = f"unknown task_type {quoted(value.strip())}; {meant} known types are "
-    raise TaskRubricError(line, message + ", ".join(types))
+    raise RubricTextError(message + ", ".join(types), line=line)
 
 
 # Sections.
 
 
-class _Section(NamedTuple):
-    """One section: its name, the index of its heading, its lines and its blocks."""
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section: its name, the number of its heading's line, and its blocks with their texts."""
 
     name: str
-    opened: int
-    lines: list[int]
-    blocks: list[Block]
+    number: int
+    blocks: list[tuple[Block, str]]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(text for _, text in self.blocks).strip("\n")
 
 
-def _split_sections(page: _Page) -> list[_Section]:
+def _split_sections(lines: list[str], blocks: Sequence[Block]) -> list[Section]:
     """Return the points, then the other sections in order. A section ends at the next heading of
     its level or above; other headings below it belong to it."""
-    points = _Section("points", 0, [], [])
-    sections, stack, done = [points], [(0, points)], 0
-    for block in page.blocks:
-        stack[-1][1].lines.extend(range(done, block.start))
-        done = block.end
-        name = _name_section(page, block)
+    sections = [Section("points", 1, [])]
+    stack = [(0, sections[0])]
+    ends = [*(block.start for block in blocks[1:]), len(lines)]
+    for block, end in zip(blocks, ends, strict=True):
+        name = _name_section(lines, block)
         if block.level:
             while stack[-1][0] >= block.level:
                 stack.pop()
-            section = _Section(name, block.start, [], []) if name else stack[-1][1]
-            stack.append((block.level, section))
-            if name:
-                sections.append(section)
-                continue
-            if section is points and block.start not in page.gone:
-                _refuse_near_label(block)
-        stack[-1][1].blocks.append(block)
-        stack[-1][1].lines.extend(range(block.start, block.end))
-    stack[-1][1].lines.extend(range(done, len(page.lines)))
+            stack.append((block.level, stack[-1][1]))
+        if name:
+            sections.append(Section(name, block.start + 1, []))
+            stack[-1] = (block.level, sections[-1])
+        else:
+            stack[-1][1].blocks.append((block, "\n".join(lines[block.start : end])))
     return sections
 
 
-def _name_section(page: _Page, block: Block) -> str | None:
-    """Return the name of the section that a heading opens, None if it opens none; raise
-    TaskRubricError for a label that is not a heading of its own."""
-    if block.kind not in ("heading", "paragraph") or block.start in page.gone:
-        return None
-    line = block.title or page.lines[block.start]
-    label, colon, beside = line.replace("：", ":", 1).partition(":")
-    for name in ("critical", "facts"):
-        if block.title and _is_label(block.title, name):
-            return name
-        if colon and _is_label(label, name) and _says_none(beside):
-            page.gone.update(range(block.start, block.end))
-            return None
-        # "Critical fail: the score is 0." is a sentence about points.
-        is_sentence = (
-            name == "critical" and not block.title and not line.lstrip().startswith(("**", "__"))
-        )
-        if colon and _is_label(label, name) and not (is_sentence and beside.strip()):
-            heading = label.strip(" *_#")
-            message = f'write {quoted(heading)} as a heading on a line of its own: "## {heading}"'
-            raise TaskRubricError(block.start + 1, message)
+def _name_section(lines: list[str], block: Block) -> str | None:
+    """Return the name of the section that a heading opens, None if it opens none. Raise
+    RubricTextError for a label that is misspelt, or is not a heading of its own: what belongs to it
+    would be lost without a word."""
+    known, is_prose = _keys("critical", "facts"), block.kind in ("heading_open", "paragraph_open")
+    for index in range(block.start, block.end):
+        key, beside = _split_label(lines[index])
+        if key in known and block.level and not _key(beside):
+            return "critical" if key in _keys("critical") else "facts"
+        if key in known and _key(beside) in _keys("none"):
+            lines[index] = ""
+        elif key in known and (is_prose or not _key(beside)):
+            message = f'no heading here; write "## {known[key]}" on a line of its own'
+            raise RubricTextError(f"{quoted(lines[index].strip())} is {message}", line=index + 1)
+        if block.level and len(key) > 7 and (near := nearest(key, known, cutoff=0.87)):
+            message = f'{quoted(lines[index])}: did you mean the heading "{known[near]}"?'
+            raise RubricTextError(message, line=index + 1)
     return None
-
-
-def _refuse_near_label(block: Block) -> None:
-    """Raise TaskRubricError for a misspelt heading: what stands under it would be lost without a
-    word."""
-    known = {**_keys("critical"), **_keys("facts")}
-    key = _key(_REMARK.sub("", block.title[:_LABEL_CHARS]))
-    close = get_close_matches(key, known, n=1, cutoff=0.87) if 7 < len(key) < 60 else []
-    if close:
-        message = f'{quoted(block.title)}: did you mean the heading "{known[close[0]]}"?'
-        raise TaskRubricError(block.start + 1, message)
 
 
 # The content of a section.
 
 
-def _read_entries(page: _Page, section: _Section) -> list[tuple[int, str]]:
+def _read_entries(section: Section) -> list[tuple[int, str]]:
     """Return the conditions of a section with their lines: its list items, and paragraphs that
     introduce no list."""
     entries: list[tuple[int, str]] = []
-    for block, after in zip_longest(section.blocks, section.blocks[1:]):
-        if block.kind == "list":
-            for start, end in block.items:
-                text = page.join(range(start, end))
-                entries.append((start + 1, _ITEM.sub("", text, count=1).strip()))
-        elif block.kind == "heading":
-            is_lead = after is not None and (not after.level or after.level > block.level)
-            entries += [] if is_lead else [(block.start + 1, block.title)]
-        elif block.kind not in ("hr", "html_block"):
-            _refuse_prose_conditions(page, block)
-            if block.kind != "paragraph" or after is None or after.kind != "list":
-                entries.append((block.start + 1, page.join(range(block.start, block.end)).strip()))
-    entries = [(line, text) for line, text in entries if text]
+    kinds = [block.kind for block, _ in section.blocks[1:]]
+    for (block, text), after in zip(section.blocks, [*kinds, ""], strict=False):
+        is_lead = block.kind == "paragraph_open" and after == "list_item_open"
+        if is_lead or block.kind == "html_block" or not _key(text):
+            continue
+        if block.kind not in ("list_item_open", "paragraph_open"):
+            message = "write each condition as a list item or a paragraph"
+            raise RubricTextError(message, line=block.start + 1)
+        entries.append((block.start + 1, _ITEM.sub("", text, count=1).strip()))
     if not entries:
         message = 'nothing stands under this heading; write a condition, or "none"'
-        raise TaskRubricError(section.opened + 1, message)
-    none = [(line, text) for line, text in entries if _says_none(text)]
+        raise RubricTextError(message, line=section.number)
+    none = [line for line, entry in entries if _key(entry) in _keys("none")]
     if none and len(entries) > 1:
-        raise TaskRubricError(none[0][0], f"{quoted(none[0][1])} stands beside other conditions")
+        raise RubricTextError('"none" stands beside other conditions', line=none[0])
     return [] if none else entries
 
 
-def _refuse_prose_conditions(page: _Page, block: Block) -> None:
-    """Raise TaskRubricError for a condition for code that is not a list item."""
-    for index in range(block.start, block.end):
-        keyed = find_condition(page.lines[index])
-        if keyed and index not in page.gone:
-            raise TaskRubricError(index + 1, f"write {keyed[0]} as a list item: - {keyed[0]}: ...")
-
-
-def _read_condition(line: int, text: str) -> Condition | None:
+def _decide(line: int, entry: str) -> Condition | None:
     """Return the condition for code that an entry is; None if only the judge can tell."""
-    keyed = find_condition(text)
+    keyed = find_condition(entry)
     if keyed is None:
         return None
-    if re.search(r"[\r\n]", text):
-        raise TaskRubricError(line, f"{keyed[0]} must stand on one line of its own")
+    if "\n" in entry:
+        raise RubricTextError(f"{keyed[0]} must stand on one line of its own", line=line)
     try:
         return build_condition(*keyed, line)
     except ConditionError as error:
-        raise TaskRubricError(line, str(error)) from None
+        raise RubricTextError(str(error), line=line) from None
+
+
+def _refuse_stray_conditions(
+    lines: Sequence[str], blocks: Sequence[Block], decidable: Mapping[int, Condition]
+) -> None:
+    """Raise RubricTextError for a condition that stands where nobody would decide it."""
+    prose = (range(block.start, block.end) for block in blocks if block.kind not in _CODE)
+    for index in (index for each in prose for index in each):
+        keyed = find_condition(_ITEM.sub("", lines[index], count=1))
+        if keyed and keyed[0] in KINDS and index + 1 not in decidable:
+            message = f"{keyed[0]} must be a list item of its own under the critical-fail heading"
+            raise RubricTextError(message, line=index + 1)
 
 
 def _check_conditions(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions if an answer could pass them all; raise TaskRubricError."""
+    """Return the conditions if an answer could pass them all; raise RubricTextError."""
     if len(conditions) > CONDITIONS_MOST:
         message = f"there are more than {CONDITIONS_MOST} conditions for code to decide"
-        raise TaskRubricError(conditions[CONDITIONS_MOST].line, message)
+        raise RubricTextError(message, line=conditions[CONDITIONS_MOST].line)
     try:
         check_together(conditions)
     except ConditionError as error:
-        raise TaskRubricError(error.line or 1, f"no answer can pass: {error}") from None
+        raise RubricTextError(f"no answer can pass: {error}", line=error.line) from None
     return tuple(conditions)
 
 
-def _refuse_conditions(page: _Page, section: _Section) -> None:
-    """Raise TaskRubricError for a condition that stands where nobody would decide it."""
-    for start, _ in (item for block in section.blocks for item in block.items):
-        keyed = find_condition(_ITEM.sub("", page.lines[start], count=1))
-        if keyed and keyed[0] in KINDS:
-            message = f"{keyed[0]} stands outside the critical-fail section; move it there"
-            raise TaskRubricError(start + 1, message)
-
-
-def _read_facts(page: _Page, section: _Section) -> str:
+def _read_facts(section: Section) -> str:
     """Return the text of a section, empty where it says that there are no facts."""
-    text = page.join(section.lines)
-    if not text:
+    if not section.text.strip():
         message = 'nothing stands under this heading; write the facts, or "none"'
-        raise TaskRubricError(section.opened + 1, message)
-    return "" if _says_none(text) else text
+        raise RubricTextError(message, line=section.number)
+    return "" if _key(section.text) in _keys("none") else section.text
+
+
+# The form of a rubric, for suites and rows.
+
+# One word with an ending is a file's name, be it mistyped; a rubric says more.
+_FILE = re.compile(r"\S+\.[A-Za-z]\w{0,8}")
+
+
+class TaskForm:
+    """The rubric of a task: its type, conditions, facts, and points to add and deduct."""
+
+    endings = (".md", ".markdown")
+    about = "a task's rubric is Markdown"
+    beside = ()
+    has_bands = False
+
+    def parse(self, text: str, ending: str, protocol: Protocol) -> str:
+        return read_task(text, task_types(protocol)).text
+
+    def is_file(self, rubric: object) -> bool:
+        if not isinstance(rubric, str) or "\n" in rubric:
+            return False
+        return rubric.lower().endswith(self.endings) or _FILE.fullmatch(rubric) is not None
+
+    def understood(self, rubric: Any, protocol: Protocol) -> Understood:
+        task = read_task(rubric, task_types(protocol))
+        return Understood(describe_task(task), list(_list_task(task)))
+
+
+def task_types(protocol: Protocol) -> tuple[str, ...]:
+    """Return the types of task that a rubric may name; raise ProtocolError."""
+    language = next(iter(protocol.languages), "en")
+    dimensions = read_dimensions(protocol, language)
+    return tuple(task_type.id for task_type in read_types(protocol, language, dimensions))
+
+
+def describe_task(rubric: TaskRubric) -> dict[str, Any]:
+    """Return what was read from a rubric, as `check --rubric --json` shows it."""
+    return {
+        "task_type": rubric.task_type,
+        "critical": list(rubric.critical),
+        "conditions": [
+            {"kind": each.kind, "pattern": each.pattern, "flags": each.flags, "line": each.line}
+            if each.pattern
+            else {"kind": each.kind, "limit": each.limit, "line": each.line}
+            for each in rubric.conditions
+        ],
+        "facts": rubric.facts,
+        "points": rubric.points,
+    }
+
+
+def _list_task(rubric: TaskRubric) -> Iterator[str]:
+    """Yield what was read from a rubric in lines for a person."""
+    yield f"task_type: {rubric.task_type or 'not given; the judge infers it'}"
+    yield f"critical-fail conditions for the judge: {len(rubric.critical)}"
+    yield from (f"  - {condition}" for condition in rubric.critical)
+    yield f"critical-fail conditions for code: {len(rubric.conditions)}"
+    for condition in rubric.conditions:
+        yield f"  - {condition.kind}: {condition.written}  (line {condition.line})"
+    yield "facts for the grader:" if rubric.facts else "facts for the grader: none"
+    yield from (f"  {line}" for line in (rubric.facts or "").splitlines())
+    yield "points to add and deduct:"
+    yield from (f"  {line}" for line in rubric.points.strip().splitlines())

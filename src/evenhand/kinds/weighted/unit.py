@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from evenhand import jsontext
 from evenhand.jsontext import StoredText
+from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.rows import (
     EXTRAS,
     ExtrasBody,
@@ -23,7 +24,7 @@ from evenhand.kinds.rows import (
     text_of,
     without_empty,
 )
-from evenhand.kinds.weighted.task_rubric import TaskRubricError, read_task
+from evenhand.kinds.weighted.task_rubric import read_task
 from evenhand.units import Answer, answer_id, task_name_of
 
 _TEXTS = ("prompt", "answer")
@@ -95,6 +96,6 @@ def _rubric(row: Mapping[str, Any], types: tuple[str, ...], has_rubric: bool) ->
         raise RowError(f'"rubric" must be a text or the name of a file, and is {named(rubric)}')
     try:
         read_task(rubric, types)
-    except TaskRubricError as error:
+    except RubricTextError as error:
         raise RowError(f'"rubric", line {error.line}: {error}') from None
     return rubric

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from evenhand import jsontext
-from evenhand.kinds.rubric.rubric import RubricError, build_rubric, parse_rubric
+from evenhand.kinds.kind import RubricTextError
+from evenhand.kinds.rubric.rubric import build_rubric, parse_rubric
 
 GOOD: dict[str, Any] = {
     "dimensions": [
@@ -98,7 +99,7 @@ def test_a_scale_may_be_anything_that_can_be_shown(scale, shown):
     ],
 )
 def test_what_is_wrong_is_told_with_its_path(path, value, at, said):
-    with pytest.raises(RubricError) as caught:
+    with pytest.raises(RubricTextError) as caught:
         build_rubric(with_change(path, value))
     assert said in str(caught.value)
     assert caught.value.path == (at or path)
@@ -106,13 +107,13 @@ def test_what_is_wrong_is_told_with_its_path(path, value, at, said):
 
 @pytest.mark.parametrize("value", [None, [], "x", 5])
 def test_a_rubric_is_an_object(value):
-    with pytest.raises(RubricError, match="the rubric must be an object with dimensions"):
+    with pytest.raises(RubricTextError, match="the rubric must be an object with dimensions"):
         build_rubric(value)
 
 
 def test_the_path_of_an_error_leads_to_its_line():
     text = json.dumps(with_change((*BAND, "score"), "five"), indent=2)
-    with pytest.raises(RubricError) as caught:
+    with pytest.raises(RubricTextError) as caught:
         parse_rubric(text)
     line = jsontext.find_line(text, caught.value.path)
     assert '"five"' in text.splitlines()[line - 1]
@@ -120,5 +121,5 @@ def test_the_path_of_an_error_leads_to_its_line():
 
 def test_a_number_beyond_all_bounds_is_no_score():
     text = json.dumps(with_change((*BAND, "score"), 5)).replace('"score": 5', '"score": 1e999')
-    with pytest.raises(RubricError, match="must be a number"):
+    with pytest.raises(RubricTextError, match="must be a number"):
         parse_rubric(text)
