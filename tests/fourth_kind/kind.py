@@ -101,7 +101,7 @@ def present_judgment(judgment: Judgment) -> ShownJudgment:
     assert isinstance(judgment.value, ClaimVerdict)
     said = "supported" if judgment.value.supported else "not supported"
     blocks = [Notice(f"{said}: {judgment.value.why}")]
-    return ShownJudgment(line=[Cell(said, "strong")], brief=blocks, full=blocks)
+    return ShownJudgment(line=[Cell(said, "strong")], blocks=blocks)
 
 
 KIND = Kind(

@@ -75,4 +75,4 @@ def unit_lines(
     if with_about:
         yield from rendered(blocks.about)
     yield from rendered(blocks.unit)
-    yield from rendered(blocks.judgments[0].brief)
+    yield from rendered(blocks.judgments[0].blocks)

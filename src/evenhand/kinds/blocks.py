@@ -148,17 +148,16 @@ class Reason(NamedTuple):
 
 
 class ShownJudgment(Struct, frozen=True, kw_only=True):
-    """What came out: on a line, in the room of a terminal, and in full. A failure is worded by
-    whoever shows it; its passes are told here."""
+    """A judgment on one line and in full. A failure is worded by whoever shows it; its passes are
+    among the blocks."""
 
     line: Sequence[Cell] = ()
-    brief: Sequence[Block] = ()
-    full: Sequence[Block] = ()
+    blocks: Sequence[Block] = ()
     reasons: Sequence[Reason] = ()
 
 
 class ShownUnit(Struct, frozen=True, kw_only=True):
-    """A unit: what was judged, what is known about it, and each of its judgments."""
+    """A unit: its texts, what is known about it, and each of its judgments."""
 
     unit: Sequence[Block]
     measured: ScoredUnit | VotedUnit

@@ -102,9 +102,9 @@ def test_show_a_pair_with_every_pass_and_how_it_was_drawn(
     ]
     text = call("show", "latest", "p1").out
     assert "round 2, order 12, python/judge:first, temperature 0.7, seed 8" in text
-    assert re.search(r"^2 +12 +A +A\+ .*temp 0.7 seed 8", text, re.MULTILINE)
-    assert re.search(r"^2 +21 +B +B\+ ", text, re.MULTILINE)
-    assert re.search(r"uncertain +uncertain +tie\* +tie\*", text)
+    assert "Round 2" in text and "B shown first → B is better" in text
+    assert re.search(r"C1 +B\+ ", text)
+    assert text.count("tie · the orders differ") == 5
     assert "An answer worth 1." in text
 
 

@@ -1,9 +1,9 @@
-"""What a person is shown of a sample and of verdicts about it."""
+"""A sample and the verdicts about it, as a person is shown them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence, Judgment, Verdict
@@ -19,6 +19,7 @@ from evenhand.kinds.blocks import (
     Named,
     Notice,
     Number,
+    Piece,
     Reason,
     ShownJudgment,
     ShownUnit,
@@ -30,79 +31,59 @@ from evenhand.kinds.blocks import (
     labels,
     score_table,
 )
-from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict, measure_sample
+from evenhand.kinds.rubric.verdict import RubricVerdict, measure_sample
 from evenhand.units import Sample
 
-_MATCHES = {"exact": ""}
+Quotes = Sequence[tuple[int, Evidence]]
+"""The quotes of a judgment, each with its number among those of all judgments of the unit."""
 
 
 def present(sample: Sample, judgments: Sequence[Judgment]) -> ShownUnit:
-    """A sample, its output with every quote of every judgment marked and numbered."""
-    marks = _marks(judgments)
+    """Return a sample, its output with every quote of every judgment marked and numbered."""
+    numbers = count(1)
+    quotes = [[(next(numbers), quote) for quote in judgment.evidence] for judgment in judgments]
+    marks = [
+        Mark(quote.start, quote.end, number, f"{number} {quote.dimension}")
+        for each in quotes
+        for number, quote in each
+    ]
+    texts = [
+        Text(label=Label("unit.question"), text=sample.question, short="Q"),
+        Text(label=Label("unit.output"), text=sample.model_output, marks=marks, short="A"),
+    ]
     return ShownUnit(
-        unit=list(_unit(sample, marks)),
+        # There are no texts of what was judged elsewhere.
+        unit=[text for text in texts if text.text],
         measured=measure_sample(sample),
         about=about_unit(sample.extras, sample.meta),
-        judgments=list(_judgments(judgments)),
+        judgments=list(map(_present_judgment, judgments, quotes)),
     )
 
 
-def _marks(judgments: Iterable[Judgment]) -> list[Mark]:
-    quotes = [quote for judgment in judgments for quote in judgment.evidence]
-    return [
-        Mark(quote.start, quote.end, number, f"{number} {quote.dimension}")
-        for number, quote in enumerate(quotes, 1)
-    ]
-
-
-def _unit(sample: Sample, marks: Sequence[Mark]) -> Iterator[Block]:
-    # There are no texts of what was judged elsewhere.
-    if sample.question:
-        yield Text(label=Label("unit.question"), text=sample.question, short="Q")
-    if sample.model_output:
-        label = Label("unit.output")
-        yield Text(label=label, text=sample.model_output, marks=marks, short="A")
-
-
-def _judgments(judgments: Sequence[Judgment]) -> Iterator[ShownJudgment]:
-    first = 1
-    for judgment in judgments:
-        if isinstance(judgment, Verdict):
-            assert isinstance(judgment.value, RubricVerdict)
-            yield _shown(judgment, judgment.value, first)
-        else:
-            yield ShownJudgment()
-        first += len(judgment.evidence)
-
-
-def _shown(judgment: Verdict, verdict: RubricVerdict, first: int) -> ShownJudgment:
-    scores = verdict.scores.items()
-    line = " ".join(f"{name}{NO_BREAK}{jsontext.dump(score.score)}" for name, score in scores)
+def _present_judgment(judgment: Judgment, quotes: Quotes) -> ShownJudgment:
+    if not isinstance(judgment, Verdict):
+        return ShownJudgment()
+    verdict = judgment.value
+    assert isinstance(verdict, RubricVerdict)
+    scores = [(name, jsontext.dump(each.score), each) for name, each in verdict.scores.items()]
     return ShownJudgment(
-        line=[Cell(line)],
-        brief=[_brief(judgment, verdict)],
-        full=list(_full(judgment, verdict, first)),
+        line=[Cell(" ".join(f"{name}{NO_BREAK}{score}" for name, score, _ in scores))],
+        blocks=list(_present_verdict(verdict, quotes)),
         reasons=[
-            Reason(name, jsontext.dump(score.score), score.rationale, score.evidence)
-            for name, score in scores
+            Reason(name, score, each.rationale, each.evidence) for name, score, each in scores
         ],
     )
 
 
-def _full(judgment: Verdict, verdict: RubricVerdict, first: int) -> Iterator[Block]:
-    """Scores with reasons and numbered quotes, then tags and notes."""
-    numbered = list(enumerate(judgment.evidence, first))
-    rows = [
-        cells(
-            [
-                Named(name),
-                Cell(Number(float(score.score)), "strong"),
-                score.rationale,
-                Joined(list(_quotes(name, score, numbered)), "\n"),
-            ]
-        )
-        for name, score in verdict.scores.items()
-    ]
+def _present_verdict(verdict: RubricVerdict, quotes: Quotes) -> Iterator[Block]:
+    """Yield scores with reasons and numbered quotes, then tags and notes."""
+    rows: list[list[Cell]] = []
+    for name, each in verdict.scores.items():
+        places = [quote for quote in quotes if quote[1].dimension == name]
+        # What was judged elsewhere may have quotes that stand nowhere.
+        evidence = list(map(_present_quote, each.evidence, places))
+        score = Cell(Number(float(each.score)), "strong")
+        rows.append(cells([Named(name), score, each.rationale, Joined(evidence, "\n")]))
     head = labels("dimension", "score", "rationale", "evidence")
     yield Table(label=Label("unit.scores"), head=head, rows=rows)
     if verdict.failure_tags:
@@ -112,45 +93,15 @@ def _full(judgment: Verdict, verdict: RubricVerdict, first: int) -> Iterator[Blo
         yield Text(label=Label("unit.notes"), text=verdict.notes)
 
 
-def _quotes(
-    name: str, score: DimensionScore, numbered: Sequence[tuple[int, Evidence]]
-) -> Iterator[Joined]:
-    places = [(number, place) for number, place in numbered if place.dimension == name]
-    for quote, (number, place) in zip(score.evidence, places, strict=False):
-        where = f"[{place.start}:{place.end}"
-        exact = place.match == "exact"
-        how = [f"{number} “{quote}” {where}"] if exact else [f"{number} “{quote}” {where}, "]
-        yield Joined([*how, *([] if exact else [Gloss("match", place.match)]), "]"], "")
-
-
-def _brief(judgment: Verdict, verdict: RubricVerdict) -> Table:
-    """Scores with their quotes, where those stand, and the reasons."""
-    means, rows = _means(judgment), list[list[Cell]]()
-    for name, scored in verdict.scores.items():
-        places = [place for place in judgment.evidence if place.dimension == name]
-        quotes = [
-            f"“{quote}” [{place.start}:{place.end}{'' if place.match == 'exact' else ', '}"
-            f"{_MATCHES.get(place.match, place.match)}]"
-            for quote, place in zip(scored.evidence, places, strict=False)
-        ]
-        mean = [f"~{means[name]:.1f}"] if name in means else []
-        score = Joined([jsontext.dump(scored.score), *mean], "\n")
-        rows.append(cells([name, score, Joined([*quotes, scored.rationale], "\n")]))
-    return Table(head=["dimension", "score", "evidence [where], reason"], rows=rows)
-
-
-def _means(judgment: Verdict) -> dict[str, float]:
-    """The mean of each score under the odds of a judge that decides by probabilities."""
-    means: dict[str, float] = {}
-    for path, odds in (judgment.passes[-1].odds if judgment.passes else {}).items():
-        likely = {float(score): math.exp(value) for score, value in odds.items()}
-        mean = sum(score * share for score, share in likely.items()) / sum(likely.values())
-        means[path.removeprefix("scores.").removesuffix(".score")] = mean
-    return means
+def _present_quote(text: str, numbered: tuple[int, Evidence]) -> Piece:
+    number, quote = numbered
+    place: list[Piece] = [f"{quote.start}:{quote.end}"]
+    place += [] if quote.match == "exact" else [Gloss("match", quote.match)]
+    return Joined([f"{number} “{text}” [", Joined(place, ", "), "]"], "")
 
 
 def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
-    """Mean and spread of each dimension, by prompt variant; how many verdicts have notes."""
+    """Return mean and spread of each dimension, by prompt variant, and the number of notes."""
     values: dict[tuple[str, str], list[float]] = {}
     noted = 0
     for _, judgment in verdicts:

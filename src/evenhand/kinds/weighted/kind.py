@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evenhand.exchange import Question
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomForm
-from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Scoring, Terms
+from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Scoring, Terms, Understood
 from evenhand.kinds.protocol import Protocol, ProtocolForm, require_same_ids
 from evenhand.kinds.rows import TableForm
 from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types, read_weights
 from evenhand.kinds.weighted.present import present, summary
 from evenhand.kinds.weighted.protocol import ALIASES, WeightedProtocol
-from evenhand.kinds.weighted.task_rubric import TaskForm
+from evenhand.kinds.weighted.task_rubric import TaskRubric, read_task
 from evenhand.kinds.weighted.unit import FIELDS, answer_text, load_answer, read_answer
 from evenhand.kinds.weighted.verdict import READER, measure_answer, measure_judgment
 from evenhand.measures import Ends
@@ -69,6 +70,68 @@ def _output_key(output: Mapping[str, Any]) -> str | None:
     return str(output["task_name"]) if "task_name" in output else None
 
 
+# One word with an ending is a file's name, be it mistyped; a rubric says more.
+_FILE = re.compile(r"\S+\.[A-Za-z]\w{0,8}")
+
+
+class TaskRubricForm:
+    """The rubric of a task: its type, conditions, facts, and points to add and deduct."""
+
+    endings = (".md", ".markdown")
+    about = "a task's rubric is Markdown"
+    beside = ()
+    has_bands = False
+
+    def parse(self, text: str, ending: str, protocol: Protocol) -> str:
+        return read_task(text, _type_ids(protocol)).text
+
+    def is_file(self, rubric: object) -> bool:
+        if not isinstance(rubric, str) or "\n" in rubric:
+            return False
+        return rubric.lower().endswith(self.endings) or _FILE.fullmatch(rubric) is not None
+
+    def understood(self, rubric: Any, protocol: Protocol) -> Understood:
+        task = read_task(rubric, _type_ids(protocol))
+        return Understood(describe_task(task), list(_list_task(task)))
+
+
+def _type_ids(protocol: Protocol) -> tuple[str, ...]:
+    """Return the types of task that a rubric may name; raise ProtocolError."""
+    language = next(iter(protocol.languages), "en")
+    dimensions = read_dimensions(protocol, language)
+    return tuple(task_type.id for task_type in read_types(protocol, language, dimensions))
+
+
+def describe_task(rubric: TaskRubric) -> dict[str, Any]:
+    """Return what was read from a rubric, as `check --rubric --json` shows it."""
+    return {
+        "task_type": rubric.task_type,
+        "critical": list(rubric.critical),
+        "conditions": [
+            {"kind": each.kind, "pattern": each.pattern, "flags": each.flags, "line": each.line}
+            if each.pattern
+            else {"kind": each.kind, "limit": each.limit, "line": each.line}
+            for each in rubric.conditions
+        ],
+        "facts": rubric.facts,
+        "points": rubric.points,
+    }
+
+
+def _list_task(rubric: TaskRubric) -> Iterator[str]:
+    """Yield what was read from a rubric in lines for a person."""
+    yield f"task_type: {rubric.task_type or 'not given; the judge infers it'}"
+    yield f"critical-fail conditions for the judge: {len(rubric.critical)}"
+    yield from (f"  - {condition}" for condition in rubric.critical)
+    yield f"critical-fail conditions for code: {len(rubric.conditions)}"
+    for condition in rubric.conditions:
+        yield f"  - {condition.kind}: {condition.written}  (line {condition.line})"
+    yield "facts for the grader:" if rubric.facts else "facts for the grader: none"
+    yield from (f"  {line}" for line in (rubric.facts or "").splitlines())
+    yield "points to add and deduct:"
+    yield from (f"  {line}" for line in rubric.points.strip().splitlines())
+
+
 KIND = Kind(
     name="weighted",
     question_noun="task",
@@ -100,7 +163,7 @@ KIND = Kind(
         row_noun="answer",
         own_field="task_name",
     ),
-    rubric_form=TaskForm(),
+    rubric_form=TaskRubricForm(),
     example=ExampleSuite("answers.jsonl", by="model"),
     reply_length=ReplyLength(form=45, prose=0, form_each=12, prose_each=35),
     read=_read,

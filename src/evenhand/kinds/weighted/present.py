@@ -1,4 +1,4 @@
-"""What a person is shown of an answer and of its grades."""
+"""An answer and its grades, as a person is shown them."""
 
 from __future__ import annotations
 
@@ -38,141 +38,90 @@ UNSURE = "\nlow confidence: list them with show --only low-confidence"
 
 
 def present(answer: Answer, judgments: Sequence[Judgment]) -> ShownUnit:
-    """A task, the answer, and its grades."""
+    """Return a task, the answer, and its grades."""
+    unit: list[Block] = [
+        Text(label=Label("unit.task"), text=answer.prompt, short="Q"),
+        Text(label=Label("unit.answer"), text=answer.answer, short="A"),
+    ]
+    if answer.rubric:
+        unit.append(Group(Label("unit.rubric"), [Text(text=answer.rubric)]))
     return ShownUnit(
-        unit=list(_unit(answer)),
+        unit=unit,
         measured=measure_answer(answer),
         about=about_unit(answer.extras, answer.meta),
-        judgments=[_judgment(judgment) for judgment in judgments],
+        judgments=list(map(_present_judgment, judgments)),
     )
 
 
-def _unit(answer: Answer) -> Iterator[Block]:
-    yield Text(label=Label("unit.task"), text=answer.prompt, short="Q")
-    yield Text(label=Label("unit.answer"), text=answer.answer, short="A")
-    if answer.rubric:
-        yield Group(Label("unit.rubric"), [Text(text=answer.rubric)])
-
-
-def _judgment(judgment: Judgment) -> ShownJudgment:
+def _present_judgment(judgment: Judgment) -> ShownJudgment:
     if not isinstance(judgment, Verdict):
         return ShownJudgment()
     grade = judgment.value
     assert isinstance(grade, Grade)
-    texts = _whole_reasons(judgment, grade)
+    # A person reads the reasons as the judge wrote them, before they were cut.
+    uncut = judgment.passes[-1].uncut if judgment.passes else {}
+    texts = {name: uncut.get(f"reasoning.{name}", text) for name, text in grade.reasoning.items()}
+    points = {name: _format_points(score) for name, score in grade.score.items()}
+    reasons = [Reason(name, points[name], texts.get(name, "")) for name in points]
+    if grade.critical_fail:
+        reasons.insert(0, Reason("critical fail", "0", grade.critical_fail_reason or ""))
+        after = Cell(f"  critical fail: {grade.critical_fail_reason}", "bad")
+    else:
+        scores = "  ".join(f"{name}{NO_BREAK}{score}" for name, score in points.items())
+        after = Cell(f"  {scores}  {grade.confidence}")
     return ShownJudgment(
-        line=_line(grade),
-        brief=[_brief(grade, texts)],
-        full=list(_full(grade, texts)),
-        reasons=list(_reasons(grade, texts)),
+        line=[Cell(f"{_format_points(grade.total_score)} of {FULL_MARKS}", "strong"), after],
+        blocks=list(_present_grade(grade, texts)),
+        reasons=reasons,
     )
 
 
-def _whole_reasons(judgment: Judgment, grade: Grade) -> dict[str, str]:
-    """Why each dimension earns what it earns, as the judge wrote it before it was cut."""
-    uncut = judgment.passes[-1].uncut if judgment.passes else {}
-    return {name: uncut.get(f"reasoning.{name}", text) for name, text in grade.reasoning.items()}
-
-
-def _reasons(grade: Grade, texts: Mapping[str, str]) -> Iterator[Reason]:
-    if grade.critical_fail:
-        yield Reason("critical fail", "0", grade.critical_fail_reason or "")
-    for name, score in grade.score.items():
-        yield Reason(name, _points(score), texts.get(name, ""))
-
-
-def _points(number: float) -> str:
-    """As a person reads it; what was rescaled has digits that say nothing."""
+def _format_points(number: float) -> str:
+    """Return points as a person reads them; what was rescaled has digits that say nothing."""
     return f"{number:.6g}" if isinstance(number, float) else jsontext.dump(number)
 
 
-def _line(grade: Grade) -> list[Cell]:
-    total = Cell(f"{_points(grade.total_score)} of {FULL_MARKS}", "strong")
-    if grade.critical_fail:
-        return [total, Cell(f"  critical fail: {grade.critical_fail_reason}", "bad")]
-    scores = "  ".join(f"{name}{NO_BREAK}{_points(score)}" for name, score in grade.score.items())
-    return [total, Cell(f"  {scores}  {grade.confidence}")]
-
-
-def _brief(grade: Grade, texts: Mapping[str, str]) -> Table:
-    """Every dimension with its score and the reason, and the total."""
-    weights = grade.weights or {}
-    rows = [
-        cells(
-            [
-                name,
-                _points(score) + (f" of {_points(weights[name])}" if name in weights else ""),
-                Cell(texts[name], "dim"),
-            ]
-        )
-        for name, score in grade.score.items()
-    ]
-    inferred = ", inferred" if grade.inferred_task_type else ""
-    about = f"type {grade.task_type or 'not known'}{inferred}; confidence {grade.confidence}"
-    if grade.critical_fail:
-        about += f"; critical fail: {grade.critical_fail_reason}"
-    total = ["total", f"{_points(grade.total_score)} of {FULL_MARKS}", about]
-    rows.append([Cell(text, "strong") for text in total])
-    return Table(head=["dimension", "score", "reason"], rows=rows)
-
-
-def _full(grade: Grade, texts: Mapping[str, str]) -> Iterator[Block]:
-    weights = grade.weights or {}
+def _present_grade(grade: Grade, texts: Mapping[str, str]) -> Iterator[Block]:
+    """Yield every dimension with its score and the reason, the total, type and confidence."""
     if grade.critical_fail:
         reason = Label("unit.critical", {"reason": grade.critical_fail_reason or ""})
         yield Notice(reason, "bad")
-    rows = [
-        cells(
-            [
-                Named(name),
-                Cell(Number(float(score)), "strong"),
-                Number(float(weights[name])) if name in weights else "–",
-                texts.get(name, ""),
-            ]
-        )
-        for name, score in grade.score.items()
-    ]
+    rows: list[list[Cell]] = []
+    for name, score in grade.score.items():
+        most = Number(float(grade.weights[name])) if grade.weights else "–"
+        points = Cell(Number(float(score)), "strong")
+        rows.append(cells([Named(name), points, most, texts.get(name, "")]))
     total = Cell(Number(float(grade.total_score)), "strong")
     rows.append(cells([Label("unit.total"), total, str(FULL_MARKS), ""]))
     head = labels("dimension", "score", "of", "reason")
     yield Table(label=Label("unit.scores"), head=head, rows=rows)
-    yield Items(items=list(_about(grade)))
-
-
-def _about(grade: Grade) -> Iterator[Piece]:
-    """The type of the task, and how sure the judge was."""
-    kind: Piece = grade.task_type or Label("unit.type_unknown")
-    inferred: list[Piece] = [" ", Label("unit.inferred")] if grade.inferred_task_type else []
-    yield Joined([Label("unit.type"), ": ", kind, *inferred], "")
-    sure = Gloss("confidence", grade.confidence)
-    yield Joined([Label("unit.confidence"), ": ", sure], "")
+    kind: list[Piece] = [Label("unit.type"), ": ", grade.task_type or Label("unit.type_unknown")]
+    kind += [" ", Label("unit.inferred")] if grade.inferred_task_type else []
+    sure: list[Piece] = [Label("unit.confidence"), ": ", Gloss("confidence", grade.confidence)]
+    yield Items(items=[Joined(kind, ""), Joined(sure, "")])
 
 
 def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
-    """Totals by model and task type: mean, range, critical fails, low confidence."""
+    """Return totals by model and task type: mean, range, critical fails, low confidence."""
     groups: dict[tuple[str, str], list[Grade]] = {}
     for text, judgment in verdicts:
         grade = judgment.value
         assert isinstance(grade, Grade)
         model = str(load_answer(text).meta.get("model", ""))
         groups.setdefault((model, grade.task_type or ""), []).append(grade)
-    every = [grade for grades in groups.values() for grade in grades]
-    unsure = sum(grade.is_unsure for grade in every)
-    blocks: list[Block] = [_totals(groups)] if every else []
-    counts = {"critical_fails": sum(grade.critical_fail for grade in every)}
-    note: list[Block] = [Notice(UNSURE)] if unsure else []
-    return Summary([*blocks, *note], counts | {"low_confidence": unsure})
-
-
-def _totals(groups: dict[tuple[str, str], list[Grade]]) -> Table:
     rows: list[list[Cell]] = []
+    failed = unsure = 0
     for (model, kind), grades in sorted(groups.items()):
         totals = sorted(grade.total_score for grade in grades)
-        failed = sum(grade.critical_fail for grade in grades)
-        unsure = sum(grade.is_unsure for grade in grades)
-        mean = f"{sum(totals) / len(totals):.1f}"
-        spread = f"{totals[0]:g} to {totals[-1]:g}"
+        fails, doubts = (
+            sum(grade.critical_fail for grade in grades),
+            sum(grade.is_unsure for grade in grades),
+        )
+        mean, spread = f"{sum(totals) / len(totals):.1f}", f"{totals[0]:g} to {totals[-1]:g}"
         about = [model or "-", kind or "-", str(len(totals)), mean, spread]
-        rows.append(cells([*about, str(failed), str(unsure)]))
+        rows.append(cells([*about, str(fails), str(doubts)]))
+        failed, unsure = failed + fails, unsure + doubts
     head = ["model", "type", "n", "mean", "range", "critical", "low conf."]
-    return Table(head=head, rows=rows, right=(2, 3, 5, 6))
+    blocks: list[Block] = [Table(head=head, rows=rows, right=(2, 3, 5, 6))] if rows else []
+    blocks += [Notice(UNSURE)] if unsure else []
+    return Summary(blocks, {"critical_fails": failed, "low_confidence": unsure})

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unicodedata import category, normalize
 
 from evenhand.errors import nearest, quoted
-from evenhand.kinds.kind import RubricTextError, Understood
-from evenhand.kinds.protocol import Protocol
+from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.weighted.conditions import (
     KINDS,
     Condition,
@@ -27,7 +26,6 @@ from evenhand.kinds.weighted.conditions import (
     check_together,
     find_condition,
 )
-from evenhand.kinds.weighted.form import read_dimensions, read_types
 
 TYPES = ("fact", "creative", "speculative")
 RUBRIC_CHARS = 200_000
@@ -313,67 +311,3 @@ def _read_facts(section: Section) -> str:
         message = 'nothing stands under this heading; write the facts, or "none"'
         raise RubricTextError(message, line=section.number)
     return "" if _key(section.text) in _keys("none") else section.text
-
-
-# The form of a rubric, for suites and rows.
-
-# One word with an ending is a file's name, be it mistyped; a rubric says more.
-_FILE = re.compile(r"\S+\.[A-Za-z]\w{0,8}")
-
-
-class TaskForm:
-    """The rubric of a task: its type, conditions, facts, and points to add and deduct."""
-
-    endings = (".md", ".markdown")
-    about = "a task's rubric is Markdown"
-    beside = ()
-    has_bands = False
-
-    def parse(self, text: str, ending: str, protocol: Protocol) -> str:
-        return read_task(text, task_types(protocol)).text
-
-    def is_file(self, rubric: object) -> bool:
-        if not isinstance(rubric, str) or "\n" in rubric:
-            return False
-        return rubric.lower().endswith(self.endings) or _FILE.fullmatch(rubric) is not None
-
-    def understood(self, rubric: Any, protocol: Protocol) -> Understood:
-        task = read_task(rubric, task_types(protocol))
-        return Understood(describe_task(task), list(_list_task(task)))
-
-
-def task_types(protocol: Protocol) -> tuple[str, ...]:
-    """Return the types of task that a rubric may name; raise ProtocolError."""
-    language = next(iter(protocol.languages), "en")
-    dimensions = read_dimensions(protocol, language)
-    return tuple(task_type.id for task_type in read_types(protocol, language, dimensions))
-
-
-def describe_task(rubric: TaskRubric) -> dict[str, Any]:
-    """Return what was read from a rubric, as `check --rubric --json` shows it."""
-    return {
-        "task_type": rubric.task_type,
-        "critical": list(rubric.critical),
-        "conditions": [
-            {"kind": each.kind, "pattern": each.pattern, "flags": each.flags, "line": each.line}
-            if each.pattern
-            else {"kind": each.kind, "limit": each.limit, "line": each.line}
-            for each in rubric.conditions
-        ],
-        "facts": rubric.facts,
-        "points": rubric.points,
-    }
-
-
-def _list_task(rubric: TaskRubric) -> Iterator[str]:
-    """Yield what was read from a rubric in lines for a person."""
-    yield f"task_type: {rubric.task_type or 'not given; the judge infers it'}"
-    yield f"critical-fail conditions for the judge: {len(rubric.critical)}"
-    yield from (f"  - {condition}" for condition in rubric.critical)
-    yield f"critical-fail conditions for code: {len(rubric.conditions)}"
-    for condition in rubric.conditions:
-        yield f"  - {condition.kind}: {condition.written}  (line {condition.line})"
-    yield "facts for the grader:" if rubric.facts else "facts for the grader: none"
-    yield from (f"  {line}" for line in (rubric.facts or "").splitlines())
-    yield "points to add and deduct:"
-    yield from (f"  {line}" for line in rubric.points.strip().splitlines())

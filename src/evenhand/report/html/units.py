@@ -169,7 +169,7 @@ class _Drill:
             return [*blocks, notice_block(self.say("unit.pending"), "dim")]
         for row, judgment in zip(self.rows, self.unit.judgments, strict=True):
             failed = [] if row["output"] else [notice_block(no_verdict(row, self.say), "bad")]
-            outcome = [*failed, *self.renderer.blocks(judgment.full)]
+            outcome = [*failed, *self.renderer.blocks(judgment.blocks)]
             inner = [*outcome, *self._about(row), *self._calls(row)]
             blocks.append(section_block(self._judged_by(row), inner))
         return blocks

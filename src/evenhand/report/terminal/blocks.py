@@ -36,6 +36,8 @@ def rendered(blocks: Iterable[of_kind.Block]) -> Iterator[RenderableType]:
         texts = []
         match block:
             case of_kind.Table():
+                if label := plain(block.label):
+                    yield Text(safe(label), style="bold")
                 yield _table(block)
             case of_kind.Notice(piece, tone):
                 yield Text(safe(plain(piece)), style=_STYLES[tone])
@@ -79,12 +81,14 @@ def _grid(blocks: Sequence[of_kind.Text | of_kind.Items]) -> Iterator[Table]:
     yield grid
 
 
-def _table(block: of_kind.Table) -> TextTable | Text:
-    if not block.head:
-        return Text("\n").join(map(line, block.rows))
-    grid = table(*(safe(plain(piece)) for piece in block.head), right=block.right)
-    for row in block.rows:
-        grid.add_row(*(Text(safe(plain(c.piece)), style=_STYLES[c.tone]) for c in row))
+def _table(block: of_kind.Table) -> TextTable:
+    """A table without columns that say nothing."""
+    rows = [[Text(safe(plain(c.piece)), style=_STYLES[c.tone]) for c in row] for row in block.rows]
+    kept = [at for at in range(len(block.head)) if any(row[at] for row in rows)]
+    right = [place for place, at in enumerate(kept) if at in block.right]
+    grid = table(*(safe(plain(block.head[at])) for at in kept), right=right)
+    for row in rows:
+        grid.add_row(*(row[at] for at in kept))
     return grid
 
 
