@@ -187,7 +187,10 @@ def _plan_row(
     file = suite_of_keys({**top, "judges": [{"model": judge, **judge_settings}], **keys})
     plan = prepare(Suite(file, Path()), environment(), lambda notice: None)
     try:
-        units = [IncomingUnit(unit.id, "one unit", unit.body) for unit in plan.judging.read(row)]
+        units = [
+            IncomingUnit(unit.id, "one unit", unit.body, description=unit.description)
+            for unit in plan.judging.read(row)
+        ]
     except RowError as error:
         raise UsageError(str(error)) from None
     return structs.replace(plan, units=lambda judging: iter(units))

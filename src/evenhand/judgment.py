@@ -10,7 +10,7 @@ knows its kind, which brings the classes of the verdict and of its passes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, final
@@ -190,11 +190,13 @@ class LeftOut(Judgment):
 
 
 class JudgmentText(NamedTuple):
-    """A judgment as a store keeps it: its status, its reason, and all the rest as one JSON text."""
+    """A judgment as a store keeps it: its status, its reason, and all the rest as one JSON text;
+    what it says in numbers, as a JSON list."""
 
     status: Status
     reason: Reason | None
     body: str
+    observations: str = "[]"
 
 
 V = TypeVar("V", bound=VerdictValue)
@@ -211,8 +213,10 @@ class _Body(Struct, Generic[V, P], frozen=True):
     calls: tuple[str, ...]
 
 
-def write_judgment(judgment: Judgment, calls: tuple[str, ...] = ()) -> JudgmentText:
-    """The text of a judgment of any kind, with the keys of the calls that it rests on."""
+def write_judgment(
+    judgment: Judgment, calls: tuple[str, ...] = (), observations: Sequence[Struct] = ()
+) -> JudgmentText:
+    """Return the text of a judgment of any kind, with the keys of the calls that it rests on."""
     body = _Body(
         output=judgment.value if isinstance(judgment, Verdict) else None,
         detail=judgment.detail,
@@ -222,7 +226,8 @@ def write_judgment(judgment: Judgment, calls: tuple[str, ...] = ()) -> JudgmentT
         passes=judgment.passes,
         calls=calls,
     )
-    return JudgmentText(judgment.status, judgment.reason, _encoder.encode(body).decode())
+    texts = (_encoder.encode(value).decode() for value in (body, observations))
+    return JudgmentText(judgment.status, judgment.reason, *texts)
 
 
 class JudgmentReader(Generic[V, P]):

@@ -8,7 +8,8 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -23,6 +24,21 @@ from evenhand.measures import Rule, Unreadable
 CONTRACT = "contract1"
 """The rules by which code reads replies and settles judgments. A change of them changes this word:
 the next run is then of another judging, and judges from the ledger, at no cost."""
+
+
+RELAY = " > "
+"""Between the names of judges that make one judgment together."""
+
+
+def number_names(names: Sequence[str]) -> list[str]:
+    """Return names with a number behind those that repeat: judges of one name differ in their
+    parameters."""
+    times = Counter[str]()
+    numbered: list[str] = []
+    for name in names:
+        times[name] += 1
+        numbered.append(f"{name} ({times[name]})" if times[name] > 1 else name)
+    return numbered
 
 
 class JudgeRecord(Struct, frozen=True, kw_only=True):
@@ -91,6 +107,12 @@ class JudgingRecord(Struct, frozen=True, kw_only=True):
     def is_relay(self) -> bool:
         """Whether all judges make one judgment together, a round each."""
         return self.settings.get("panel") == "relay"
+
+    @property
+    def group_names(self) -> list[str]:
+        """Return the name of each judge, or one for all the judges of a relay."""
+        names = [judge.name for judge in self.judges]
+        return number_names([RELAY.join(names)] if self.is_relay else names)
 
     @property
     def id(self) -> str:

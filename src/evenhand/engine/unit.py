@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,6 +26,7 @@ from evenhand.kinds.conversation import (
     run_inline,
 )
 from evenhand.kinds.kind import ReadyKind
+from evenhand.manifest import RELAY, number_names
 from evenhand.store.ports import StoredJudgment, StoredUnit
 
 if TYPE_CHECKING:
@@ -46,14 +46,8 @@ class JudgeGroup(Struct, frozen=True, kw_only=True):
 
 
 def group_names(judge_groups: Sequence[JudgeGroup]) -> list[str]:
-    """Return a name for each group: of its judge, or of those of a relay in their order. Judges of
-    one name that differ in their parameters are numbered."""
-    names: list[str] = []
-    times: Counter[str] = Counter()
-    for name in (" > ".join(group.names) for group in judge_groups):
-        times[name] += 1
-        names.append(f"{name} ({times[name]})" if times[name] > 1 else name)
-    return names
+    """Return a name for each group: of its judge, or of those of a relay in their order."""
+    return number_names([RELAY.join(group.names) for group in judge_groups])
 
 
 class UnitResult(NamedTuple):
@@ -102,7 +96,7 @@ async def judge_unit(
         judgment = replace(judgment, flags=(*judgment.flags, "usage_not_believed"))
     if group.caveat and calls:
         judgment = replace(judgment, flags=(*judgment.flags, "not_validated"))
-    text = write_judgment(judgment, calls)
+    text = write_judgment(judgment, calls, kind.observe(unit.body, judgment))
     stored = StoredJudgment(unit.no, group.index, repeat, calls, reasks, text)
     return UnitResult(stored, judgment, last and last[1])
 

@@ -52,4 +52,4 @@ class TableUnits:
             except RowError as error:
                 raise self._tables.fault(error, row.where) from None
             for unit in texts:
-                yield IncomingUnit(unit.id, row.where, unit.body)
+                yield IncomingUnit(unit.id, row.where, unit.body, description=unit.description)

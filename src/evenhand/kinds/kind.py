@@ -23,6 +23,13 @@ from evenhand.kinds.protocol import ProtocolForm
 from evenhand.kinds.rows import TableForm, check_language
 from evenhand.limits import REPAIRS
 from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
+from evenhand.observation import (
+    Observation,
+    UnitDescription,
+    describe_unit,
+    observe_scores,
+    observe_votes,
+)
 
 Unit = Any
 """A unit in the type of its kind; it has at least `id` and `language`."""
@@ -245,6 +252,7 @@ class UnitText(NamedTuple):
 
     id: str
     body: str
+    description: UnitDescription
 
 
 class ReadyKind:
@@ -258,6 +266,9 @@ class ReadyKind:
         self._languages = {
             language: kind.prepare(protocol, language, terms) for language in terms.languages
         }
+        self._tags: Sequence[str] = ()
+        if isinstance(kind.measure, Scoring):
+            self._tags = list(kind.measure.tags(protocol, [terms.language]))
 
     @property
     def dimensions(self) -> Sequence[str]:
@@ -279,7 +290,13 @@ class ReadyKind:
         units = self.kind.read(self._languages[self._default], row)
         for unit in units:
             check_language(unit.language, self._languages)
-        return [UnitText(unit.id, self.kind.dump(unit)) for unit in units]
+        return [self._unit_text(unit) for unit in units]
+
+    def _unit_text(self, unit: Unit) -> UnitText:
+        body = self.kind.dump(unit)
+        measured = self.kind.measure.unit(body)
+        description = describe_unit(measured, unit.language or self._default)
+        return UnitText(unit.id, body, description)
 
     def first_questions(self, unit: Unit, context: JudgingContext) -> list[Question]:
         """Return the questions about a unit that are asked whatever the replies."""
@@ -288,6 +305,18 @@ class ReadyKind:
     async def judge(self, unit: Unit, context: JudgingContext) -> Judgment:
         """Return the judgment of a unit."""
         return await self.kind.judge(self._prepared(unit), unit, context)
+
+    def observe(self, body: str, judgment: Judgment) -> list[Observation]:
+        """Return what a judgment of a unit, given as it is stored, says in numbers."""
+        measure = self.kind.measure
+        if isinstance(measure, Voting):
+            return list(observe_votes(measure.judgment(judgment)))
+        scored = measure.judgment(judgment)
+        if scored is None:
+            return []
+        ends = {**self.ends, **measure.unit(body).ends}
+        critical = measure.has_critical_fails
+        return list(observe_scores(scored, ends, self._tags, has_critical_fails=critical))
 
     def check_external_reply(self, unit: Unit, text: str, finish: str) -> Checked[Any]:
         """Apply the contract to a raw reply from another tool."""

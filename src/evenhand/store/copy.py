@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 
 from evenhand.errors import StoreError
 from evenhand.limits import BATCH_ROWS
-from evenhand.manifest import copied_manifest_json
+from evenhand.manifest import copied_manifest_json, read_judging
 from evenhand.store.batches import RELEASE
-from evenhand.store.intake import KEEP_JUDGING, KEEP_TEXT, STAMP, run_digest
+from evenhand.store.intake import KEEP_JUDGING, KEEP_TEXT, STAMP, keep_judges, run_digest
 from evenhand.store.keys import digest, row_digest, unit_digest
 from evenhand.store.rows import JUDGMENT_COLUMNS, SETTLE, STORED_CALL, is_altered
 from evenhand.store.session import Session
 
-_KEEP_UNIT = "INSERT INTO units (digest, id, body) VALUES (?,?,?) ON CONFLICT (digest) DO NOTHING"
+_UNIT = "digest, id, body, subject, opponent, fields"
+_KEEP_UNIT = f"INSERT INTO units ({_UNIT}) VALUES (?,?,?,?,?,?) ON CONFLICT (digest) DO NOTHING"
 _RUNS = (
     "SELECT r.no, r.id, r.name, g.id, r.manifest, r.created, r.started FROM runs r"
     " JOIN judgings g ON g.no=r.judging ORDER BY r.starts"
@@ -90,7 +91,7 @@ class Copy:
         before = self._counts()
         self._table("texts", "SELECT digest, text FROM texts ORDER BY digest", self._texts)
         self._table("judgings", "SELECT id, record FROM judgings ORDER BY no", self._judgings)
-        self._table("units", "SELECT digest, id, body FROM units ORDER BY no", self._units)
+        self._table("units", f"SELECT {_UNIT} FROM units ORDER BY no", self._units)
         self._runs()
         self._table("calls", _CALLS, self._calls)
         self._table("judgments", _JUDGMENTS, self._judgments)
@@ -122,9 +123,12 @@ class Copy:
 
     def _judgings(self, batch: list[Any]) -> None:
         self._target.write(KEEP_JUDGING, [tuple(row) for row in batch])
+        numbers = self._judging_numbers()
+        for ident, record in batch:
+            keep_judges(self._target, numbers[ident], read_judging(record))
 
     def _units(self, batch: list[Any]) -> None:
-        for stored, ident, body in batch:
+        for stored, ident, body, *_ in batch:
             self._require(unit_digest(ident, body) == stored, f"unit {ident}")
         self._target.write(_KEEP_UNIT, [tuple(row) for row in batch])
 

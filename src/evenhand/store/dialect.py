@@ -12,6 +12,8 @@ _TYPES = {
     "WITHOUT ROWID": "",
     "ON units (id)": "ON units USING hash (id)",  # a tree takes no long keys
     "ON runs (name, starts)": "ON runs USING hash (name)",
+    "json_each(j.observations)": "json_array_elements(j.observations::json)",
+    "json_each(u.fields)": "json_each_text(u.fields::json)",
 }
 _REFERENCE = re.compile(r" REFERENCES \w+\(\w+\)")
 

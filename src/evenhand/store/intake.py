@@ -22,15 +22,20 @@ from evenhand.store.session import Session
 
 REPEATED_IDS_SHOWN = 5
 _TABLES = {
-    "incoming": "(position INTEGER PRIMARY KEY, id TEXT, origin TEXT, digest TEXT, body TEXT)",
+    "incoming": (
+        "(position INTEGER PRIMARY KEY, id TEXT, origin TEXT, digest TEXT, body TEXT,"
+        " subject TEXT, opponent TEXT, fields TEXT)"
+    ),
     "incoming_judgments": (
-        "(position INTEGER, judge INTEGER, repeat INTEGER, status TEXT, reason TEXT, body TEXT)"
+        "(position INTEGER, judge INTEGER, repeat INTEGER, status TEXT, reason TEXT, body TEXT,"
+        " observations TEXT)"
     ),
 }
 _TWICE = "SELECT id FROM incoming GROUP BY id HAVING COUNT(*) > 1"
 _KEEP_UNITS = (
-    "INSERT INTO units (digest, id, body)"
-    " SELECT digest, id, body FROM incoming WHERE true ORDER BY position"
+    "INSERT INTO units (digest, id, body, subject, opponent, fields)"
+    " SELECT digest, id, body, subject, opponent, fields FROM incoming WHERE true"
+    " ORDER BY position"
     " ON CONFLICT (digest) DO NOTHING"
 )
 JOIN_RUN = (
@@ -38,7 +43,7 @@ JOIN_RUN = (
     " CROSS JOIN units u ON u.digest=i.digest CROSS JOIN runs r ON r.no=:run ORDER BY i.position"
 )
 _JUDGED = (
-    "SELECT r.judging, m.unit, i.judge, i.repeat, i.status, i.reason, i.body"
+    "SELECT r.judging, m.unit, i.judge, i.repeat, i.status, i.reason, i.body, i.observations"
     " FROM incoming_judgments i CROSS JOIN runs r ON r.no=:run"
     " CROSS JOIN run_units m ON m.run=r.no AND m.position=i.position"
 )
@@ -52,6 +57,7 @@ _START = (
 STAMP = "UPDATE runs SET digest=? WHERE no=?"
 KEEP_TEXT = "INSERT INTO texts VALUES (?,?) ON CONFLICT (digest) DO NOTHING"
 KEEP_JUDGING = "INSERT INTO judgings (id, record) VALUES (?,?) ON CONFLICT (id) DO NOTHING"
+_KEEP_JUDGE = "INSERT INTO judges VALUES (?,?,?) ON CONFLICT (judging, judge) DO NOTHING"
 FORGET = "DELETE FROM judgments WHERE judging=? AND unit=? AND judge=? AND repeat=?"
 _SET_ASIDE = "UPDATE calls SET aside=? WHERE key=? AND aside IS NULL"
 _FAILED = (
@@ -91,11 +97,11 @@ class WaitingUnits:
         for unit in units:
             self.size += 1
             hashed = unit_digest(unit.id, unit.body)
-            rows.append((self.size, unit.id, unit.origin, hashed, unit.body))
+            rows.append((self.size, unit.id, unit.origin, hashed, unit.body, *unit.description))
             judgments += [(self.size, *place, *text) for *place, text in unit.judgments]
         with self._session.transaction():
-            self._session.write("INSERT INTO incoming VALUES (?,?,?,?,?)", rows)
-            self._session.write("INSERT INTO incoming_judgments VALUES (?,?,?,?,?,?)", judgments)
+            self._session.write("INSERT INTO incoming VALUES (?,?,?,?,?,?,?,?)", rows)
+            self._session.write("INSERT INTO incoming_judgments VALUES (?,?,?,?,?,?,?)", judgments)
         self._judgments += len(judgments)
 
     def finish(self) -> None:
@@ -172,7 +178,14 @@ def _keep_judging(session: Session, judging: JudgingRecord) -> int:
         session.write(KEEP_TEXT, list(texts.items()))
         session.write(KEEP_JUDGING, [(judging.id, judging_json(judging, digests).decode())])
         rows = session.rows(_JUDGING, {"judging": judging.id})
+        keep_judges(session, int(rows[0][0]), judging)
     return int(rows[0][0])
+
+
+def keep_judges(session: Session, judging: int, record: JudgingRecord) -> None:
+    """Keep the names of a judging's judges, for whoever reads the store with SQL."""
+    rows = [(judging, index, name) for index, name in enumerate(record.group_names)]
+    session.write(_KEEP_JUDGE, rows)
 
 
 def run_digest(session: Session, number: int) -> str:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import JudgmentText
 from evenhand.manifest import Manifest
+from evenhand.observation import UnitDescription
 
 if TYPE_CHECKING:
     from evenhand.store.batches import Batches, BatchRow
@@ -46,13 +47,14 @@ class SentRequest(NamedTuple):
 
 
 class IncomingUnit(NamedTuple):
-    """A unit as read from a data file: its id, where it stood, its JSON text; and the judgments
-    that were made of it elsewhere: (judge, repeat, judgment)."""
+    """A unit as read from a data file: its id, where it stood, its JSON text, its fields; and the
+    judgments that were made of it elsewhere: (judge, repeat, judgment)."""
 
     id: str
     origin: str
     body: str
     judgments: Sequence[tuple[int, int, JudgmentText]] = ()
+    description: UnitDescription = UnitDescription()
 
 
 class StoredUnit(NamedTuple):

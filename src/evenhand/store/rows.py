@@ -28,16 +28,16 @@ KEEP_CALL = (
     " ON CONFLICT (key, digest) DO NOTHING"
 )
 LEDGER_CALL = f"no, at, aside, digest, {CALL_COLUMNS}"
-JUDGMENT_COLUMNS = "judging, unit, judge, repeat, status, reason, calls, reasks, body"
+JUDGMENT_COLUMNS = "judging, unit, judge, repeat, status, reason, calls, reasks, body, observations"
 SETTLE = (
-    f"INSERT INTO judgments ({JUDGMENT_COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?,?,?)"
+    f"INSERT INTO judgments ({JUDGMENT_COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
     " ON CONFLICT (judging, unit, judge, repeat) DO UPDATE SET status=excluded.status,"
     " reason=excluded.reason, calls=excluded.calls, reasks=excluded.reasks, body=excluded.body,"
-    " digest=excluded.digest"
+    " observations=excluded.observations, digest=excluded.digest"
 )
 """Keep a judgment, in place of the one before."""
 UNIT = "u.no, m.position, u.id, u.body"
-JUDGMENT = "j.unit, j.judge, j.repeat, j.status, j.reason, j.reasks, j.body"
+JUDGMENT = "j.unit, j.judge, j.repeat, j.status, j.reason, j.reasks, j.body, j.observations"
 
 
 def now() -> str:
@@ -126,7 +126,7 @@ def text_row(
     key: tuple[int, int, int, int], text: JudgmentText, calls: int = 0, reasks: int = 0
 ) -> tuple[Any, ...]:
     """Return the row of a judgment by its key: judging, unit, judge and repeat."""
-    columns = (*key, text.status, text.reason, calls, reasks, text.body)
+    columns = (*key, text.status, text.reason, calls, reasks, text.body, text.observations)
     return (*columns, row_digest(*columns))
 
 
@@ -139,6 +139,6 @@ _calls: StoredText[_Calls] = StoredText(_Calls, "a judgment")
 
 def row_judgment(row: Sequence[Any]) -> StoredJudgment:
     """Return the judgment of a row of JUDGMENT; raises StoreError."""
-    unit, judge, repeat, status, reason, reasks, body = row
-    text = JudgmentText(status, reason, body)
+    unit, judge, repeat, status, reason, reasks, body, observations = row
+    text = JudgmentText(status, reason, body, observations)
     return StoredJudgment(unit, judge, repeat, _calls.read(body).calls, reasks, text)

@@ -22,12 +22,23 @@ CREATE TABLE judgings (
     record TEXT NOT NULL
 );
 
+-- The names of a judging's judges; one for all the judges of a relay.
+CREATE TABLE judges (
+    judging INTEGER NOT NULL REFERENCES judgings(no),
+    judge INTEGER NOT NULL,              -- its index
+    name TEXT NOT NULL,
+    PRIMARY KEY (judging, judge)
+) WITHOUT ROWID;
+
 -- What is judged: an id of the user's, and the unit as JSON.
 CREATE TABLE units (
     no INTEGER PRIMARY KEY,
     digest TEXT NOT NULL UNIQUE,         -- of id and body
     id TEXT NOT NULL,
-    body TEXT NOT NULL
+    body TEXT NOT NULL,
+    subject TEXT NOT NULL,               -- the first candidate of a pair, else empty
+    opponent TEXT NOT NULL,
+    fields TEXT NOT NULL                 -- every field by its name, JSON
 );
 CREATE INDEX units_by_id ON units (id);
 
@@ -63,6 +74,7 @@ CREATE TABLE judgments (
     calls INTEGER NOT NULL,              -- how many it took
     reasks INTEGER NOT NULL,             -- how many of these asked again
     body TEXT NOT NULL,                  -- JSON
+    observations TEXT NOT NULL,          -- what it says in numbers, JSON: see the view below
     digest TEXT NOT NULL,
     PRIMARY KEY (judging, unit, judge, repeat)
 ) WITHOUT ROWID;
@@ -141,3 +153,33 @@ CREATE TABLE batch_items (
     PRIMARY KEY (batch, line)
 ) WITHOUT ROWID;
 CREATE INDEX batch_items_by_key ON batch_items (key, batch);
+
+-- For people (docs/store.md): what judgments say in numbers, a row for each measure; votes from
+-- both sides.
+CREATE VIEW judged_values AS
+SELECT r.id AS run, u.id AS unit, n.name AS judge, j.repeat AS repeat,
+    CAST(o.value ->> 4 AS INTEGER) AS pass, CAST(o.value ->> 5 AS INTEGER) AS position,
+    u.subject AS subject, u.opponent AS opponent, o.value ->> 0 AS measure,
+    CAST(o.value ->> 1 AS REAL) AS value, CAST(o.value ->> 2 AS REAL) AS points,
+    CAST(o.value ->> 3 AS REAL) AS max_points
+FROM runs r
+JOIN run_units m ON m.run = r.no
+JOIN units u ON u.no = m.unit
+JOIN judgments j ON j.judging = r.judging AND j.unit = m.unit
+JOIN judges n ON n.judging = j.judging AND n.judge = j.judge
+CROSS JOIN json_each(j.observations) o;
+
+CREATE VIEW observations AS
+SELECT * FROM judged_values
+UNION ALL
+SELECT run, unit, judge, repeat, pass, 3 - position, opponent, subject, measure,
+    CASE measure WHEN 'uncertain' THEN value ELSE 1 - value END, points, max_points
+FROM judged_values WHERE opponent <> '';
+
+-- The fields of the units of each run: every column of the user's table, language and length.
+CREATE VIEW unit_fields AS
+SELECT r.id AS run, u.id AS unit, f.key AS field, f.value AS value
+FROM runs r
+JOIN run_units m ON m.run = r.no
+JOIN units u ON u.no = m.unit
+CROSS JOIN json_each(u.fields) f;

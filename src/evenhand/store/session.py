@@ -99,6 +99,12 @@ def schema() -> list[str]:
     return [*filter(None, map(str.strip, statements)), f"INSERT INTO store VALUES ({VERSION})"]
 
 
+def schema_names() -> set[str]:
+    """Return the names of all tables, indexes and views of a store."""
+    words = (statement.replace("UNIQUE ", "").split() for statement in schema()[:-1])
+    return {name for _, _, name, *_ in words}
+
+
 def other_version(found: object) -> tuple[str, str]:
     """Return what to say of a store with another version of the schema, and what to advise."""
     return (

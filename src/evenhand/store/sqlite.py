@@ -40,7 +40,15 @@ from evenhand.limits import (
 from evenhand.store.ledger import make_store
 from evenhand.store.ports import Store
 from evenhand.store.queries import SqlArchive
-from evenhand.store.session import VERSION, Row, Statements, Values, other_version, schema
+from evenhand.store.session import (
+    VERSION,
+    Row,
+    Statements,
+    Values,
+    other_version,
+    schema,
+    schema_names,
+)
 
 APPLICATION = 0x45564E48
 """`EVNH` in the header of the file: by this a store is told from other programs' databases."""
@@ -384,6 +392,10 @@ class SqliteSession:
         for (line,) in self.rows("PRAGMA integrity_check"):
             if line != "ok":
                 yield f"the file is damaged: {line}"
+        # With views in the schema SQLite itself does not miss an index that was dropped.
+        made = {name for (name,) in self.rows("SELECT name FROM sqlite_master")}
+        for name in sorted(schema_names() - made):
+            yield f"the file is damaged: {name} is missing"
         [(calls, last)] = self.rows("SELECT COUNT(*), coalesce(MAX(no), 0) FROM calls")
         if last > calls:
             yield f"{last - calls} calls are missing"

@@ -267,11 +267,11 @@ FAULTS = {
     ],
     "DELETE FROM runs": ["3 places belong to no run"],
     "DELETE FROM judgings": ["1 runs belong to no judging", "3 judgments belong to no judging"],
-    f"INSERT INTO judgments VALUES (1, 99, 0, 0, 'verdict', NULL, 0, 0, '{BODY}', '')": [
+    f"INSERT INTO judgments VALUES (1, 99, 0, 0, 'verdict', NULL, 0, 0, '{BODY}', '[]', '')": [
         "unit 99: the judgment by judge 0 was altered",
         "1 judgments belong to no unit",
     ],
-    f"INSERT INTO judgments VALUES (7, 1, 0, 0, 'verdict', NULL, 0, 0, '{BODY}', '')": [
+    f"INSERT INTO judgments VALUES (7, 1, 0, 0, 'verdict', NULL, 0, 0, '{BODY}', '[]', '')": [
         "unit u0: the judgment by judge 0 was altered",
         "1 judgments belong to no judging",
     ],

@@ -94,7 +94,7 @@ class Forms:
         if len(parts) not in (0, len(self._blanks)):
             return None
         if not parts:
-            return Form(*text, has_blanks=False)
+            return Form(text.status, text.reason, text.body, has_blanks=False)
         escaped = [part.replace("%", "%%") for part in (*parts, rest)]
         return Form(text.status, text.reason, "%s".join(escaped), has_blanks=True)
 

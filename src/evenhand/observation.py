@@ -1,0 +1,114 @@
+"""Observations: what a judgment says in numbers, as plain rows that are kept beside it.
+
+Scores give a row for each dimension, `overall`, each failure tag and `critical_fail`. A judgment of
+a pair gives a row for the winner and for each criterion, of the settled verdict (pass 0) and of
+every single call (pass 1, 2, ...). Statistics and users read these rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from evenhand import jsontext
+from evenhand.measures import Ends, PassVote, Scored, ScoredUnit, Voted, VotedUnit
+
+OVERALL = "overall"
+CRITICAL_FAIL = "critical_fail"
+TAG = "tag:"
+WINNER = "winner"
+UNCERTAIN = "uncertain"
+_SHARES = {"A": 1.0, "B": 0.0, "tie": 0.5, "uncertain": 0.5}
+"""Of a winner: the share of the first candidate."""
+_MARKS = {"A+": 1.0, "B+": 0.0, "tie": 0.5}
+
+
+class Observation(Struct, frozen=True, array_like=True):
+    """One number of a judgment, as the store keeps it."""
+
+    measure: str
+    value: float | None
+    """From 0 to 1: the share of the scale; of a pair, of the first candidate's win. None where
+    nobody knows the scale."""
+    points: float | None = None
+    max_points: float | None = None
+    pass_number: int = 0
+    position: int | None = None
+    """Of a single call: where the first candidate was shown, 1 or 2."""
+
+
+class UnitDescription(NamedTuple):
+    """What statistics select and group a unit by."""
+
+    subject: str = ""
+    """The first candidate of a pair; empty where there is none."""
+    opponent: str = ""
+    fields: str = "{}"
+    """Every field that has a value, by its name, as a JSON object of texts."""
+
+
+def describe_unit(unit: ScoredUnit | VotedUnit, language: str) -> UnitDescription:
+    """Return the candidates and the fields of a unit, its language and its length among them."""
+    candidates, more = ("", ""), {"language": language}
+    if isinstance(unit, ScoredUnit):
+        more["length"] = str(unit.length)
+    else:
+        candidates, more["topic"] = unit.candidates, unit.topic
+    given = {name: value for name, value in unit.fields.items() if value is not None}
+    fields = more | {name: jsontext.as_text(value) for name, value in given.items()}
+    return UnitDescription(*candidates, jsontext.dump(fields))
+
+
+def observe_scores(
+    scored: Scored, ends: Ends, tags: Sequence[str] = (), *, has_critical_fails: bool = False
+) -> Iterator[Observation]:
+    """Yield the observations of a verdict in scores."""
+    shares = []
+    for name, score in scored.scores.items():
+        most = scored.most.get(name)
+        low, high = (0.0, most) if most else ends.get(name, (score, score))
+        share = (score - low) / (high - low) if high > low else None
+        shares.append(share)
+        yield Observation(name, share, score, high if share is not None else None)
+    known = [share for share in shares if share is not None]
+    if scored.total is not None:
+        yield Observation(OVERALL, scored.total)
+    elif known and len(known) == len(shares):
+        yield Observation(OVERALL, sum(known) / len(known))
+    for tag in tags:
+        yield Observation(f"{TAG}{tag}", float(tag in scored.tags))
+    if has_critical_fails:
+        yield Observation(CRITICAL_FAIL, float(scored.is_critical))
+
+
+def observe_votes(voted: Voted) -> Iterator[Observation]:
+    """Yield the observations of a judgment of a pair, as shares of the first candidate."""
+    if voted.winner is not None:
+        yield Observation(WINNER, _share(voted.winner, voted.preference))
+        yield Observation(UNCERTAIN, float(voted.winner == UNCERTAIN))
+        yield from _observe_marks(voted.marks)
+    for number, vote in enumerate(voted.passes, 1):
+        yield from _observe_pass(number, vote, is_order_known=voted.is_order_known)
+
+
+def _observe_pass(number: int, vote: PassVote, *, is_order_known: bool) -> Iterator[Observation]:
+    position = (1 if vote.order == "12" else 2) if is_order_known else None
+    if vote.winner is not None:
+        value = _share(vote.winner, vote.preference)
+        yield Observation(WINNER, value, pass_number=number, position=position)
+    yield from _observe_marks(vote.marks, number, position)
+
+
+def _observe_marks(
+    marks: Mapping[str, str | None], number: int = 0, position: int | None = None
+) -> Iterator[Observation]:
+    for name, mark in marks.items():
+        if mark is not None:
+            yield Observation(name, _MARKS[mark], pass_number=number, position=position)
+
+
+def _share(winner: str, preference: float | None) -> float:
+    """Return the first candidate's share; a preference is that for the second."""
+    return _SHARES[winner] if preference is None else 1 - preference
