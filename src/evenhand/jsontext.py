@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any, Generic, NoReturn, TypeVar, cast
 
@@ -59,7 +59,6 @@ class TooDeep(ValueError):
 
     def __init__(self, depth: int) -> None:
         super().__init__(f"nested more than {depth} deep")
-        self.depth = depth
 
 
 class TooMany(ValueError):
@@ -67,7 +66,6 @@ class TooMany(ValueError):
 
     def __init__(self, elements: int) -> None:
         super().__init__(f"more than {elements:,} values")
-        self.elements = elements
 
 
 class Truncated(json.JSONDecodeError):
@@ -90,8 +88,8 @@ class ExactNumber(float):
 
 
 def parse(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> Any:
-    """The value of a JSON text that nests no deeper than `depth` and holds no more values than
-    `elements`; raises the errors above."""
+    """Return the value of a JSON text that nests no deeper than `depth` and holds no more values
+    than `elements`; raises the errors above."""
     return _read(_decoder, text, depth, elements)
 
 
@@ -100,64 +98,45 @@ def parse_lenient(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEME
     return _read(_lenient, text, depth, elements)
 
 
-def _read(decoder: json.JSONDecoder, text: str, depth: int, elements: int) -> Any:
-    require_bounds(text, depth, elements)
-    return _parsed(decoder, text, depth)
-
-
 def loads_trusted(text: str) -> Any:
     """Return the value that `dump` wrote as this text."""
     return _read(_decoder, text, STORED_DEPTH, len(text))
 
 
-def require_bounds(text: str, depth: int, elements: int) -> None:
-    """Refuse a JSON text before anything is built of it; raises TooDeep or TooMany."""
-    # Few texts hold so many marks, in strings or outside; in no others need they be told apart.
-    brackets = text.count("{") + text.count("[")
-    if brackets > depth and _opens_deeper(text, depth):
-        raise TooDeep(depth)
-    if brackets + text.count(",") > elements and _is_crowded(text, elements):
-        raise TooMany(elements)
-
-
-def _parsed(decoder: json.JSONDecoder, text: str, depth: int) -> Any:
+def _read(decoder: json.JSONDecoder, text: str, depth: int, elements: int) -> Any:
+    require_bounds(text, depth, elements)
     try:
-        value, end = decoder.raw_decode(text, _blanks(text, 0).end())
+        return decoder.decode(text)
     except json.JSONDecodeError as error:
-        if error.msg.startswith("Unterminated string") or _STUMP.match(text, error.pos):
+        is_stump = error.msg != "Extra data" and _STUMP.match(text, error.pos)
+        if is_stump or error.msg.startswith("Unterminated string"):
             raise Truncated(error.msg, text, error.pos) from None
         raise
     except RecursionError:
         raise TooDeep(depth) from None
-    if end < len(text) and (end := _blanks(text, end).end()) < len(text):
-        raise json.JSONDecodeError("Extra data", text, end)
-    return value
+
+
+def require_bounds(text: str, depth: int, elements: int) -> None:
+    """Refuse a JSON text before anything is built of it; raises TooDeep or TooMany."""
+    # Few texts hold so many marks, in strings or outside; only in these are strings left out.
+    brackets = text.count("{") + text.count("[")
+    if brackets <= depth and brackets + text.count(",") <= elements:
+        return
+    bare = _STRING.sub("", text)
+    steps = (_STEPS[bracket] for bracket in _NO_BRACKET.sub("", bare))
+    if any(level > depth for level in accumulate(steps)):
+        raise TooDeep(depth)
+    if bare.count("{") + bare.count("[") + bare.count(",") > elements:
+        raise TooMany(elements)
 
 
 _STUMP = re.compile(
     r"(?:-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|[.eE][-+]?|\\?u?[0-9a-fA-F]{0,4})\s*+\Z"
 )
 """The rest of a text that breaks off within a literal, a number or an escape."""
-_blanks = cast("Callable[[str, int], re.Match[str]]", re.compile(r"[ \t\n\r]*+").match)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NO_BRACKET = re.compile(r"[^\[\]{}]++")
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
-
-
-def _brackets(text: str) -> str:
-    """The brackets of a text that stand in no string."""
-    return _NO_BRACKET.sub("", _STRING.sub("", text))
-
-
-def _opens_deeper(text: str, depth: int) -> bool:
-    """Whether more than `depth` brackets stand open at once."""
-    return any(level > depth for level in accumulate(map(_STEPS.__getitem__, _brackets(text))))
-
-
-def _is_crowded(text: str, elements: int) -> bool:
-    """Whether a text holds more than `elements` values, strings left alone."""
-    bare = _STRING.sub("", text)
-    return bare.count("{") + bare.count("[") + bare.count(",") > elements
 
 
 def dump(value: Any) -> str:
@@ -167,8 +146,8 @@ def dump(value: Any) -> str:
 
 
 def dumps_lossy(value: Any) -> str:
-    """`value` as JSON in a fraction of the time, for millions of rows: numbers are not spelled as
-    they were, and one that JSON has not is null."""
+    """Return `value` as JSON in a fraction of the time, for millions of rows: numbers are not
+    spelled as they were, and one that JSON has not is null."""
     return _lossy.encode(value).decode()
 
 
@@ -181,28 +160,25 @@ def encoded(value: Any) -> bytes:
 
 
 def as_text(value: object) -> str:
-    """A text as it is, anything else as JSON."""
+    """Return a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else dump(value)
 
 
 def is_deeper(value: Any, depth: int) -> bool:
-    """Whether a value nests more than `depth` objects and lists, or, as one that holds itself may,
-    more of them than can be looked at."""
+    """Return True if a value nests more than `depth` objects and lists, or, as one that holds
+    itself may, more of them than can be looked at."""
     level = [value]
     for _ in range(depth + 1):
         holders = [item for item in level if isinstance(item, Mapping | list | tuple)]
         if not holders or len(holders) > JSON_ELEMENTS:
             return bool(holders)
-        level = [inner for holder in holders for inner in _inner(holder)]
+        level = []
+        for holder in holders:
+            level += holder.values() if isinstance(holder, Mapping) else holder
     return True
 
 
-def _inner(holder: Any) -> Collection[Any]:
-    return holder.values() if isinstance(holder, Mapping) else holder
-
-
 def _dump_exact(value: Any, depth: int) -> str:
-    """`value` as JSON; raises TooDeep where it nests deeper than `depth`."""
     if isinstance(value, ExactNumber):
         return value.text
     if not isinstance(value, Mapping | list | tuple):
@@ -210,15 +186,13 @@ def _dump_exact(value: Any, depth: int) -> str:
     if not depth:
         raise TooDeep(STORED_DEPTH)
     if isinstance(value, Mapping):
-        members = cast("Mapping[str, Any]", value).items()
-        inner = [f"{compact(str(key))}:{_dump_exact(item, depth - 1)}" for key, item in members]
+        inner = [f"{compact(str(key))}:{_dump_exact(value[key], depth - 1)}" for key in value]
         return "{" + ",".join(inner) + "}"
-    items = cast("Sequence[Any]", value)
-    return "[" + ",".join([_dump_exact(item, depth - 1) for item in items]) + "]"
+    return "[" + ",".join([_dump_exact(item, depth - 1) for item in value]) + "]"
 
 
 def same(first: Any, second: Any) -> bool:
-    """Equal as JSON: key order and the spelling of numbers count."""
+    """Return True if two values are equal as JSON: key order and the spelling of numbers count."""
     return dump(first) == dump(second)
 
 
@@ -258,35 +232,31 @@ _lenient = json.JSONDecoder(
 )
 
 
-_SPACE = re.compile(r"[\s,:]*")
+_GAP = cast("Callable[[str, int], re.Match[str]]", re.compile(r"[\s,:]*").match)
+"""Matches white space and the marks between values."""
 
 
-def _skip(text: str, at: int) -> int:
-    """Past white space and the marks between values."""
-    space = _SPACE.match(text, at)
-    return space.end() if space else at
-
-
-def find_line(text: str, path: tuple[str | int, ...]) -> int | None:
-    """The line of a valid JSON text on which the value at `path`, or what is left of it, stands."""
-    at = _skip(text, 0)
+def find_line(text: str, path: tuple[str | int, ...]) -> int:
+    """Return the line of a valid JSON text on which the value at `path`, or what is left of it,
+    stands."""
+    at = _GAP(text, 0).end()
     for step in path:
-        inner = _step(text, at, step)
+        inner = _find_member(text, at, step)
         if inner is None:
             break
         at = inner
     return text.count("\n", 0, at) + 1
 
 
-def _step(text: str, at: int, step: str | int) -> int | None:
-    """Where the member `step` of the container at `at` begins."""
+def _find_member(text: str, at: int, step: str | int) -> int | None:
+    """Return the offset of the member `step` of the container at `at`."""
     closing, at = {"{": "}", "[": "]"}.get(text[at], ""), at + 1
     index = 0
-    while closing and text[(at := _skip(text, at))] != closing:
+    while closing and text[(at := _GAP(text, at).end())] != closing:
         key: str | int = index
         if closing == "}":
             key, at = _decoder.raw_decode(text, at)
-            at = _skip(text, at)
+            at = _GAP(text, at).end()
         if key == step:
             return at
         _, at = _decoder.raw_decode(text, at)
@@ -311,13 +281,6 @@ class StoredText(Generic[T]):
         """Return the value of a text; raises StoreError where it cannot be read."""
         try:
             return self._decoder.decode(text)
-        except _UNREADABLE as error:
-            raise damaged(self._noun, error) from None
-
-    def read_all(self, texts: Iterable[str]) -> list[T]:
-        """Return the values of many texts, in less time than one by one."""
-        try:
-            return list(map(self._decoder.decode, texts))
         except _UNREADABLE as error:
             raise damaged(self._noun, error) from None
 
