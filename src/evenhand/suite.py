@@ -5,9 +5,8 @@ Command line beats environment (`EVENHAND_...`) beats file beats default.
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -31,7 +30,6 @@ _SETTINGS = frozenset(
     | {"target_session_attrs"}
 )
 """What a suite's file may say of its PostgreSQL server, beside who it is."""
-_PATTERN = re.compile(r"[*?\[]")
 
 
 class Located(NamedTuple):
@@ -46,7 +44,7 @@ class Suite:
 
     `user_keys` are those set by the user, on the command line or in the environment; only what
     these name may lie outside of the folder. Without a file, all of it is the user's. `addresses`
-    are those that the file gives to judges, each with its place.
+    are those that the file gives to judges, each with its line.
     """
 
     def __init__(
@@ -64,8 +62,8 @@ class Suite:
         self._user_keys, self._allow_outside = user_keys, allow_outside or path is None
 
     def located(self, key: str, name: str) -> Located:
-        """Where a file lies that a key of the suite names; raises UsageError for one outside of the
-        folder that the user has not named."""
+        """Return where a file lies that a key of the suite names; raises UsageError for one outside
+        of the folder that the user has not named."""
         if "\0" in name:
             raise UsageError(f"{key}: {quoted(name)} is not a file name", where=self._where(key))
         path = self.folder / name
@@ -81,29 +79,24 @@ class Suite:
         return Located(path, self.folder)
 
     def located_files(self, key: str, name: str) -> list[Located]:
-        """Where the files lie that a name or a pattern such as `answers/*.csv` stands for, sorted;
-        raises UsageError where a pattern fits none, or one leads out of the folder."""
-        whole = self.folder / name
-        if not _PATTERN.search(name) or "\0" in name or whole.exists():
+        """Return where the files lie that a name or a pattern such as `answers/*.csv` stands for,
+        sorted; raises UsageError where a pattern fits none, or one leads out of the folder."""
+        if not has_magic(name) or "\0" in name or (self.folder / name).exists():
             return [self.located(key, name)]
-        pattern = str(whole.relative_to(whole.anchor)) if Path(name).is_absolute() else name
-        start = Path(whole.anchor) if Path(name).is_absolute() else self.folder
-        try:
-            paths = sorted(path for path in start.glob(pattern) if path.is_file())
-        except ValueError as error:
-            message = f"{key}: {quoted(name)} is not a pattern of files: {error}"
-            raise UsageError(message, where=self._where(key)) from None
-        if not paths:
+        # Unlike that of Path, it takes absolute patterns too.
+        names = glob(name, root_dir=self.folder, recursive=True)  # noqa: PTH207
+        files = [str(path) for path in sorted(map(Path, names)) if (self.folder / path).is_file()]
+        if not files:
             raise UsageError(
                 f"{key}: no file fits {quoted(name)}",
                 where=self._where(key),
                 advice=f"Patterns start in the suite's folder, {quoted(self.folder.resolve())}.",
             )
-        return [self.located(key, os.path.relpath(path, self.folder)) for path in paths]
+        return [self.located(key, file) for file in files]
 
     @property
     def store_url(self) -> str:
-        """The store; raises UsageError where the file says that it lies outside of the folder."""
+        """Return the address of the store; raises UsageError for a file outside of the folder."""
         url = self.file.store.url
         scheme, _, name = url.partition(":")
         if scheme == "sqlite" and name != ":memory:":
@@ -138,8 +131,13 @@ class Suite:
         return self._addresses.get(url or "", "")
 
     def _where(self, key: str) -> str:
-        line = find_line(_text(self.path), (key,)) if self.path else None
-        return f"{self.path}:{line}" if line else str(self.path or "")
+        return _line_of(self.path, _text(self.path), (key,)) if self.path else ""
+
+
+def _line_of(path: Path, text: str, loc: Loc) -> str:
+    """Return the file and, where it is known, the line of a key."""
+    line = find_line(text, loc)
+    return f"{path}:{line}" if line else str(path)
 
 
 def load_suite(
@@ -162,26 +160,22 @@ def load_suite(
     overrides, environ = overrides or {}, _from_environment(environment)
     _merge(values, environ)
     _merge(values, overrides)
-    try:
-        file = SuiteFile.model_validate(values)
-    except ValidationError as error:
-        first = _first_error(error, values)
-        if _holds(overrides, first.loc):
-            where = "the command line"
-        elif _holds(environ, first.loc):
-            where = "EVENHAND_" + "__".join(map(str, first.loc)).upper()
-        else:
-            line = find_line(text, first.loc)
-            where = f"{path}:{line}" if line else str(path)
-        raise _explain(first, where) from None
+
+    def locate(loc: Loc) -> str:
+        if _holds(overrides, loc):
+            return "the command line"
+        if _holds(environ, loc):
+            return "EVENHAND_" + "__".join(map(str, loc)).upper()
+        return _line_of(path, text, loc)
+
+    file = _validate(values, locate)
     keys = overrides.keys() | environ.keys()
     return Suite(file, path.parent, path, keys, allow_outside=allow_outside, addresses=addresses)
 
 
 def _text(path: Path) -> str:
     if not path.exists():
-        beside = path.parent.glob("*.toml") if path.parent.is_dir() else ()
-        near = nearest(path.name, sorted(file.name for file in beside))
+        near = nearest(path.name, [file.name for file in path.parent.glob("*.toml")])
         raise UsageError(
             f"there is no suite file {quoted(path)}",
             advice=(f'Did you mean "{near}"? ' if near else "") + "Make one with: evenhand init",
@@ -195,17 +189,15 @@ def _text(path: Path) -> str:
 
 
 def _addresses(values: Mapping[str, Any], path: Path, text: str) -> dict[str, str]:
-    """Each address, proxy and file of certificates that a suite's file gives to judges, and
-    where."""
+    """Return each address, proxy and file of certificates that the file gives to a judge, with its
+    line."""
     judges: Any = values.get("judges")
-    places: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for index, judge in enumerate(judges if isinstance(judges, list) else ()):
         for key in ("base_url", "proxy", "ca_file"):
-            value = judge.get(key) if isinstance(judge, dict) else None
-            if isinstance(value, str):
-                line = find_line(text, ("judges", index, key))
-                places[value] = f"{path}:{line}" if line else str(path)
-    return places
+            if isinstance(judge, dict) and isinstance(judge.get(key), str):
+                lines[judge[key]] = _line_of(path, text, ("judges", index, key))
+    return lines
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
@@ -218,33 +210,25 @@ def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """`EVENHAND_LIMITS__CONCURRENCY=8` as {"limits": {"concurrency": "8"}}."""
+    """Return `EVENHAND_LIMITS__CONCURRENCY=8` as {"limits": {"concurrency": "8"}}. A variable that
+    is no key of a suite may be anyone's, but not if it is one mistyped."""
     values: dict[str, Any] = {}
     for variable, value in environment.items():
-        top, *rest = variable.removeprefix("EVENHAND_").lower().split("__")
         if not variable.startswith("EVENHAND_"):
             continue
+        top, *rest = variable.removeprefix("EVENHAND_").lower().split("__")
         if len(rest) > limits.NAME_PARTS:
             raise UsageError(f"more than {limits.NAME_PARTS} names", where=variable[:200])
-        if top not in SuiteFile.model_fields:
-            _no_table(variable, top, rest)
-            continue
-        nested: Any = value
-        for key in reversed(rest):
-            nested = {key: nested}
-        _merge(values, {top: nested})
+        if top in SuiteFile.model_fields:
+            nested: Any = value
+            for key in reversed(rest):
+                nested = {key: nested}
+            _merge(values, {top: nested})
+        elif rest and (near := nearest(top, TABLES, cutoff=0.75)):
+            meant = "__".join(["EVENHAND_" + near, *rest]).upper()
+            name = ".".join([top, *rest])
+            raise UsageError(f"unknown key {quoted(name)}; did you mean {meant}?", where=variable)
     return values
-
-
-def _no_table(variable: str, top: str, rest: list[str]) -> None:
-    """A variable that is no key of a suite may be anyone's, but not if it is one mistyped."""
-    from difflib import get_close_matches  # spares every start without such a variable
-
-    close = get_close_matches(top, list(TABLES), n=1, cutoff=0.75)
-    if rest and close:
-        meant = "__".join(["EVENHAND_" + close[0], *rest]).upper()
-        name = ".".join([top, *rest])
-        raise UsageError(f"unknown key {quoted(name)}; did you mean {meant}?", where=variable)
 
 
 def _holds(values: object, loc: Loc) -> bool:
@@ -260,75 +244,54 @@ def _holds(values: object, loc: Loc) -> bool:
 def suite_of_keys(keys: Mapping[str, Any]) -> SuiteFile:
     """Return a suite that no file holds; raises UsageError, which never quotes the value of an
     unknown key."""
+    return _validate(keys, lambda loc: "")
+
+
+def _validate(values: Mapping[str, Any], locate: Callable[[Loc], str]) -> SuiteFile:
+    """Return the suite that keys make; raises UsageError for one of them that is wrong, with where
+    `locate` finds it."""
     try:
-        return SuiteFile.model_validate(keys)
+        return SuiteFile.model_validate(values)
     except ValidationError as error:
-        raise _explain(_first_error(error, keys), "") from None
-
-
-class _KeyError(NamedTuple):
-    """What is wrong with one key; `kind` and `message` are pydantic's."""
-
-    kind: str
-    loc: Loc
-    message: str
-    value: object
-
-
-def _first_error(error: ValidationError, values: Mapping[str, Any]) -> _KeyError:
-    """Return the error to tell first: a mistyped key explains why another one is missing."""
-    errors = [
-        _KeyError(item["type"], _own_loc(item, values), item["msg"], item["input"])
-        for item in error.errors(include_url=False)
-    ]
-    missing = [str(item.loc[-1]) for item in errors if item.kind == "missing"]
-    for item in errors:
-        if item.kind == "extra_forbidden" and nearest(str(item.loc[-1]), missing):
-            return item
-    return min(errors, key=lambda item: item.kind not in ("missing", "extra_forbidden"))
-
-
-def _own_loc(item: ErrorDetails, values: Mapping[str, Any]) -> Loc:
-    """Return the place of an error in the file: pydantic adds the choices of a union to it."""
+        item = _first_error(error)
     loc = item["loc"]
-    last = len(loc) - (item["type"] == "missing")
-    while last and not _holds(values, loc[:last]):
-        last -= 1
-    return loc if item["type"] == "missing" else loc[:last] or loc
+    # Pydantic adds the choices of a union to it.
+    while len(loc) > 1 and item["type"] != "missing" and not _holds(values, loc):
+        loc = loc[:-1]
+    raise UsageError(_explain(item, loc), where=locate(loc), advice=_ADVICE.get(loc, ""))
 
 
-def _explain(error: _KeyError, where: str) -> UsageError:
-    """Say which key is wrong, where it stands, and what belongs there."""
-    name = ".".join(map(str, error.loc))
-    if error.kind == "extra_forbidden":
-        return UsageError(f"unknown key {quoted(name)}{_did_you_mean(error.loc)}", where=where)
-    if error.kind == "missing":
-        return UsageError(f"the key {quoted(name)} is missing", where=where, advice=_example(name))
-    if error.loc == ("language",):
-        return _no_language(str(error.value), where)
-    should = error.message.removeprefix("Input ").removeprefix("Value error, ")
-    return UsageError(f"{name}: {should} (it is {quoted(error.value)})", where=where)
+def _first_error(error: ValidationError) -> ErrorDetails:
+    """Return the error to tell first: a mistyped key explains why another one is missing."""
+    errors = error.errors(include_url=False)
+    missing = [str(item["loc"][-1]) for item in errors if item["type"] == "missing"]
+    unknown = [item for item in errors if item["type"] == "extra_forbidden"]
+    for item in unknown:
+        if nearest(str(item["loc"][-1]), missing):
+            return item
+    return min(errors, key=lambda item: item["type"] not in ("missing", "extra_forbidden"))
 
 
-def _example(name: str) -> str:
-    lines = {
-        "judges": '[[judges]] model = "openai/gpt-4.1-mini"',
-        "data": 'data = ["answers.csv"]',
-        "protocol": 'protocol = "rubric"',
-    }
-    return f"For example: {lines[name]}" if name in lines else ""
+_ADVICE: Mapping[Loc, str] = {
+    ("judges",): 'For example: [[judges]] model = "openai/gpt-4.1-mini"',
+    ("data",): 'For example: data = ["answers.csv"]',
+    ("protocol",): 'For example: protocol = "rubric"',
+    ("language",): f"Built-in protocols speak {', '.join(LANGUAGES)}.",
+}
 
 
-def _no_language(name: str, where: str) -> UsageError:
-    return UsageError(
-        f"language: {quoted(name)} is not a language code",
-        where=where,
-        advice=f"Built-in protocols speak {', '.join(LANGUAGES)}.",
-    )
-
-
-def _did_you_mean(loc: Loc) -> str:
-    tables = [TABLES[str(step)] for step in loc[:-1] if step in TABLES]
-    keys = list((tables[-1] if tables else SuiteFile).model_fields)
-    near = nearest(str(loc[-1]), keys, cutoff=0.5)
-    return f'; did you mean "{near}"?' if near else f"; known: {', '.join(keys)}"
+def _explain(item: ErrorDetails, loc: Loc) -> str:
+    """Say which key is wrong, and what belongs there."""
+    name = ".".join(map(str, loc))
+    if item["type"] == "extra_forbidden":
+        tables = [TABLES[str(step)] for step in loc[:-1] if step in TABLES]
+        keys = list((tables[-1] if tables else SuiteFile).model_fields)
+        near = nearest(str(loc[-1]), keys, cutoff=0.5)
+        hint = f'did you mean "{near}"?' if near else f"known: {', '.join(keys)}"
+        return f"unknown key {quoted(name)}; {hint}"
+    if item["type"] == "missing":
+        return f"the key {quoted(name)} is missing"
+    if item["type"] == "string_pattern_mismatch":
+        return f"{name}: {quoted(item['input'])} is not a language code"
+    should = item["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    return f"{name}: {should} (it is {quoted(item['input'])})"

@@ -308,7 +308,7 @@ def test_the_schema_describes_every_key_of_the_file():
     assert schema["additionalProperties"] is False
 
 
-def test_a_pattern_that_is_none_is_told(tmp_path):
+def test_a_pattern_that_no_file_fits_is_told(tmp_path):
     suite = load(tmp_path)
-    with pytest.raises(UsageError, match="is not a pattern of files"):
+    with pytest.raises(UsageError, match="no file fits"):
         suite.located_files("data", "ans**.csv")
