@@ -19,7 +19,7 @@ from msgspec import structs
 
 from evenhand.engine.budget import CallBudget
 from evenhand.engine.progress import Tally
-from evenhand.engine.run import FileOrder
+from evenhand.engine.run import Engine, FileOrder
 from evenhand.engine.stop import Stop
 from evenhand.errors import (
     EvenhandError,
@@ -40,7 +40,7 @@ from evenhand.judges.credentials import environment
 from evenhand.judges.trust import Trust, TrustedHosts
 from evenhand.kinds.kind import ReadyKind
 from evenhand.manifest import JudgeRecord
-from evenhand.runs.assembly import EngineParts, make_pacers
+from evenhand.runs.judge import RunContext, make_engine, make_pacers
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.runs.prepare import open_judge_setup
 from evenhand.runs.recorded import Recorded, recorded_run
@@ -124,7 +124,7 @@ class RunActor:
                 if start_of(self._store.archive, self._run) != chunk.start:
                     # Its driver is gone, and another has counted the money.
                     raise StoreBusy(f"run {self._run} was started again")
-                await self._parts(chunk, budget).engine().run()
+                await self._engine(chunk, budget).run()
         except Exception as error:
             return self._result(error, budget)
         return self._result(self._stop.cause, budget)
@@ -137,7 +137,7 @@ class RunActor:
         """Send nothing new; what is under way is waited for."""
         self._stop.request(Interrupted("interrupted"))
 
-    def _parts(self, chunk: Assignment, budget: CallBudget) -> EngineParts:
+    def _engine(self, chunk: Assignment, budget: CallBudget) -> Engine:
         suite = self._plan.suite
         share = {
             "concurrency": chunk.concurrency,
@@ -148,20 +148,16 @@ class RunActor:
         file = suite.file.model_copy(update={"limits": limits})
         plan = structs.replace(self._plan, suite=Suite(file, suite.folder))
         scope = Scope(self._run, positions=chunk.positions)
-        return EngineParts(
-            plan=plan,
-            run=self._run,
-            ledger=self._ledger,
-            stop=self._stop,
-            tally=self._tally,
-            schedule=FileOrder(self._ledger, scope),
-            budget=budget,
-            pacers=make_pacers(
-                *(plan, self._store.archive, self._ledger, self._stop),
-                sender=f"{self._driver}-{self._number}-",
-                counted=self.counted,
-            ),
+        context = RunContext(
+            *(plan, self._store, self._ledger, scope, FileOrder(self._ledger, scope)),
+            *(self._stop, self._tally),
         )
+        pacers = make_pacers(
+            *(plan, self._store.archive, self._ledger, self._stop),
+            sender=f"{self._driver}-{self._number}-",
+            counted=self.counted,
+        )
+        return make_engine(context, budget, pacers)
 
     def counted(self, sent_requests: Sequence[SentRequest]) -> list[SentRequest]:
         """Return the requests that count against this actor's share of a minute: its own, those of

@@ -48,9 +48,8 @@ from evenhand.errors import (
 )
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import ACTORS_MOST, LANES, LOOK_AGAIN_FIRST, LOOK_AGAIN_MOST, UNITS_PER_CALL
-from evenhand.runs.assembly import RunContext
 from evenhand.runs.early_stop import UntilDecided
-from evenhand.runs.judge import Crew
+from evenhand.runs.judge import Crew, RunContext
 from evenhand.runs.plan import Plan
 from evenhand.store.address import split_user
 

@@ -17,7 +17,7 @@ from evenhand.engine.call import RetryPolicy
 from evenhand.engine.waves import WaveGroup, Waves
 from evenhand.errors import StoppedEarly, UsageError
 from evenhand.exchange import BatchJudge
-from evenhand.runs.assembly import RunContext
+from evenhand.runs.judge import RunContext
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.runs.recorded import split_by_group
 from evenhand.store.batches import Batches

@@ -1,4 +1,4 @@
-"""What `run` does: the run of a plan and its data is begun and judged; and the summary of it.
+"""A run from its plan to its summary: begun on its data, judged by an engine, counted.
 
 In every summary planned = verdicts + failures + pending.
 """
@@ -6,7 +6,16 @@ In every summary planned = verdicts + failures + pending.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+import time
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,19 +24,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import structs
 
 from evenhand.engine.budget import CallBudget
+from evenhand.engine.call import CallStack, RetryPolicy
 from evenhand.engine.futility import failure_advice
+from evenhand.engine.pacing import Pacer, SentLog, account_name, ages
 from evenhand.engine.prices import dollars
 from evenhand.engine.progress import Tally
-from evenhand.engine.run import FileOrder
+from evenhand.engine.run import Engine, FileOrder, Pool, Schedule
 from evenhand.engine.stop import Stop
 from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import DataRecord, Manifest
-from evenhand.runs.assembly import EngineParts, RunContext, make_pacers
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
-from evenhand.runs.recorded import recorded_run
+from evenhand.runs.recorded import recorded_run, split_by_group
 from evenhand.store.batches import BatchRow
 from evenhand.store.keys import run_id
 from evenhand.store.ports import (
@@ -38,6 +48,7 @@ from evenhand.store.ports import (
     Ledger,
     RunRow,
     Scope,
+    SentRequest,
     Spent,
     Store,
     StoredUnit,
@@ -50,6 +61,18 @@ if TYPE_CHECKING:
 
 Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
 """Shows progress while a run is judged: tally, judgments planned in all, and the switch."""
+
+
+class RunContext(NamedTuple):
+    """What a command judges, and with what."""
+
+    plan: Plan
+    store: Store
+    ledger: Ledger
+    scope: Scope
+    schedule: Schedule
+    stop: Stop
+    tally: Tally
 
 
 class Crew(NamedTuple):
@@ -308,30 +331,88 @@ async def _judge_begun(
     before = archive.counts(scope, plan.judgments_per_unit)
     tally = _tally_so_far(before)
     budget = options.budget or CallBudget(plan.budget_cap, plan.used(archive.spent(scope.run)))
-    parts = EngineParts(
-        plan=plan,
-        run=scope.run,
-        ledger=ledger,
-        stop=stop,
-        tally=tally,
-        schedule=schedule,
-        budget=budget,
-        pacers=make_pacers(plan, archive, ledger, stop, backoff_first=options.backoff_first),
-        notice=options.notice,
-        backoff_first=options.backoff_first,
-    )
+    context = RunContext(plan, store, ledger, scope, schedule, stop, tally)
+    pacers = make_pacers(plan, archive, ledger, stop, backoff_first=options.backoff_first)
+    engine = make_engine(context, budget, pacers, options.notice, options.backoff_first)
     with options.watch(tally, before.planned, stop):
         async with _in_time(stop, plan.suite.file.limits.run_seconds):
-            context = RunContext(plan, store, ledger, scope, schedule, stop, tally)
             if options.batch:
                 from evenhand.runs.batch import ask_by_batch
 
                 await ask_by_batch(context, options.batch, options.backoff_first, options.notice)
                 budget.used = plan.used(archive.spent(scope.run))
-            await (options.crew.judge(context) if options.crew else parts.engine().run())
+            await (options.crew.judge(context) if options.crew else engine.run())
     summary = _summary(plan, archive, scope, tally, stop)
     decided = None if isinstance(schedule, FileOrder) else schedule.result()
     return replace(summary, decided=decided)
+
+
+def make_engine(
+    context: RunContext,
+    budget: CallBudget,
+    pacers: Mapping[Hashable, Pacer],
+    notice: Callable[[str], None] = lambda message: None,
+    backoff_first: float = BACKOFF_FIRST,
+) -> Engine:
+    """Return the engine that judges a run in this process, or, in an actor, a part of it."""
+    plan, ledger, stop, tally = context.plan, context.ledger, context.stop, context.tally
+    limits = plan.suite.file.limits
+    stacks = [
+        CallStack(
+            judge=setup.judge,
+            run=context.scope.run,
+            ledger=ledger,
+            stop=stop,
+            tally=tally,
+            pacer=pacers[setup.judge.account],
+            retry=RetryPolicy(
+                call_seconds=limits.call_seconds,
+                attempt_seconds=limits.attempt_seconds,
+                backoff_first=backoff_first,
+            ),
+            budget=budget,
+            price=setup.price,
+            max_tokens=setup.spec.max_tokens,
+            notice=notice,
+        )
+        for setup in plan.setups
+    ]
+    pools = [
+        Pool(group=group, stacks=members, concurrency=limits.concurrency)
+        for group, members in split_by_group(plan.judge_groups, stacks)
+    ]
+    return Engine(
+        kind=plan.judging,
+        ledger=ledger,
+        run_id=context.scope.run,
+        schedule=context.schedule,
+        pools=pools,
+        stop=stop,
+        tally=tally,
+    )
+
+
+def make_pacers(
+    plan: Plan,
+    archive: Archive,
+    ledger: Ledger,
+    stop: Stop,
+    *,
+    backoff_first: float = BACKOFF_FIRST,
+    sender: str = "",
+    counted: Callable[[Sequence[SentRequest]], Sequence[SentRequest]] = lambda sent: sent,
+) -> dict[Hashable, Pacer]:
+    """Return the pacer of each account, which begins with the requests of the last minute; of these
+    with those that `counted` returns. Names of new requests begin with `sender`."""
+    limits, pacers = plan.suite.file.limits, dict[Hashable, Pacer]()
+    rates = limits.requests_per_minute, limits.tokens_per_minute
+    for account in {setup.judge.account for setup in plan.setups}:
+        log = SentLog(ledger, account, sender)
+        pacers[account] = pacer = Pacer(stop, *rates, log=log, backoff_first=backoff_first)
+        if pacer.is_limited:
+            sent_requests = counted(archive.sent_requests(account_name(account)))
+            pacer.remember(ages(sent_requests, time.time()))
+    return pacers
 
 
 def _summary(plan: Plan, archive: Archive, scope: Scope, tally: Tally, stop: Stop) -> Summary:
