@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Generic, NoReturn, TypeVar, cast
 
@@ -108,12 +108,49 @@ def _read(decoder: json.JSONDecoder, text: str, depth: int, elements: int) -> An
     try:
         return decoder.decode(text)
     except json.JSONDecodeError as error:
-        is_stump = error.msg != "Extra data" and _STUMP.match(text, error.pos)
-        if is_stump or error.msg.startswith("Unterminated string"):
-            raise Truncated(error.msg, text, error.pos) from None
-        raise
+        raise _name_error(error) from None
     except RecursionError:
         raise TooDeep(depth) from None
+
+
+def _name_error(error: json.JSONDecodeError) -> json.JSONDecodeError:
+    """Return an error as Truncated where the text breaks off."""
+    is_stump = error.msg != "Extra data" and _STUMP.match(error.doc, error.pos)
+    if is_stump or error.msg.startswith("Unterminated string"):
+        return Truncated(error.msg, error.doc, error.pos)
+    return error
+
+
+def parse_members(text: str, *, lenient: bool = False) -> Iterator[tuple[Any, int, int]]:
+    """Yield the members of an array that a text holds, or its one value, each with the places where
+    it begins and ends; raises the errors above. None may nest deeper than JSON_DEPTH."""
+    decoder, at = _lenient if lenient else _decoder, _BLANKS(text, 0).end()
+    is_array = text.startswith("[", at)
+    end = at = _BLANKS(text, at + is_array).end()
+    is_more = not (is_array and text.startswith("]", at))
+    while is_more:
+        value, end = _read_member(decoder, text, at)
+        yield value, at, end
+        end = _BLANKS(text, end).end()
+        is_more = is_array and text.startswith(",", end)
+        at = _BLANKS(text, end + 1).end()
+    if is_array and not text.startswith("]", end):
+        raise _name_error(json.JSONDecodeError("Expecting ',' or ']'", text, end))
+    if (end := _BLANKS(text, end + is_array).end()) < len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+
+
+def _read_member(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Any, int]:
+    try:
+        value, end = decoder.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise _name_error(error) from None
+    except RecursionError:
+        raise TooDeep(JSON_DEPTH) from None
+    brackets = text.count("{", at, end) + text.count("[", at, end)
+    if brackets > JSON_DEPTH and is_deeper(value, JSON_DEPTH):
+        raise TooDeep(JSON_DEPTH)
+    return value, end
 
 
 def require_bounds(text: str, depth: int, elements: int) -> None:
@@ -134,6 +171,7 @@ _STUMP = re.compile(
     r"(?:-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|[.eE][-+]?|\\?u?[0-9a-fA-F]{0,4})\s*+\Z"
 )
 """The rest of a text that breaks off within a literal, a number or an escape."""
+_BLANKS = cast("Callable[[str, int], re.Match[str]]", re.compile(r"[ \t\n\r]*+").match)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NO_BRACKET = re.compile(r"[^\[\]{}]++")
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}

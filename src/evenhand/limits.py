@@ -38,8 +38,9 @@ WORKBOOK_CELLS = 16_000_000
 # no text. Files of many gigabytes go through.
 RATIO_FREE_BYTES = 256 * 1024**2
 UNPACKED_RATIO = 250
-# Blank lines one after the other.
-BLANK_LINES = 1_000_000
+# A table is read into memory: its bytes, and the values of a JSON file.
+TABLE_BYTES = 4 * 1024**3
+TABLE_ELEMENTS = 50_000_000
 # An archive of judgments unpacks to a few gigabytes at most; beyond that it is a bomb.
 UNPACKED_BYTES = 8 * 1024**3
 # Problems listed to a judge in one re-ask, and to a person in one message.

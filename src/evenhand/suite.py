@@ -19,6 +19,7 @@ from evenhand.kinds.protocol import LANGUAGES
 from evenhand.store.address import Address, is_postgres, read_address
 from evenhand.suite_file import TABLES, SuiteFile
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
+from evenhand.units import META_FIELDS
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -30,6 +31,8 @@ _SETTINGS = frozenset(
     | {"target_session_attrs"}
 )
 """What a suite's file may say of its PostgreSQL server, beside who it is."""
+_FIELD = re.compile(r"\{(\w+)\}")
+"""In a name of data files: a part of the path that is a field of all rows."""
 
 
 class Located(NamedTuple):
@@ -81,6 +84,7 @@ class Suite:
     def located_files(self, key: str, name: str) -> list[Located]:
         """Return where the files lie that a name or a pattern such as `answers/*.csv` stands for,
         sorted; raises UsageError where a pattern fits none, or one leads out of the folder."""
+        name = _FIELD.sub("*", name)
         if not has_magic(name) or "\0" in name or (self.folder / name).exists():
             return [self.located(key, name)]
         # Unlike that of Path, it takes absolute patterns too.
@@ -93,6 +97,28 @@ class Suite:
                 advice=f"Patterns start in the suite's folder, {quoted(self.folder.resolve())}.",
             )
         return [self.located(key, file) for file in files]
+
+    def path_fields(self, name: str, path: Path) -> dict[str, str]:
+        """Return the fields that a file's path holds where a name says `runs/{week}/{model}.csv`;
+        one that stands twice must hold the same. Raises UsageError."""
+        fields = _FIELD.findall(name)
+        if not fields:
+            return {}
+        parts = re.split(r"(\{\w+\}|\*\*/|\*|\?)", name)
+        patterns = {"*": "[^/]*", "**/": "(?:.*/)?", "?": "[^/]"}
+        pattern = "".join(
+            "([^/]+)" if _FIELD.fullmatch(part) else patterns.get(part, re.escape(part))
+            for part in parts
+        )
+        match = re.fullmatch(pattern, os.path.relpath(path, self.folder))
+        values = match.groups() if match else ()
+        found = dict(zip(fields, values, strict=False))
+        if [found.get(field) for field in fields] != list(values) or not match:
+            raise UsageError(f"data: {quoted(path)} does not fit {quoted(name)}")
+        named = {"prompt_variant" if k == "variant" else k: v for k, v in found.items()}
+        # What no meta field says, such as a week, tells runs of the same questions apart.
+        runs = [value for name, value in named.items() if name not in META_FIELDS]
+        return {**({"run_id": "/".join(runs)} if runs and "run_id" not in named else {}), **named}
 
     @property
     def store_url(self) -> str:

@@ -204,7 +204,10 @@ class SuiteFile(_Table):
         Field(min_length=1),
         BeforeValidator(_as_list, json_schema_input_type=str | DataSpec | list[Text | DataSpec]),
     ]
-    """Files, or patterns such as `answers/*.csv`; or a file with constants."""
+    """Files, or patterns such as `answers/*.csv` and `runs/{week}/{model}.jsonl`, whose names in
+    braces are fields; or a file with constants."""
+    join: Text | None = None
+    """A table of the questions, whose columns are added to the rows."""
     rubric: str | None = None
     prompt: Text | None = None
     """A judge prompt of your own, any text."""

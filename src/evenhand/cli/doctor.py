@@ -50,7 +50,7 @@ def _findings() -> Iterator[Finding]:
     for provider in PROVIDERS.values():
         if provider.package:
             yield _extra(f"{provider.name} judge", provider.package, provider.extra)
-    yield _extra("parquet files", "pyarrow", "parquet")
+    yield _extra("parquet files, SQL", "duckdb", "sql")
     yield _extra("workbooks in", "python_calamine", "xlsx")
     yield _extra("workbooks out", "xlsxwriter", "xlsx")
     yield _extra("report", "jinja2", "report")

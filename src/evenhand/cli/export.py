@@ -24,7 +24,7 @@ from evenhand.cli.common import (
     wait,
     where_option,
 )
-from evenhand.data.files import is_csv, is_table, is_text, is_workbook
+from evenhand.data.files import ending_of
 from evenhand.data.sheet import CELL_MOST, write_sheet
 from evenhand.data.write import write, write_text
 from evenhand.errors import UsageError, quoted
@@ -152,7 +152,7 @@ def export_command(
         _write_wave(run, batch_file, store)
         return
     assert output is not None
-    people = people or is_workbook(Path(output))
+    people = people or ending_of(Path(output)) == ".xlsx"
     if people + full + fronts + with_unit > 1:
         raise click.UsageError(
             "--people (which .xlsx is), --full, --fronts and --with-unit exclude each other"
@@ -190,7 +190,11 @@ def _people_file(output: str) -> str:
     """A name for a table to read beside or in the place of what was written."""
     path = Path(output)
     return (
-        output if is_csv(path) else str(path.with_suffix(".xlsx")) if path.suffix else "FILE.xlsx"
+        output
+        if ending_of(path) == ".csv"
+        else str(path.with_suffix(".xlsx"))
+        if path.suffix
+        else "FILE.xlsx"
     )
 
 
@@ -206,13 +210,13 @@ def _write(output: str, store: Archive, run: Recorded, form: Form) -> int:
     path = Path(output)
     if form.only is not None:
         selector(run, form.only)
-    if is_text(path):
+    if ending_of(path) == ".txt":
         _only_pairs(run, "a verdict table (.txt)")
         if form != Form("contract", with_unit=False, only=None):
             raise UsageError("a verdict table holds verdicts alone", advice="Write .jsonl instead.")
         return write_text(path, verdict_lines(store, run)) - 1
     rows = _rows(store, run, form)
-    if form.rows == "full" and is_table(path):
+    if form.rows == "full" and ending_of(path) in (".csv", ".parquet"):
         rows = with_pass_columns(rows)
     if output != "-":
         return write(path, rows)
@@ -235,7 +239,7 @@ def _print(rows: Iterator[Mapping[str, Any]], store: Archive) -> int:
 def _write_sheet(output: str, store: Archive, run: Recorded, form: Form) -> int:
     """Write the table for people; whatever of it had to be cut is told."""
     path = Path(output)
-    if not is_workbook(path) and (output == "-" or not is_csv(path)):
+    if ending_of(path) not in (".xlsx", ".csv"):
         raise UsageError(
             f"{quoted(output)} is no table for people", advice="Write .xlsx, or .csv with --people."
         )

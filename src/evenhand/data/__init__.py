@@ -1,6 +1,6 @@
-"""Rows of data files: read from and written to JSONL, JSON, CSV and Parquet, each also gzipped.
+"""Rows of data files: JSONL, JSON, CSV, workbooks and Parquet, each also gzipped.
 
-Nothing here knows what a unit is. Reading holds one row in memory, writing one batch.
+Nothing here knows what a unit is. A table is read once, into memory.
 """
 
 from __future__ import annotations

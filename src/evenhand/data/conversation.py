@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, cast
 from msgspec import Struct
 
 from evenhand import jsontext
-from evenhand.data import usual
-from evenhand.data.recognise import recognise
+from evenhand.data.recognise import fold, recognise, usual_names
 from evenhand.errors import DataError, quoted
 from evenhand.kinds.rows import TableForm
 
@@ -252,9 +251,9 @@ def _chosen(
     its end, as `prompt` and `completion` are."""
     parts: list[str] = []
     is_named = False
-    for field, usual_names in ((form.question, usual.QUESTION), (form.answer, usual.ANSWER)):
-        names = set(map(usual.folded, usual_names))
-        fits = [column for column in columns if usual.folded(column) in names]
+    for field, key in ((form.question, "question"), (form.answer, "answer")):
+        names = set(usual_names(key))
+        fits = [column for column in columns if fold(column) in names]
         if mapped.get(field) in columns:
             fits, is_named = [mapped[field]], True
         parts += fits if len(fits) == 1 else []

@@ -1,19 +1,18 @@
-"""Data files by their ending, and how they are opened.
+"""Data files by their ending, and their bytes.
 
-A path that cannot be used at all is a `UsageError` before any row is read; the ending alone, in
-any case of letters, decides the format.
+A path that cannot be used at all is a `UsageError` before anything is read; the ending alone, in
+any case of letters, decides the format. What is read is bounded, packed or not.
 """
 
 from __future__ import annotations
 
 import gzip
-import io
 import os
-import tempfile
-from collections.abc import Callable, Generator, Iterable
+import zlib
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Literal, cast
 
 from evenhand import limits
 from evenhand.errors import DataError, UsageError, nearest, quoted
@@ -31,50 +30,37 @@ ENDINGS: dict[str, Format] = {
 }
 READ_ENDINGS: dict[str, ReadFormat] = {**ENDINGS, ".tsv": "tsv", ".xlsx": "xlsx"}
 TABLE_TOO = "for people .xlsx, for verdicts of pairs .txt"
-"""What to say of endings where a verdict table is known too."""
+"""Added to the list of endings where a verdict table is known too."""
+_CHUNK = 1 << 20
 
 
 def is_gzipped(path: Path) -> bool:
-    """Whether the name says gzip."""
+    """Return True if the name says gzip."""
     return path.suffix.lower() == ".gz"
 
 
-def is_text(path: Path) -> bool:
-    """Whether the name says plain text, which a verdict table is."""
-    return _ending(path) == ".txt"
-
-
-def is_table(path: Path) -> bool:
-    """Whether the name says a format with columns, in which a list is one cell."""
-    return ENDINGS.get(_ending(path)) in ("csv", "parquet")
-
-
-def is_csv(path: Path) -> bool:
-    """Whether the name says comma-separated values."""
-    return _ending(path) == ".csv"
-
-
-def is_workbook(path: Path) -> bool:
-    """Whether the name says a workbook."""
-    return _ending(path) == ".xlsx"
+def ending_of(path: Path) -> str:
+    """Return the ending that names the format, in lower case, without `.gz`."""
+    inner = path.with_suffix("") if is_gzipped(path) else path
+    return inner.suffix.lower()
 
 
 def is_data_file(path: Path) -> bool:
-    """Whether the name says a format that can be read."""
-    return _ending(path) in READ_ENDINGS
+    """Return True if the name says a format that can be read."""
+    return ending_of(path) in READ_ENDINGS
 
 
 def format_of(path: Path, also: str = "") -> Format:
-    """The format to write that the ending names; `also` tells what other endings the caller
-    knows."""
-    if (written := ENDINGS.get(_ending(path))) is None:
+    """Return the format to write that the ending names; `also` lists endings that the caller knows
+    beside them. Raises UsageError."""
+    if (written := ENDINGS.get(ending_of(path))) is None:
         raise _unknown_ending(path, " ".join(ENDINGS) + (f", {also}" if also else ""))
     return written
 
 
 def read_format_of(path: Path) -> ReadFormat:
-    """The format to read that the ending names."""
-    if (read := READ_ENDINGS.get(_ending(path))) is None:
+    """Return the format to read that the ending names; raises UsageError."""
+    if (read := READ_ENDINGS.get(ending_of(path))) is None:
         raise _unknown_ending(path, " ".join(READ_ENDINGS))
     return read
 
@@ -86,24 +72,19 @@ def _unknown_ending(path: Path, endings: str) -> UsageError:
     )
 
 
-def _ending(path: Path) -> str:
-    inner = path.with_suffix("") if is_gzipped(path) else path
-    return inner.suffix.lower()
-
-
 def stem_of(path: Path) -> str:
-    """The name of a file without its endings."""
+    """Return the name of a file without its endings."""
     return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Advice that names the nearest of `names`, or nothing."""
+    """Return advice that names the nearest of `names`, or nothing."""
     near = nearest(name, names)
     return f"did you mean {quoted(near)}?" if near else ""
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path that is missing or is a folder."""
+    """Raise UsageError for a path that is missing or is a folder."""
     if path.is_dir():
         names = sorted(p.name for p in path.iterdir() if is_data_file(p))
         advice = f"name a file in it: {', '.join(names[:8])}" if names else "name a data file"
@@ -117,7 +98,7 @@ def require_file(path: Path) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Refuse a folder that does not exist."""
+    """Raise UsageError for a folder that does not exist."""
     if folder.is_dir():
         return
     above = folder.parent
@@ -127,78 +108,68 @@ def require_folder(folder: Path) -> None:
     )
 
 
-@contextmanager
-def opened(path: Path, root: Path | None = None) -> Generator[io.BufferedReader]:
-    """The bytes of a plain file, unpacked where its name says gzip; with a root, of one in it."""
+def read_file(path: Path, root: Path | None = None) -> bytes:
+    """Return the bytes of a plain file, unpacked where its name says gzip; with a root, of one that
+    lies in it. Raises UsageError or DataError."""
     try:
-        file = cast("io.BufferedReader", open_plain(path, root))
+        with open_plain(path, root) as file:
+            size = os.fstat(file.fileno()).st_size
+            if not is_gzipped(path):
+                require_size(size, str(path))
+                return file.read()
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                return read_packed(cast("IO[bytes]", unpacked), size, str(path))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise _bad_gzip(error, str(path)) from None
     except OSError as error:
-        raise UsageError(f"{quoted(path)} cannot be opened: {error.strerror}") from None
-    with file:
-        if not is_gzipped(path):
-            yield file
-            return
-        # Buffered around it: readline then runs in C, not through GzipFile's Python method.
-        size = os.fstat(file.fileno()).st_size
-        with gzip.GzipFile(fileobj=file) as unpacked:
-            yield io.BufferedReader(Bounded(cast("IO[bytes]", unpacked), size, str(path)), 1 << 17)
+        raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from None
 
 
-def require_ratio(unpacked: int, packed: int, where: str) -> None:
-    """Refuse what unpacks to far more than any text does; raises DataError."""
-    if unpacked > max(limits.RATIO_FREE_BYTES, packed * limits.UNPACKED_RATIO):
+def read_packed(stream: IO[bytes], packed: int, where: str) -> bytes:
+    """Return all that a stream unpacks from so many bytes; raises DataError where it is more than
+    any text comes to."""
+    chunks: list[bytes] = []
+    count = 0
+    while chunk := stream.read(_CHUNK):
+        count += len(chunk)
+        if count > max(limits.RATIO_FREE_BYTES, packed * limits.UNPACKED_RATIO):
+            raise DataError(
+                f"it unpacks to more than {limits.UNPACKED_RATIO} times its size",
+                where=where,
+                advice="is it the right file? if so, unpack it first",
+            )
+        require_size(count, where)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def require_size(size: int, where: str) -> None:
+    """Raise DataError for more bytes than a table may have: it is read into memory."""
+    if size > limits.TABLE_BYTES:
         raise DataError(
-            f"it unpacks to more than {limits.UNPACKED_RATIO} times its size",
+            f"the file holds more than {limits.TABLE_BYTES // 1024**3} GB",
             where=where,
-            advice="is it the right file? if so, unpack it first",
+            advice="is it the right file? if so, split it",
         )
 
 
-class Bounded(io.RawIOBase):
-    """What a stream unpacks, at a bounded ratio to the `packed` bytes that it is made of. `take` is
-    told how many bytes came, and may refuse them."""
-
-    def __init__(
-        self,
-        stream: IO[bytes],
-        packed: int,
-        where: str,
-        take: Callable[[int], None] = lambda number: None,
-    ) -> None:
-        self._stream, self._packed, self._where, self._take = stream, packed, where, take
-        self._count = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        chunk = self._stream.read(len(buffer))
-        self._take(len(chunk))
-        self._count += len(chunk)
-        require_ratio(self._count, self._packed, self._where)
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
-
-
-@contextmanager
-def seekable(file: io.BufferedReader) -> Generator[IO[bytes]]:
-    """The file itself, or a temporary one of what gzip unpacks, for formats whose index is at the
-    end."""
-    if not isinstance(file.raw, Bounded):
-        yield file
-        return
-    with tempfile.TemporaryFile() as whole:
-        while chunk := file.read(1 << 20):
-            if whole.tell() + len(chunk) > limits.WORKBOOK_BYTES:
-                raise DataError("it unpacks to more than is taken in", advice="unpack it first")
-            whole.write(chunk)
-        whole.seek(0)
-        yield whole
+def _bad_gzip(error: Exception, name: str) -> DataError:
+    if "Not a gzipped file" in str(error):
+        return DataError(
+            "not gzip data, though its name ends in .gz",
+            where=name,
+            advice="take .gz off the name, or pack the file with gzip",
+        )
+    what = "cut off" if isinstance(error, EOFError) else "damaged"
+    return DataError(
+        f"the gzip data is {what}", where=name, advice="copy or download the file again"
+    )
 
 
 @contextmanager
 def packed(file: IO[bytes], path: Path) -> Generator[IO[bytes]]:
-    """Where to write the bytes of a file: packed where its name says gzip, without a time stamp."""
+    """Yield where to write the bytes of a file: packed where its name says gzip, without a time
+    stamp."""
     if not is_gzipped(path):
         yield file
         return

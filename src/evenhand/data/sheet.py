@@ -18,8 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from evenhand.data.files import is_workbook, packed
-from evenhand.data.table import guarded
+from evenhand.data.cells import guarded
+from evenhand.data.files import ending_of, packed
 from evenhand.data.write import replacing
 from evenhand.errors import UsageError
 
@@ -59,7 +59,7 @@ class Written(NamedTuple):
 
 def write_sheet(path: Path, sheet: Sheet) -> Written:
     """Write a table for people, by the ending of the file: whole or not at all."""
-    if not is_workbook(path):
+    if ending_of(path) != ".xlsx":
         with replacing(path) as raw, packed(raw, path) as file:
             return Written(_write_csv(file, sheet))
     xlsxwriter = require_xlsxwriter()

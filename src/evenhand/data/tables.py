@@ -1,30 +1,36 @@
 """Tables as their users have them, turned into rows of the contract.
 
-Columns are found by their usual names, constants of a file are filled in, rows without ids are
-called by what identifies them. What was understood is told once; nothing is guessed silently.
+Columns are found by their usual names, constants of a file are filled in, a question file is
+joined, rows without ids are called by what identifies them. What was understood is said once;
+nothing is guessed silently.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from msgspec import Struct
-
-from evenhand.data.alike import NamesAlike
-from evenhand.data.columns import Copies, flattened, place
+from evenhand.data.columns import flattened, place
 from evenhand.data.conversation import find_conversation
-from evenhand.data.faults import fault_of
-from evenhand.data.read import FileForm, Row, rows
-from evenhand.data.recognise import fields_of, recognise
-from evenhand.data.table_ids import Ids, apply_role, ids_of
+from evenhand.data.ids import find_roles, name_rows
+from evenhand.data.read import FileForm, Row, Rows, copy_columns, read_rows
+from evenhand.data.recognise import fields_of, fold, recognise, usual_names
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
-from evenhand.kinds.rows import EXTRAS, PlacedRow, RowError, TableForm, is_given
-from evenhand.units import META_FIELDS, question_hash
+from evenhand.kinds.rows import (
+    EXTRAS,
+    FieldError,
+    MissingFieldError,
+    PlacedRow,
+    RowError,
+    TableForm,
+    is_given,
+)
+from evenhand.units import META_FIELDS
 
 ROWS_LOOKED_AT = 200
 """How far columns are looked for: rows of JSON need not all have the same."""
@@ -32,33 +38,101 @@ META_CHARS = 200
 """A longer text is no label of a row, and is not kept as meta."""
 ANSWER_CHARS = 100_000
 """A longer answer is warned about."""
+_NAMES_LISTED = 5
 
 
-class Source(Struct, frozen=True, kw_only=True):
-    """A data file, what is true of all its rows, and the folder that it must lie in."""
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A data file, read when its rows are first asked for; what is true of all its rows, and the
+    folder that it must lie in."""
 
     path: Path
     root: Path | None = None
-    constants: Mapping[str, Any] = {}
+    constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Field to value; a field that is none of the contract's belongs to `meta`."""
     encoding: str | None = None
     sheet: str | None = None
-    memory: Sequence[Mapping[str, Any]] | None = None
+    memory: Rows | None = None
     """Rows that no file holds; `path` is then what errors call them."""
+    join: QuestionFile | None = None
 
-    def rows(self, columns: Mapping[str, str]) -> Iterator[Row]:
-        """Its rows with these columns copied to fields."""
+    @cached_property
+    def table(self) -> Rows:
+        """The rows as they are; raises UsageError or DataError."""
         if self.memory is not None:
-            return self._rows_in_memory(self.memory, Copies(columns))
+            return self.memory
         form = FileForm(encoding=self.encoding, sheet=self.sheet)
-        return rows(self.path, columns, root=self.root, form=form)
+        return read_rows(self.path, root=self.root, form=form)
 
-    def _rows_in_memory(self, memory: Sequence[Mapping[str, Any]], copies: Copies) -> Iterator[Row]:
-        copies.require_sources((dict(row) for row in memory), str(self.path))
-        for number, row in enumerate(memory, 1):
-            where = f"{self.path}:{number}"
-            value = {k: dict(v) if isinstance(v, dict) else v for k, v in row.items()}
-            yield Row(copies.apply(value, where), where)
+    @cached_property
+    def sample(self) -> list[dict[str, Any]]:
+        """The first rows, with the columns of the question file."""
+        rows = self.table.values()
+        sample = [row for _, row in zip(range(ROWS_LOOKED_AT), rows, strict=False)]
+        if self.join is not None:
+            for row in sample:
+                self.join.add_columns(row)
+        return sample
+
+    def rows(self, columns: Mapping[str, str]) -> list[Row]:
+        """Return its rows with these columns copied to fields; raises DataError."""
+        join = self.join
+        return copy_columns(self.table, columns, join.add_columns if join is not None else None)
+
+
+class QuestionFile:
+    """A second table whose columns are added to the rows of the first, joined by the columns that
+    both have, else by the question's id."""
+
+    def __init__(self, path: Path, root: Path | None = None) -> None:
+        self.path = path
+        self._rows = list(read_rows(path, root=root).values())
+        self._names = list(dict.fromkeys(name for row in self._rows for name in row))
+        self._found: dict[tuple[str, ...], dict[tuple[str, ...], dict[str, Any]]] = {}
+        self.rows = self.matched = 0
+
+    def add_columns(self, row: dict[str, Any]) -> None:
+        """Add what this table says of a row, in place; raises DataError."""
+        own, theirs = self._keys(row)
+        if own not in self._found:
+            self._found[own] = self._index(theirs)
+        further = self._found[own].get(tuple(_text(row.get(name)) for name in own))
+        for name, value in (further or {}).items():
+            if row.get(name) in (None, ""):
+                row[name] = value
+
+    def _keys(self, row: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the columns of a row, and of this table, that are to hold the same."""
+        shared = tuple(name for name in self._names if name in row)
+        if shared:
+            return shared, shared
+        ids = usual_names("question_id", "ident")
+        own = [name for name in row if fold(name) in ids]
+        theirs = [name for name in self._names if fold(name) in ids]
+        if len(own) == len(theirs) == 1:
+            return (own[0],), (theirs[0],)
+        raise DataError(
+            f"{quoted(self.path.name)} has no column in common with the data",
+            advice=f"It has {', '.join(map(quoted, self._names))}; the data have"
+            f" {', '.join(map(quoted, row))}. Call the column that joins them alike.",
+        )
+
+    def _index(self, names: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, Any]]:
+        index: dict[tuple[str, ...], dict[str, Any]] = {}
+        for row in self._rows:
+            key = tuple(_text(row.get(name)) for name in names)
+            further = {name: value for name, value in row.items() if name not in names}
+            if index.setdefault(key, further) != further:
+                raise DataError(
+                    f"two rows have the same {' and '.join(names)}: {', '.join(key)}",
+                    where=str(self.path),
+                    advice="A row of the data could be joined with either.",
+                )
+        return index
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else as_text(value)
 
 
 class Table:
@@ -70,19 +144,17 @@ class Table:
             name if name.split(".")[0] in {*form.fields, form.answer} else f"meta.{name}": value
             for name, value in source.constants.items()
         }
-        sample = [row.value for row in islice(source.rows({}), ROWS_LOOKED_AT)]
-        names = list(dict.fromkeys(name for row in sample for name in row))
-        self.names = names
-        self._recognise(sample, fields_of(columns, form))
+        self.names = list(dict.fromkeys(name for row in source.sample for name in row))
+        self._recognise(source.sample, fields_of(columns, form))
         self.is_long = self.recognition.is_long
         self.are_ids_guessed = "id" in self.recognition.columns
-        has_ids = "id" in names or "id" in self._columns
+        has_ids = "id" in self.names or "id" in self._columns
         is_set_apart = any(f"meta.{name}" in self._constants for name in META_FIELDS)
         # A `meta` that somebody laid out is left as it is, unless the suite adds to it.
         self.may_hold_question_ids = has_ids and (self.recognition.is_flat or is_set_apart)
 
     def _recognise(self, sample: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
-        """Find what the columns hold, and whether conversations are among it."""
+        """Find what the columns hold, and conversations among them."""
         form, where = self._form, str(self.source.path)
         mapped = {**columns, **dict.fromkeys(self._constants, "")}
         self.conversation = find_conversation(sample, mapped, form, where)
@@ -99,7 +171,7 @@ class Table:
         self._columns = {**columns, **self.recognition.columns}
 
     def column_of(self, field: str) -> str | None:
-        """The column that a field is taken from; None where no row has one for it."""
+        """Return the column that a field is taken from; None where no row has one for it."""
         return self._columns.get(field, field if field in self.names else None)
 
     @property
@@ -115,23 +187,27 @@ class Table:
         fields = [f"{field} = {meaning}" for field, meaning in meanings.items()]
         return ", ".join(part for part in (*fields, self.recognition.line) if part)
 
-    def rows(self) -> Iterator[tuple[int, Row]]:
-        """The rows that hold anything, each with its number in the table."""
-        for number, row in enumerate(self.source.rows(self._columns), 1):
-            value = row.value
+    @cached_property
+    def rows(self) -> list[tuple[int, Row]]:
+        """The rows that hold anything, as rows of the contract, each with its number in the
+        table."""
+        found: list[tuple[int, Row]] = []
+        for number, (value, where) in enumerate(self.source.rows(self._columns), 1):
             if not _is_filled(value):
                 continue
             if self.conversation:
-                self.conversation.fill(value, row.where)
-            for name, constant in self._constants.items():
-                place(value, name, constant, row.where)
+                self.conversation.fill(value, where)
             if self.recognition.spare:
                 self._keep_spare(value)
-            # What is a text in a table of texts is none in JSON: the answer to a sum, a yes or no.
-            answer = value.get(self._form.answer)
-            if isinstance(answer, bool | int | float):
-                value[self._form.answer] = as_text(answer)
-            yield number, row
+            for part in self._split(value):
+                for name, constant in self._constants.items():
+                    place(part, name, constant, where)
+                # A sum, yes or no: a text in a table of texts, and none in JSON.
+                answer = part.get(self._form.answer)
+                if isinstance(answer, bool | int | float):
+                    part[self._form.answer] = as_text(answer)
+                found.append((number, Row(part, where)))
+        return found
 
     def _keep_spare(self, value: dict[str, Any]) -> None:
         spare = {name: value[name] for name in self.recognition.spare if name in value}
@@ -139,9 +215,32 @@ class Table:
         if labels:
             value["meta"] = {**labels, **(value.get("meta") or {})}
 
+    def _split(self, value: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return a row per answer, of a row that holds several; a pair stays one row."""
+        answers = self.recognition.answers
+        if not answers:
+            return [value]
+        rest = {
+            name: cell
+            for name, cell in value.items()
+            if name not in {name for each in answers for name in (each.column, each.author)}
+        }
+        authors = [_text(value.get(each.author) or each.label) for each in answers]
+        texts = [value.get(each.column) for each in answers]
+        if self.recognition.is_pair:
+            if authors[0] == authors[1]:
+                authors = [each.label for each in answers]
+            pair = [{"id": a, "text": text} for a, text in zip(authors, texts, strict=True)]
+            return [{**rest, self._form.several: pair}]
+        name, meta = self.recognition.author_field, rest.get("meta") or {}
+        return [
+            {**rest, self._form.answer: text, "meta": {**meta, name: author}}
+            for author, text in zip(authors, texts, strict=True)
+        ]
+
 
 def _is_filled(value: Mapping[str, Any]) -> bool:
-    """Whether a row, or an object in it, holds anything: as a rule its first cell does."""
+    """Return True if a row, or an object in it, holds anything: as a rule its first cell does."""
     for cell in value.values():
         if isinstance(cell, str):
             if cell:
@@ -161,8 +260,8 @@ def _is_label(cell: object) -> bool:
 
 
 class Tables:
-    """The tables of a run, to be read as rows of the contract, as often as is needed. No file is
-    opened before the first row is."""
+    """The tables of a run, to be read as rows of the contract. No file is opened before the first
+    row is asked for."""
 
     def __init__(
         self,
@@ -174,109 +273,134 @@ class Tables:
         tells_columns: bool = True,
         use: Collection[str] = EXTRAS,
     ) -> None:
-        """`use` is what the judge is shown beside the judged text: other such columns are told."""
-        self._sources, self._columns = sources, columns
-        self._tells_columns, self._use = tells_columns, use
-        self._form, self._tell = form, _Once(notify)
+        """`use` is what the judge is shown beside the judged text: other such columns are named."""
+        self._sources, self._columns, self._form = sources, columns, form
+        self._tells_columns, self._use, self._notify = tells_columns, use, notify
 
     @cached_property
     def _tables(self) -> list[Table]:
         tables = [Table(source, self._columns, self._form) for source in self._sources]
         if self._tells_columns:
-            self._tell_columns(tables)
+            for line in _column_lines(tables):
+                self._notify(line)
         return tables
 
-    def _tell_columns(self, tables: Sequence[Table]) -> None:
-        files: dict[str, list[str]] = {}
-        for table in tables:
-            files.setdefault(table.line, []).append(table.source.path.name)
-            for remark in table.recognition.remarks:
-                self._tell(f"{table.source.path}: {remark}")
-        for line, names in files.items():
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            if line:
-                self._tell(f"Columns of {names[0]}{more}: {line}")
-
-    def rows(self) -> Iterator[tuple[Path, Row]]:
-        """Every row with its file, each called by an id of its own; raises DataError."""
-        long = [table for table in self._tables if table.is_long]
-        lengths, names = _Lengths(self._form), NamesAlike(self._form.several)
-        unseen = _Unseen(self._use)
-        for path, row in self._gathered(long) if long else ():
-            names.add(row.value)
-            unseen.add(row.value)
-            yield path, row
-        for remark in self._ids.remarks:
-            self._tell(remark)
-        for table, name_row in _calling(self._wide, self._form, self._ids.roles):
-            for number, row in table.rows():
-                name_row(row.value, number)
-                lengths.add(row.value)
-                names.add(row.value)
-                unseen.add(row.value)
-                yield table.source.path, row
-        for remark in (*lengths.remarks, *names.remarks, *unseen.remarks):
-            self._tell(remark)
-
-    @property
-    def _wide(self) -> list[Table]:
-        """The tables whose rows are not gathered."""
-        return [table for table in self._tables if not table.is_long]
-
     @cached_property
-    def _ids(self) -> Ids:
-        return ids_of(self._wide, self._form)
+    def rows(self) -> list[tuple[Path, Row]]:
+        """Every row with its file, each called by an id of its own; raises DataError."""
+        form = self._form
+        long = [table for table in self._tables if table.is_long]
+        wide = [table for table in self._tables if not table.is_long]
+        gathered = self._gather(long) if long else []
+        ids = find_roles(wide, form)
+        name_rows(wide, form, ids.roles)
+        own = [(table.source.path, row) for table in wide for _, row in table.rows]
+        found = [*gathered, *own]
+        values = [row.value for _, row in found]
+        remarks = (
+            *ids.remarks,
+            *_length_remarks((row.value.get(form.answer) for _, row in own)),
+            *_similar_names(values, form.several),
+            *_unseen(values, self._use),
+        )
+        for remark in remarks:
+            self._notify(remark)
+        return found
 
-    def fault(self, error: RowError, where: str) -> DataError:
-        """What to raise for a row at a place that cannot be read, in words of its table."""
-        path = where.rpartition(":")[0]
-        tables = (table for table in self._tables if str(table.source.path) == path)
-        return fault_of(error, where, next(tables, None), self._form)
-
-    def _gathered(self, tables: Sequence[Table]) -> Iterator[tuple[Path, Row]]:
+    def _gather(self, tables: Sequence[Table]) -> list[tuple[Path, Row]]:
         assert self._form.gather is not None
-        answers = (PlacedRow(row.value, row.where) for table in tables for _, row in table.rows())
+        answers = (PlacedRow(row.value, row.where) for table in tables for _, row in table.rows)
         path = tables[0].source.path
         try:
             gathered = self._form.gather(answers)
         except RowError as error:
-            raise self.fault(error, error.where or str(path)) from None
+            raise self.row_error(error, error.where or str(path)) from None
         for remark in gathered.remarks:
-            self._tell(remark)
-        for value, where in gathered.rows:
-            yield path, Row(value, where)
+            self._notify(remark)
+        return [(path, Row(value, where)) for value, where in gathered.rows]
+
+    def row_error(self, error: RowError, where: str) -> DataError:
+        """Return what to raise for a row at a place that cannot be read, in words of its table."""
+        path = where.rpartition(":")[0]
+        table = next((one for one in self._tables if str(one.source.path) == path), None)
+        if table is None or not isinstance(error, FieldError):
+            return DataError(str(error), where=where)
+        column = table.column_of(error.field)
+        if isinstance(error, MissingFieldError) and column is None:
+            return DataError(error.among(table.names, table.unused), where=where)
+        what = f"{quoted(column or error.field)} {error.fault}"
+        if isinstance(error, MissingFieldError):
+            what = f"{quoted(column)} is missing in this row, and other rows have it"
+        advice = {
+            self._form.answer: 'Write the answer as one text, "" where there is none, or take the'
+            " row out.",
+            self._form.question: "Write the question, or take the row out.",
+        }
+        return DataError(what, where=where, advice=advice.get(error.field, ""))
 
 
-class _Once:
-    """Tells each line once, however often the data are read."""
+def _column_lines(tables: Sequence[Table]) -> Iterator[str]:
+    files: dict[str, list[str]] = {}
+    for table in tables:
+        files.setdefault(table.line, []).append(table.source.path.name)
+        yield from (f"{table.source.path}: {remark}" for remark in table.recognition.remarks)
+    for line, names in files.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        if line:
+            yield f"Columns of {names[0]}{more}: {line}"
 
-    def __init__(self, notify: Callable[[str], None]) -> None:
-        self._notify, self._lines = notify, set[str]()
 
-    def __call__(self, line: str) -> None:
-        if line not in self._lines:
-            self._lines.add(line)
-            self._notify(line)
+def _length_remarks(answers: Iterable[object]) -> Iterator[str]:
+    """Name answers that nobody may have meant to have judged: empty, or endless."""
+    texts = [answer for answer in answers if isinstance(answer, str)]
+    if empty := sum(not text.strip() for text in texts):
+        yield f"{_count_answers(empty)} empty, and judged as such"
+    if long := sum(len(text) > ANSWER_CHARS for text in texts):
+        yield f"{_count_answers(long)} longer than {ANSWER_CHARS:,} characters"
 
 
-class _Lengths:
-    """Answers that nobody may have meant to have judged: empty, or endless."""
+def _count_answers(number: int) -> str:
+    return "1 answer is" if number == 1 else f"{number} answers are"
 
-    def __init__(self, form: TableForm) -> None:
-        self._field, self._empty, self._long = form.answer, 0, 0
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        answer = row.get(self._field)
-        if isinstance(answer, str):
-            self._empty += not answer.strip()
-            self._long += len(answer) > ANSWER_CHARS
+def _similar_names(rows: Sequence[Mapping[str, Any]], several: str) -> Iterator[str]:
+    """Name models, variants and candidates that somebody may have meant for one: `gpt-4o` and
+    `GPT-4o `. A row is copied as it stands, so that such names are two."""
+    names: dict[str, dict[str, None]] = {"model": {}, "prompt_variant": {}, "candidate": {}}
+    for row in rows:
+        meta, candidates = row.get("meta"), row.get(several) if several else None
+        if isinstance(meta, dict):
+            for field_name in ("model", "prompt_variant"):
+                names[field_name][str(meta.get(field_name, ""))] = None
+        for candidate in candidates if isinstance(candidates, list) else ():
+            if isinstance(candidate, dict) and isinstance(candidate.get("id"), str):
+                names["candidate"][candidate["id"]] = None
+    for field_name, values in names.items():
+        groups: dict[str, list[str]] = {}
+        for name in values:
+            plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+            groups.setdefault(plain, []).append(name)
+        similar = [" and ".join(map(quoted, group)) for group in groups.values() if group[1:]]
+        if similar:
+            more = len(similar) - _NAMES_LISTED
+            rest = f" and {more} more such names" if more > 0 else ""
+            yield (
+                f"{field_name}: {', '.join(similar[:_NAMES_LISTED])}{rest} are told apart, though"
+                " they differ in case or white space alone; write them alike if they are one"
+            )
 
-    @property
-    def remarks(self) -> Iterator[str]:
-        if self._empty:
-            yield f"{_answers(self._empty)} empty, and judged as such"
-        if self._long:
-            yield f"{_answers(self._long)} longer than {ANSWER_CHARS:,} characters"
+
+def _unseen(rows: Sequence[Mapping[str, Any]], use: Collection[str]) -> Iterator[str]:
+    """Name what rows hold for the judge that the suite does not show."""
+    hidden = [name for name in EXTRAS if name not in use]
+    names = [name for name in hidden if any(is_given(row.get(name)) for row in rows)]
+    if names:
+        shown = ", ".join(quoted(name) for name in (*use, *names))
+        them = "it" if len(names) == 1 else "them"
+        yield (
+            f"The judge does not see: {', '.join(names)}."
+            f" To show {them}, say in the suite: use = [{shown}]"
+        )
 
 
 def extras_in(rows: Iterable[Mapping[str, Any]], form: TableForm) -> list[str]:
@@ -301,117 +425,3 @@ def _is_log(row: Mapping[str, Any], form: TableForm) -> bool:
         if isinstance(message, dict)
     ]
     return any(answer and answer in said for answer in answers)
-
-
-class _Unseen:
-    """What rows hold for the judge that the suite does not show."""
-
-    def __init__(self, use: Collection[str]) -> None:
-        self._use, self._found = use, dict.fromkeys(EXTRAS, False)
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        for name, is_found in self._found.items():
-            if not is_found and is_given(row.get(name)):
-                self._found[name] = True
-
-    @property
-    def remarks(self) -> Iterator[str]:
-        names = [name for name in EXTRAS if self._found[name] and name not in self._use]
-        if names:
-            use = ", ".join(quoted(name) for name in (*self._use, *names))
-            them = "it" if len(names) == 1 else "them"
-            yield (
-                f"The judge does not see: {', '.join(names)}."
-                f" To show {them}, say in the suite: use = [{use}]"
-            )
-
-
-def _answers(number: int) -> str:
-    return "1 answer is" if number == 1 else f"{number} answers are"
-
-
-NameRow = Callable[[dict[str, Any], int], None]
-"""Gives a row, with its number, an id of its own where it has none."""
-
-
-def _calling(
-    tables: Sequence[Table], form: TableForm, roles: Sequence[str]
-) -> Iterator[tuple[Table, NameRow]]:
-    """Each table with what calls its rows."""
-    # Rows that hold several answers are called by their question as it is.
-    needs_question = form.gather is None and any(
-        _are_alike(table, form, role) for table, role in zip(tables, roles, strict=True)
-    )
-    for table, role in zip(tables, roles, strict=True):
-        yield table, _Naming(form, role, needs_question, table.recognition.is_flat)
-
-
-class _Naming:
-    """Calls the rows of one table, each differently."""
-
-    def __init__(self, form: TableForm, ids: str, needs_question: bool, is_flat: bool) -> None:
-        self._form, self._ids, self._is_flat = form, ids, is_flat
-        self._needs_question = needs_question
-        self._names: set[str] = set()
-
-    def __call__(self, row: dict[str, Any], number: int) -> None:
-        apply_role(row, self._ids)
-        has_id = _has_id(row, self._form)
-        # What somebody laid out as `meta` is left as it is where it need not be touched.
-        if self._needs_question and (self._is_flat or not has_id):
-            _add_question_id(row, self._form)
-        if has_id:
-            return
-        form, name = self._form, self._form.id_of(row)
-        ids = [name] if form.unit_ids is None else form.unit_ids(row)
-        if not self._names.isdisjoint(ids):
-            row[form.number] = name = f"{name}#{number}"
-        self._names.update(ids)
-        if form.gather is not None and name != question_hash(row.get(form.question)):
-            _add_question_id(row, form)
-
-
-def _add_question_id(row: dict[str, Any], form: TableForm) -> None:
-    meta = row.get("meta") or {}
-    question = question_hash(row.get(form.question))
-    if isinstance(meta, dict) and meta.get("question_id") in (None, "") and question:
-        row["meta"] = {**meta, "question_id": question}
-
-
-def _are_alike(table: Table, form: TableForm, ids: str) -> bool:
-    """Whether rows that are called by their meta fields would be called the same, now or with
-    another row: the questions of a table that has no `meta` and tells none apart have their ids
-    from the start."""
-    first = next((row.value for _, row in table.rows()), {})
-    if table.recognition.is_flat and first.get(form.topic) in (None, ""):
-        return True
-    return _do_names_repeat(table, form, ids)
-
-
-def _do_names_repeat(table: Table, form: TableForm, ids: str) -> bool:
-    """Whether rows without an id are called the same."""
-    names: set[str] = set()
-    for row in _nameless(table, form, ids):
-        name = form.id_of(row)
-        if name in names:
-            return True
-        names.add(name)
-    return False
-
-
-def _has_id(row: Mapping[str, Any], form: TableForm) -> bool:
-    return any(row.get(name) not in (None, "") for name in form.ids)
-
-
-def _nameless(table: Table, form: TableForm, ids: str) -> Iterator[dict[str, Any]]:
-    """Rows that neither an id nor a question's id names, unless the first ones all have one."""
-    are_all_named = True
-    for number, (_, row) in enumerate(table.rows()):
-        if are_all_named and number >= ROWS_LOOKED_AT:
-            return
-        apply_role(row.value, ids)
-        meta = row.value.get("meta")
-        question = meta.get("question_id") if isinstance(meta, dict) else None
-        if not _has_id(row.value, form) and question in (None, ""):
-            are_all_named = False
-            yield row.value

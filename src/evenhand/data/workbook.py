@@ -11,21 +11,20 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from importlib import import_module
-from io import BufferedReader
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
 from evenhand import limits
-from evenhand.data.columns import nested, parts_of, require_columns
-from evenhand.data.files import did_you_mean, seekable
-from evenhand.data.jsonrows import Numbered
+from evenhand.data.cells import Grid, find_header
+from evenhand.data.files import did_you_mean
 from evenhand.errors import DataError, NoRows, UsageError, quoted
 
 _CHUNK = 1 << 16
 
 
 def require_calamine() -> Any:
-    """The module python_calamine; raises UsageError."""
+    """Return the module python_calamine; raises UsageError."""
     try:
         return import_module("python_calamine")
     except ImportError:
@@ -35,38 +34,47 @@ def require_calamine() -> Any:
         ) from None
 
 
-def read_workbook(file: BufferedReader, name: str, sheet: str | None = None) -> Iterator[Numbered]:
-    """The rows of a sheet, the first one unless named, numbered as the sheet numbers them."""
-    calamine = require_calamine()
-    with seekable(file) as whole:
-        _require_size(whole, name)
-        try:
-            with calamine.CalamineWorkbook.from_filelike(whole) as book:
-                has_rows = False
-                for row in _rows(_sheet(book, sheet, name), name):
-                    has_rows = True
-                    yield row
-                if not has_rows and sheet is None and len(book.sheet_names) > 1:
-                    raise _bare_sheet(book.sheet_names, name)
-        except (calamine.CalamineError, OSError, ValueError) as error:
-            raise DataError(
-                f"not a sound workbook: {quoted(error)[1:-1]}",
-                where=name,
-                advice="open and save it again, without a password",
-            ) from None
+def read_workbook(raw: bytes, name: str, sheet: str | None = None) -> Grid:
+    """Return the rows of a sheet, the first one unless named, numbered as the sheet numbers them;
+    raises DataError."""
+    calamine, file = require_calamine(), BytesIO(raw)
+    _require_size(file, name)
+    try:
+        with calamine.CalamineWorkbook.from_filelike(file) as book:
+            page = _sheet(book, sheet, name)
+            rows = [[_text(cell) for cell in cells] for cells in page.iter_rows()]
+            names = list(book.sheet_names)
+    except (calamine.CalamineError, OSError, ValueError) as error:
+        raise DataError(
+            f"not a sound workbook: {quoted(error)[1:-1]}",
+            where=name,
+            advice="open and save it again, without a password",
+        ) from None
+    # Columns without a name behind the last one with a name are dropped.
+    header, start = find_header(
+        [_without_blank_end(cells) for cells in rows], name, range(1, len(rows) + 1)
+    )
+    records = [cells[: len(header)] for cells in rows[start:]]
+    if not records and sheet is None and len(names) > 1:
+        raise _bare_sheet(names, name)
+    return Grid(header, records, range(start + 1, len(rows) + 1))
 
 
-def sheet_names(file: BufferedReader, name: str) -> list[str]:
-    """What the sheets of a workbook are called."""
-    calamine = require_calamine()
-    with seekable(file) as whole:
-        _require_size(whole, name)
-        with calamine.CalamineWorkbook.from_filelike(whole) as book:
-            return list(book.sheet_names)
+def _without_blank_end(cells: list[str]) -> list[str]:
+    width = max((i for i, cell in enumerate(cells, 1) if cell.strip()), default=0)
+    return cells[:width]
+
+
+def sheet_names(raw: bytes, name: str) -> list[str]:
+    """Return the names of the sheets of a workbook."""
+    calamine, file = require_calamine(), BytesIO(raw)
+    _require_size(file, name)
+    with calamine.CalamineWorkbook.from_filelike(file) as book:
+        return list(book.sheet_names)
 
 
 def _bare_sheet(sheets: list[str], name: str) -> NoRows:
-    """The error for a first sheet without rows, such as a cover."""
+    """Return the error for a first sheet without rows, such as a cover."""
     first, *others = map(quoted, sheets)
     return NoRows(
         f"the first sheet, {first}, holds no rows",
@@ -75,18 +83,6 @@ def _bare_sheet(sheets: list[str], name: str) -> NoRows:
         f" data = [{{ file = {quoted(Path(name).name)}, sheet = {others[0]} }}]. The other sheets:"
         f" {', '.join(others)}",
     )
-
-
-def _rows(sheet: Any, name: str) -> Iterator[Numbered]:
-    rows = enumerate(sheet.iter_rows(), 1)
-    for number, cells in rows:
-        header = [_text(cell).strip() for cell in cells]
-        if not any(header):
-            continue
-        paths, width = _paths(header, f"{name}:{number}")
-        yield from (
-            (nested(paths, [_text(cell) for cell in cells[:width]]), line) for line, cells in rows
-        )
 
 
 def _sheet(book: Any, sheet: str | None, name: str) -> Any:
@@ -100,21 +96,6 @@ def _sheet(book: Any, sheet: str | None, name: str) -> Any:
             advice=f"{did_you_mean(sheet, book.sheet_names)} The sheets: {listed}".strip(),
         )
     return book.get_sheet_by_name(sheet)
-
-
-def _paths(header: list[str], where: str) -> tuple[list[tuple[str, ...]], int]:
-    """Where the cells of a row go; columns without a name behind the last one with a name are
-    dropped."""
-    width = max((i for i, column in enumerate(header, 1) if column), default=0)
-    names = header[:width]
-    if not all(names):
-        raise DataError(
-            f"the header has no name for column {names.index('') + 1}",
-            where=where,
-            advice="the first row must name every column",
-        )
-    require_columns(names, where)
-    return [parts_of(column) for column in names], width
 
 
 def _text(cell: object) -> str:

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from evenhand.data.cells import write_csv
 from evenhand.data.columns import flattened, parent_among
 from evenhand.data.files import TABLE_TOO, format_of, packed, require_folder
-from evenhand.data.parquet import Kind, joined_kind, kind_of, require_pyarrow, write_parquet
-from evenhand.data.table import write_table
+from evenhand.data.sql import Kind, join_kinds, kind_of, require_duckdb, write_parquet
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import compact, dump, loads_trusted
 
@@ -37,7 +37,7 @@ def write(path: Path, rows: Rows) -> int:
     """
     kind = format_of(path, TABLE_TOO)
     if kind == "parquet":
-        require_pyarrow()
+        require_duckdb("Parquet files")
     with replacing(path) as raw, packed(raw, path) as file:
         if kind == "jsonl":
             return _write_lines(file, rows)
@@ -46,7 +46,7 @@ def write(path: Path, rows: Rows) -> int:
         with tempfile.TemporaryFile(dir=path.parent) as unnamed:
             spool = _Spool(unnamed, rows)
             if kind == "csv":
-                write_table(file, list(spool.kinds), spool.rows())
+                write_csv(file, list(spool.kinds), spool.rows())
             else:
                 write_parquet(file, spool.kinds, spool.rows())
             return spool.count
@@ -157,7 +157,7 @@ class _Spool:
                 raise _no_table(f"two fields of one row are called {quoted(name)}")
             flat[name] = value
             kind = self.kinds.get(name, "none")
-            self.kinds[name] = kind if kind == "text" else joined_kind(kind, kind_of(value))
+            self.kinds[name] = kind if kind == "text" else join_kinds(kind, kind_of(value))
         return flat
 
     def _settle_columns(self) -> None:

@@ -6,19 +6,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
-from itertools import chain, count, islice, takewhile
+from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from evenhand.data.columns import flattened
-from evenhand.data.encoding import sampled_encoding
+from evenhand.data.encoding import guess_encoding
 from evenhand.data.files import is_data_file
 from evenhand.data.read import other_sheets
-from evenhand.data.recognise import answer_columns, fields_of
+from evenhand.data.recognise import fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables, extras_in
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.examples import DataFile, example_rubric, suite_text
@@ -170,7 +168,7 @@ def _read_through(
 def _first_rows(tables: Sequence[Table], form: TableForm) -> Iterator[Mapping[str, Any]]:
     """Rows to look at; raises DataError for a table in which question or answers are not found."""
     for table in tables:
-        rows = [row.value for _, row in islice(table.rows(), ROWS_LOOKED_AT)]
+        rows = [row.value for _, row in table.rows[:ROWS_LOOKED_AT]]
         _require_texts(table, rows, form)
         yield from rows
 
@@ -227,20 +225,31 @@ def _source(data: Path, sheet: str | None) -> Source:
         return Source(path=data, sheet=sheet)
     if not is_data_file(data) or not data.is_file() or data.name.endswith(".parquet"):
         return Source(path=data)
-    return Source(path=data, encoding=sampled_encoding(data))
+    return Source(path=data, encoding=guess_encoding(data))
 
 
 def _protocol(source: Source, folder: Path) -> str:
     """The protocol whose own fields a table has, or whose rubric lies in the folder; samples to
     score, where nothing says more."""
-    rows = [row.value for row in islice(source.rows({}), ROWS_LOOKED_AT)]
-    names = {name for row in rows for name in row}
+    names = {name for row in source.sample for name in row}
     for name in KINDS:
         form = KINDS[name].table_form
         if {form.several, form.own_field} & names:
             return name
+    several = next((name for name in KINDS if KINDS[name].table_form.several), DEFAULT_KIND)
+    if _is_pair(source, KINDS[several].table_form):
+        return several
     data = {source.path.name}
     return next((name for name in KINDS if _own_rubric(name, folder, data).file), DEFAULT_KIND)
+
+
+def _is_pair(source: Source, form: TableForm) -> bool:
+    """Return True if the columns say that a row is a pair of answers."""
+    try:
+        table = Table(source, {}, form)
+        return table.recognition.is_pair and table.column_of(form.question) is not None
+    except DataError:
+        return False
 
 
 def _require_texts(table: Table, rows: Sequence[Mapping[str, Any]], form: TableForm) -> None:
@@ -248,8 +257,6 @@ def _require_texts(table: Table, rows: Sequence[Mapping[str, Any]], form: TableF
     answers = (form.several,) if form.several and not table.is_long else (form.answer,)
     for field in (form.question, *answers):
         if not any(field in row for row in rows):
-            if field == form.answer and len(columns := answer_columns(table.names)) > 1:
-                raise _too_wide(table, columns)
             raise _unmapped(table, f'no column looks like the field "{field}"', field)
 
 
@@ -260,21 +267,10 @@ def _require_author(table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         raise _unmapped(table, "no column says whose answer it is", "model")
 
 
-def _too_wide(table: Table, columns: Sequence[str]) -> DataError:
-    listed = ", ".join(map(quoted, columns))
-    return DataError(
-        f"a row holds {len(columns)} answers: {listed}",
-        where=str(table.source.path),
-        advice="A row is to hold one, with a column that says whose it is. In pandas: table.melt("
-        '[other columns], var_name="model", value_name="answer"). To judge one column alone:'
-        f' --map "answer={columns[0]}"',
-    )
-
-
 def _unmapped(table: Table, what: str, field: str) -> DataError:
     """The error for a field that no column is called like: the columns, those inside of objects
     too, and where else the rows may be."""
-    rows = [row.value for row in islice(table.source.rows({}), ROWS_LOOKED_AT)]
+    rows = table.source.sample
     cells = {name: cell for row in reversed(rows) for name, cell in flattened(row)}
     # In the order of the table; an empty object has no name inside.
     names = dict.fromkeys(name for row in rows for name, _ in flattened(row))
@@ -326,7 +322,7 @@ _NONE = _Variants("", ())
 
 def _variants(tables: Sequence[Table]) -> _Variants:
     values: dict[str, dict[str, None]] = {"prompt_variant": {}, "model": {}}
-    for _, row in chain.from_iterable(table.rows() for table in tables):
+    for _, row in chain.from_iterable(table.rows for table in tables):
         meta = row.value.get("meta")
         for field, levels in values.items():
             value = meta.get(field) if isinstance(meta, Mapping) else None

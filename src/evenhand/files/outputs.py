@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from evenhand.data.files import is_text
+from evenhand.data.files import ending_of
 from evenhand.data.read import rows
 from evenhand.errors import DataError, NoRows, UsageError, quoted
 from evenhand.report.html.page import LANGUAGES, words
@@ -46,10 +46,10 @@ def is_output(path: Path) -> bool:
             head = file.read(HEAD_BYTES)
     except OSError as error:
         raise UsageError(f"{quoted(path)} cannot be read: {error.strerror or error}") from None
-    if _REPORT in head or _GATE in head or (is_text(path) and head.startswith(_TABLE)):
+    if _REPORT in head or _GATE in head or (ending_of(path) == ".txt" and head.startswith(_TABLE)):
         return True
     try:
-        first = next(rows(path))
+        first = rows(path)[0]
     except NoRows:
         # An export of nothing; a table with a header, or with another sheet, is somebody's.
         return path.name.removesuffix(".gz").endswith((".json", ".parquet"))

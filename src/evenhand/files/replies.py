@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from gzip import BadGzipFile
-from io import TextIOWrapper
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand import jsontext
-from evenhand.data.files import TABLE_TOO, format_of, is_text, opened, require_file
+from evenhand.data.encoding import decode
+from evenhand.data.files import TABLE_TOO, ending_of, format_of, read_file, require_file
 from evenhand.data.read import Row, rows
 from evenhand.data.tables import Source, Tables
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, quoted
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.files.rubrics import read_rubric
 from evenhand.files.table_units import TableUnits
@@ -133,10 +132,10 @@ class _Units:
         return self._units[unit]
 
 
-def _reply_rows(path: Path, kind: Kind, judging: ReadyKind) -> Iterator[Row]:
+def _reply_rows(path: Path, kind: Kind, judging: ReadyKind) -> Iterable[Row]:
     if kind.table is None:
         return rows(path)
-    if is_text(path):
+    if ending_of(path) == ".txt":
         require_file(path)
         return _table_rows(path, kind.table, judging.dimensions)
     format_of(path, TABLE_TOO)
@@ -145,20 +144,10 @@ def _reply_rows(path: Path, kind: Kind, judging: ReadyKind) -> Iterator[Row]:
 
 def _table_rows(path: Path, table: VerdictTable, dimensions: Sequence[str]) -> Iterator[Row]:
     """The lines of a verdict table as output objects."""
+    text = decode(read_file(path), None, str(path))
     try:
-        with opened(path) as packed, TextIOWrapper(packed, "utf-8", newline="\n") as file:
-            for line in _once_each(table.read(file, dimensions), path):
-                yield Row(line.output, f"{path}:{line.number}")
-    except (EOFError, BadGzipFile, zlib.error):
-        raise DataError(
-            "the gzip data cannot be read",
-            where=str(path),
-            advice="Pack the table again, or take .gz off its name if it is plain text.",
-        ) from None
-    except OSError as error:
-        raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DataError("the table is not UTF-8", where=str(path)) from None
+        for line in _once_each(table.read(StringIO(text, newline="\n"), dimensions), path):
+            yield Row(line.output, f"{path}:{line.number}")
     except TableError as error:
         raise DataError(error.message, where=f"{path}:{error.line_number}") from None
 

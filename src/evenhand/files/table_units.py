@@ -40,7 +40,7 @@ class TableUnits:
     def read(self, judging: ReadyKind) -> Iterator[IncomingUnit]:
         """The units, each with the place of its row; raises DataError with file:line."""
         self.rows = 0
-        for path, row in self._tables.rows():
+        for path, row in self._tables.rows:
             self.rows += 1
             if self._notice and self.rows % ROWS_A_NOTICE == 0:
                 self._notice(f"{self.rows:,} rows read")
@@ -50,6 +50,6 @@ class TableUnits:
             try:
                 texts = judging.read(value)
             except RowError as error:
-                raise self._tables.fault(error, row.where) from None
+                raise self._tables.row_error(error, row.where) from None
             for unit in texts:
                 yield IncomingUnit(unit.id, row.where, unit.body, description=unit.description)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b, file_digest
 from importlib.metadata import version
 from io import BufferedReader
+from pathlib import Path
 from typing import cast
 
 import msgspec
@@ -66,9 +67,9 @@ class DataFiles:
                 if source.memory is not None:
                     return ""
                 form = (str(source.path), source.constants, source.encoding, source.sheet)
-                with open_plain(source.path, source.root) as file:
-                    content = file_digest(cast("BufferedReader", file), "blake2b").digest()
-                hashed.update(_encode(form) + content)
+                hashed.update(_encode(form) + _hash_file(source.path, source.root))
+                if source.join is not None:
+                    hashed.update(_hash_file(source.join.path, None))
         except (OSError, UsageError, TypeError):
             return ""
         return hashed.hexdigest()
@@ -84,6 +85,11 @@ class DataFiles:
         """Tell what was told when the files were read."""
         for remark in record.remarks:
             self._tell(remark)
+
+
+def _hash_file(path: Path, root: Path | None) -> bytes:
+    with open_plain(path, root) as file:
+        return file_digest(cast("BufferedReader", file), "blake2b").digest()
 
 
 _encode = msgspec.json.encode

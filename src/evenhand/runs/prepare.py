@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evenhand.data.tables import Source
+from evenhand.data.tables import QuestionFile, Source
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
 from evenhand.errors import UsageError, quoted
 from evenhand.files.lint import custom_prompt_findings
@@ -148,12 +148,16 @@ def _doubt_model(provider: Provider, model: str, notify: Callable[[str], None]) 
 
 def _sources(suite: Suite) -> Iterator[Source]:
     """The data files of a suite; raises UsageError."""
+    join = (
+        None if suite.file.join is None else QuestionFile(*suite.located("join", suite.file.join))
+    )
     for spec in suite.file.data:
         for path, root in suite.located_files("data", spec.file):
             yield Source(
                 path=path,
                 root=root,
-                constants=spec.constants,
+                constants={**suite.path_fields(spec.file, path), **spec.constants},
+                join=join,
                 encoding=spec.encoding,
                 sheet=spec.sheet,
             )

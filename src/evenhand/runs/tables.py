@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from evenhand.data.files import is_data_file
-from evenhand.data.frames import NAME, memory_rows
+from evenhand.data.read import MEMORY, memory_rows
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, extras_in
 from evenhand.errors import EvenhandError
 from evenhand.files.drafts import language_of
@@ -50,15 +49,15 @@ def table_files(tables: object) -> Iterator[Sequence[str | Path]]:
     if isinstance(tables, list | tuple) and tables and _are_paths(tables):
         yield tables
         return
-    lines = "".join(f"{dump(row)}\n" for row in memory_rows(tables))
+    lines = "".join(f"{dump(row)}\n" for row in memory_rows(tables).values())
     with TemporaryDirectory() as folder:
-        path = Path(folder, f"{NAME}.jsonl")
+        path = Path(folder, f"{MEMORY}.jsonl")
         path.write_text(lines, encoding="utf-8")
         try:
             yield (path,)
         except EvenhandError as error:
             # The file is nobody's: a line of it is a row.
-            error.where = error.where.replace(str(path), NAME)
+            error.where = error.where.replace(str(path), MEMORY)
             raise
 
 
@@ -78,9 +77,9 @@ def table_plan(
     source = (
         Source(path=Path(data))
         if isinstance(data, str | Path)
-        else Source(path=Path(NAME), memory=memory_rows(data))
+        else Source(path=Path(MEMORY), memory=memory_rows(data))
     )
-    rows = [row.value for _, row in zip(range(ROWS_LOOKED_AT), source.rows({}), strict=False)]
+    rows = source.sample
     environ = environment()
     defaults = {
         "name": source.path.name.split(".")[0],
@@ -103,8 +102,7 @@ def _use(source: Source, file: SuiteFile, notify: Callable[[str], None]) -> list
     """Return what the judge is to see beside the judged text, and tell it."""
     form = KINDS[find_protocol(file.protocol).kind].table_form
     table = Table(source, file.columns, form)
-    rows = (row.value for _, row in islice(table.rows(), ROWS_LOOKED_AT))
-    use = extras_in(rows, form)
+    use = extras_in([row.value for _, row in table.rows[:ROWS_LOOKED_AT]], form)
     if use:
         notify(f"The judge sees: {', '.join(use)}")
     return use

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from evenhand.data.write import write
-from evenhand.runs.imports import VERSION
 from tests.unit.cli.conftest import NEWEST, CallCommand
 
 

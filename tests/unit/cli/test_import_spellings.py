@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 
-from evenhand.runs.imports import VERSION
 from tests.unit.cli.conftest import NEWEST, CallCommand
 
 
@@ -84,39 +82,3 @@ def test_shares_beside_shares_and_on_another_dimension_are_taken(
 
 READINGS = {7: "c4b5b4a0c2243644"}
 """By version what becomes of the table below."""
-
-
-def test_what_is_read_otherwise_has_a_version_of_its_own(call: CallCommand, tmp_path: Path) -> None:
-    """Where readings change and the version does not, a file that was imported before keeps its
-    run and what was read then: raise VERSION, and write the new hash beside it."""
-    cells = (
-        "3",
-        "-1",
-        "2.50",
-        "1e3",
-        "",
-        "n/a",
-        "yes",
-        "B+",
-        "x",
-        "★★",
-        "1,5",
-        "٣",
-        "true",
-        "None",
-    )
-    scores = "".join(f'{place},ann,"{cell}"\n' for place, cell in enumerate(cells))
-    (tmp_path / "scores.csv").write_text(f"unit,judge,score\n{scores}", encoding="utf-8")
-    sides = ("A", "model_b", "left", "tie", "both bad", "", "1", "A>B", "左", "x", "второй", "m")
-    votes = "".join(f'{place},ann,m,n,"{side}"\n' for place, side in enumerate(sides))
-    (tmp_path / "votes.csv").write_text(
-        f"unit,judge,first,second,winner\n{votes}", encoding="utf-8"
-    )
-    outcomes: list[object] = []
-    for kind in ("scores", "votes"):
-        assert call("import", f"{kind}.csv", "--kind", kind).code == 0
-        call("export", NEWEST, "--full", "-o", f"{kind}.jsonl")
-        rows = map(json.loads, (tmp_path / f"{kind}.jsonl").read_text().splitlines())
-        outcomes += [[row["unit"], row["status"], row["output"], row["detail"]] for row in rows]
-    digest = blake2b(json.dumps(outcomes, sort_keys=True).encode(), digest_size=8).hexdigest()
-    assert READINGS[VERSION] == digest

@@ -62,10 +62,10 @@ def test_where_two_columns_fit_all_are_listed_and_nothing_is_sent(
     assert ran.json["planned"] == 1, ran.err
 
 
-def test_a_topic_beside_a_question_is_asked_about(call: CallCommand, tmp_path: Path) -> None:
+def test_a_question_beats_a_topic(call: CallCommand, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("topic,question,model,answer\nart,q,m1,1\nart,q,m2,2\n")
     suite(tmp_path, "pairwise", '["a.csv"]')
-    assert '"topic" and "question" would each fit as "topic"' in call("run").err
+    assert 'topic = "question"' in call("run").err
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,10 @@ def test_a_source_that_no_row_has_is_refused_before_the_first_row(tmp_path: Path
     path = tmp_path / "a.jsonl"
     path.write_text('{"answer":1,"meta":{"model_name":2}}\n{"answer":3}\n')
     with pytest.raises(DataError) as caught:
-        next(rows(path, {"model_output": "anwser"}))
+        rows(path, {"model_output": "anwser"})
     assert 'did you mean "answer"?' in caught.value.advice
     with pytest.raises(DataError) as caught:
-        next(rows(path, {"meta.model": "meta.modelname"}))
+        rows(path, {"meta.model": "meta.modelname"})
     assert 'did you mean "meta.model_name"?' in caught.value.advice
 
 

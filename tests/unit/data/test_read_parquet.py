@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenhand.data import Row, rows, write
-from evenhand.data.read import column_table
 from evenhand.errors import DataError, UsageError
-from evenhand.jsontext import dump, parse_lenient
+from evenhand.jsontext import dump
 
 
 def _file(folder: Path, columns: dict[str, Any], name: str = "a.parquet") -> Path:
@@ -72,54 +71,14 @@ def test_a_damaged_file_is_refused(tmp_path: Path, name: str) -> None:
         assert "damaged" in caught.value.advice
 
 
-def test_columns_that_share_a_name_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
-    with pytest.raises(DataError, match="stands twice"):
-        list(rows(path))
-
-
-def test_without_pyarrow_it_is_said_what_to_install(
+def test_without_duckdb_it_is_said_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = _file(tmp_path, {"a": [1]})
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(UsageError) as caught:
         rows(path)
-    assert caught.value.advice == 'pip install "evenhand[parquet]"'
-    with pytest.raises(UsageError, match="pyarrow"):
+    assert caught.value.advice == 'pip install "evenhand[sql]"'
+    with pytest.raises(UsageError, match="DuckDB"):
         write(tmp_path / "b.parquet", [{"a": 1}])
     assert [p.name for p in tmp_path.iterdir()] == ["a.parquet"]
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "a.parquet.gz"])
-def test_columns_hold_what_rows_hold(tmp_path: Path, name: str) -> None:
-    columns = {
-        "text": ["a", None, ""] * 400,
-        "number": [1.5, None, float("nan")] * 400,
-        "day": [datetime.date(2026, 1, 2), None, None] * 400,
-        "list": [[1.0, float("inf")], None, []] * 400,
-    }
-    path = _file(tmp_path, columns, name)
-    with column_table(path, parse_lenient) as table:
-        assert table.header == list(columns)
-        cells = [
-            (dict(zip(table.header, row, strict=True)), f"{path}:{number}")
-            for whole, numbers in table.columns()
-            for row, number in zip(zip(*whole, strict=True), numbers, strict=True)
-        ]
-    assert [Row(*row) for row in cells] == list(rows(path, read=parse_lenient))
-    assert len(cells) == 1200 and cells[0][0]["list"] == [1.0, None]
-
-
-@pytest.mark.parametrize("bad", [0, 1, 700, 1199])
-def test_columns_come_as_far_as_the_first_row_that_cannot_be_read(tmp_path: Path, bad: int) -> None:
-    """Though a column before has one that is worse, further down."""
-    first, second = [[b"" if at > bad else None for at in range(1200)] for _ in range(2)]
-    second[bad] = b"bytes"
-    path = _file(tmp_path, {"a": pa.array(first, pa.binary()), "b": pa.array(second, pa.binary())})
-    number = 0
-    with pytest.raises(DataError, match="no JSON form") as caught, column_table(path) as table:
-        for _, numbers in table.columns():
-            number += len(numbers)
-    assert (caught.value.where, number) == (f"{path}:{bad + 1}", bad)

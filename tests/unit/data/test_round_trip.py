@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from evenhand.data import rows, write
-from evenhand.data.table import guarded, unguarded
+from evenhand.data.cells import guarded, unguarded
 from evenhand.jsontext import dump, parse
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -27,7 +27,11 @@ JSON = st.recursive(
     max_leaves=8,
 )
 ROWS = st.lists(st.dictionaries(TEXT, JSON, max_size=4), min_size=1, max_size=6)
-NAME = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=".;\t\0"), min_size=1)
+NAME = (
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters=".;\t\0"), min_size=1)
+    .map(str.strip)
+    .filter(bool)
+)
 CELL = TEXT | FORMULA
 
 

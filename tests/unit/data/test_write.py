@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import stat
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -154,18 +153,6 @@ def test_a_parquet_column_is_typed_by_all_its_values(
     column = pq.read_table(path).column("a.b")
     assert str(column.type) == type_name
     assert column.to_pylist() == stored
-
-
-@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "jsonl.gz"])
-def test_memory_stays_steady_however_many_rows(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"a.{ending}"
-    tracemalloc.start()
-    try:
-        write(path, ({"i": str(i), "text": "x" * 1000} for i in range(10_000)))
-        assert sum(1 for _ in rows(path)) == 10_000
-        assert tracemalloc.get_traced_memory()[1] < 4 * 1024 * 1024
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:

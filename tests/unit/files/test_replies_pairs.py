@@ -84,7 +84,7 @@ def test_a_line_is_told_with_its_number_once(
 def test_a_packed_table_that_cannot_be_unpacked_is_told(tmp_path: Path, cut: int) -> None:
     packed = gzip.compress("\n".join([HEADER, told("p0")]).encode())
     (tmp_path / "v.txt.gz").write_bytes(packed[:cut] or HEADER.encode())
-    with pytest.raises(DataError, match="the gzip data cannot be read"):
+    with pytest.raises(DataError, match="gzip data"):
         check(tmp_path, "v.txt.gz")
 
 

@@ -9,12 +9,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.columns import parts_of, remove
+from evenhand.data.columns import remove
 from evenhand.data.foreign.rows import Shape, TidyRow, missing
 from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.read import column_table, has_columns, no_rows, rows
+from evenhand.data.read import rows
 from evenhand.errors import EvenhandError
-from evenhand.jsontext import parse_lenient
 from evenhand.limits import CHUNK_CHARS, CHUNK_ROWS
 
 _OTHER = 256
@@ -94,7 +93,7 @@ def is_plain(path: Path, shaping: Shaping, needed: Iterable[str], any_of: Iterab
     that columns may be renamed. The first must have the columns `needed`, and one of `any_of`."""
     if not shaping.is_plain:
         return False
-    names = _column_places(path, shaping) or _first_row(path, shaping)
+    names = _first_row(path, shaping)
     return set(needed) <= names.keys() and not names.keys().isdisjoint(any_of)
 
 
@@ -102,9 +101,6 @@ def plain_chunks(
     path: Path, shaping: Shaping, shape: Shape, needed: Iterable[str] = ()
 ) -> Iterator[Chunk]:
     """The rows of such a file, under the names that its columns get; raises DataError."""
-    if places := _column_places(path, shaping):
-        yield from _column_chunks(path, places, shape)
-        return
     for chunk in chunked(_plain_rows(path, shaping, shape)):
         for name in needed:
             if name not in chunk.columns:
@@ -119,41 +115,12 @@ def _first_row(path: Path, shaping: Shaping) -> Mapping[str, Any]:
 
 def _plain_rows(path: Path, shaping: Shaping, shape: Shape) -> Generator[TidyRow]:
     moved = _moved(shaping)
-    for value, where in rows(path, shaping.columns, parse_lenient):
+    for value, where in rows(path, shaping.columns, lenient=True):
         for name in moved:
             remove(value, name)
         yield TidyRow(shape, value, where)
 
 
-def _column_places(path: Path, shaping: Shaping) -> dict[str, int]:
-    """Where each column of a table stands under the name that it gets; nothing of a file whose rows
-    may have columns of their own, or where names are dotted."""
-    if not has_columns(path):
-        return {}
-    with column_table(path) as table:
-        places = {name: place for place, name in enumerate(table.header)}
-    is_flat = all(len(parts_of(name)) == 1 for name in (*places, *shaping.columns))
-    if not is_flat or not set(shaping.columns.values()) <= places.keys():
-        return {}
-    places |= {name: places[source] for name, source in shaping.columns.items()}
-    return {name: at for name, at in places.items() if name not in _moved(shaping)}
-
-
-def _column_chunks(path: Path, places: Mapping[str, int], shape: Shape) -> Iterator[Chunk]:
-    has_rows = False
-    with column_table(path, parse_lenient) as table:
-        for whole, lines in table.columns():
-            has_rows = True
-            columns = {name: whole[at] for name, at in places.items()}
-            yield Chunk(shape, columns, len(lines), _place_in(str(path), lines))
-    if not has_rows:
-        raise no_rows(str(path))
-
-
 def _moved(shaping: Shaping) -> set[str]:
     """The columns that stand under other names alone."""
     return set(shaping.columns.values()) - shaping.columns.keys()
-
-
-def _place_in(name: str, lines: Sequence[int]) -> Callable[[int], str]:
-    return lambda place: f"{name}:{lines[place]}"

@@ -10,7 +10,6 @@ from typing import Any
 
 from evenhand.data.foreign.rows import table
 from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.read import separator
 
 _DECIMAL = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[0-9]{1,3},[0-9]{3}\s*")
@@ -23,8 +22,7 @@ class DecimalCommas:
     def __init__(self, path: Path, shaping: Shaping) -> None:
         self._field = shaping.wide.field if shaping.wide else ""
         self._columns: frozenset[str] = frozenset()
-        if separator(path) in (";", "\t"):
-            self._columns = self._found(path, shaping)
+        self._columns = self._found(path, shaping)
 
     def _found(self, path: Path, shaping: Shaping) -> frozenset[str]:
         decimal, other = set[str](), set[str]()

@@ -12,12 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.data.encoding import decode
 from evenhand.data.files import require_file
 from evenhand.data.foreign.archive import Archive
 from evenhand.data.foreign.rows import (
     NoScore,
     TidyRow,
     begin,
+    list_of,
     no_table,
     non_null,
     object_of,
@@ -25,10 +27,9 @@ from evenhand.data.foreign.rows import (
 )
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
-from evenhand.data.jsonrows import read_array
-from evenhand.data.read import members
+from evenhand.data.read import objects_in, read_object
 from evenhand.errors import DataError
-from evenhand.jsontext import dump, parse_lenient
+from evenhand.jsontext import dump
 
 JUDGE = "inspect"
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
@@ -78,19 +79,15 @@ def _header(path: Path) -> Mapping[str, Any]:
     if path.suffix == ".eval":
         with Archive(path) as archive:
             return _about(archive)
-    for keys, row in members(path, (("eval",), ("samples",)), parse_lenient):
-        return row.value if keys == ("eval",) else {}
-    return {}
+    return object_of(read_object(path).get("eval"))
 
 
 def _plain(path: Path) -> Iterator[Sample]:
     """The samples of a .json log, in which the header comes before them."""
-    about: Mapping[str, Any] = {}
-    for keys, row in members(path, (("eval",), ("samples",)), parse_lenient):
-        if keys == ("eval",):
-            about = row.value
-        else:
-            yield about, row.value, row.where
+    log = read_object(path)
+    about = object_of(log.get("eval"))
+    for number, sample in enumerate(list_of(log.get("samples")), 1):
+        yield about, object_of(sample), f"{path} sample {number}"
 
 
 def _archived(path: Path) -> Iterator[Sample]:
@@ -121,9 +118,7 @@ def _sample_files(names: list[str]) -> list[str]:
 
 def _entries(archive: Archive, name: str) -> Iterator[tuple[Mapping[str, Any], str]]:
     where = f"{archive.path}/{name}"
-    with archive.opened(name) as file:
-        for value, line in read_array(file, where, parse_lenient):
-            yield value, f"{where}:{line}"
+    yield from objects_in(decode(archive.read(name), None, where), where)
 
 
 def _unit(about: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:

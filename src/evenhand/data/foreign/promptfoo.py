@@ -28,9 +28,9 @@ from evenhand.data.foreign.rows import (
 )
 from evenhand.data.foreign.shaping import Shaping
 from evenhand.data.foreign.tidy import text_of
-from evenhand.data.read import members
+from evenhand.data.read import read_object
 from evenhand.errors import DataError
-from evenhand.jsontext import dump, parse_lenient
+from evenhand.jsontext import dump
 
 JUDGE = "promptfoo"
 _ERROR = 2
@@ -43,7 +43,6 @@ _GRADER_FAILED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """How reasons begin that older versions give where a grader failed; newer ones mark it."""
-_RESULTS = (("results", "results"), ("results",))
 
 
 def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
@@ -67,8 +66,11 @@ def _results(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
     if format_of(path) != "json":
         yield from ((row.value, row.where) for row in table(path, Shaping()))
         return
-    for _, row in members(path, _RESULTS, parse_lenient):
-        yield row.value, row.where
+    results = read_object(path).get("results")
+    if isinstance(results, dict):
+        results = results.get("results")
+    for number, result in enumerate(list_of(results), 1):
+        yield object_of(result), f"{path} result {number}"
 
 
 def _about(result: Mapping[str, Any]) -> dict[str, Any]:

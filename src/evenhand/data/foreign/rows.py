@@ -13,12 +13,19 @@ from evenhand.data.files import did_you_mean, stem_of
 from evenhand.data.foreign.second_table import SecondTable
 from evenhand.data.foreign.shaping import FILE, ROW, SAID, Shaping
 from evenhand.data.read import Row, rows
-from evenhand.data.usual import IDENT, QUESTION_ID, folded
+from evenhand.data.recognise import fold as folded
+from evenhand.data.recognise import usual_names
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.jsontext import parse_lenient
 
 Shape = Literal["votes", "scores"]
-_UNIT = (*QUESTION_ID, "pair_id", "prompt_id", "instruction_id", "example_id", *IDENT)
+_UNIT = (
+    *usual_names("question_id"),
+    "pair_id",
+    "prompt_id",
+    "instruction_id",
+    "example_id",
+    *usual_names("ident"),
+)
 _JUDGE = (
     *("annotator", "annotator_id", "rater", "rater_id", "grader", "evaluator", "reviewer"),
     *("judge_model", "judge_name", "labeler", "оценщик", "судья", "评审", "标注者", "評価者"),
@@ -101,7 +108,7 @@ class _Source:
         """The rows with their numbers in the file; raises DataError."""
         shaping, second, further = self._shaping, self._second, None
         try:
-            for number, row in enumerate(rows(self._path, shaping.columns, parse_lenient), 1):
+            for number, row in enumerate(rows(self._path, shaping.columns, lenient=True), 1):
                 if second is not None:
                     further = second.columns_for(row.value, row.where)
                     row.value.update(further or {})

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.data.read import rows
 from evenhand.errors import DataError, quoted
-from evenhand.jsontext import as_text, parse_lenient
+from evenhand.jsontext import as_text
 
 
 class SecondTable:
@@ -17,7 +17,7 @@ class SecondTable:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._rows = [row.value for row in rows(path, {}, parse_lenient)]
+        self._rows = [row.value for row in rows(path, lenient=True)]
         self.shared: tuple[str, ...] = ()
         """The columns that both tables have."""
         self._by_cells: dict[tuple[str, ...], dict[str, Any]] = {}

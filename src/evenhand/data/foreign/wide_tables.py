@@ -16,7 +16,7 @@ from evenhand.data.foreign.rows import table
 from evenhand.data.foreign.shaping import SAID, Shaping, Wide
 from evenhand.data.foreign.spellings import spelled_side
 from evenhand.data.foreign.tidy import SCORE_COLUMNS, VOTE_COLUMNS, text_of
-from evenhand.data.usual import folded
+from evenhand.data.recognise import fold as folded
 
 ROWS_SEEN = 200
 """Rows by which a table is known."""

@@ -24,7 +24,6 @@ from evenhand.data.foreign.rows import Join, Shape, join_of
 from evenhand.data.foreign.shaping import Shaping, Wide
 from evenhand.data.foreign.tidy import SCORE_COLUMNS, text_of
 from evenhand.data.foreign.wide_tables import wide_of
-from evenhand.data.read import separator
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.folders import open_plain
 from evenhand.limits import ROWS_A_NOTICE
@@ -306,7 +305,7 @@ def _is_plain(path: Path, kind: str, options: Options) -> bool:
     scores may be spelled with a decimal comma where nothing else is a comma."""
     if kind not in _PLAIN or options.known is not None:
         return False
-    if kind == "scores" and separator(path) not in (",", ""):
+    if kind == "scores":
         return False
     return is_plain(path, options.shaping, *_PLAIN[kind])
 

@@ -1,0 +1,195 @@
+"""Tables of cells: comma-separated values in and out, and the header of any sheet.
+
+The separator (comma, semicolon, tab) is the one under which the header and the first record have
+most cells. A title above the header, a line with a single cell, is stepped over.
+
+A spreadsheet runs a cell that starts with `=`, `+`, `-` or `@` as a formula: of full width too in
+East Asian editions, and some after blanks or characters that nobody sees. A text cell (or header)
+that does, or that starts with TAB, CR or LF, is written with `'` before it, and so is one with such
+a start after one or more `'`; reading takes one `'` off again, so that every text comes back as it
+was. Numbers are no formulas and are written bare.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import IO, Any, NamedTuple
+
+from evenhand import limits
+from evenhand.data.columns import require_columns
+from evenhand.data.recognise import is_usual_name
+from evenhand.errors import DataError
+from evenhand.jsontext import dump
+
+SEPARATORS = (",", ";", "\t")
+"""Of equals the first is taken."""
+_NAMED_SEPARATOR = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+"""A first line that spreadsheets write and read."""
+_SAMPLE_CHARS = 1 << 16
+_TITLES = 5
+"""Lines above a header that may be titles."""
+_INTERNED = 64
+"""Shorter cells come again and again: each is kept once."""
+_START = r"(?:[\t\r\n]|[\s\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫])"
+_FORMULA = re.compile(rf"'*{_START}")
+_GUARDED = re.compile(rf"'+{_START}")
+
+
+class Grid(NamedTuple):
+    """The columns of a table by name, its records, and the line on which each starts."""
+
+    header: list[str]
+    records: Sequence[Sequence[Any]]
+    lines: Sequence[int]
+
+
+def guarded(text: str) -> str:
+    """Return a text as a cell that no spreadsheet runs."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """Return the text that was guarded."""
+    return cell[1:] if cell.startswith("'") and _GUARDED.match(cell) else cell
+
+
+def read_csv(text: str, name: str, separator: str | None = None) -> Grid:
+    """Return the records of a table that are not blank; raises DataError with the line."""
+    # The module's own bound on a cell is 128 KB and can only be set for the process.
+    csv.field_size_limit(max(csv.field_size_limit(), limits.LINE_BYTES))
+    line = 1
+    if named := _NAMED_SEPARATOR.match(text):
+        separator, text, line = named[1], text[named.end() :], 2
+    separator = separator or _separator_of(text[:_SAMPLE_CHARS])
+    records, lines = _read_records(text, name, separator, line)
+    header, start = find_header(records, name, lines)
+    del records[:start], lines[:start]
+    for record, at in zip(records, lines, strict=True):
+        if len(record) != len(header):
+            raise DataError(
+                f"a row of {len(record)}, where the header has {len(header)} columns",
+                where=f"{name}:{at}",
+                advice='a cell that holds a comma, quote or line break must stand in "..."',
+            )
+    return Grid(header, records, lines)
+
+
+def _read_records(
+    text: str, name: str, separator: str, line: int
+) -> tuple[list[list[str]], list[int]]:
+    records: list[list[str]] = []
+    lines: list[int] = []
+    seen: dict[str, str] = {}
+    has_guards = "'" in text
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
+    start = line
+    try:
+        for record in reader:
+            if record:
+                cells = list(map(unguarded, record)) if has_guards else record
+                if sum(map(len, cells)) > limits.LINE_BYTES:
+                    raise too_long(f"{name}:{start}")
+                records.append([c if len(c) > _INTERNED else seen.setdefault(c, c) for c in cells])
+                lines.append(start)
+            start = line + reader.line_num
+    except csv.Error as error:
+        raise _not_csv(str(error), f"{name}:{start}") from None
+    return records, lines
+
+
+def find_header(
+    records: Sequence[Sequence[str]], name: str, lines: Sequence[int]
+) -> tuple[list[str], int]:
+    """Return the names of the columns, and where the records begin; raises DataError. Lines with a
+    single cell that is no usual name are titles where a wider header and a record follow."""
+    start = _count_titles(records)
+    while start < len(records) and not any(map(str.strip, records[start])):
+        start += 1
+    if start == len(records):
+        return [], start
+    names, where = [cell.strip() for cell in records[start]], f"{name}:{lines[start]}"
+    if "" in names:
+        raise DataError(
+            f"the header has no name for column {names.index('') + 1}",
+            where=where,
+            advice="the first line must name every column (pandas: to_csv(..., index=False))",
+        )
+    require_columns(names, where)
+    return names, start + 1
+
+
+def _count_titles(records: Sequence[Sequence[str]]) -> int:
+    number = 0
+    for number, cells in enumerate(records[: _TITLES + 1]):
+        filled = [cell for cell in cells if cell.strip()]
+        if len(filled) > 1 or (filled and is_usual_name(filled[0])):
+            has_record = number + 1 < len(records)
+            return number if len(filled) > 1 and has_record else 0
+    return 0
+
+
+def _separator_of(text: str) -> str:
+    return max(SEPARATORS, key=lambda separator: _fit(text, separator))
+
+
+def _fit(text: str, separator: str) -> tuple[bool, bool, int]:
+    """Return how well a separator fits: there are several columns, no title stands above them, and
+    how many there are. A record that the text does not hold to its end counts as none."""
+    lines = text.splitlines(keepends=True)
+    whole = lines if text.endswith(("\n", "\r")) or len(lines) == 1 else lines[:-1]
+    records: list[list[str]] = []
+    try:
+        for record in csv.reader(whole, delimiter=separator, strict=True):
+            records += [record] if record else []
+            if len(records) > _TITLES + 1:
+                break
+    except csv.Error:
+        pass
+    widths = [len(record) for record in records]
+    titles = len(list(takewhile(lambda width: width == 1, widths)))
+    below = widths[titles : titles + 2]
+    # A title is believed where a header and a record of one width follow.
+    is_table = len(set(below)) == 1 and len(below) > min(titles, 1)
+    return is_table, not titles, below[0] if is_table else 1
+
+
+def too_long(where: str) -> DataError:
+    """Return the error for a row beyond the bound."""
+    return DataError(
+        f"a row longer than {limits.LINE_BYTES // 1024**2} MB",
+        where=where,
+        advice="a line break, quote or bracket may be missing, or this is not a text file",
+    )
+
+
+def _not_csv(problem: str, where: str) -> DataError:
+    if "unexpected end" in problem:
+        what, advice = "a quote that opens here is never closed", "close it; the file may be cut"
+    elif "larger than" in problem:
+        return too_long(where)
+    else:
+        what, advice = f"not CSV: {problem}", 'a quote inside a quoted cell is written twice, ""'
+    return DataError(what, where=where, advice=advice)
+
+
+def write_csv(file: IO[bytes], columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
+    """Write a header and the rows, an empty cell where a row has no such column."""
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
+    # With CRLF as its line end the writer quotes both CR and LF inside cells, on every Python.
+    writer = csv.writer(text, lineterminator="\r\n")
+    if columns:
+        writer.writerow(map(guarded, columns))
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in columns])
+    text.flush()
+    text.detach()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return guarded(value) if isinstance(value, str) else dump(value)
