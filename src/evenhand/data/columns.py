@@ -199,7 +199,7 @@ def remove(row: dict[str, Any], name: str) -> None:
 def place(row: dict[str, Any], target: str, value: Any, where: str) -> None:
     """Put a value where a dotted name says, in place; raises DataError."""
     path, holder = parts_of(target), row
-    if is_deeper(value, limits.JSON_DEPTH - len(path)):
+    if isinstance(value, dict | list) and is_deeper(value, limits.JSON_DEPTH - len(path)):
         raise too_deep(where)
     for part in path[:-1]:
         inner = holder.get(part)

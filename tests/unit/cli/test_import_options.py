@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.data.write import write
+from evenhand.runs.imports import VERSION
 from tests.unit.cli.conftest import NEWEST, CallCommand
 
 
