@@ -5,6 +5,8 @@ Command line beats environment (`EVENHAND_...`) beats file beats default.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from glob import glob, has_magic
 from pathlib import Path
