@@ -90,8 +90,8 @@ def test_an_output_is_folded_once_for_all_quotes_of_all_replies():
         judgment = asyncio.run(protocol(repairs=2).judge(sample, JudgingContext(ask=ask)))
         assert (judgment.reason, len(judgment.passes)) == ("evidence_missing", 3)
 
-    once = calls_of(SearchText(sample.model_output).locate, "nowhere", of=evidence._compose)
-    assert 1_000 < once <= calls_of(judge, of=evidence._compose) < 1.5 * once
+    once = calls_of(SearchText(sample.model_output).locate, "nowhere", of=evidence._joins)
+    assert 1_000 < once <= calls_of(judge, of=evidence._joins) < 1.5 * once
 
 
 @pytest.mark.parametrize("repairs", [0, 1, 2, 5])

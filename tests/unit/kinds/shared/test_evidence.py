@@ -180,11 +180,6 @@ def test_places_that_cut_something_are_not_tried_without_end():
     assert calls_of(text.locate, "\u0915") < 60 * CUTS_MOST
 
 
-def test_marks_without_end_are_taken_off_in_linear_time():
-    few, many = (SearchText("**a** _b_ `c`*" * number) for number in (1_000, 4_000))
-    assert calls_of(many.locate, "d a b c") < 6 * calls_of(few.locate, "d a b c")
-
-
 def test_a_text_is_folded_once_for_all_quotes():
     text = SearchText("и\u0306 “sky”\n is  blue… " * 1_000)
     first = calls_of(text.locate, "nowhere to be found")
