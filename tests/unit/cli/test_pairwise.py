@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.kinds.pairwise.table import read_table
+from evenhand.kinds.pairwise.table import read_lines
 from tests import provider as p
 from tests.suites import (
     CRITERIA,
@@ -191,12 +191,12 @@ def test_a_verdict_table_reads_back_the_same_and_keeps_the_contract(
     call("run")
     assert "20 rows written" in call("export", "latest", "-o", "verdicts.txt").err
     with (tmp_path / "verdicts.txt").open(encoding="utf-8", newline="\n") as file:
-        table = [row for _, row in read_table(file, CRITERIA)]
+        table = [row.output for row in read_lines(file, CRITERIA)]
     outputs = [row["output"] for row in stored(tmp_path)]
-    assert [(one.pair_id, one.winner, one.marks, one.notes) for one in table] == [
-        (one["pair_id"], one["winner"], one["criteria"], one["notes"]) for one in outputs
+    assert table == [
+        {name: one[name] for name in ("pair_id", "winner", "notes", "criteria")} for one in outputs
     ]
-    assert {one.winner for one in table} >= {"A", "B"}
+    assert {one["winner"] for one in table} >= {"A", "B"}
     checked = call(
         *("check", "--protocol", "pairwise", "--units", "pairs.jsonl"),
         *("--replies", "verdicts.txt", "--json"),
@@ -253,7 +253,7 @@ def panel_table(call: CallCommand, folder: Path, *judges: dict[str, Any]) -> lis
     call("run")
     call("export", "latest", "-o", "verdicts.txt")
     with (folder / "verdicts.txt").open(encoding="utf-8", newline="\n") as file:
-        return [(row.winner, row.notes) for _, row in read_table(file, CRITERIA)]
+        return [(row.output["winner"], row.output["notes"]) for row in read_lines(file, CRITERIA)]
 
 
 def test_a_table_of_several_judges_has_the_notes_of_one_that_says_the_same(
@@ -292,7 +292,7 @@ def test_a_table_without_a_verdict_has_its_header(call: CallCommand, tmp_path: P
     said = call("export", "latest", "-o", "verdicts.txt")
     assert "0 rows written" in said.err
     with (tmp_path / "verdicts.txt").open() as file:
-        assert list(read_table(file, CRITERIA)) == []
+        assert list(read_lines(file, CRITERIA)) == []
 
 
 def test_fronts_of_rows_with_many_candidates(call: CallCommand, tmp_path: Path) -> None:

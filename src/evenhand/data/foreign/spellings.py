@@ -6,7 +6,8 @@ import re
 import unicodedata
 from typing import Literal
 
-from evenhand.kinds.pairwise.table import is_tie
+from evenhand.kinds.pairwise.table import read_cell
+from evenhand.kinds.pairwise.verdict import WINNERS
 
 Side = Literal["first", "second", "tie", ""]
 FIRST: Side = "first"
@@ -23,7 +24,7 @@ _WORDS: dict[Side, str] = {
     " [[c]], a=b, b=a, =, ==, 1=2, оба хороши, оба плохи, нет разницы, 一样, 一样好, 一样差, 相同,"
     " 都好, 都不好, 同じ, 同点, どちらも良い, どちらも悪い",
 }
-"""Words for a tie that judges write too are those of `is_tie`."""
+"""Words for a tie that judges write too are those of `read_cell`."""
 _NOUNS = (
     *("model", "answer", "assistant", "response", "output", "candidate", "system"),
     *("модель", "ответ", "вариант", "кандидат", "模型", "回答", "答案", "候选", "モデル", "候補"),
@@ -65,7 +66,7 @@ _STARS = re.compile("([★⭐]{0,10})☆{0,10}")
 def spelled_side(text: str) -> Side:
     """The side that a text usually means, nothing where it means none."""
     words = " ".join(unicodedata.normalize("NFKC", text).lower().split())
-    return SIDES.get(words) or ("tie" if is_tie(words) else "")
+    return SIDES.get(words) or ("tie" if read_cell(words, WINNERS) == "tie" else "")
 
 
 def spelled_score(text: str) -> float | None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from evenhand.errors import quoted
 from evenhand.kinds.kind import TableError, TableLine
-from evenhand.kinds.pairwise.verdict import MARKS, OUTCOMES, WINNERS, Mark, Outcome, Winner
+from evenhand.kinds.pairwise.verdict import MARKS, OUTCOMES, WINNERS, Mark, Winner
 from evenhand.kinds.reply import BAR, without_thinking
 from evenhand.limits import REPLY_BYTES
 from evenhand.text import INVISIBLE
@@ -41,15 +42,6 @@ def _split_cells(text: str) -> list[str]:
 # Tables of verdicts
 
 
-class TableRow(NamedTuple):
-    """One pair of a verdict table."""
-
-    pair_id: str
-    winner: Outcome
-    marks: Mapping[str, Mark]
-    notes: str
-
-
 def header(criteria: Sequence[str]) -> str:
     """Return the first line of a table."""
     if len(set(criteria)) < len(criteria):
@@ -64,29 +56,21 @@ def line(pair_id: str, winner: str, marks: Sequence[str], notes: str) -> str:
     return _join_cells([pair_id, winner, *marks, notes])
 
 
-def read_lines(lines: Iterable[str], dimensions: Sequence[str]) -> Iterator[TableLine]:
-    """Yield the lines of a table with the output objects that they stand for."""
-    for number, row in read_table(lines, dimensions):
-        output = {"pair_id": row.pair_id, "winner": row.winner, "notes": row.notes}
-        yield TableLine(number, row.pair_id, output | {"criteria": dict(row.marks)})
-
-
-def read_table(
-    lines: Iterable[str], criteria: Sequence[str] | None = None
-) -> Iterator[tuple[int, TableRow]]:
-    """Yield the rows of a table with their line numbers; blank lines are stepped over.
+def read_lines(lines: Iterable[str], criteria: Sequence[str] | None = None) -> Iterator[TableLine]:
+    """Yield the lines of a table with the output objects that they are; blank lines are stepped
+    over.
 
     The first line is the header and says which column is which, in any order. Raises TableError at
     a line that is wrong, and if the header has other criteria than those given; it may have none,
     as where votes from another tool name a winner and no marks.
     """
-    columns: list[int] | None = None
+    columns: list[int] = []
     names: list[str] = []
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
-        cells = _read_cells(text.removeprefix("\ufeff") if columns is None else text, number)
-        if columns is None:
+        cells = _read_cells(text if columns else text.removeprefix("\ufeff"), number)
+        if not columns:
             columns = _find_columns(cells, number)
             names = [cells[at] for at in columns[2:-1]]
             _check_criteria(names, criteria, number)
@@ -96,9 +80,10 @@ def read_table(
             pair_id, winner, *marks, notes = (cells[at] for at in columns)
             if problem := _find_problem(winner, marks):
                 raise TableError(number, problem)
-            named = dict(zip(names, cast("list[Mark]", marks), strict=True))
-            yield number, TableRow(pair_id, cast("Outcome", winner), named, notes)
-    if columns is None:
+            output = {"pair_id": pair_id, "winner": winner, "notes": notes}
+            named = dict(zip(names, marks, strict=True))
+            yield TableLine(number, pair_id, output | {"criteria": named})
+    if not columns:
         raise TableError(1, "the table is empty; its first line must be the header")
 
 
@@ -126,33 +111,21 @@ def _find_problem(winner: str, marks: Iterable[str]) -> str:
     """Return what is wrong with a winner or a mark; nothing if all is well."""
     if winner not in OUTCOMES:
         return f"winner {quoted(winner)}; expected A, B, tie or uncertain"
-    for mark in marks:
-        if mark not in MARKS:
-            return f"mark {quoted(mark)}; expected A+, B+ or tie"
-    return ""
+    wrong = [mark for mark in marks if mark not in MARKS]
+    return f"mark {quoted(wrong[0])}; expected A+, B+ or tie" if wrong else ""
 
 
-_NAMED = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_PLAIN = {escape[1]: char for char, escape in _NAMED.items()} | {"s": " "}
-_UNSAFE = re.compile(r"[\\|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ESCAPES = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r", "\t": "\\t", " ": "\\s"}
+_PLAIN = {escape[1]: char for char, escape in _ESCAPES.items()}
+_UNSAFE = re.compile(r"\A\s|\s\Z|[\\|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.?))", re.DOTALL)
 
 
 def _join_cells(cells: Iterable[str]) -> str:
-    return " | ".join(map(_escape_cell, cells)).strip(" ")
+    def escape(match: re.Match[str]) -> str:
+        return _ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}"
 
-
-def _escape_cell(text: str) -> str:
-    safe = _UNSAFE.sub(lambda match: _escape(match[0]), text)
-    if safe[:1].isspace():
-        safe = _escape(safe[0]) + safe[1:]
-    if safe[-1:].isspace():
-        safe = safe[:-1] + _escape(safe[-1])
-    return safe
-
-
-def _escape(char: str) -> str:
-    return "\\s" if char == " " else _NAMED.get(char) or f"\\u{ord(char):04x}"
+    return " | ".join(_UNSAFE.sub(escape, cell) for cell in cells).strip(" ")
 
 
 def _read_cells(text: str, number: int) -> list[str]:
@@ -181,15 +154,18 @@ _SIDE = rf"{_CALLED}(?:(?P<a>[aаα])|(?P<b>[bвβ]))"
 _WINNER = re.compile(rf"(?P<tie>{_TIE})|{_SIDE}(?: ?(?:{_BETTER}))?")
 _MARK = re.compile(rf"(?P<tie>{_TIE})|{_SIDE} ?(?:\+|(?:{_BETTER}))")
 _REMARK = re.compile(r"([^()]*+)\(([^()]*+)\)")
-_TIE_WITHIN = re.compile(rf"(?<!\w)(?:{_TIE})(?!\w)")
 _LETTER = "[A-Za-zА-яЁё]"
-_SIDES_WITHIN = {
-    "A": re.compile(rf"(?<!{_LETTER})(?:[AАΑ](?!{_LETTER})|a(?= (?:is|wins)))"),
-    "B": re.compile(rf"(?<!{_LETTER})[BВΒb](?!{_LETTER})"),
-}
-_AGAINST = re.compile(
-    r"\b(?:not|worse|loses?|lost|second|не|хуже|проигр\w*)\b|[不差负输劣負]|ない", re.IGNORECASE
+_A = rf"(?<!{_LETTER})(?:[AАΑ](?!{_LETTER})|a(?= (?:is|wins)))"
+_B = rf"(?<!{_LETTER})[BВΒb](?!{_LETTER})"
+_NOT_SO = (
+    rf"(?i:(?<!\w)(?:{_TIE})(?!\w)|\b(?:not|worse|loses?|lost|second|не|хуже|проигр\w*)\b)"
+    "|[不差负输劣負]|ない"
 )
+_AGAINST = {
+    "A": re.compile(f"{_B}|{_NOT_SO}"),
+    "B": re.compile(f"{_A}|{_NOT_SO}"),
+    "tie": re.compile(f"{_A}|{_B}"),
+}
 """Words of a remark that may turn the word before it round."""
 LONGEST = 300
 """No cell with a winner or a mark is longer, remark included."""
@@ -209,16 +185,9 @@ def read_cell(text: str, allowed: Sequence[str]) -> str | None:
     if reading is None:
         return None
     word = "tie" if reading["tie"] else "A" if reading["a"] else "B"
-    if word != "tie" and (_TIE_WITHIN.search(remark.casefold()) or _AGAINST.search(remark)):
-        return None
-    if any(side != word and within.search(remark) for side, within in _SIDES_WITHIN.items()):
+    if _AGAINST[word].search(remark):
         return None
     return word if word == "tie" or "A+" not in allowed else f"{word}+"
-
-
-def is_tie(text: str) -> bool:
-    """Return True if a text is a word for a tie, in one of the four languages."""
-    return re.fullmatch(_TIE, " ".join(text.casefold().split())) is not None
 
 
 # The line of a judge's reply
@@ -245,10 +214,6 @@ class TableReply(NamedTuple):
     """The columns read from other words than the contract's own: `winner`, or a criterion."""
     unread: tuple[UnreadCell, ...] = ()
 
-    @property
-    def verdict(self) -> tuple[object, ...]:
-        return self.winner, *self.marks.values()
-
 
 class UnknownHeader(NamedTuple):
     """A header that does not say which column is which."""
@@ -274,36 +239,39 @@ def read_reply(text: str, criteria: Sequence[str]) -> LineReading | None:
     meant as one makes the reply ambiguous: one with as many columns, or cut short after a winner
     and a mark.
     """
-    spoken = without_thinking(text) if len(text) <= REPLY_BYTES else None
-    columns: list[int] | None = None
+    columns: Sequence[int] = ()
     unknown, others, found = "", 0, list[TableReply]()
-    for row in (spoken or "").splitlines():
-        if BAR.search(row) is None:
-            continue
-        cells = _row_cells(row)
+    for row in _split_lines(text) if len(text) <= REPLY_BYTES else ():
+        cells = _row_cells(row) if BAR.search(row) else []
         if all(map(_RULE.fullmatch, cells)):
             continue
+        words = [(read_cell(cell, WINNERS), read_cell(cell, MARKS)) for cell in cells]
         if names := _find_names(cells, criteria):
             columns, unknown = names, ""
-        elif not any(map(_is_word, cells)):
+        elif not any(map(any, words)):
             unknown = row.strip() if len(cells) > len(criteria) else unknown
         elif readings := _read_row(row, cells, criteria, columns):
             found += readings
         else:
-            others += any(map(_is_verdict_start, cells, cells[1:]))
-    whole = {reading.verdict: reading for reading in reversed(found) if not reading.unread}
-    broken = [reading for reading in found if reading.unread]
+            others += any(one[0] and other[1] for one, other in pairwise(words))
+    whole = {
+        (each.winner, *each.marks.values()): each for each in reversed(found) if not each.unread
+    }
+    broken = [each for each in found if each.unread]
     if len(whole) > 1 or (whole and (broken or others)):
         return Ambiguous()
     if whole or broken:
-        return UnknownHeader(unknown) if unknown else (*whole.values(), *broken)[0]
+        return UnknownHeader(unknown) if unknown else [*whole.values(), *broken][0]
     return None
 
 
 def split_prose(text: str) -> str:
     """Return the lines of a reply that have no bars."""
-    spoken = without_thinking(text) or ""
-    return "\n".join(row for row in spoken.splitlines() if BAR.search(row) is None)
+    return "\n".join(row for row in _split_lines(text) if BAR.search(row) is None)
+
+
+def _split_lines(text: str) -> list[str]:
+    return (without_thinking(text) or "").splitlines()
 
 
 def _row_cells(row: str) -> list[str]:
@@ -313,14 +281,14 @@ def _row_cells(row: str) -> list[str]:
     return cells if len(cells) == 1 or cells[-1].strip() else cells[:-1]
 
 
-def _find_names(cells: Sequence[str], criteria: Sequence[str]) -> list[int] | None:
-    """Return the columns of winner, criteria and notes in a header that names each criterion once;
-    the notes are -1 where there are none. A prompt in another language may call the winner and the
-    notes by other names, if the columns are in the contract's order."""
+def _find_names(cells: Sequence[str], criteria: Sequence[str]) -> list[int]:
+    """Return the columns of winner, criteria and notes in a header that names each criterion once,
+    nothing of another line; the notes are -1 where there are none. A prompt in another language may
+    call the winner and the notes by other names, if the columns are in the contract's order."""
     names = [cell.strip(_DECOR).casefold() for cell in cells]
     marks = [name.casefold() for name in criteria]
     if any(names.count(name) != 1 for name in marks):
-        return None
+        return []
     columns = [names.index(name) for name in marks]
     notes = names.index("notes") if "notes" in names else -1
     if names.count("winner") == 1:
@@ -328,54 +296,38 @@ def _find_names(cells: Sequence[str], criteria: Sequence[str]) -> list[int] | No
     first = columns[0] if columns else 0
     after = first + len(marks)
     if "winner" in names or first not in (1, 2) or columns != list(range(first, after)):
-        return None
+        return []
     return [first - 1, *columns, after if after < len(names) else -1]
 
 
-def _is_word(cell: str) -> bool:
-    return any(read_cell(cell, words) for words in (WINNERS, MARKS))
-
-
-def _is_verdict_start(winner: str, mark: str) -> bool:
-    return bool(read_cell(winner, WINNERS) and read_cell(mark, MARKS))
-
-
 def _read_row(
-    row: str, cells: Sequence[str], criteria: Sequence[str], columns: Sequence[int] | None
+    row: str, cells: Sequence[str], criteria: Sequence[str], columns: Sequence[int]
 ) -> list[TableReply]:
     """Return the readings of a line with bars: by its header, else with and without a pair_id; if
     none is whole, the one with the fewest cells that cannot be read. None of a line too short."""
-    size = 1 + len(criteria)
-    if columns is not None:
-        end = max(columns) + 1
-        if len(cells) < end - 1:
-            return []
-        # The last column takes the rest: notes may have bars.
-        given = [*cells[: end - 1], "|".join(cells[end - 1 :]), ""]
-        ways = [[given[at] for at in columns]]
-    else:
-        ways = [
-            [*cells[at : at + size], "|".join(cells[at + size :])]
-            for at in (1, 0)
-            if len(cells) >= at + size
-        ]
-    readings = [_read_way(row, way, criteria) for way in ways]
+    bare = [range(at, at + len(criteria) + 2) for at in (1, 0)]
+    ways = [way for way in ([columns] if columns else bare) if len(cells) >= max(way)]
+    readings = [_read_way(row, cells, criteria, way) for way in ways]
     whole = [reading for reading in readings if not reading.unread]
     return whole or sorted(readings, key=lambda reading: len(reading.unread))[:1]
 
 
-def _read_way(row: str, cells: Sequence[str], criteria: Sequence[str]) -> TableReply:
-    """Return the reading of cells in the contract's order: winner, criteria, notes."""
-    *judged, notes = cells
-    names, mended, unread = ("winner", *criteria), list[str](), list[UnreadCell]()
+def _read_way(
+    row: str, cells: Sequence[str], criteria: Sequence[str], way: Sequence[int]
+) -> TableReply:
+    """Return the reading of a line whose columns of winner, criteria and notes these are."""
+    last = max(way)
+    # The last column takes the rest: notes may have bars.
+    given = dict(enumerate([*cells[:last], "|".join(cells[last:])]))
+    *judged, notes = (given.get(at, "").strip() for at in way)
     words: list[Any] = []
-    for name, cell in zip(names, judged, strict=True):
+    mended, unread = list[str](), list[UnreadCell]()
+    for name, cell in zip(("winner", *criteria), judged, strict=True):
         allowed: Sequence[str] = MARKS if words else WINNERS
         words.append(read_cell(cell, allowed))
         if words[-1] is None:
-            unread.append(UnreadCell(name, cell.strip(" \t"), allowed))
-        elif words[-1] != cell.strip(" \t`*_"):
+            unread.append(UnreadCell(name, cell, allowed))
+        elif words[-1] != cell.strip("`*_ "):
             mended.append(name)
     marks = dict(zip(criteria, words[1:], strict=True))
-    notes = notes.strip().replace("\\|", "|")
-    return TableReply(words[0], marks, notes, row, tuple(mended), tuple(unread))
+    return TableReply(words[0], marks, notes.replace("\\|", "|"), row, tuple(mended), tuple(unread))

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.kinds.pairwise.table import TableError, TableRow, header, line, read_table
+from evenhand.kinds.kind import TableError
+from evenhand.kinds.pairwise.table import header, line, read_lines
+
+
+class TableRow(NamedTuple):
+    pair_id: str
+    winner: str
+    marks: dict[str, str]
+    notes: str
+
 
 CRITERIA = ["C1", "C2", "C3", "C4", "C5"]
 HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
@@ -33,7 +43,8 @@ def written(criteria: list[str], rows: list[TableRow]) -> list[str]:
 
 
 def rows_in(lines: Iterable[str], criteria: list[str] | None = None) -> list[TableRow]:
-    return [row for _, row in read_table(lines, criteria)]
+    outputs = [row.output for row in read_lines(lines, criteria)]
+    return [TableRow(o["pair_id"], o["winner"], o["criteria"], o["notes"]) for o in outputs]
 
 
 @given(tables())
@@ -90,8 +101,8 @@ def test_white_space_around_cells_and_blank_lines_are_no_part_of_a_table():
 
 def test_rows_come_as_they_are_read():
     lines = iter([header(["C1"]), "p1 | A | A+ |", "p2 | ? | A+ |"])
-    rows = read_table(lines)
-    assert next(rows)[1].pair_id == "p1"
+    rows = read_lines(lines)
+    assert next(rows).unit == "p1"
     with pytest.raises(TableError):
         next(rows)
 
