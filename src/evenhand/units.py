@@ -19,13 +19,10 @@ from evenhand import jsontext
 from evenhand.jsontext import stored_object
 
 META_FIELDS = ("run_id", "model", "prompt_variant", "eval_set_variant", "question_id")
-_BUT_QUESTION = tuple(name for name in META_FIELDS if name != "question_id")
 APART = ("run_id", "eval_set_variant")
 """The meta fields in which answers differ that are not held against each other."""
 TOPIC_ID = "#topic"
 """The key of a row for an id of its topic that code has given: its pairs are named all the same."""
-_NAMES = 1 << 10
-"""Names of candidates that are kept as ids have them."""
 
 
 class JsonObject(Mapping[str, Any]):
@@ -45,12 +42,6 @@ class JsonObject(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self._values.get(name, default)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -80,42 +71,31 @@ class Sample(Struct, frozen=True, kw_only=True):
 
 
 def sample_id(row: Mapping[str, Any]) -> str:
-    """The id of a sample row: its `id`, else the meta fields that are there joined by `/`, else a
+    """Return the id of a sample row: its `id`, else its meta fields joined by `/`, else a
     hash of its question."""
     if row.get("id") is not None:
         return str(row["id"])
-    return _meta_id(row) or question_hash(row.get("question"))
-
-
-def _meta_id(row: Mapping[str, Any]) -> str:
-    return joined_id(filled_meta(row))
+    return joined_id(filled_meta(row)) or question_hash(row.get("question"))
 
 
 def filled_meta(row: Mapping[str, Any], fields: Iterable[str] = META_FIELDS) -> list[object]:
-    """The values of the meta fields that identify a row, in the order of the contract; those that
-    are not there are left out."""
+    """Return the values of the meta fields that identify a row, in the order of the contract,
+    without those that are not there."""
     meta: Any = row.get("meta")
-    if not isinstance(meta, (dict, Mapping)):  # what else it is, is told where the row is read
+    if not isinstance(meta, Mapping):  # what else it is, is told where the row is read
         return []
-    values = map(meta.get, fields)
-    return [value for value in values if value is not None and value != ""]
+    return [meta[name] for name in fields if meta.get(name) not in (None, "")]
 
 
 def joined_id(values: Iterable[object]) -> str:
-    """One id from several values, joined by `/`; what is absent is empty."""
-    texts = [
-        value if isinstance(value, str) else "" if value is None else jsontext.dump(value)
-        for value in values
-    ]
-    together = "".join(texts)
-    if "%" in together or "/" in together:
-        texts = [text.replace("%", "%25").replace("/", "%2F") for text in texts]
-    return "/".join(texts)
+    """Return one id of several values, joined by `/`; what is absent is empty."""
+    texts = ["" if value is None else jsontext.as_text(value) for value in values]
+    return "/".join([text.replace("%", "%25").replace("/", "%2F") for text in texts])
 
 
 def question_hash(text: object) -> str:
-    """A short name of a question that has none: the same wherever the question stands, however its
-    white space is laid out; empty for what is no text."""
+    """Return a short name for a question that has none: the same wherever the question stands,
+    however its white space is laid out; empty for what is no text."""
     if not isinstance(text, str):
         return ""
     folded = " ".join(unicodedata.normalize("NFC", text).split())
@@ -178,19 +158,20 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 def answer_id(row: Mapping[str, Any]) -> str:
-    """The id of an answer row: its `id`, else the task's name and the meta fields that are
+    """Return the id of an answer row: its `id`, else the task's name and the meta fields that are
     there."""
     if row.get("id") is not None:
         return str(row["id"])
     task = task_name_of(row)
     # A question that the task is named after need not be named twice; a run of that name must.
     is_question = [task] == [str(value) for value in filled_meta(row, ("question_id",))]
-    rest = joined_id(filled_meta(row, _BUT_QUESTION if is_question else META_FIELDS))
+    fields = [name for name in META_FIELDS if name != "question_id" or not is_question]
+    rest = joined_id(filled_meta(row, fields))
     return f"{task}/{rest}" if rest else task
 
 
 def task_name_of(row: Mapping[str, Any]) -> str:
-    """What a task is called: its own name, else its question's id, else a hash of its prompt."""
+    """Return the name of a task: its own, else its question's id, else a hash of its prompt."""
     for name in (row.get("task_name"), *filled_meta(row, ("question_id",))):
         if name not in (None, ""):
             return str(name)
@@ -228,7 +209,7 @@ def pair_key(ident: str, names: Sequence[str]) -> str:
     return ident if ident.endswith(key) else ident + key
 
 
-@lru_cache(maxsize=_NAMES)
+@lru_cache(maxsize=1024)
 def _encoded(name: str) -> str:
     for sign in "%#~/":
         name = name.replace(sign, f"%{ord(sign):02X}")
