@@ -173,14 +173,14 @@ def ready(*languages: str) -> ReadyKind:
 async def test_a_unit_is_judged_in_its_own_language():
     judging = ready("en", "ja")
     for language, phrase in (("ja", "該当する根拠なし"), (None, "no evidence found")):
-        ((ident, body),) = judging.read(row(language=language))
+        [unit] = judging.read(row(language=language))
         reply = good()
         for scored in reply["scores"].values():
             scored |= {"evidence": [], "rationale": phrase}
         judgment = await judging.judge(
-            judging.load(body), JudgingContext(ask=Scripted([json.dumps(reply)]))
+            judging.load(unit.body), JudgingContext(ask=Scripted([json.dumps(reply)]))
         )
-        assert (ident, judgment.status) == ("r1/m/v1/e/q1", "verdict")
+        assert (unit.id, judgment.status) == ("r1/m/v1/e/q1", "verdict")
 
 
 def test_a_language_that_the_protocol_does_not_speak_is_told_at_once():
