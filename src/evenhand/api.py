@@ -428,8 +428,8 @@ async def import_async(
     `kind` is a layout, such as `votes`; `labels_for` a run whose pairs people labelled, in its
     place. `columns` are new names to old ones, `values` what values of a column mean, `missing`
     what stands for none, `wide` a field and the columns that hold what was said under each of its
-    values. `options` are those of the command, by their names: `where` a mapping, `failed`, `join`,
-    `votes_from_scores`, `voters`, `name`, `judge`, `key`, `on_conflict`, `on_unreadable`.
+    values. `options` are those of the command, by their names: `where` a mapping, `failed`,
+    `voters`, `name`, `judge`, `key`, `on_conflict`, `on_unreadable`.
     `.summary` says what came in.
     """
     from evenhand.runs.imports import ImportRequest, import_request

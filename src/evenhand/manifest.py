@@ -75,10 +75,6 @@ class Source(Struct, frozen=True, kw_only=True):
     """The column that says why a judgment failed."""
     voters: str = ""
     """What voters are called that nobody tells apart."""
-    votes_from: str = ""
-    """The column that named who was scored, where votes were made of scores."""
-    joined_by: tuple[str, ...] = ()
-    """The columns by which a second table was joined, which `content` stands for too."""
 
 
 class JudgingRecord(Struct, frozen=True, kw_only=True):

@@ -32,9 +32,16 @@ def means(found: Mapping[str, Any], dimension: str) -> dict[str, tuple[float, in
 
 def shisa(call: Call, *missing: str) -> dict[str, Any]:
     """Every judgment; -1 stands for a reply that was not parsed."""
-    columns = ("--map", "unit=question_id", "--wide", f"judge={','.join(JUDGES)}")
-    categories = ("--join", str(folder() / "shisa_ja/question_categories.csv"))
-    return fed(call, "shisa_ja/scores.csv.gz", "scores", *columns, *categories, *missing)
+    scores, categories = (
+        folder() / "shisa_ja" / name for name in ("scores.csv.gz", "question_categories.csv")
+    )
+    columns = ", ".join(f'"{judge}"' for judge in JUDGES)
+    sql = (
+        f"select question_id as unit, * exclude question_id"
+        f" from (unpivot '{scores}' on {columns} into name judge value score)"
+        f" left join '{categories}' using (question_id) order by unit, model, turn, judge"
+    )
+    return call("import", "--kind", "scores", "--sql", sql, *missing)
 
 
 def shisa_cells(call: Call) -> dict[tuple[str, str, str, str], float]:

@@ -99,8 +99,6 @@ def test_rows_are_chosen_by_values_as_python_has_them(folder: Path) -> None:
         run.id
         == evenhand.import_("s.json", "scores", where={"turn": [1, 3], "model": {"b", "a"}}).id
     )
-    votes = evenhand.import_("s.json", "scores", votes_from_scores="model")
-    assert votes.summary["candidates"] == ["a", "b"] and votes.summary["verdicts"] == 3
 
 
 def test_labels_of_people_for_the_pairs_of_a_run(folder: Path) -> None:

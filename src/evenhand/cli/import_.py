@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -31,6 +32,7 @@ from evenhand.report.terminal.tables import counted, cut, safe
 from evenhand.runs.imports import Imported, Options, import_files
 from evenhand.runs.imports.labels import KnownPairs
 from evenhand.runs.recorded import LABELS, find_run
+from evenhand.runs.tables import query_file
 
 NAMES_SHOWN = 12
 
@@ -53,6 +55,11 @@ NAMES_SHOWN = 12
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
     help="With --for RUN: answers to the questions that export --batch-file wrote.",
+)
+@click.option(
+    "--sql",
+    metavar="QUERY",
+    help="Read the rows of a query in place of files, e.g. --sql \"select * from 'votes.csv'\".",
 )
 @click.option(
     "--map",
@@ -101,19 +108,6 @@ NAMES_SHOWN = 12
     help="A column that says why a judgment failed: where it is filled, the row says nothing else.",
 )
 @click.option(
-    "--join",
-    "second_table",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Add the columns of a second table, by the columns that both have.",
-)
-@click.option(
-    "--votes-from-scores",
-    default="",
-    metavar="COLUMN",
-    help="Make votes of scores: of two that COLUMN names, the one that a judge scored higher wins.",
-)
-@click.option(
     "--voters",
     default="",
     metavar="NAME",
@@ -148,6 +142,7 @@ def import_command(
     kind: str | None,
     labelled: str | None,
     batch_file: Path | None,
+    sql: str | None,
     store: str | None,
     as_json: bool,
     **flags: Any,
@@ -164,12 +159,15 @@ def import_command(
     evenhand import --batch-file answers.jsonl --for latest
     """
     if batch_file is not None:
-        if files or kind or labelled is None:
+        if files or kind or sql or labelled is None:
             raise click.UsageError("--batch-file FILE goes with --for RUN, and with no other file")
         _take_answers(labelled, batch_file, store, as_json=as_json)
         return
-    _check_tables(files, kind, labelled, flags["key"])
-    imported, known = _take_tables(files, kind, labelled, _options(**flags), store)
+    if sql is not None and files:
+        raise click.UsageError("--sql names its files itself, in the query")
+    with query_file(sql) if sql is not None else nullcontext(files) as tables:
+        _check_tables(tables, kind, labelled, flags["key"])
+        imported, known = _take_tables(tables, kind, labelled, _options(**flags), store)
     _warn(imported, known)
     if as_json:
         print_json(imported.json())
@@ -191,7 +189,6 @@ def _check_tables(
 
 def _options(
     key: str | None,
-    votes_from_scores: str,
     voters: str,
     name: str | None,
     judge: str | None,
@@ -207,7 +204,6 @@ def _options(
         key=[part.strip() for part in (key or "").split(",") if part.strip()],
         on_conflict=on_conflict,
         on_unreadable=on_unreadable,
-        votes_from_scores=votes_from_scores.strip(),
         voters=voters.strip(),
         notice=notice,
     )
@@ -221,7 +217,6 @@ def _shaping(
     wide: str | None,
     only: tuple[str, ...],
     failed: str | None,
-    second_table: Path | None,
 ) -> Shaping:
     """How the flags bring a table into our words; raises UsageError."""
     return Shaping(
@@ -231,7 +226,6 @@ def _shaping(
         wide=read_wide(wide),
         only=read_only(only),
         failed=failed,
-        second_table=second_table,
     )
 
 
@@ -351,12 +345,6 @@ def _about(imported: Imported) -> list[str]:
     if wide := imported.wide:
         columns = ", ".join(map(safe, wide.columns))
         lines.append(f"a column per {wide.field}: {columns} (else: --wide)")
-    if join := imported.join:
-        rows = f"{join.matched:,} of {counted(join.rows, 'row')}"
-        have = "has" if join.rows == 1 else "have"
-        lines.append(f"joined by {', '.join(map(safe, join.by))}: {rows} {have} a counterpart")
-    if imported.unmatched:
-        lines.append(f"{counted(imported.unmatched, 'score')} met no other: no vote")
     if tally.spelled:
         meanings = [f"{safe(a)} as {b} ({n:,})" for (a, b), n in tally.spelled.most_common()]
         lines.append(f"read as usual: {', '.join(meanings[:NAMES_SHOWN])} (else: --value)")

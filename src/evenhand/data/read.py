@@ -166,6 +166,11 @@ def copy_columns(
     return listed
 
 
+def grid_rows(name: str, grid: Grid) -> Rows:
+    """Return the rows of a table of cells, dotted columns nested."""
+    return _GridRows(name, grid)
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """Return the one object of a .json file, NaN and infinity as null; raises DataError."""
     found = list(read_rows(path, lenient=True).values())

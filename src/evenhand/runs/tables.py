@@ -11,14 +11,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from evenhand.data.files import is_data_file
-from evenhand.data.read import MEMORY, memory_rows
+from evenhand.data.read import MEMORY, Rows, grid_rows, memory_rows
+from evenhand.data.sql import query
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, extras_in
+from evenhand.data.write import write
 from evenhand.errors import EvenhandError
 from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric, rubric_of_text, rubric_of_value
 from evenhand.files.sentences import is_rubric_text
-from evenhand.jsontext import dump
 from evenhand.judges import first_judge
 from evenhand.judges.credentials import environment
 from evenhand.kinds import DEFAULT_KIND, KINDS
@@ -49,15 +50,28 @@ def table_files(tables: object) -> Iterator[Sequence[str | Path]]:
     if isinstance(tables, list | tuple) and tables and _are_paths(tables):
         yield tables
         return
-    lines = "".join(f"{dump(row)}\n" for row in memory_rows(tables).values())
+    with _temporary_file(memory_rows(tables)) as path:
+        yield (path,)
+
+
+@contextmanager
+def query_file(sql: str) -> Iterator[tuple[Path, ...]]:
+    """Yield a file with the rows of a query; raises UsageError."""
+    with _temporary_file(grid_rows("query", query(sql))) as path:
+        yield (path,)
+
+
+@contextmanager
+def _temporary_file(rows: Rows) -> Iterator[Path]:
+    """Yield a file of rows that stands as long as it is read."""
     with TemporaryDirectory() as folder:
-        path = Path(folder, f"{MEMORY}.jsonl")
-        path.write_text(lines, encoding="utf-8")
+        path = Path(folder, f"{rows.name}.jsonl")
+        write(path, rows.values())
         try:
-            yield (path,)
+            yield path
         except EvenhandError as error:
             # The file is nobody's: a line of it is a row.
-            error.where = error.where.replace(str(path), MEMORY)
+            error.where = error.where.replace(str(path), rows.name)
             raise
 
 

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple, cast
 
 from evenhand.data.columns import has_field, remove
 from evenhand.data.files import did_you_mean, stem_of
-from evenhand.data.foreign.second_table import SecondTable
 from evenhand.data.foreign.shaping import FILE, ROW, SAID, Shaping
 from evenhand.data.read import Row, rows
 from evenhand.data.recognise import fold as folded
@@ -78,45 +77,26 @@ def on_scale(score: Any, low: float, high: float, name: str) -> Any:
     return NoScore("out_of_range", f"{name} {number:g} is off the scale from {low:g} to {high:g}")
 
 
-class Join(NamedTuple):
-    """How a second table goes with the rows."""
-
-    by: tuple[str, ...]
-    """The columns that both have."""
-    matched: int
-    """The rows that have a counterpart, of those that are read."""
-    rows: int
-
-
 class _Source:
-    """The rows of a data file that are read, joined with those of a second one."""
+    """The rows of a data file that are read."""
 
     def __init__(self, path: Path, shaping: Shaping) -> None:
         self._path, self._shaping = path, shaping
-        self._second = None if shaping.second_table is None else SecondTable(shaping.second_table)
         self._names: dict[str, None] = {}
         self._has_mark = False
         """Whether a row had the column that says why a judgment failed."""
-        self.read = self.matched = 0
-        """How many rows were read, and how many of them have a counterpart."""
-
-    @property
-    def joined_by(self) -> tuple[str, ...]:
-        return () if self._second is None else self._second.shared
+        self.read = 0
+        """How many rows were read."""
 
     def rows(self) -> Iterator[tuple[int, Row]]:
         """The rows with their numbers in the file; raises DataError."""
-        shaping, second, further = self._shaping, self._second, None
+        shaping = self._shaping
         try:
             for number, row in enumerate(rows(self._path, shaping.columns, lenient=True), 1):
-                if second is not None:
-                    further = second.columns_for(row.value, row.where)
-                    row.value.update(further or {})
                 if shaping.only or shaping.failed:
                     self._note(row.value)
                 if shaping.reads(row.value):
                     self.read += 1
-                    self.matched += further is not None
                     yield number, row
         except DataError as error:
             error.what = error.what.replace("that [columns] names", "that --map names")
@@ -128,8 +108,7 @@ class _Source:
         self._has_mark = self._has_mark or (failed is not None and has_field(row, failed))
 
     def require_met(self) -> None:
-        """Refuse rows of which none is to be read, a column that none has, and a second table that
-        says nothing of any."""
+        """Refuse rows of which none is to be read, and a column that none has."""
         shaping, where = self._shaping, str(self._path)
         columns = f"The columns are: {', '.join(map(quoted, self._names))}"
         if shaping.only and not self.read:
@@ -143,25 +122,6 @@ class _Source:
                 where=where,
                 advice=columns,
             )
-        if self._second is not None and not self.matched:
-            raise DataError(
-                f"no row has a counterpart in {quoted(str(shaping.second_table))}",
-                where=where,
-                advice="They are joined by the columns that both have, which must hold the same.",
-            )
-
-
-def join_of(paths: Iterable[Path], shaping: Shaping) -> Join | None:
-    """How the second table goes with the rows of all files, where there is one."""
-    if shaping.second_table is None:
-        return None
-    sources = [_Source(path, shaping) for path in paths]
-    for source in sources:
-        for _ in source.rows():
-            pass
-    by = dict.fromkeys(name for source in sources for name in source.joined_by)
-    matched = sum(source.matched for source in sources)
-    return Join(tuple(by), matched, sum(source.read for source in sources))
 
 
 def table(
@@ -196,8 +156,7 @@ def no_table(shaping: Shaping, kind: str) -> None:
     if shaping.columns or not shaping.is_plain:
         raise UsageError(
             f"a file of the kind {kind} has no columns to rename",
-            advice="Leave out --map, --value, --set, --missing, --wide, --where, --failed and"
-            " --join.",
+            advice="Leave out --map, --value, --set, --missing, --wide, --where and --failed.",
         )
 
 

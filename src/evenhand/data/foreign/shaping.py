@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from evenhand.data.columns import field_of, has_field, without
@@ -104,12 +103,10 @@ class Shaping:
     """By column, what it holds in the rows that are read; the others are passed over."""
     failed: str | None = None
     """The column that says why a judgment failed: where it is filled, nothing was said."""
-    second_table: Path | None = None
-    """Further columns for the rows, joined by the columns that both tables have."""
 
     @property
     def is_plain(self) -> bool:
-        further = self.only or self.failed or self.second_table
+        further = self.only or self.failed
         return not (self.values or self.missing or self.wide or further)
 
     def reads(self, row: dict[str, Any]) -> bool:

@@ -20,9 +20,9 @@ from msgspec import Struct
 from evenhand.data.files import require_file, stem_of
 from evenhand.data.foreign import LAYOUTS, Layout, TidyRow
 from evenhand.data.foreign.chunks import Chunk, chunked, is_plain, plain_chunks
-from evenhand.data.foreign.rows import Join, Shape, join_of
+from evenhand.data.foreign.rows import Shape
 from evenhand.data.foreign.shaping import Shaping, Wide
-from evenhand.data.foreign.tidy import SCORE_COLUMNS, text_of
+from evenhand.data.foreign.tidy import text_of
 from evenhand.data.foreign.wide_tables import wide_of
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.folders import open_plain
@@ -30,7 +30,6 @@ from evenhand.limits import ROWS_A_NOTICE
 from evenhand.manifest import Imported as Facts
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Source
 from evenhand.measures import Rule, Unreadable
-from evenhand.runs.imports.duels import Duels, scores_of
 from evenhand.runs.imports.labels import KnownPairs
 from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
@@ -60,8 +59,6 @@ class Options:
     on_conflict: Rule = "uncertain"
     on_unreadable: Unreadable = "fail"
     """Of votes: what becomes of a judgment one order of which cannot be read."""
-    votes_from_scores: str = ""
-    """Of scores that are to be votes: the column that names who was scored."""
     voters: str = ""
     """Of votes: each row on a unit is of another voter, and this is what they are called."""
     known: KnownPairs | None = None
@@ -82,7 +79,7 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
     missing: Sequence[str] = ()
     wide: Mapping[str, Sequence[str]] = {}
     options: Mapping[str, Any] = {}
-    """Further fields of `Options`; and `where`, `failed` and `join`."""
+    """Further fields of `Options`; and `where` and `failed`."""
 
 
 async def import_request(store: Store, request: ImportRequest) -> Imported:
@@ -96,7 +93,6 @@ async def import_request(store: Store, request: ImportRequest) -> Imported:
         raise UsageError("wide names one field, and the columns that are its values")
     wide = [Wide(name, tuple(columns)) for name, columns in request.wide.items()]
     further = dict(request.options)
-    second_table = further.pop("join", None)
     options = Options(
         shaping=Shaping(
             columns=request.columns,
@@ -105,7 +101,6 @@ async def import_request(store: Store, request: ImportRequest) -> Imported:
             wide=wide[0] if wide else None,
             only=_only(further.pop("where", {})),
             failed=further.pop("failed", None),
-            second_table=None if second_table is None else Path(second_table),
         ),
         **further,
     )
@@ -142,10 +137,6 @@ class Imported:
     on_conflict: Rule
     wide: Wide | None = None
     """Columns that were taken for judges or dimensions without being told."""
-    unmatched: int = 0
-    """Scores that were to be votes, and met no other score."""
-    join: Join | None = None
-    """How a second table went with the rows."""
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -168,10 +159,6 @@ class Imported:
         }
         if self.wide is not None:
             summary["wide"] = {self.wide.field: list(self.wide.columns)}
-        if self.join is not None:
-            summary["joined"] = {**self.join._asdict(), "by": list(self.join.by)}
-        if self.unmatched:
-            summary["unmatched_scores"] = self.unmatched
         if tally.spelled:
             summary["read_as"] = dict(tally.spelled.keys())
         if tally.unreadable:
@@ -200,20 +187,16 @@ async def import_files(
     for path in paths:
         require_file(path)
     layout = LAYOUTS[kind] if options.known is None else Layout(options.known.read, ("unit",))
-    join = join_of(paths, options.shaping) if layout.is_table else None
-    options, wide = _with_wide(options, paths, kind, join.by if join else ())
+    options, wide = _with_wide(options, paths, kind)
     # A layout may leave out its judge, a table of the user's own must not.
     judge = options.judge or ("" if kind in TABLES else kind)
-    rows, duels = _rows(paths, layout, options), None
-    if options.votes_from_scores:
-        duels = Duels(options.votes_from_scores, _duel_key(paths, kind, layout, judge, options))
-        rows = duels.votes(rows)
+    rows = _rows(paths, layout, options)
     first = next(rows)
-    key = duels.key if duels is not None else options.key or layout.key
+    key = options.key or layout.key
     if layout.key and not options.key:
         key = [*_present(key, first.value, len(paths) > 1), *layout.settings(paths)]
     with _gathering(first.shape, kind, tuple(key), judge, options) as gathered:
-        if duels is None and all(_is_plain(path, kind, options) for path in paths):
+        if all(_is_plain(path, kind, options) for path in paths):
             gathered.fill(_plain_chunks(paths, first.shape, options))
         else:
             gathered.fill(chunked(chain([first], rows if kind in TABLES else _alike(rows, first))))
@@ -223,7 +206,7 @@ async def import_files(
             if not gathered.tally.verdicts:
                 raise _unreadable(gathered.tally, paths)
             # How often each judge judged is known only now.
-            judging = _judging(gathered, paths, options, join)
+            judging = _judging(gathered, paths, options)
             manifest = Manifest(
                 judging=judging,
                 protocol=gathered.shape,
@@ -242,8 +225,6 @@ async def import_files(
             key=gathered.key,
             on_conflict=options.on_conflict,
             wide=wide,
-            unmatched=duels.unmatched if duels else 0,
-            join=join,
         )
 
 
@@ -260,9 +241,7 @@ def _gathering(
     return ScoreRows(kind, key, judge)
 
 
-def _with_wide(
-    options: Options, paths: Sequence[Path], kind: str, joined_by: Sequence[str]
-) -> tuple[Options, Wide | None]:
+def _with_wide(options: Options, paths: Sequence[Path], kind: str) -> tuple[Options, Wide | None]:
     """The options with the columns that plainly are judges or dimensions, where nobody named any,
     and these. A column that an option names is none of them."""
     shaping = options.shaping
@@ -270,26 +249,11 @@ def _with_wide(
         return options, None
     named = {
         *options.key,
-        *joined_by,
         *shaping.only,
         shaping.failed or "",
-        options.votes_from_scores,
     }
     wide = wide_of(paths[0], kind, shaping, has_judge=bool(options.judge), named=named)
     return (replace(options, shaping=replace(shaping, wide=wide)) if wide else options), wide
-
-
-def _duel_key(
-    paths: Sequence[Path], kind: str, layout: Layout, judge: str, options: Options
-) -> list[str]:
-    """The columns that tell units apart beside the one that names who was scored."""
-    column, key = options.votes_from_scores, options.key or layout.key
-    if not key:
-        opening = ("unit",) if column in SCORE_COLUMNS else ("unit", column)
-        with ScoreRows(kind, (), judge, opening) as gathered:
-            gathered.fill(chunked(scores_of(_rows(paths, layout, options), column)))
-            key = gathered.key
-    return [name for name in key if name != column] or ["unit"]
 
 
 _PLAIN = {
@@ -380,12 +344,14 @@ def _alike(rows: Iterator[TidyRow], first: TidyRow) -> Iterator[TidyRow]:
 
 
 def _judging(
-    gathered: VoteRows | ScoreRows, paths: Sequence[Path], options: Options, join: Join | None
+    gathered: VoteRows | ScoreRows,
+    paths: Sequence[Path],
+    options: Options,
 ) -> JudgingRecord:
     """Who judged, what the files hold and how they were read: another file is another judging."""
     judges = zip(gathered.judges, gathered.tally.repeats, strict=True)
     shaping = options.shaping
-    wide, second_table = shaping.wide, shaping.second_table
+    wide = shaping.wide
     return JudgingRecord(
         language="en" if options.known is None else options.known.language,
         protocol=f"imported:{gathered.shape}:{VERSION}",
@@ -393,7 +359,7 @@ def _judging(
         source=Source(
             shape=gathered.shape,
             version=VERSION,
-            content=_hash([*paths, *([second_table] if second_table else [])]),
+            content=_hash(paths),
             map=dict(shaping.columns),
             key=tuple(gathered.key),
             on_conflict=options.on_conflict,
@@ -404,8 +370,6 @@ def _judging(
             where={name: tuple(values) for name, values in shaping.only.items()},
             failed=shaping.failed or None,
             voters=options.voters or "",
-            votes_from=options.votes_from_scores or "",
-            joined_by=join.by if join else (),
         ),
     )
 
