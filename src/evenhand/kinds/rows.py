@@ -124,6 +124,12 @@ class ExtrasBody(Struct, frozen=True, kw_only=True):
         return {name: read_raw(text) for name, text in texts if text is not UNSET}
 
 
+def unit_text(unit: Any, **fields: Any) -> str:
+    """Return a unit as one line of JSON: the fields of its kind, then its language and extras."""
+    body = fields | {"language": unit.language, **unit.extras}
+    return jsontext.dump({name: value for name, value in body.items() if value is not None})
+
+
 def without_empty(row: Mapping[str, Any], texts: Collection[str]) -> dict[str, Any]:
     """The row without its empty cells: they count as absent, but for the texts that are judged."""
     return {key: value for key, value in row.items() if value != "" or key in texts}

@@ -16,12 +16,12 @@ from evenhand.kinds.pairwise.form import (
     read_max_rounds,
     read_priority,
 )
-from evenhand.kinds.pairwise.long_table import gather
 from evenhand.kinds.pairwise.present import present
 from evenhand.kinds.pairwise.protocol import ALIASES, PairwiseProtocol
 from evenhand.kinds.pairwise.table import header, line, read_lines
 from evenhand.kinds.pairwise.unit import (
     FIELDS,
+    gather,
     ids_of_pairs,
     is_one_text,
     load_pair,

@@ -1,13 +1,16 @@
-"""From an input row to its pairs, or the sentence that says what is wrong with the row.
+"""Pairs of input rows, or the sentence that says what is wrong with a row.
 
 A row with more than two candidates is all pairs among them. What a pair holds does not depend on
 the other candidates of its row, nor on where they and the row stand; only a row of two with an id
 of its own says which of them is `A`.
+
+Of a table with one row per answer, the rows of a topic are its candidates. A candidate is called by
+its model and its prompt variant, as far as these set answers apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import combinations
 from typing import Any, cast
@@ -15,21 +18,37 @@ from typing import Any, cast
 from msgspec import Raw
 
 from evenhand import jsontext
-from evenhand.jsontext import StoredText
+from evenhand.errors import quoted
+from evenhand.jsontext import StoredText, as_text
 from evenhand.kinds.rows import (
     EXTRAS,
     ExtrasBody,
+    FieldError,
+    Gathered,
+    PlacedRow,
     RowError,
     check_id,
     extras_of,
     filled_text_of,
+    is_given,
     language_of,
     meta_of,
     named,
     raw_object,
+    unit_text,
     without_empty,
 )
-from evenhand.units import Candidate, Pair, named_pair_id, own_pair_id, topic_id
+from evenhand.units import (
+    APART,
+    TOPIC_ID,
+    Candidate,
+    Pair,
+    joined_id,
+    named_pair_id,
+    own_pair_id,
+    question_hash,
+    topic_id,
+)
 
 _TEXTS = ("topic",)
 FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
@@ -89,19 +108,13 @@ def first_order(seed: int, pair: Pair) -> str:
 
 def pair_text(pair: Pair) -> str:
     """Return a pair as one line of JSON: what the store keeps; `load_pair` reads it back."""
-    body: dict[str, Any] = {
-        "id": pair.id,
-        "topic": pair.topic,
-        "candidates": [_candidate_value(pair.first), _candidate_value(pair.second)],
-        "row": pair.row,
-        "meta": pair.meta,
-    }
-    if pair.language is not None:
-        body["language"] = pair.language
-    for name, value in pair.extras.items():
-        if value is not None:
-            body[name] = value
-    return jsontext.dump(body)
+    candidates = [
+        {"id": each.id, "text": each.text} | ({"model": each.model} if each.model else {})
+        for each in (pair.first, pair.second)
+    ]
+    return unit_text(
+        pair, id=pair.id, topic=pair.topic, candidates=candidates, row=pair.row, meta=pair.meta
+    )
 
 
 class _PairBody(ExtrasBody, frozen=True):
@@ -132,13 +145,6 @@ def load_pair(text: str) -> Pair:
         language=body.language,
         extras=body.extras,
     )
-
-
-def _candidate_value(candidate: Candidate) -> dict[str, str]:
-    value = {"id": candidate.id, "text": candidate.text}
-    if candidate.model:
-        value["model"] = candidate.model
-    return value
 
 
 def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
@@ -197,3 +203,152 @@ def _model(fields: Mapping[str, Any]) -> str:
     if not model and meta is not None and isinstance(meta, Mapping):
         model = cast("Mapping[str, Any]", meta).get("model")
     return model if isinstance(model, str) else ""
+
+
+# Tables with one row per answer
+
+AUTHORS = ("model", "prompt_variant")
+"""The meta fields that say whose answer it is."""
+_LISTED = ("reference", "context")
+"""Where the answers to a topic differ in these, all of them belong to the topic."""
+
+
+def gather(rows: Iterable[PlacedRow]) -> Gathered:
+    """Return the topics of a long table, each with its candidates; raise RowError. Topics with a
+    single answer, and answers that are empty, are left out, and counted in the remarks."""
+    answers = list(rows)
+    filled = [row for row in answers if _read_answer(row).strip()]
+    names = _author_fields(filled)
+    topics: dict[tuple[str, str], list[PlacedRow]] = {}
+    for row in filled:
+        topics.setdefault(_topic_key(row), []).append(row)
+    paired = [group for group in topics.values() if len(group) > 1]
+    empty, lonely = len(answers) - len(filled), len(topics) - len(paired)
+    if not paired:
+        counted = _count(lonely, "topic with one answer", "topics with one answer each")
+        also = f", and {_count(empty, 'empty answer', 'empty answers')}" if empty else ""
+        raise RowError(
+            f"no topic has two answers: {counted}{also}; answers to compare must have the same"
+            " topic, letter by letter, or the same question_id"
+        )
+    remarks: list[str] = []
+    if empty:
+        verbs = ("answer is empty and meets", "answers are empty and meet")
+        remarks.append(f"{_count(empty, *verbs)} no other")
+    if lonely:
+        verbs = ("topic has one answer and makes", "topics have one answer and make")
+        remarks.append(f"{_count(lonely, *verbs)} no pair")
+    if any(map(_shared_id, paired)):
+        remarks.append("An id that all answers to a topic share is the topic's")
+    for name in _LISTED:
+        if number := sum(len(_distinct(group, name)) > 1 for group in paired):
+            remarks.append(
+                f"{_count(number, 'topic has', 'topics have')} answers with different values of"
+                f" {quoted(name)}: both answers are judged by all of them"
+            )
+    return Gathered([_gather_topic(group, names) for group in paired], remarks)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _read_answer(row: PlacedRow) -> str:
+    """Return the text of an answer, empty where there is none; raise RowError."""
+    answer = row.value.get("answer")
+    if answer is None or isinstance(answer, str):
+        return answer or ""
+    raise FieldError("answer", f"must be a text, and is {named(answer)}", where=row.where)
+
+
+def _meta(row: PlacedRow) -> Mapping[str, Any]:
+    meta = row.value.get("meta")
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _given_meta(row: PlacedRow, names: Sequence[str]) -> list[Any]:
+    """Return the values of meta fields that a row has."""
+    return [_meta(row)[name] for name in names if _meta(row).get(name) not in (None, "")]
+
+
+def _author_fields(rows: Sequence[PlacedRow]) -> list[str]:
+    """Return the fields that take more than one value, else those that have one; raise RowError
+    where nothing says whose an answer is."""
+    values = {name: {joined_id(_given_meta(row, [name])) for row in rows} for name in AUTHORS}
+    given = [name for name in AUTHORS if values[name] - {""}]
+    if rows and not given:
+        raise RowError(
+            "no column says whose answer it is, so that answers to one topic can be compared;"
+            ' map one: [columns] meta.model = "COLUMN", or name a file per model:'
+            ' data = [{ file = "a.csv", model = "a" }, ...]'
+        )
+    return [name for name in given if len(values[name]) > 1] or given
+
+
+def _topic_key(row: PlacedRow) -> tuple[str, str]:
+    """Return what tells runs of a question apart, and the question."""
+    try:
+        topic = filled_text_of(row.value, "topic", tuple(row.value))
+    except RowError as error:
+        error.where = row.where
+        raise
+    questions = [str(value) for value in _given_meta(row, ("question_id",))]
+    return joined_id(_given_meta(row, APART)), questions[0] if questions else question_hash(topic)
+
+
+def _gather_topic(group: Sequence[PlacedRow], names: Sequence[str]) -> PlacedRow:
+    """Return the row of candidates that the answers to one topic make."""
+    apart, question = _topic_key(group[0])
+    value: dict[str, Any] = {TOPIC_ID: f"{apart}/{_shared_id(group) or question}".lstrip("/")}
+    value |= {"topic": _distinct(group, "topic")[0], "candidates": _name_answers(group, names)}
+    first, *others = map(_meta, group)
+    value["meta"] = meta = {
+        name: item
+        for name, item in first.items()
+        if name not in AUTHORS and all(other.get(name) == item for other in others)
+    }
+    # Runs of one question are several rows: what they are about must be the same in all of them.
+    if apart and meta.get("question_id") in (None, ""):
+        meta["question_id"] = question
+    for name in ("language", *EXTRAS):
+        if filled := _distinct(group, name):
+            value[name] = filled if name in _LISTED and filled[1:] else filled[0]
+    return PlacedRow(value, group[0].where)
+
+
+def _distinct(group: Sequence[PlacedRow], name: str) -> list[Any]:
+    """Return the different values of a field in the rows of a topic, sorted; lists of them opened,
+    where a judge may be shown several."""
+    values = [row.value[name] for row in group if is_given(row.value.get(name))]
+    if name in _LISTED and any(value != values[0] for value in values):
+        values = [item for each in values for item in (each if isinstance(each, list) else [each])]
+    distinct = [value for at, value in enumerate(values) if value not in values[:at]]
+    return sorted(distinct, key=as_text)
+
+
+def _shared_id(group: Sequence[PlacedRow]) -> str:
+    """Return the id that is the same in all rows of a topic, and so its own; empty without one."""
+    ids = {"" if ident is None else str(ident) for ident in (row.value.get("id") for row in group)}
+    return ids.pop() if len(ids) == 1 else ""
+
+
+def _name_answers(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the answers to a topic as candidates; raise RowError where two have one name."""
+    candidates: list[dict[str, Any]] = []
+    places: dict[str, str] = {}
+    for row in group:
+        values = _given_meta(row, names)
+        # A name in one field is what people call it. Of several, what is joined must stay apart.
+        ident = as_text(values[0]) if values and len(names) == 1 else joined_id(values)
+        if not ident:
+            raise RowError("nothing says whose answer it is", where=row.where)
+        if ident in places:
+            raise RowError(
+                f"{quoted(ident)} answers the same topic at {places[ident]} and {row.where};"
+                ' tell them apart: [columns] meta.run_id = "COLUMN"'
+            )
+        places[ident] = row.where
+        candidate = {"id": ident, "text": row.value["answer"]}
+        model = _meta(row).get("model")
+        candidates.append(candidate | ({"model": model} if model and model != ident else {}))
+    return candidates

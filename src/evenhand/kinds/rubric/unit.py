@@ -1,4 +1,4 @@
-"""From an input row to a Sample, or the sentence that says what is wrong with the row."""
+"""The sample of an input row, or the sentence that says what is wrong with the row."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from evenhand.kinds.rows import (
     meta_of,
     raw_object,
     text_of,
+    unit_text,
     without_empty,
 )
 from evenhand.kinds.rubric.rubric import parse_rubric
@@ -31,7 +32,7 @@ FIELDS = ("id", "question", "model_output", "meta", "rubric", "language", *EXTRA
 
 
 def read_sample(row: Mapping[str, Any], *, has_rubric: bool) -> Sample:
-    """The sample of a row; raises RowError. `has_rubric` says that the suite brings one."""
+    """Return the sample of a row; raise RowError. `has_rubric` says that the suite brings one."""
     row = without_empty(row, _TEXTS)
     question = filled_text_of(row, "question", FIELDS)
     output = text_of(row, "model_output", FIELDS)
@@ -49,18 +50,15 @@ def read_sample(row: Mapping[str, Any], *, has_rubric: bool) -> Sample:
 
 
 def sample_text(sample: Sample) -> str:
-    """A sample as one line of JSON: what the store keeps; `load_sample` reads it back."""
-    body: dict[str, Any] = {
-        "id": sample.id,
-        "question": sample.question,
-        "model_output": sample.model_output,
-        "meta": sample.meta,
-    }
-    if sample.rubric is not None:
-        body["rubric"] = sample.rubric
-    if sample.language is not None:
-        body["language"] = sample.language
-    return jsontext.dump(body | dict(sample.extras) if sample.extras else body)
+    """Return a sample as one line of JSON: what the store keeps; `load_sample` reads it back."""
+    return unit_text(
+        sample,
+        id=sample.id,
+        question=sample.question,
+        model_output=sample.model_output,
+        meta=sample.meta,
+        rubric=sample.rubric,
+    )
 
 
 class _SampleBody(ExtrasBody, frozen=True):
@@ -76,7 +74,7 @@ _body: StoredText[_SampleBody] = StoredText(_SampleBody, "a sample")
 
 
 def load_sample(text: str) -> Sample:
-    """The sample of a line that `sample_text` wrote."""
+    """Return the sample of a line that `sample_text` wrote."""
     body = _body.read(text)
     return Sample(
         id=body.id,

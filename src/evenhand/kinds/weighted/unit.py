@@ -1,4 +1,4 @@
-"""From an input row to an Answer, or the sentence that says what is wrong with the row."""
+"""The answer of an input row, or the sentence that says what is wrong with the row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Raw
 
-from evenhand import jsontext
 from evenhand.jsontext import StoredText
 from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.rows import (
@@ -22,6 +21,7 @@ from evenhand.kinds.rows import (
     named,
     raw_object,
     text_of,
+    unit_text,
     without_empty,
 )
 from evenhand.kinds.weighted.task_rubric import read_task
@@ -32,7 +32,7 @@ FIELDS = ("id", "task_name", "prompt", "answer", "rubric", "meta", "language", *
 
 
 def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: bool) -> Answer:
-    """The answer of a row; raises RowError. `has_rubric` says that the suite brings one."""
+    """Return the answer of a row; raise RowError. `has_rubric` says that the suite brings one."""
     row = without_empty(row, _TEXTS)
     prompt, answer = filled_text_of(row, "prompt", FIELDS), text_of(row, "answer", FIELDS)
     meta, language = meta_of(row), language_of(row)
@@ -51,11 +51,16 @@ def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: b
 
 
 def answer_text(answer: Answer) -> str:
-    """An answer as one line of JSON: what the store keeps; `load_answer` reads it back."""
-    body: dict[str, Any] = {"id": answer.id, "task_name": answer.task_name}
-    body |= {"prompt": answer.prompt, "answer": answer.answer, "rubric": answer.rubric}
-    body |= {"meta": answer.meta, "language": answer.language, **answer.extras}
-    return jsontext.dump({key: value for key, value in body.items() if value is not None})
+    """Return an answer as one line of JSON: what the store keeps; `load_answer` reads it back."""
+    return unit_text(
+        answer,
+        id=answer.id,
+        task_name=answer.task_name,
+        prompt=answer.prompt,
+        answer=answer.answer,
+        rubric=answer.rubric,
+        meta=answer.meta,
+    )
 
 
 class _AnswerBody(ExtrasBody, frozen=True):
@@ -72,7 +77,7 @@ _body: StoredText[_AnswerBody] = StoredText(_AnswerBody, "an answer")
 
 
 def load_answer(text: str) -> Answer:
-    """The answer of a line that `answer_text` wrote."""
+    """Return the answer of a line that `answer_text` wrote."""
     body = _body.read(text)
     return Answer(
         id=body.id,
