@@ -168,7 +168,7 @@ class PostgresServer:
         """What the last of some statements gives, to its owner."""
         import asyncpg
 
-        from evenhand.store.postgres import LoopThread
+        from evenhand.store.postgres import DriverThread
 
         async def work() -> list[tuple[object, ...]]:
             connection = await asyncpg.connect(self.url())
@@ -178,7 +178,7 @@ class PostgresServer:
             finally:
                 await connection.close()
 
-        thread = LoopThread()  # also where an event loop is running
+        thread = DriverThread()  # also where an event loop is running
         try:
             return thread.run(work())
         finally:

@@ -47,14 +47,14 @@ Connection = Any
 Work = Callable[[Connection], Awaitable[T]]
 
 LOST = (
-    *(pg.PostgresConnectionError, pg.InterfaceError, pg.InternalClientError, OSError, TimeoutError),
+    *(pg.PostgresConnectionError, pg.InternalClientError, OSError, TimeoutError),
     *(pg.AdminShutdownError, pg.CrashShutdownError, pg.CannotConnectNowError),
     *(pg.ReadOnlySQLTransactionError, pg.TooManyConnectionsError, pg.IdleSessionTimeoutError),
-    *(pg.TransactionRollbackError, pg.TargetServerAttributeNotMatched),
+    pg.TransactionRollbackError,
 )
 """Errors that may be over in a moment, on another connection: it was cut, the server starts anew,
 the one that answers is a standby, two writers were in each other's way."""
-FAILED = (*LOST, asyncpg.PostgresError, ValueError, OverflowError)
+FAILED = (*LOST, asyncpg.PostgresError, pg.InterfaceError, ValueError, OverflowError)
 """All errors of the driver."""
 PROGRAM = "evenhand"
 """The name of our sessions in the server's lists, before the process and its machine."""
@@ -224,14 +224,16 @@ def _reason(error: BaseException) -> str:
         return "it does not answer"
     if isinstance(error, OSError):
         return error.strerror or "the connection was lost"
-    if isinstance(error, pg.ClientConfigurationError | ValueError | OverflowError):
-        return "a setting of its address is wrong"
     if isinstance(error, pg.TargetServerAttributeNotMatched):
         return "none of its hosts is what target_session_attrs asks for"
+    if isinstance(error, pg.ClientConfigurationError):
+        return "a setting of its address is wrong"
+    if isinstance(error, ValueError | OverflowError):
+        return "a value does not fit, of its address or of a row"
     return "the connection was lost"
 
 
-class LoopThread:
+class DriverThread:
     """An event loop in a thread, for callers that wait for each answer."""
 
     def __init__(self) -> None:
@@ -263,11 +265,10 @@ class PostgresSession:
 
     def __init__(self, server: Server, patience: float) -> None:
         self._server, self._patience = server, patience
-        self._thread = LoopThread()
+        self._thread = DriverThread()
         self._transaction: Any = None
         self._held: dict[str, int] = {}
         self._lost_lock = ""
-        self._connection: Connection | None = None
         try:
             self._turn, self._connection = self._thread.run(self._begin())
         except FAILED as error:
@@ -302,33 +303,30 @@ class PostgresSession:
             deadline, pause = monotonic() + self._patience, 0.0
             while True:
                 try:
-                    if self._connection is None:
+                    # A transaction ends with its connection, and nothing follows it elsewhere.
+                    if self._connection.is_closed() and self._transaction is None:
                         self._connection = await self._server.open()
                         await self._restore_locks(self._connection)
                     return await work(self._connection)
-                except LOST as error:
+                except FAILED as error:
+                    if not (isinstance(error, LOST) or self._connection.is_closed()):
+                        raise
+                    # One that does not answer may still do what it was told: take a lock, or keep
+                    # one.
+                    if not isinstance(error, pg.TransactionRollbackError):
+                        self._connection.terminate()
                     if not is_repeatable or (pause and monotonic() >= deadline):
                         raise
-                    if not isinstance(error, pg.TransactionRollbackError):
-                        self._drop_connection()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE) or _FIRST_PAUSE
 
-    def _drop_connection(self) -> None:
-        if self._connection is not None:
-            self._connection.terminate()
-            self._connection = None
-
     def rows(self, sql: str, values: Values | None = None) -> list[Any]:
-        text, names = to_postgres(sql)
-        arguments = [_bound((values or {})[name]) for name in names]
-        is_reading = sql.startswith("SELECT")
-        return self.do(lambda at: at.fetch(text, *arguments), is_repeatable=is_reading)
+        words, is_reading = _words(sql, values), sql.startswith("SELECT")
+        return self.do(lambda at: at.fetch(*words), is_repeatable=is_reading)
 
     def stream(self, sql: str, values: Values | None = None) -> Iterator[Any]:
-        text, names = to_postgres(sql)
-        arguments = [_bound((values or {})[name]) for name in names]
-        cursor = self.do(lambda at: at.cursor(text, *arguments))
+        words = _words(sql, values)
+        cursor = self.do(lambda at: at.cursor(*words))
         while rows := self.do(lambda _: cursor.fetch(PAGE_ROWS)):
             yield from rows
 
@@ -399,7 +397,7 @@ class PostgresSession:
 
     def unlock(self, names: Sequence[str]) -> None:
         numbers = [self._held.pop(name) for name in names if name in self._held]
-        with suppress(StoreError):  # the locks are gone with the connection
+        with suppress(StoreError):  # the locks end with the connection
             self.do(lambda at: at.fetch(_UNLOCK, numbers))
 
     async def _restore_locks(self, connection: Connection) -> None:
@@ -448,16 +446,23 @@ class PostgresSession:
 
     async def _close(self) -> None:
         async with self._turn:
-            if self._connection is None:
-                return
             try:
                 await self._connection.close(timeout=CONNECT_SECONDS)
             except FAILED:
                 self._connection.terminate()
 
 
-def _bound(value: Any) -> Any:
-    """Return a value as the driver binds it: it does not escape the texts of a list."""
-    if isinstance(value, list | tuple):
-        return [escape_nul(item) if isinstance(item, str) else item for item in value]
-    return value
+def _words(sql: str, values: Values | None) -> list[Any]:
+    """Return a statement and its values as the driver takes them: it does not escape the texts of a
+    list."""
+    text, names = to_postgres(sql)
+    bound = [(values or {})[name] for name in names]
+    return [
+        text,
+        *(
+            [escape_nul(item) if isinstance(item, str) else item for item in value]
+            if isinstance(value, list | tuple)
+            else value
+            for value in bound
+        ),
+    ]

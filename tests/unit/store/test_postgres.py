@@ -432,3 +432,34 @@ async def test_a_question_given_up_while_it_is_locked_is_free(store: Store) -> N
         async with asyncio.timeout(PATIENCE):
             while not await two.questions.take(key(1)):
                 await asyncio.sleep(0.01)
+
+
+async def test_a_lock_whose_release_is_not_answered_ends_with_its_connection(
+    url: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.5)
+    monkeypatch.setattr(postgres, "_UNLOCK", "SELECT pg_sleep(60) FROM unnest($1::bigint[])")
+    server = Server(read_address(url))
+    one, two = server.connect(), server.connect()
+    try:
+        assert one.try_locks(["a", "b"]) == {"a", "b"}
+        one.unlock(["a"])
+        async with asyncio.timeout(PATIENCE):
+            while not two.try_locks(["a"]):
+                await asyncio.sleep(0.01)
+        one.rows("SELECT 1")  # connects anew, with the lock that it keeps
+        assert two.try_locks(["b"]) == set()
+    finally:
+        one.close()
+        two.close()
+
+
+async def test_a_statement_that_the_driver_refuses_is_told_at_once(url: str, store: Store) -> None:
+    session = Server(read_address(url)).connect(patience=2)
+    try:
+        before = session.rows("SELECT pg_backend_pid()")
+        with pytest.raises(StoreError):
+            session.rows("SELECT no FROM runs WHERE no=$1")  # it lacks a value
+        assert session.rows("SELECT pg_backend_pid()") == before, "it was not the connection"
+    finally:
+        session.close()
