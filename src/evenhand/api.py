@@ -352,7 +352,9 @@ async def _run_async(
     with closing(open_store(url, folder)) as store:
         summary = await judge_run(plan, store, options)
     stopped = summary.stopped
-    warning = str(stopped) if isinstance(stopped, NoVerdicts) else visible(summary.fruitless)
+    warning = (
+        str(stopped) if isinstance(stopped, NoVerdicts) else visible(summary.no_verdict_reason)
+    )
     return Run(summary.run, url, folder, summary.json(), stopped, plan.suite.path, warning)
 
 

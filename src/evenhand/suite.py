@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FILE = "evenhand.toml"
 _DATA_ENDINGS = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".parquet", ".gz")
+ROUTE_KEYS = ("base_url", "proxy", "ca_file")
+"""The keys of a judge that say where its key is sent."""
 _SETTINGS = frozenset(
     {"schema", "host", "port", "user", "dbname", "database", "password", "sslmode"}
     | {"target_session_attrs"}
@@ -222,7 +224,7 @@ def _addresses(values: Mapping[str, Any], path: Path, text: str) -> dict[str, st
     judges: Any = values.get("judges")
     lines: dict[str, str] = {}
     for index, judge in enumerate(judges if isinstance(judges, list) else ()):
-        for key in ("base_url", "proxy", "ca_file"):
+        for key in ROUTE_KEYS:
             if isinstance(judge, dict) and isinstance(judge.get(key), str):
                 lines[judge[key]] = _line_of(path, text, ("judges", index, key))
     return lines

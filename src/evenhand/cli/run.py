@@ -26,7 +26,7 @@ from evenhand.judges.credentials import environment
 from evenhand.limits import BATCH_THEN_LIVE
 from evenhand.report.terminal.tables import counted, money, safe
 from evenhand.runs.forecast import forecast
-from evenhand.runs.judge import Crew, Options, Summary, judge_run
+from evenhand.runs.judge import Options, RemoteEngine, Summary, judge_run
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
@@ -120,12 +120,12 @@ def run_command(
         plan = at_batch_prices(plan) if dry_run else plan
     if dry_run:
         return _dry(plan, url, place, limit, retry_failures, as_json)
-    crew = _crew(plan, url, ray, workers, allow_insecure_ray)
+    remote_engine = _remote_engine(plan, url, ray, workers, allow_insecure_ray)
     opened = open_store(url, place)
     try:
         left = BATCH_THEN_LIVE if batch_then_live is None else batch_then_live
         then_live = left if batch else None
-        summary = _judge(plan, opened, limit, retry_failures, then_live, crew)
+        summary = _judge(plan, opened, limit, retry_failures, then_live, remote_engine)
         _print(summary, plan, opened.archive, _way(url, place), as_json)
     finally:
         opened.close()
@@ -160,9 +160,9 @@ def judge_overrides(
     return [specs.get(model, {"model": model}) for model in judges]
 
 
-def _crew(
+def _remote_engine(
     plan: Plan, url: str, ray: str | None, workers: int | None, allow_insecure: bool
-) -> Crew | None:
+) -> RemoteEngine | None:
     """Return those who judge in the place of this process, if any do; raises UsageError."""
     if ray is None:
         if workers is not None:
@@ -176,9 +176,9 @@ def _crew(
             "actors on a Ray cluster share a store in PostgreSQL, and this one is a file",
             advice="Name it with --store postgresql://...",
         )
-    from evenhand.cluster.driver import ray_crew
+    from evenhand.cluster.driver import ray_engine
 
-    return ray_crew(ray, workers, plan, url, notice, allow_insecure=allow_insecure)
+    return ray_engine(ray, workers, plan, url, notice, allow_insecure=allow_insecure)
 
 
 def _judge(
@@ -187,10 +187,10 @@ def _judge(
     limit: int | None,
     retry_failures: bool,
     then_live: int | None,
-    crew: Crew | None,
+    remote_engine: RemoteEngine | None,
 ) -> Summary:
-    """Judge; by the batch, where it is said how many questions are then asked live; or by a crew
-    elsewhere."""
+    """Judge; by the batch, where it is said how many questions are then asked live; or by
+    a remote engine."""
     watcher = Watcher(resume_advice(plan.suite.file.store.url))
     batch = None
     if then_live is not None:
@@ -206,7 +206,7 @@ def _judge(
         tell_changes=lambda changes, differences: notice(
             changes_line(changes, differences, plan.name)
         ),
-        crew=crew,
+        remote_engine=remote_engine,
     )
     return wait(judge_run(plan, store, options))
 
@@ -229,7 +229,7 @@ def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
                 err=True,
             )
         return summary.stopped.exit_code
-    if summary.is_barren:
+    if summary.has_no_verdict:
         return _nothing_judged(summary, flag)
     for judge, number in summary.tally.unrecorded.items():
         judgments = "1 judgment is" if number == 1 else f"{number:,} judgments are"
@@ -252,7 +252,7 @@ def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
 def _nothing_judged(summary: Summary, flag: str) -> int:
     rest = "" if summary.is_resumable else " with --retry-failures"
     click.echo(
-        f"evenhand: {summary.fruitless}\n"
+        f"evenhand: {summary.no_verdict_reason}\n"
         f"  See why: evenhand show {summary.run}{flag}; then try again: the same command{rest}",
         err=True,
     )

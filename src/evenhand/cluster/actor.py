@@ -46,7 +46,7 @@ from evenhand.runs.prepare import open_judge_setup
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, SentRequest, Store
-from evenhand.suite import Suite, suite_of_keys
+from evenhand.suite import ROUTE_KEYS, Suite, suite_of_keys
 from evenhand.suite_file import JudgeSpec
 
 COUNTED = ("verdicts", "failures", "left_out", "sent", "cached", "reasks", "cost", "unpriced")
@@ -224,8 +224,8 @@ def suite_of_run(run: Recorded) -> Suite:
         }
     )
     # An address that the store brings has not come from where the key stands.
-    routes = [(spec.base_url, spec.proxy, spec.ca_file) for spec in file.judges]
-    addresses = {route: "the store" for judge in routes for route in judge if route}
+    routes = [getattr(spec, key) for spec in file.judges for key in ROUTE_KEYS]
+    addresses = {route: "the store" for route in routes if route}
     return Suite(file, Path(), addresses=addresses)
 
 

@@ -49,9 +49,9 @@ from evenhand.errors import (
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import ACTORS_MOST, LANES, LOOK_AGAIN_FIRST, LOOK_AGAIN_MOST, UNITS_PER_CALL
 from evenhand.runs.early_stop import UntilDecided
-from evenhand.runs.judge import Crew, RunContext
+from evenhand.runs.judge import RemoteEngine, RunContext
 from evenhand.runs.plan import Plan
-from evenhand.store.address import split_user
+from evenhand.store.address import read_address, split_address
 
 CPUS = 0.1
 """Of a node's CPUs for an actor: it waits for answers most of the time."""
@@ -87,7 +87,7 @@ _ERRORS: dict[int, tuple[type[EvenhandError], str]] = {
 the node, since they may quote a reply."""
 
 
-def ray_crew(
+def ray_engine(
     address: str,
     workers: int | None,
     plan: Plan,
@@ -95,8 +95,8 @@ def ray_crew(
     tell: Callable[[str], None],
     *,
     allow_insecure: bool = False,
-) -> Crew:
-    """Return a crew that judges on a cluster; raises UsageError where that cannot be. Without a
+) -> RemoteEngine:
+    """Return the engine that judges on a cluster; raises UsageError where that cannot be. Without a
     number there is one actor for each node."""
     if find_spec("ray") is None:
         raise UsageError(
@@ -119,22 +119,23 @@ def ray_crew(
             finally:
                 await asyncio.to_thread(ray.shutdown)
 
-    return Crew(terms, judge)
+    return RemoteEngine(terms, judge)
 
 
 def without_password(url: str) -> str:
     """Return the address of a store as nodes are told it; raises UsageError for one whose password
     the command line holds: Ray keeps that, and shows it."""
-    user, parts = split_user(url)
-    name, colon, _ = user.removesuffix("@").partition(":")
+    read_address(url)
+    parts = split_address(url)
+    user, _, hosts = parts.netloc.rpartition("@")
+    name, colon, _ = user.partition(":")
     query = "&".join(p for p in parts.query.split("&") if not p.startswith("password="))
-    if (colon or query != parts.query) and any((user or parts.netloc) in word for word in sys.argv):
+    if (colon or query != parts.query) and any(parts.netloc in word for word in sys.argv):
         raise UsageError(
             "Ray keeps the command line of this process, and the store's password stands in it",
             advice="Put the password into PGPASSWORD or ~/.pgpass, here and on every node.",
         )
-    netloc = f"{name}@{parts.netloc}" if name else parts.netloc
-    return urlunsplit((parts.scheme, netloc, parts.path, query, ""))
+    return urlunsplit((parts.scheme, f"{name}@{hosts}" if name else hosts, parts.path, query, ""))
 
 
 def _require_guard(address: str, *, allow_insecure: bool) -> None:
@@ -388,7 +389,7 @@ class _Driver:
         try:
             result = ChunkResult(*await _get(actor.handle.judge.remote(chunk)))
         except self._ray.exceptions.RayError:
-            await self._bury(actor, chunk)
+            await self._take_back(actor, chunk)
             raise
         actor.end_chunk(result.counts)
         self._used += result.used
@@ -401,7 +402,7 @@ class _Driver:
         self._moved.notify_all()
         return True
 
-    async def _bury(self, actor: _Actor, chunk: Assignment) -> None:
+    async def _take_back(self, actor: _Actor, chunk: Assignment) -> None:
         """Take back the chunk of a dead actor, once it can surely spend nothing more."""
         self._tell(f"An actor on {actor.host} died; its units are handed out again.")
         self._ray.kill(actor.handle)  # it may only be out of reach

@@ -14,11 +14,16 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from evenhand.engine.call import AskFn, CallStack, route
-from evenhand.engine.futility import note_outcome, stop_if_futile
 from evenhand.engine.loop import offloader
 from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Signal, Stop, Stopped
-from evenhand.engine.unit import JudgeGroup, gather_conversations, judge_unit
+from evenhand.engine.unit import (
+    JudgeGroup,
+    gather_conversations,
+    judge_unit,
+    note_outcome,
+    stop_if_futile,
+)
 from evenhand.errors import NothingRecorded, StoreError
 from evenhand.exchange import Question
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from evenhand.engine.batch import BatchSender
 from evenhand.engine.budget import ADVICE, BatchBudget
 from evenhand.engine.call import AskFn, route
-from evenhand.engine.futility import note_outcome, stop_if_futile
 from evenhand.engine.loop import offloader
 from evenhand.engine.prices import token_bound, usd
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import Schedule
 from evenhand.engine.stop import Stop, Stopped
-from evenhand.engine.unit import JudgeGroup, judge_unit
+from evenhand.engine.unit import JudgeGroup, judge_unit, note_outcome, stop_if_futile
 from evenhand.errors import NothingRecorded, StoppedEarly
 from evenhand.exchange import Judge, Question
 from evenhand.kinds.conversation import Offload

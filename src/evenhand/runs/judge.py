@@ -25,12 +25,12 @@ from msgspec import structs
 
 from evenhand.engine.budget import CallBudget
 from evenhand.engine.call import CallStack, RetryPolicy
-from evenhand.engine.futility import failure_advice
 from evenhand.engine.pacing import Pacer, SentLog, account_name, ages
 from evenhand.engine.prices import dollars
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import Engine, FileOrder, Pool, Schedule
 from evenhand.engine.stop import Stop
+from evenhand.engine.unit import failure_advice
 from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import BACKOFF_FIRST
@@ -75,7 +75,7 @@ class RunContext(NamedTuple):
     tally: Tally
 
 
-class Crew(NamedTuple):
+class RemoteEngine(NamedTuple):
     """Who judges a run on other machines, and what they need beside its manifest."""
 
     terms: str
@@ -127,14 +127,14 @@ class Summary:
         }
 
     @property
-    def is_barren(self) -> bool:
+    def has_no_verdict(self) -> bool:
         """Whether nothing could be judged: something was planned, and there is no verdict."""
         return self.counts.planned > 0 and not self.counts.verdicts
 
     @property
-    def fruitless(self) -> str:
+    def no_verdict_reason(self) -> str:
         """Return why there are no verdicts, and what to change; empty if there are some."""
-        if not self.is_barren:
+        if not self.has_no_verdict:
             return ""
         counts = self.counts
         outcomes = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
@@ -177,7 +177,7 @@ class Options:
     """The longest first pause before a lost call is tried again, in seconds."""
     batch: BatchOptions | None = None
     """That questions are to be asked by the batch, and how."""
-    crew: Crew | None = None
+    remote_engine: RemoteEngine | None = None
     """Those who judge the run in the place of this process, which drives them."""
 
 
@@ -242,7 +242,7 @@ async def _begun(
     _require_decision(plan, options)
     before = next(iter(archive.runs(plan.name, limit=1)), None)
     data = await _taken_in(plan, archive, ledger)
-    terms = options.crew.terms if options.crew else ""
+    terms = options.remote_engine.terms if options.remote_engine else ""
     manifest = structs.replace(_remembering(plan, archive, options), data=data.record, terms=terms)
     async with ledger.begin(data.run, plan.name, manifest, data.intake):
         yield Begun(Scope(data.run, options.limit), manifest, before)
@@ -325,7 +325,7 @@ def run_schedule(
 async def _judge_begun(
     plan: Plan, store: Store, ledger: Ledger, begun: Begun, options: Options
 ) -> Summary:
-    """Judge a run that this command holds, here or by a crew."""
+    """Judge a run that this command holds, here or by a remote engine."""
     scope, stop, archive = begun.scope, Stop(), store.archive
     schedule = run_schedule(plan, archive, ledger, begun)
     before = archive.counts(scope, plan.judgments_per_unit)
@@ -341,7 +341,8 @@ async def _judge_begun(
 
                 await ask_by_batch(context, options.batch, options.backoff_first, options.notice)
                 budget.used = plan.used(archive.spent(scope.run))
-            await (options.crew.judge(context) if options.crew else engine.run())
+            remote = options.remote_engine
+            await (remote.judge(context) if remote else engine.run())
     summary = _summary(plan, archive, scope, tally, stop)
     decided = None if isinstance(schedule, FileOrder) else schedule.result()
     return replace(summary, decided=decided)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from ipaddress import ip_address
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from evenhand.errors import UsageError, hide_in_address
 
@@ -74,15 +74,13 @@ def is_postgres(url: str) -> bool:
 def read_address(url: str) -> Address:
     """Return the address in a URL; raises UsageError, which does not show it."""
     try:
-        user, parts = split_user(url)
+        parts = split_address(url)
         options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
         values = dict(options)
-        hosts = _hosts(parts.netloc, values)
+        hosts = _hosts(parts.netloc.rpartition("@")[2], values)
         _require_ports(hosts, values)
     except ValueError:
         raise _unreadable() from None
-    if parts.scheme not in SCHEMES or parts.fragment or "\0" in unquote(url):
-        raise _unreadable()
     schema = values.get("schema", DEFAULT_SCHEMA)
     if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
         raise UsageError(
@@ -90,10 +88,21 @@ def read_address(url: str) -> Address:
             advice="e.g. ?schema=team_a",
         )
     rest = urlencode([option for option in options if option[0] != "schema"])
-    dsn = urlunsplit((parts.scheme, f"{_quoted(user)}{parts.netloc}", parts.path, rest, ""))
+    dsn = urlunsplit((parts.scheme, parts.netloc, parts.path, rest, ""))
     database = unquote(parts.path.lstrip("/"))
     database = database or values.get("dbname") or values.get("database") or ""
     return Address(dsn, database, schema, hide_in_address(url), hosts, frozenset(values))
+
+
+def split_address(url: str) -> SplitResult:
+    """Return the parts of a URL. Raises ValueError for what is no address of a store: a second `@`
+    or one behind the host may be of a password, of which no part may be taken for a host."""
+    parts = urlsplit(url)
+    behind_user = f"{parts.netloc.partition('@')[2]}{parts.path}{parts.query}"
+    is_misplaced = "@" in behind_user or parts.fragment
+    if parts.scheme not in SCHEMES or is_misplaced or "\0" in unquote(url):
+        raise ValueError
+    return parts
 
 
 def shown_url(url: str) -> str:
@@ -112,30 +121,6 @@ def _hosts(netloc: str, values: dict[str, str]) -> tuple[str, ...]:
     return tuple(filter(None, text.split(",")))
 
 
-_SETTING = re.compile(r"\?[a-z_]+=")
-_COLON = re.compile(r"(?!\[)[^:/?#]*:")
-_PORT = re.compile(r"\d*(?:[/,?]|$)")
-
-
-def split_user(url: str) -> tuple[str, SplitResult]:
-    """Return user and password, with the `@` behind them, and the parts of the URL without them.
-
-    A password may hold any sign, so that it ends at the last `@`; but one in a setting, as in
-    `host:5432/db?user=a@b`, ends none. Raises ValueError.
-    """
-    scheme, mark, rest = url.partition("://")
-    if not mark:
-        return "", urlsplit(url)
-    head, colon = _SETTING.split(rest, maxsplit=1)[0], _COLON.match(rest)
-    if colon and "@" in head:
-        end = head.rfind("@")
-    elif colon and not _PORT.match(rest, colon.end()):
-        end = rest.rfind("@")
-    else:
-        end = re.split("[/?#]", rest, maxsplit=1)[0].rfind("@")
-    return rest[: end + 1], urlsplit(f"{scheme}://{rest[end + 1 :]}")
-
-
 def _require_ports(hosts: Sequence[str], values: Mapping[str, str]) -> None:
     """Raise UsageError for a port that is no number or too high. It is not shown: in an address
     without an `@` it may be a password."""
@@ -146,13 +131,6 @@ def _require_ports(hosts: Sequence[str], values: Mapping[str, str]) -> None:
             f"a port in the address of the PostgreSQL store is no number from 1 to {HIGHEST_PORT}",
             advice=f"It looks like {FORM}, e.g. postgresql://me@localhost:5432/evenhand.",
         )
-
-
-def _quoted(user: str) -> str:
-    """Return user and password quoted, so that nobody takes a part of it for a host."""
-    authority, at, _ = user.rpartition("@")
-    names = (quote(unquote(part), safe="") for part in authority.split(":", 1))
-    return f"{':'.join(names)}{at}"
 
 
 def _unreadable() -> UsageError:

@@ -8,7 +8,7 @@ bytes and a comma:
 - `identity`: provider, base URL, model or the weights' hash, and parameters of the judge, as JSON
   without white space, keys sorted, non-ASCII characters unescaped; so is `schema`, or `null`;
 - `unit` and `order`: the unit's id and the order of a pair for judges that answer by them (recorded
-  replies, people), else empty;
+  replies), else empty;
 - role and content of every message of the conversation.
 
 The key is `call2-blake2b:` and the hex of its 20-byte BLAKE2b. Not part of it: API keys, time,

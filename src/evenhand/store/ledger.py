@@ -121,7 +121,7 @@ class SqlLedger:
             undo.callback(self._writing.close)
             self._reading = connect()
             undo.callback(self._reading.close)
-            self._rare = connect()
+            self._bulk_session = connect()
             undo.pop_all()
         self._writer = GroupWriter(self._writing)
         # What takes long waits its turn in a thread, and the thread is waited for at the end.
@@ -142,7 +142,7 @@ class SqlLedger:
         return await loop.run_in_executor(self._thread, partial(work, *values, **named))
 
     async def intake(self, units: Iterable[IncomingUnit]) -> Intake:
-        waiting = await self._in_thread(WaitingUnits, self._rare)
+        waiting = await self._in_thread(WaitingUnits, self._bulk_session)
         source = iter(units)
         while batch := list(islice(source, BATCH_ROWS)):
             await self._in_thread(waiting.add, batch)
@@ -158,11 +158,11 @@ class SqlLedger:
         assert intake is None or (waiting is not None and waiting.content == intake.content)
         async with self.claim(run):
             await self.flush()
-            await self._in_thread(start_run, self._rare, run, name, manifest, waiting)
+            await self._in_thread(start_run, self._bulk_session, run, name, manifest, waiting)
             if waiting is not None:
                 await self._in_thread(waiting.clear)
-                if self._rare.is_remote and waiting.size >= _MANY:
-                    await self._in_thread(self._rare.rows, _ANALYZE)
+                if self._bulk_session.is_remote and waiting.size >= _MANY:
+                    await self._in_thread(self._bulk_session.rows, _ANALYZE)
             yield
 
     @asynccontextmanager
@@ -187,7 +187,7 @@ class SqlLedger:
         bad_tries: Callable[[StoredJudgment], Iterable[str]],
     ) -> None:
         await self.flush()
-        await self._in_thread(set_aside, self._rare, scope, kept, bad_tries)
+        await self._in_thread(set_aside, self._bulk_session, scope, kept, bad_tries)
 
     async def open_work(
         self, scope: Scope, judge: int, repeat: int, again: Sequence[str], after: int = 0
@@ -273,7 +273,7 @@ class SqlLedger:
             if isinstance(self.questions, SessionLocks):
                 self.questions.close()
             self._thread.shutdown()
-            for session in (self._writing, self._reading, self._rare):
+            for session in (self._writing, self._reading, self._bulk_session):
                 session.close()
 
 

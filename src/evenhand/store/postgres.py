@@ -35,11 +35,21 @@ from evenhand.limits import (
     STATEMENT_SECONDS,
 )
 from evenhand.store.address import Address, read_address
-from evenhand.store.dialect import escape_nul, restore_nul, to_postgres, to_postgres_ddl
 from evenhand.store.ledger import busy, make_store
 from evenhand.store.ports import Store
 from evenhand.store.queries import SqlArchive
-from evenhand.store.session import VERSION, Row, Statements, Values, other_version, schema
+from evenhand.store.session import (
+    VERSION,
+    Row,
+    Statements,
+    Values,
+    escape_nul,
+    other_version,
+    restore_nul,
+    schema,
+    to_postgres,
+    to_postgres_ddl,
+)
 
 T = TypeVar("T")
 Connection = Any

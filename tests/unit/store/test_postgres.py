@@ -16,7 +16,6 @@ from evenhand.errors import StoreBusy, StoreError
 from evenhand.exchange import Reply, Usage
 from evenhand.store import postgres
 from evenhand.store.address import read_address
-from evenhand.store.dialect import escape_nul, restore_nul, to_postgres
 from evenhand.store.keys import CALL_TAG
 from evenhand.store.ledger import SqlLedger
 from evenhand.store.ports import Call, IncomingUnit, Scope, Store
@@ -25,7 +24,7 @@ from evenhand.store.postgres import (
     Server,
     postgres_store,
 )
-from evenhand.store.session import VERSION
+from evenhand.store.session import VERSION, escape_nul, restore_nul, to_postgres
 from evenhand.store.verify import verify
 from tests.contract.stores import begun
 from tests.postgres import USER, PostgresServer, new_store_url, own_server, shared_server

@@ -50,7 +50,7 @@ def call(number: int, text: str = "reply") -> Call:
 
 def fill_up(ledger: SqlLedger) -> None:
     """From now on the disk is full."""
-    for session in (ledger._writing, ledger._rare):
+    for session in (ledger._writing, ledger._bulk_session):
         [(used,)] = session.rows("PRAGMA page_count")
         session.rows(f"PRAGMA max_page_count = {used}")
 
