@@ -133,8 +133,6 @@ CHUNK_ROWS = 512
 CHUNK_CHARS = 1 << 20
 # Rows of a table after which it is told how far its reading is.
 ROWS_A_NOTICE = 100_000
-# What the database of an import may hold in memory.
-SPOOL_KILOBYTES = 64 * 1024
 
 # A batch of questions, whatever its provider would take: requests, and bytes of their bodies, which
 # are held in memory while it is made.

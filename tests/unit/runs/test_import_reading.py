@@ -52,16 +52,15 @@ def stored(store: Store) -> list[Any]:
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("votes", ODD_VOTES), ("scores", ODD_SCORES)])
-def test_what_is_not_at_hand_any_more_comes_back_from_the_disk(
+def test_what_was_worked_out_before_and_forgotten_is_worked_out_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, rows: list[dict[str, Any]]
 ) -> None:
-    """A table too large for memory gives the same run, also where rows of a unit lie apart."""
+    """Also where rows of a unit lie apart."""
     shuffled = random.Random(5).sample(rows, len(rows))
     write(tmp_path / "rows.jsonl", shuffled)
     runs: list[list[Any]] = []
     for name, kept in (("all.db", 1 << 16), ("few.db", 2)):
-        for module in ("memo", "register"):
-            monkeypatch.setattr(f"evenhand.runs.imports.{module}.MEMO_ENTRIES", kept)
+        monkeypatch.setattr("evenhand.runs.imports.memo.MEMO_ENTRIES", kept)
         monkeypatch.setattr("evenhand.runs.imports.forms._FORMS", kept)
         with closing(open_store(f"sqlite:{name}", tmp_path)) as store:
             found = asyncio.run(import_files(store, [tmp_path / "rows.jsonl"], kind))
@@ -85,8 +84,7 @@ def test_cells_that_are_read_where_they_stand_come_to_what_rows_come_to(
         row | {"pass": i % 2, "criterion": "C1" if i == 3 else ""} for i, row in enumerate(rows)
     ]
     write(tmp_path / "rows.csv", table)
-    for module in ("memo", "register"):
-        monkeypatch.setattr(f"evenhand.runs.imports.{module}.MEMO_ENTRIES", kept)
+    monkeypatch.setattr("evenhand.runs.imports.memo.MEMO_ENTRIES", kept)
     runs: list[list[Any]] = []
     for name, missing in (("cells.db", ()), ("rows.db", ("in no cell",))):
         shaping = Shaping(columns={"explanation": "why"}, missing=missing)

@@ -281,7 +281,7 @@ def test_both_explanations_of_an_imported_pair_are_shown_once(imported: Importer
     (page,) = run.kind.present(
         run.kind.load(unit.body), list(imported.judgments.values())
     ).judgments
-    assert [str(page.full).count(text) for text in ("One.", "Two.")] == [1, 1]
+    assert [str(page.blocks).count(text) for text in ("One.", "Two.")] == [1, 1]
 
 
 def test_the_explanation_of_a_criterion_is_its_comment(imported: Importer) -> None:

@@ -1,8 +1,6 @@
 """Judgments made elsewhere become a run like any other.
 
-Rows wait as numbers in files without a name until those of one unit are together: memory holds some
-thousand rows, and a few bytes of each row where rows of a unit lie apart. The run is kept whole or
-not at all, and the same files with the same settings are the same run.
+The run is kept whole or not at all, and the same files with the same settings are the same run.
 """
 
 from __future__ import annotations
@@ -195,37 +193,37 @@ async def import_files(
     key = options.key or layout.key
     if layout.key and not options.key:
         key = [*_present(key, first.value, len(paths) > 1), *layout.settings(paths)]
-    with _gathering(first.shape, kind, tuple(key), judge, options) as gathered:
-        if all(_is_plain(path, kind, options) for path in paths):
-            gathered.fill(_plain_chunks(paths, first.shape, options))
-        else:
-            gathered.fill(chunked(chain([first], rows if kind in TABLES else _alike(rows, first))))
-        name = options.name or stem_of(paths[0])
-        async with store.ledger() as ledger:
-            intake = await ledger.intake(_told(gathered, options.notice))
-            if not gathered.tally.verdicts:
-                raise _unreadable(gathered.tally, paths)
-            # How often each judge judged is known only now.
-            judging = _judging(gathered, paths, options)
-            manifest = Manifest(
-                judging=judging,
-                protocol=gathered.shape,
-                evenhand=version("evenhand"),
-                imported=_facts(gathered, kind, paths, layout),
-            )
-            run = run_id(name, judging.id, intake.content)
-            async with ledger.begin(run, name, manifest, intake):
-                pass
-        return Imported(
-            run=run,
-            name=name,
-            kind=kind,
-            shape=gathered.shape,
-            tally=gathered.tally,
-            key=gathered.key,
-            on_conflict=options.on_conflict,
-            wide=wide,
+    gathered = _gathering(first.shape, kind, tuple(key), judge, options)
+    if all(_is_plain(path, kind, options) for path in paths):
+        gathered.fill(_plain_chunks(paths, first.shape, options))
+    else:
+        gathered.fill(chunked(chain([first], rows if kind in TABLES else _alike(rows, first))))
+    name = options.name or stem_of(paths[0])
+    async with store.ledger() as ledger:
+        intake = await ledger.intake(_told(gathered, options.notice))
+        if not gathered.tally.verdicts:
+            raise _unreadable(gathered.tally, paths)
+        # How often each judge judged is known only now.
+        judging = _judging(gathered, paths, options)
+        manifest = Manifest(
+            judging=judging,
+            protocol=gathered.shape,
+            evenhand=version("evenhand"),
+            imported=_facts(gathered, kind, paths, layout),
         )
+        run = run_id(name, judging.id, intake.content)
+        async with ledger.begin(run, name, manifest, intake):
+            pass
+    return Imported(
+        run=run,
+        name=name,
+        kind=kind,
+        shape=gathered.shape,
+        tally=gathered.tally,
+        key=gathered.key,
+        on_conflict=options.on_conflict,
+        wide=wide,
+    )
 
 
 def _gathering(

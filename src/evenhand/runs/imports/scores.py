@@ -33,7 +33,6 @@ from evenhand.runs.imports.answers import Answers, Opening, PlaceKey
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, find_key, key_values
 from evenhand.runs.imports.memo import COLUMN_SETS, Memo, Vocabulary, in_turn
-from evenhand.runs.imports.packedfile import PackedFile
 from evenhand.runs.imports.scored import JudgedAnswer, ScoreRow, judgments_of
 from evenhand.runs.imports.spellings import Spellings
 from evenhand.runs.imports.tally import Tally
@@ -92,7 +91,8 @@ class ScoreRows:
         self.criteria: list[str] = []
         self._spellings = Spellings()
         self._vocabulary = Vocabulary()
-        self._scores, self._further = WaitingRows(), PackedFile()
+        self._scores = WaitingRows()
+        self._further: list[tuple[str | None, str, str]] = []
         """The scores, and what they say beyond numbers."""
         self._dimensions: dict[str, None] = {}
         self._failing: set[int | str] = set()
@@ -102,19 +102,12 @@ class ScoreRows:
     def judges(self) -> list[str]:
         return self._seen.judges
 
-    def __enter__(self) -> ScoreRows:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._answers.close()
-
     def fill(self, chunks: Iterable[Chunk]) -> None:
         """Take in all rows, and settle what tells units apart; raises DataError."""
         answers, tally = self._answers, self.tally
         for chunk in chunks:
             in_turn(self._take, chunk)
             tally.rows += chunk.size
-        answers.finish()
         self._spellings.require_alike()
         if self.key:
             self._owners = answers.owners()
@@ -164,7 +157,8 @@ class ScoreRows:
             if columns:
                 reasons = read_reasons({name: column[at] for name, column in columns.items()})
             if spelled is not None or any(reasons):
-                further[at] = self._further.add((spelled, *reasons))
+                further[at] = len(self._further)
+                self._further.append((spelled, *reasons))
         return further
 
     def _note(self, reading: _Reading) -> None:
@@ -248,8 +242,8 @@ class ScoreRows:
         slots = np.array([_slot(numbers, words) for words in self._vocabulary], dtype=np.int64)
         slot_of: Numbers = np.append(slots, 0)[rows["said"]]
         for at in np.flatnonzero(rows["said"] == NOTHING).tolist():
-            spelled, *_ = self._further.at(int(rows["further"][at]))
-            slot_of[at] = _slot(numbers, self._vocabulary.words(spelled))
+            spelled, *_ = self._further[int(rows["further"][at])]
+            slot_of[at] = _slot(numbers, self._vocabulary.words(spelled or NOTHING))
         return slot_of
 
     def _spread(self, name: str) -> float:
@@ -262,7 +256,7 @@ class ScoreRows:
         """Every unit with its judgments."""
         forms = Forms(self.tally, _BLANKS)
         are_first = (self._owners[1:] == np.arange(1, len(self._owners))).tolist()
-        openings = compress(self._answers.openings(), are_first)
+        openings = compress(self._answers.openings, are_first)
         for opening, judged in zip(openings, self._scores.judged(self._owners), strict=True):
             unit, text, origin, question, answer = opening
             ident, fields = key_values(self.key, unit, from_json(text))
@@ -294,7 +288,7 @@ class ScoreRows:
         read: list[ScoreRow] = []
         further = rows.further or [NOTHING] * len(rows.said)
         for said, number, start in zip(rows.said, rows.numbers, further, strict=True):
-            spelled, quotes, rationale = (None, "", "") if start < 0 else self._further.at(start)
+            spelled, quotes, rationale = (None, "", "") if start < 0 else self._further[start]
             dimension, is_whole, *words = self._vocabulary.words(spelled or said)
             score = int(number) if is_whole and number is not None else number
             read.append(ScoreRow._make((dimension, score, *words, quotes, rationale)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import chain
 from typing import Any, Literal, NamedTuple, cast
 
 from evenhand import jsontext
@@ -27,18 +26,13 @@ from evenhand.data.foreign.tidy import (
     text_of,
 )
 from evenhand.judgment import Judgment, JudgmentText
-from evenhand.limits import BATCH_ROWS
 from evenhand.measures import Unreadable
 from evenhand.runs.imports.forms import BLANK, Forms
 from evenhand.runs.imports.keys import Columns, Seen, key_values
 from evenhand.runs.imports.labels import KnownPair, KnownPairs
 from evenhand.runs.imports.memo import COLUMN_SETS, Memo, Vocabulary, in_turn
-from evenhand.runs.imports.met import Met
-from evenhand.runs.imports.packedfile import PackedFile
-from evenhand.runs.imports.register import Register
 from evenhand.runs.imports.settled import VotedPair, VoteRow, settled
 from evenhand.runs.imports.tally import Tally
-from evenhand.runs.imports.topics import Topics
 from evenhand.runs.imports.waiting_rows import NOTHING, JudgedRows, WaitingRows
 from evenhand.store.ports import IncomingUnit
 from evenhand.units import pair_key
@@ -131,27 +125,21 @@ class VoteRows:
         self._voters, self._counts = voters, array("I")
         """What voters are called that nobody tells apart, and of each unit how many there are."""
         self._on_unreadable: Unreadable = on_unreadable
-        self.tally, self._topics = Tally(), Topics()
+        self.tally = Tally()
         self._columns = Columns()
         self._seen = Seen(kind, judge, self._columns)
-        self._waiting: list[tuple[Any, ...]] = []
-        """Openings of units that are not in the file yet."""
-        self._met, self._may_be_several = Met(), False
+        self._idents: set[str] = set()
+        self._is_several = False
         """The ids that were met, and whether one may have several pairs."""
-        self._votes, self._openings, self._further = WaitingRows(), PackedFile(), PackedFile()
+        self._votes = WaitingRows()
+        self._openings: list[_Opening] = []
+        self._further: list[tuple[str | None, str, str | None]] = []
         """The votes, what is known of their units, and what votes say beyond a number."""
         self._memos: dict[tuple[str, ...], _Memos] = {}
-        self._places: Register[Key, _Place] = Register(_Place._make)
+        self._places: dict[Key, _Place] = {}
         self._vocabulary = Vocabulary()
         self._criteria: dict[str, None] = {}
         self._candidates: set[str] = set()
-
-    def __enter__(self) -> VoteRows:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._places.close()
-        self._topics.close()
 
     @property
     def criteria(self) -> list[str]:
@@ -166,7 +154,6 @@ class VoteRows:
         for chunk in chunks:
             in_turn(self._take, chunk)
             self.tally.rows += chunk.size
-        self._write()
         if self._known is None:
             self.tally.require_one_coding()
         self._columns.require(self.key)
@@ -192,7 +179,7 @@ class VoteRows:
             idents = [ident for ident, _ in keyed]
             texts = [jsontext.dumps_lossy(fields) for _, fields in keyed]
         keys = list(zip(idents, [pair.names for pair in pairs], strict=True))
-        places = self._places.entries(keys)
+        places = [self._places.get(key) for key in keys]
         if None in places:
             new: dict[Key, int] = {}
             for at, place in enumerate(places):
@@ -235,7 +222,8 @@ class VoteRows:
         for at, (word, why, meta) in enumerate(zip(words, explanations, metas, strict=True)):
             spelled = word if isinstance(word, str) else None
             if why or not (meta is None and spelled is None):
-                further[at] = self._further.add((spelled, why, meta))
+                further[at] = len(self._further)
+                self._further.append((spelled, why, meta))
         return [NOTHING if isinstance(word, str) else word for word in words], further
 
     def _note(self, reading: _Reading) -> None:
@@ -328,27 +316,19 @@ class VoteRows:
             self.tally.units += 1
             opened[key] = _Place(self.tally.units, first, metas[at])
             row = (ident, units[at] or ident, low, high, first, lengths, metas[at])
-            self._waiting.append((*row, chunk.where(at), question, answers))
-        if len(self._waiting) >= BATCH_ROWS:
-            self._write()
+            self._openings.append(_Opening(*row, chunk.where(at), question, answers))
         idents = [ident for ident, _ in new]
-        are_met = self._met.add(idents)
-        self._may_be_several |= any(are_met) or len(set(idents)) < len(idents)
-        self._places.add(opened, sum(len(key[0]) + len(p.meta) for key, p in opened.items()))
+        new_idents = set(idents)
+        self._is_several |= len(new_idents) < len(idents) or bool(new_idents & self._idents)
+        self._idents |= new_idents
+        self._places.update(opened)
         return opened
-
-    def _write(self) -> None:
-        """Have what is known of units wait on the disk."""
-        self._openings.add(self._waiting)
-        self._waiting.clear()
 
     def units(self) -> Iterator[IncomingUnit]:
         """Every pair with its judgments."""
         forms = Forms(self.tally, _BLANKS)
-        is_named, openings = self._has_several(), chain.from_iterable(self._openings)
-        opened = map(_Opening._make, openings)
-        for opening, judged in zip(opened, self._votes.judged(), strict=True):
-            pair, body, about = _pair(opening, is_named)
+        for opening, judged in zip(self._openings, self._votes.judged(), strict=True):
+            pair, body, about = _pair(opening, self._is_several)
             if self._known is not None:
                 pair, body, about = _as_known(self._known.pairs[pair.id])
             values = (about, pair.meta)
@@ -385,7 +365,7 @@ class VoteRows:
         words, explanations = list(rows.said), [""] * len(rows.said)
         for at, start in enumerate(further):
             if start != NOTHING:
-                spelled, explanations[at], own_meta = self._further.at(start)
+                spelled, explanations[at], own_meta = self._further[start]
                 words[at] = words[at] if spelled is None else spelled
                 if own_meta is not None:
                     self.tally.compare(own_meta, meta, self.key)
@@ -404,14 +384,6 @@ class VoteRows:
             preference = int(number) if is_whole and number is not None else number
             rows.append(VoteRow._make((is_turned, side, preference, *more, explanation)))
         return settled(pair, rows, self.judges[judged.judge], self._on_unreadable)
-
-    def _has_several(self) -> bool:
-        """Return True if a unit has several pairs."""
-        if not self._may_be_several:
-            return False
-        for openings in self._openings:
-            self._topics.add(opening[0] for opening in openings)
-        return self._topics.repeat()
 
 
 def _pair(opening: _Opening, is_named: bool) -> tuple[VotedPair, str, str]:

@@ -1,18 +1,14 @@
-"""Rows on their way, as numbers: of which unit, by which judge, and what they say. They wait in a
-file without a name, and come back unit by unit, those of one judge together, in the order in which
-they came. Where rows of a unit lie apart, memory holds some 20 bytes of each row, else nothing."""
+"""Rows on their way, as numbers: of which unit, by which judge, and what they say. They come back
+unit by unit, those of one judge together, in the order in which they came."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import IO, Any, NamedTuple
-from weakref import finalize
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from evenhand.runs.imports.packedfile import kept_on_the_way, unnamed_file
 
 _ROW = np.dtype(
     [("unit", "<u4"), ("judge", "<u4"), ("said", "<i4"), ("number", "<f8"), ("further", "<i8")]
@@ -40,8 +36,7 @@ class WaitingRows:
     """Rows in the order in which they were added."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] = unnamed_file()
-        finalize(self, self._file.close)
+        self._parts: list[NDArray[Any]] = []
 
     def add(
         self,
@@ -58,15 +53,13 @@ class WaitingRows:
         is_number = numbers.count(None) < size
         rows["number"] = numbers if is_number else np.nan
         rows["further"] = further
-        with kept_on_the_way():
-            self._file.write(rows.tobytes())
+        self._parts.append(rows)
 
     def rows(self) -> NDArray[Any]:
-        """All rows, as they lie in the file."""
-        self._file.flush()
-        if not self._file.tell():
-            return np.empty(0, dtype=_ROW)
-        return np.memmap(self._file, dtype=_ROW, mode="r")
+        """Return all rows in the order in which they came."""
+        if len(self._parts) != 1:
+            self._parts = [np.concatenate([np.empty(0, dtype=_ROW), *self._parts])]
+        return self._parts[0]
 
     def judged(self, owners: Numbers | None = None) -> Iterator[list[JudgedRows]]:
         """The rows of one unit after the other, by judge; with `owners`, of the units that those
