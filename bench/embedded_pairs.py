@@ -28,21 +28,21 @@ from embedded_quality import DATA, HERE, LANGUAGES, Cache, Record, wilson
 from msgspec import convert
 from msgspec.structs import replace
 
-from evenhand.exchange import Message, Question
+from evenhand.exchange import Question
 from evenhand.files.protocols import find_protocol
 from evenhand.judges.embedded import models
+from evenhand.judges.embedded.child import Answerer
 from evenhand.judges.embedded.decoding import (
     MARGIN,
     Choice,
     Draw,
-    LikelihoodCache,
     Versus,
     compare,
     decide,
     find_choices,
     log_odds,
 )
-from evenhand.judges.embedded.judge import threads
+from evenhand.judges.embedded.judge import count_threads
 from evenhand.judges.embedded.runtime import Runtime
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.form import read_criteria, read_priority
@@ -166,10 +166,8 @@ class Bench:
     """A loaded model, asked for everything the report needs about a pair."""
 
     def __init__(self, path: Path, cache: Cache) -> None:
-        self.runtime, self.cache = Runtime(path, threads(), lambda: None), cache
-        self.likelihoods = LikelihoodCache(
-            lambda topic: self.runtime.session((Message("user", topic),))
-        )
+        self.runtime, self.cache = Runtime(path, count_threads(), lambda: None), cache
+        self.answerer = Answerer(self.runtime)
 
     def run(self, listed: Iterable[Item], minutes: float) -> None:
         until = time.monotonic() + 60 * minutes
@@ -184,7 +182,7 @@ class Bench:
     def _measured(self, question: Question) -> Record:
         began = time.monotonic()
         versus = versus_of(question)
-        alone = self.likelihoods.lead(versus.topic, versus.texts)
+        alone = self.answerer.lead(versus)
         favoured = time.monotonic()
         session = self.runtime.session(question.messages)
         return {

@@ -36,7 +36,7 @@ from evenhand.exchange import Message, Question
 from evenhand.files.protocols import find_protocol
 from evenhand.judges.embedded import models
 from evenhand.judges.embedded.decoding import Choice, decide, find_choices, log_odds, subtract_prior
-from evenhand.judges.embedded.judge import threads
+from evenhand.judges.embedded.judge import count_threads
 from evenhand.judges.embedded.runtime import Runtime
 from evenhand.kinds.prompt import fence_number
 from evenhand.kinds.rubric.protocol import RubricProtocol
@@ -230,7 +230,7 @@ class Bench:
     """A loaded model, asked for everything the report needs about an answer."""
 
     def __init__(self, path: Path, cache: Cache) -> None:
-        self.runtime, self.cache = Runtime(path, threads(), lambda: None), cache
+        self.runtime, self.cache = Runtime(path, count_threads(), lambda: None), cache
         self.prompts = Prompts()
 
     def run(self, split: str, part: str, minutes: float) -> None:

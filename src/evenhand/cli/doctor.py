@@ -60,7 +60,7 @@ def _findings() -> Iterator[Finding]:
     yield from _models()
     environ = environment()
     for provider in PROVIDERS.values():
-        if provider.needs_key:
+        if provider.is_billed:
             yield _key(provider, environ)
     yield from _trusted()
     yield from _suite(environ)
@@ -93,13 +93,13 @@ def _trusted() -> Iterator[Finding]:
         yield "trusted hosts", "ok", f"{', '.join(names)} ({hosts.file})"
 
 
-def _passages(suite: Suite, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Where the keys of a suite's judges would go, and whether they may."""
+def _key_uses(suite: Suite, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield where the key of each judge of a suite would go, and if it may."""
     for spec in suite.file.judges:
-        provider, model = split_name(spec.model)
+        provider, _ = split_name(spec.model)
         if not provider.wire:
             continue
-        use = key_use(provider, judge_options(suite, spec, environ), model)
+        use = key_use(provider, judge_options(suite, spec, environ))
         if not has_key(use, environ):
             continue
         try:
@@ -127,7 +127,7 @@ def _suite(environ: dict[str, str]) -> Iterator[Finding]:
     try:
         suite = load_suite(Path(FILE), environ)
         yield "suite", "ok", f"{FILE}: {suite.file.name}"
-        yield from _passages(suite, environ)
+        yield from _key_uses(suite, environ)
         url = suite.store_url
         try:
             store = open_archive(url, suite.folder)

@@ -9,9 +9,10 @@ from typing import Any
 from yarl import URL
 
 from evenhand.exchange import Finish, Message, Usage
-from evenhand.judges.dialect import SCHEMA, Dialect
 from evenhand.judges.wire import (
+    SCHEMA,
     Decoded,
+    Dialect,
     Request,
     WireFormat,
     is_object,
@@ -136,7 +137,7 @@ FORMAT = WireFormat(
     read_reply=read_reply,
     join_events=join_events,
     endpoint=_endpoint_url,
-    first_dialect=lambda model: Dialect(seed=False),
+    first_dialect=lambda model: Dialect(refused=frozenset(("seed",))),
     content="content",
     reserved=(
         *("model", "messages", "system", "stream", "max_tokens", "temperature"),

@@ -22,7 +22,6 @@ from evenhand.judges.error_response import (
     Recipient,
     error_for,
     read_error_response,
-    retry_hints,
 )
 from evenhand.judges.transport import HttpResponse, Transport
 from evenhand.judges.wire import is_list, is_object, load_json, text_of
@@ -126,11 +125,9 @@ class BatchClient(ABC):
         response = await self._http.send(method, url, body, headers)
         if 200 <= response.status < 300:
             return response
-        raise self._error(read_error_response(response, self._http.scrub), response.headers, ident)
+        raise self._error(read_error_response(response, self._http.scrub), ident)
 
-    def _error(
-        self, response: ErrorResponse, headers: Mapping[str, str], ident: str
-    ) -> CallError | ProviderRefused:
+    def _error(self, response: ErrorResponse, ident: str) -> CallError | ProviderRefused:
         recipient = self._recipient
         if ident and response.status in (403, 404, 410):
             return ProviderRefused(
@@ -140,7 +137,7 @@ class BatchClient(ABC):
                 " that one. If it is lost for good, give it up: evenhand batches forget"
                 f" {ident}",
             )
-        error = error_for(response, recipient, retry_hints(response, headers), proven=False)
+        error = error_for(response, recipient, proven=False)
         if isinstance(error, CallRejected):
             words = f"the provider takes no such batch: {error}"
             return ProviderRefused(words, advice=f"Check the model {quoted(self._model)}.")

@@ -28,9 +28,7 @@ from evenhand.text import CONTROLS, INVISIBLE
 
 FILE = ".env"
 _READ = frozenset(
-    name
-    for provider in PROVIDERS.values()
-    for name in (*provider.key_names, *provider.url_names, *provider.service.version_names)
+    name for provider in PROVIDERS.values() for name in (*provider.key_names, *provider.url_names)
 )
 _NETWORK = re.compile(r"\w+_proxy|(ssl|requests|curl)_\w*(cert|ca)_?\w*", re.IGNORECASE)
 """Proxies and certificates: who sets them reads what is sent."""

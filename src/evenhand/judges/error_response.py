@@ -24,10 +24,12 @@ from msgspec import Struct
 
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
 from evenhand.judges.transport import PROXY_WANTS_PASSWORD, HttpResponse, proxy_wants_password
-from evenhand.judges.wire import is_list, is_object, load_json, object_of
+from evenhand.judges.wire import RESPONSE_FORMAT, is_list, is_object, load_json, object_of
 
-# A body that is no JSON error (a gateway's HTML page) is quoted, and searched, up to here.
 TEXT_CHARS = 4000
+"""A body that is no JSON error (a gateway's HTML page) is quoted, and searched, up to here."""
+LONGEST_PAUSE = 31 * 24 * 3600.0
+"""A pause beyond a month is a mistake (a time stamp, an overflow), not a pause."""
 
 _OVERFLOW = re.compile(
     r"context.{0,12}(length|window|size|limit)|maximum context|context_length_exceeded"
@@ -57,25 +59,42 @@ _STREAM_ONLY = re.compile(
     re.IGNORECASE,
 )
 _BAD_KEY = re.compile(r"API_KEY_INVALID|API key (not valid|expired)", re.IGNORECASE)
-# A pause beyond a month is a mistake (a time stamp, an overflow), not a pause.
-ABSURD_SECONDS = 31 * 24 * 3600.0
-_DURATION = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)(ms|s|m|h|d)")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+# The first part named is what is refused; later names are usually a list of what is allowed.
+_PART = re.compile(
+    r"\b(?P<name>stream_options|max_tokens|temperature|seed)\b"
+    r"|response[_ ]?format|json[_ ]?schema|response_?(json_?)?schema|json[_ ]?object|json mode"
+    r"|structured[_ -]?output|guided[_ ]?(json|decoding)|grammar|additionalProperties"
+    r"|output[_ ]?(format|config)|schema (is too complex|produces)|schema in GenerationConfig",
+    re.IGNORECASE,
+)
+# A value out of range is the user's to mend; only a parameter that is not taken is dropped.
+_NOT_TAKEN = re.compile(
+    r"unsupported|not supported?|n't support|does not support|unknown|unrecogni[sz]ed|unexpected"
+    r"|not (permitted|allowed|available|accepted|enabled)|only the default|extra (inputs|fields)"
+    r"|deprecated|cannot be used|incompatible|not compatible|may only be set to 1",
+    re.IGNORECASE,
+)
 _TRIED_AGAIN = frozenset((408, 409, 425, 429))
 # 498 and 529 are what Groq and Anthropic say where others say 503.
 _BUSY = frozenset((429, 498, 503, 529))
 # The gateway gave up waiting; the model behind it may have answered.
 _GAVE_UP = frozenset((408, 504, 524))
+_TELLING_FIELDS = (
+    *("message", "msg", "detail", "code", "type", "status", "param", "loc"),
+    # Gemini: which key or quota; OpenRouter: what the host behind it said.
+    *("reason", "quotaId", "raw", "details", "violations", "metadata"),
+)
 
 
 class ErrorResponse(Struct, frozen=True):
-    """An error of a provider: its status, its scrubbed text, the parameter it names and the pause
-    that its body asks for, if any."""
+    """An error of a provider: its status, its scrubbed text, the parameter it names, the pause in
+    seconds that it asks for, and if it wants another try; None where it does not say."""
 
     status: int
     text: str
     param: str = ""
-    pause: float | None = None
+    retry_after: float | None = None
+    should_retry: bool | None = None
 
     @property
     def wants_stream(self) -> bool:
@@ -100,9 +119,16 @@ class ErrorResponse(Struct, frozen=True):
         return not minute and _QUOTA.search(self.text) is not None
 
     @property
-    def is_key_refused(self) -> bool:
-        """Return True if the key is refused; Gemini says so with a 400."""
-        return self.status in (401, 403) or _BAD_KEY.search(self.text) is not None
+    def refused_part(self) -> str:
+        """Return the optional part of the request that is not taken: a parameter's name, or
+        RESPONSE_FORMAT for structured output in any form; empty if the error is about none."""
+        part = _PART.search(self.param) or _PART.search(self.text)
+        if part is None or self.is_overflow or self.is_filtered:
+            return ""
+        if part["name"]:
+            is_dropped = self.status in (400, 422) and _NOT_TAKEN.search(self.text)
+            return part["name"].lower() if is_dropped else ""
+        return RESPONSE_FORMAT if self.status in (400, 415, 422, 500, 501) else ""
 
 
 class Recipient(Struct, frozen=True, kw_only=True):
@@ -113,34 +139,11 @@ class Recipient(Struct, frozen=True, kw_only=True):
     base_url: str
     has_key: bool
 
-    @property
-    def key_advice(self) -> str:
-        if not self.has_key:
-            return f"Set {self.key_name} in the environment or in .env; none was sent."
-        return f"Check {self.key_name}, and that it is a key for {self.base_url}."
-
-    @property
-    def billing_advice(self) -> str:
-        return f"Check the plan and balance behind {self.key_name}; then run again to continue."
-
-    @property
-    def route_advice(self) -> str:
-        return f"Check the model {quoted(self.model)} and base_url {quoted(self.base_url)}."
-
-
-class RetryHints(Struct, frozen=True):
-    """A provider's wish beside an error: a pause in seconds; another try, none, or None where it
-    does not say."""
-
-    pause: float | None = None
-    should_retry: bool | None = None
-
 
 def read_error_response(response: HttpResponse, scrub: Callable[[str], str]) -> ErrorResponse:
     """Return what an error response says, whatever its form."""
-    status = response.status
-    if 300 <= status < 400:
-        return ErrorResponse(status, scrub(response.headers.get("Location", "")))
+    if 300 <= response.status < 400:
+        return ErrorResponse(response.status, scrub(response.headers.get("Location", "")))
     text = response.body.decode(errors="replace")
     try:
         body = load_json(text)
@@ -149,156 +152,138 @@ def read_error_response(response: HttpResponse, scrub: Callable[[str], str]) -> 
     if is_list(body) and body:
         body = body[0]
     error = body.get("error", body) if is_object(body) else None
-    return _error_response(error, status, scrub, text)
+    return _error_response(error, response.status, response.headers, scrub, text)
 
 
-def error_in_success(body: Any, status: int, scrub: Callable[[str], str]) -> ErrorResponse | None:
+def error_in_success(
+    body: Any, response: HttpResponse, scrub: Callable[[str], str]
+) -> ErrorResponse | None:
     """Return the error inside a 200, as a whole or in its first choice; None if there is none."""
     choices = object_of(body).get("choices")
     choice = object_of(choices[0]) if is_list(choices) and choices else {}
     error = object_of(body).get("error") or choice.get("error")
-    return _error_response(error, _inner_status(error) or status, scrub, "") if error else None
+    if not error:
+        return None
+    fields = (str(object_of(error).get(name)) for name in ("code", "status", "status_code"))
+    statuses = (int(field) for field in fields if re.fullmatch("[45][0-9][0-9]", field))
+    return _error_response(error, next(statuses, response.status), response.headers, scrub)
 
 
 def _error_response(
-    error: Any, status: int, scrub: Callable[[str], str], text: str
+    error: Any,
+    status: int,
+    headers: Mapping[str, str],
+    scrub: Callable[[str], str],
+    text: str = "",
 ) -> ErrorResponse:
-    message = error if isinstance(error, str) else ": ".join(_sayings(error))
-    param = object_of(error).get("param")
+    message, param = ": ".join(_sayings(error)), object_of(error).get("param")
+    says = headers.get("x-should-retry", "").strip().lower()
     # Scrubbed once decoded, for escapes can hide a key; and before the cut, which can halve it.
     return ErrorResponse(
         status,
         scrub(message or text or str(error or ""))[:TEXT_CHARS],
         scrub(param)[:TEXT_CHARS] if isinstance(param, str) else "",
-        _retry_delay(error),
+        retry_after(headers, error),
+        {"true": True, "false": False}.get(says),
     )
 
 
-def _retry_delay(error: Any) -> float | None:
-    """Return the `retryDelay` among the details of an error of Gemini."""
-    details = object_of(error).get("details")
-    delays = [object_of(each).get("retryDelay") for each in details] if is_list(details) else []
-    return next((parse_duration(delay) for delay in delays if isinstance(delay, str)), None)
-
-
-_SAYING = (
-    *("message", "msg", "detail", "code", "type", "status", "param", "loc"),
-    # Gemini: which key or quota; OpenRouter: what the host behind it said.
-    *("reason", "quotaId", "raw", "details", "violations", "metadata"),
-)
-
-
 def _sayings(error: Any, depth: int = 4) -> Iterator[str]:
-    """Yield the parts of an error object that say something; never the input it echoes."""
-    for name in _SAYING if depth else ():
-        value = object_of(error).get(name)
-        if isinstance(value, str | int) and value:
-            yield str(value)
-        elif is_list(value) and name == "loc":
-            yield ".".join(map(str, value))
-        elif name == "metadata":
-            yield from _sayings(value, depth - 1)
-        elif is_list(value):
-            for part in value[:8]:
-                yield from _sayings(part, depth - 1)
-
-
-def _inner_status(error: Any) -> int:
-    """Return the HTTP status that an error object inside a 200 carries; 0 for none."""
-    for name in ("code", "status", "status_code"):
-        value = str(object_of(error).get(name))
-        if len(value) == 3 and value.isdecimal() and 400 <= int(value) < 600:
-            return int(value)
-    return 0
+    """Yield the parts of an error that say something; never the input it echoes."""
+    if isinstance(error, str | int) and error:
+        yield str(error)
+    elif is_list(error):
+        for part in error[:8]:
+            yield from _sayings(part, depth)
+    elif is_object(error) and depth:
+        for name in _TELLING_FIELDS:
+            yield from _sayings(error.get(name), depth - 1)
 
 
 def error_for(
-    error: ErrorResponse, recipient: Recipient, hints: RetryHints, *, proven: bool
+    error: ErrorResponse, recipient: Recipient, *, proven: bool
 ) -> CallError | ProviderRefused:
     """Return the error to raise. `proven` says that this judge has answered before."""
     status, words = error.status, f"HTTP {error.status}: {quoted(error.text)}"
+    key, address = recipient.key_name, recipient.base_url
+    billing = f"Check the plan and balance behind {key}; then run again to continue."
+    route = f"Check the model {quoted(recipient.model)} and base_url {quoted(address)}."
     if 300 <= status < 400:
         target = quoted(error.text.partition("?")[0])
         return ProviderRefused(
-            f"{recipient.base_url} redirects to {target} (HTTP {status}); "
-            "keys are not sent to another host",
+            f"{address} redirects to {target} (HTTP {status}); keys are not sent to another host",
             advice="Set base_url to the address that answers itself.",
         )
     if status == PROXY_WANTS_PASSWORD:
         return proxy_wants_password()
     if status in (400, 403, 429) and error.is_out_of_quota:
-        return ProviderRefused(f"the quota is used up: {words}", advice=recipient.billing_advice)
+        return ProviderRefused(f"the quota is used up: {words}", advice=billing)
     # A 429 is about size only where it says that waiting does not help.
     is_size = status != 429 or "must be reduced" in error.text
     if status <= 500 and error.is_overflow and is_size:
         return CallRejected("context_overflow", f"the question does not fit the model: {words}")
     if status in _TRIED_AGAIN | _BUSY or status >= 500 or status < 300:
-        return _lost(status, hints, words)
+        return _lost(error, words)
     if error.is_filtered and status not in (401, 402, 404):
         return CallRejected("filtered", f"the provider's filter stopped the question: {words}")
-    if error.is_key_refused:
-        return ProviderRefused(f"the key is not accepted: {words}", advice=recipient.key_advice)
+    # Gemini says with a 400 that a key is wrong.
+    if status in (401, 403) or _BAD_KEY.search(error.text):
+        check = f"Check {key}, and that it is a key for {address}."
+        unset = f"Set {key} in the environment or in .env; none was sent."
+        advice = check if recipient.has_key else unset
+        return ProviderRefused(f"the key is not accepted: {words}", advice=advice)
     if status == 402:
-        advice = recipient.billing_advice
-        return ProviderRefused(f"nothing is left to pay with: {words}", advice=advice)
+        return ProviderRefused(f"nothing is left to pay with: {words}", advice=billing)
     if status in (404, 405, 410):
-        return ProviderRefused(f"no such model or address: {words}", advice=recipient.route_advice)
-    if hints.should_retry:
-        return _lost(status, hints, words)
+        return ProviderRefused(f"no such model or address: {words}", advice=route)
+    if error.should_retry:
+        return _lost(error, words)
     if proven:
         return CallRejected("transport", f"the provider refuses this question: {words}")
-    advice = recipient.route_advice
-    return ProviderRefused(f"the provider refuses the request: {words}", advice=advice)
+    return ProviderRefused(f"the provider refuses the request: {words}", advice=route)
 
 
-def _lost(status: int, hints: RetryHints, words: str) -> CallLost:
-    is_final = hints.should_retry is False
+def _lost(error: ErrorResponse, words: str) -> CallLost:
+    is_final = error.should_retry is False
     return CallLost(
         "transport",
         f"{words}; it asks not to be tried again" if is_final else words,
-        retry_after=hints.pause,
-        billed=status in _GAVE_UP or status < 300,
-        is_busy=status in _BUSY,
+        retry_after=error.retry_after,
+        billed=error.status in _GAVE_UP or error.status < 300,
+        is_busy=error.status in _BUSY,
         is_final=is_final,
     )
 
 
-def retry_hints(error: ErrorResponse, headers: Mapping[str, str]) -> RetryHints:
-    """Return what headers and body of an error ask for."""
-    pause = retry_after(error.status, headers)
-    says = headers.get("x-should-retry", "").strip().lower()
-    return RetryHints(
-        error.pause if pause is None else pause, {"true": True, "false": False}.get(says)
-    )
-
-
-def retry_after(status: int, headers: Mapping[str, str]) -> float | None:
-    """Return the pause in seconds that the provider asked for; None if it named none, or one that
-    is no time."""
-    milliseconds = _seconds(headers.get("retry-after-ms"))
+def retry_after(headers: Mapping[str, str], error: Any = None) -> float | None:
+    """Return the pause in seconds that the headers of an error ask for, else its details, as those
+    of Gemini do; None if it names none, or one that is no time."""
+    milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
     text = headers.get("Retry-After")
     if text is not None:
         seconds = _seconds(text)
-        return _until(text, headers.get("Date")) if seconds is None else seconds
-    return _reset(headers) if status == 429 else None
+        return _seconds_until(text, headers.get("Date", "")) if seconds is None else seconds
+    details = object_of(error).get("details")
+    delays = [object_of(each).get("retryDelay") for each in details] if is_list(details) else []
+    return next((_seconds(delay[:-1]) for delay in delays if isinstance(delay, str)), None)
 
 
-def _seconds(text: str | None) -> float | None:
+def _seconds(text: str) -> float | None:
     try:
-        return _within_bounds(float(text)) if text is not None and text.isascii() else None
+        return _within_bounds(float(text)) if text.isascii() else None
     except ValueError:
         return None
 
 
 def _within_bounds(seconds: float) -> float | None:
-    return seconds if 0 <= seconds <= ABSURD_SECONDS else None
+    return seconds if 0 <= seconds <= LONGEST_PAUSE else None
 
 
-def _until(text: str, date: str | None) -> float | None:
+def _seconds_until(text: str, date: str) -> float | None:
     """Return the seconds to the HTTP date `text`, by the provider's clock if it shows one."""
-    moment, now = _timestamp(text), _timestamp(date or "")
+    moment, now = _timestamp(text), _timestamp(date)
     if moment is None:
         return None
     return _within_bounds(max(0.0, moment - (time.time() if now is None else now)))
@@ -310,23 +295,3 @@ def _timestamp(text: str) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-
-
-def _reset(headers: Mapping[str, str]) -> float | None:
-    """Return the wait that OpenAI's own headers ask for: the longest among the limits that they
-    say are used up, else the shortest of all."""
-    spans = {
-        kind: seconds
-        for kind in ("requests", "tokens")
-        if (seconds := parse_duration(headers.get(f"x-ratelimit-reset-{kind}"))) is not None
-    }
-    spent = [spans[kind] for kind in spans if headers.get(f"x-ratelimit-remaining-{kind}") == "0"]
-    return max(spent) if spent else min(spans.values(), default=None)
-
-
-def parse_duration(text: str | None) -> float | None:
-    """Return `6m0s`, `1.5s` or `20ms` in seconds; None for anything else."""
-    parts = _DURATION.findall(text or "")
-    if not parts or "".join(n + unit for n, unit in parts) != text:
-        return None
-    return _within_bounds(sum(float(n) * _UNITS[unit] for n, unit in parts))

@@ -8,13 +8,15 @@ from typing import Any
 from yarl import URL
 
 from evenhand.exchange import Finish, Message, Usage
-from evenhand.judges.dialect import PLAIN, SCHEMA, Dialect
 from evenhand.judges.wire import (
+    PLAIN,
+    SCHEMA,
     Decoded,
+    Dialect,
     Request,
     WireFormat,
     is_object,
-    one_reply,
+    join_choices,
     stream_error,
     text_of,
     usage_of,
@@ -82,7 +84,7 @@ def read_reply(body: Any) -> Decoded:
     usage, model = _usage(body.get("usageMetadata")), text_of(body.get("modelVersion"))
     if not body.get("candidates") and body["promptFeedback"]["blockReason"]:
         return Decoded("", "filtered", usage, model)
-    return one_reply([_candidate(each, usage, model) for each in body["candidates"]])
+    return join_choices([_candidate(each, usage, model) for each in body["candidates"]])
 
 
 def _candidate(candidate: Any, usage: Usage, model: str) -> Decoded:
@@ -109,7 +111,6 @@ FORMAT = WireFormat(
     read_reply=read_reply,
     join_events=join_events,
     endpoint=_endpoint_url,
-    first_dialect=lambda model: Dialect(),
     content="candidates",
     reserved=(
         *("model", "contents", "systemInstruction", "system_instruction", "generation_config"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -10,15 +11,18 @@ from msgspec.structs import replace
 from yarl import URL
 
 from evenhand.exchange import Finish, Usage
-from evenhand.judges.dialect import Dialect, dialect_for, response_format
 from evenhand.judges.wire import (
+    OBJECT,
+    RESPONSE_FORMAT,
+    SCHEMA,
     Decoded,
+    Dialect,
     Request,
     WireFormat,
     is_list,
     is_object,
+    join_choices,
     object_of,
-    one_reply,
     stream_error,
     text_of,
     usage_of,
@@ -27,26 +31,35 @@ from evenhand.limits import TOKENS_MOST
 
 _FINISH: dict[str | None, Finish] = {"length": "length", "content_filter": "filtered"}
 _TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
+_REASONING = re.compile(r"(.*/)?(o\d|gpt-([5-9]|\d\d))")
+
+
+def _first_dialect(model: str) -> Dialect:
+    """Return the dialect to start with: reasoning models take `max_completion_tokens` alone."""
+    return Dialect(refused=frozenset(("max_tokens",) if _REASONING.match(model) else ()))
 
 
 def _endpoint_url(base: URL, request: Request) -> URL:
-    return (base / "chat" / "completions").with_query(base.query)
+    return base / "chat" / "completions"
 
 
 def build_request(request: Request, dialect: Dialect) -> dict[str, Any]:
     """Return the body of a request."""
+    takes = "max_tokens" not in dialect.refused
     body: dict[str, Any] = {
         "messages": [message.json() for message in request.messages],
         "model": request.model,
-        dialect.tokens: request.max_tokens,
+        "max_tokens" if takes else "max_completion_tokens": request.max_tokens,
         **request.sampling,
     }
-    form = response_format(dialect.mode, request.schema)
-    if form is not None:
-        body["response_format"] = form
+    if request.schema is not None and dialect.mode == SCHEMA:
+        strict = {"name": "reply", "strict": True, "schema": request.schema}
+        body[RESPONSE_FORMAT] = {"type": "json_schema", "json_schema": strict}
+    elif request.schema is not None and dialect.mode == OBJECT:
+        body[RESPONSE_FORMAT] = {"type": "json_object"}
     if request.stream:
         body["stream"] = True
-        if dialect.stream_usage:
+        if "stream_options" not in dialect.refused:
             body["stream_options"] = {"include_usage": True}
     return body
 
@@ -63,20 +76,16 @@ def join_events(events: Sequence[Any]) -> dict[str, Any] | None:
             ends[index] = choice.get("finish_reason") or ends.get(index)
             delta = choice.get("delta") or choice.get("message") or {}
             for name in _TEXTS:
-                texts[index, name].append(text_of(delta.get(name)))
+                texts[index, name].append(_text(delta.get(name)))
     if "error" in body:
         return stream_error(body["error"], has_begun=bool(ends))
     if not ends or not all(ends.values()):
         return None
-    return body | {
-        "choices": [
-            {
-                "message": {name: "".join(texts[index, name]) for name in _TEXTS},
-                "finish_reason": end,
-            }
-            for index, end in ends.items()
-        ]
-    }
+    choices = [
+        {"message": {n: "".join(texts[index, n]) for n in _TEXTS}, "finish_reason": end}
+        for index, end in ends.items()
+    ]
+    return {**body, "choices": choices}
 
 
 def read_reply(body: Any) -> Decoded:
@@ -85,7 +94,7 @@ def read_reply(body: Any) -> Decoded:
     model, host = text_of(body.get("model")), text_of(body.get("provider"))
     # At OpenRouter the host that ran the model too: hosts of one model differ in precision.
     model = f"{model} via {host}" if host else model
-    return one_reply([_choice(choice, usage, model) for choice in body["choices"]])
+    return join_choices([_choice(choice, usage, model) for choice in body["choices"]])
 
 
 def _choice(choice: Any, usage: Usage, model: str) -> Decoded:
@@ -130,7 +139,7 @@ FORMAT = WireFormat(
     read_reply=read_reply,
     join_events=join_events,
     endpoint=_endpoint_url,
-    first_dialect=dialect_for,
+    first_dialect=_first_dialect,
     content="choices",
     reserved=(
         *("model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens"),

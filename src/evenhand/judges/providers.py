@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
+from evenhand import limits
 from evenhand.errors import UsageError
 from evenhand.exchange import Judge
 
@@ -25,17 +27,17 @@ class JudgeOptions:
     """One judge of a suite, and where it runs."""
 
     name: str
-    base_url: str | None
+    base_url: str | None = None
     """The address that the suite's file, or the user's own call, gives."""
-    temperature: float | None
-    max_tokens: int
-    seed: int
-    attempt_seconds: float
-    folder: Path
-    environment: Mapping[str, str]
-    notify: Callable[[str], None]
     base_url_place: str = ""
     """Where in the suite's file the address stands; empty where the user's call gives it."""
+    temperature: float | None = None
+    max_tokens: int = limits.MAX_TOKENS
+    seed: int | None = None
+    attempt_seconds: float = limits.ATTEMPT_SECONDS
+    folder: Path = Path()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    notify: Callable[[str], None] = lambda line: None
     trust: Trust | None = None
     """What the user says about keys and hosts; without it, what they allowed before."""
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -48,36 +50,12 @@ class JudgeOptions:
     """Where in the suite's file these stand; empty where the user's call gives them."""
 
 
-class Service(Struct, frozen=True, kw_only=True):
-    """The HTTP side of a provider: its addresses, and how it is shown the key.
-
-    `path` is added to an address that does not end in a version; `surplus` is what one may end in
-    that is added anyway. `version_names` are settings that ask for an older form of the address.
-    """
-
-    needs_key: bool = True
-    key_header: str = "Authorization"
-    key_prefix: str = "Bearer "
-    headers: Mapping[str, str] = {}
-    path: str = ""
-    surplus: str = ""
-    version_names: tuple[str, ...] = ()
-    spell: Callable[[str], str] = str
-    """An address as the environment may hold it, as a URL."""
-
-
-def _open_remote(provider: Provider, options: JudgeOptions, model: str) -> Judge:
-    from evenhand.judges.remote import RemoteJudge
-
-    return RemoteJudge(provider, options, model)
-
-
 class Provider(Struct, frozen=True, kw_only=True):
     """The traits of one provider."""
 
     name: str
-    opener: Callable[[Provider, JudgeOptions, str], Judge] = _open_remote
-    """Makes the judge of a model; imports the judge's module only then."""
+    judge: str = "remote.RemoteJudge"
+    """The class of its judges, in a module that is imported when one is opened."""
     wire: Literal["", "openai", "anthropic", "google"] = ""
     """The wire format it speaks; the module of that name holds it. Empty for no HTTP."""
     url: str = ""
@@ -86,8 +64,14 @@ class Provider(Struct, frozen=True, kw_only=True):
     """The settings of the environment that may hold another, the first of them first."""
     key_names: tuple[str, ...] = ()
     """The settings of the environment that may hold its key."""
-    service: Service = Service()
+    key_header: str = "Authorization"
+    headers: Mapping[str, str] = {}
+    path: str = ""
+    """Added to an address that does not end in a version."""
+    spell_url: Callable[[str], str] = str
+    """Returns an address as the environment may hold it, as a URL."""
     is_billed: bool = True
+    """What it answers costs money, so its own address takes no request without a key."""
     cache_write_multiplier: Decimal = Decimal(1)
     """How many times the price of the input a token costs that its cache takes in."""
     batches: Literal["", "openai", "azure", "anthropic", "google", "openrouter"] = ""
@@ -105,11 +89,6 @@ class Provider(Struct, frozen=True, kw_only=True):
     package: str = ""
     """The module that must be installed, and the extra that brings it."""
     extra: str = ""
-
-    @property
-    def needs_key(self) -> bool:
-        """Return True if its own address takes no request without a key."""
-        return bool(self.key_names) and self.service.needs_key
 
     @property
     def is_chat(self) -> bool:
@@ -145,64 +124,26 @@ class Provider(Struct, frozen=True, kw_only=True):
                     where=f"[[judges]] {options.name}",
                     advice=f"Remove {name} for this judge.",
                 )
-        return self.opener(self, options, model)
-
-
-_HOST = re.compile(
-    r"(?P<scheme>(?i:https?)://(?=[^:/]))?(?P<host>\[[^\]]*\]|[^:/]*)(?P<port>:\d+)?(?P<path>/.*)?"
-)
-# Where a server listens on all its addresses, with nothing to call by that name.
-_ANYWHERE = re.compile(r"(?:0\.0\.0\.0|\[[0:]+\])?")
+        module, _, name = self.judge.rpartition(".")
+        judge: Judge = getattr(import_module(f"evenhand.judges.{module}"), name)(
+            self, options, model
+        )
+        return judge
 
 
 def ollama_url(text: str) -> str:
-    """Return what OLLAMA_HOST holds as a URL: it may lack scheme, host or port, and it may be the
+    """Return what OLLAMA_HOST holds as a URL: it may lack scheme and port, and it may be the
     address that a server listens on, which is none to call."""
-    parts = _HOST.fullmatch(text)
-    if parts is None:
-        return text
-    host = "127.0.0.1" if _ANYWHERE.fullmatch(parts["host"]) else parts["host"]
-    port = parts["port"] or ("" if parts["scheme"] else ":11434")
-    return f"{parts['scheme'] or 'http://'}{host}{port}{parts['path'] or ''}"
-
-
-def _open_embedded(provider: Provider, options: JudgeOptions, model: str) -> Judge:
-    from evenhand.judges.embedded.judge import open_embedded
-
-    name = f"embedded/{options.folder / model}" if provider.is_file(model) else options.name
-    return open_embedded(
-        name,
-        temperature=options.temperature,
-        max_tokens=options.max_tokens,
-        seed=options.seed,
-        notify=options.notify,
-    )
-
-
-def _open_replay(provider: Provider, options: JudgeOptions, model: str) -> Judge:
-    from evenhand.judges.replay import ReplayJudge
-
-    return ReplayJudge(options.name, options.folder / model)
-
-
-def _open_python(provider: Provider, options: JudgeOptions, model: str) -> Judge:
-    from evenhand.judges.python import PythonJudge
-
-    return PythonJudge(
-        options.name,
-        model,
-        folder=options.folder,
-        temperature=options.temperature,
-        max_tokens=options.max_tokens,
-        seed=options.seed,
-        attempt_seconds=options.attempt_seconds,
-    )
+    if "://" not in text:
+        host, _, port = text.partition(":")
+        text = f"http://{host}:{port or 11434}"
+    return re.sub(r"//0\.0\.0\.0(?![^:/])", "//127.0.0.1", text)
 
 
 _RECORDS = (
     Provider(
         name="embedded",
-        opener=_open_embedded,
+        judge="embedded.judge.EmbeddedJudge",
         is_billed=False,
         needs_model=False,
         file_ending=".gguf",
@@ -228,12 +169,9 @@ _RECORDS = (
         batches="anthropic",
         first_model="claude-haiku-4-5",
         model_starts=("claude",),
-        service=Service(
-            key_header="x-api-key",
-            key_prefix="",
-            headers={"anthropic-version": "2023-06-01"},
-            path="/v1",
-        ),
+        key_header="x-api-key",
+        headers={"anthropic-version": "2023-06-01"},
+        path="/v1",
         cache_write_multiplier=Decimal("1.25"),
     ),
     Provider(
@@ -245,12 +183,8 @@ _RECORDS = (
         batches="google",
         first_model="gemini-2.5-flash",
         model_starts=("gemini", "gemma"),
-        service=Service(
-            key_header="x-goog-api-key",
-            key_prefix="",
-            path="/v1beta",
-            surplus=r"(?:(?<=/v1)|(?<=/v1beta))/models$",
-        ),
+        key_header="x-goog-api-key",
+        path="/v1beta",
     ),
     Provider(
         name="openrouter",
@@ -267,7 +201,8 @@ _RECORDS = (
         url="http://127.0.0.1:11434/v1",
         url_names=("OLLAMA_BASE_URL", "OLLAMA_HOST"),
         key_names=("OLLAMA_API_KEY",),
-        service=Service(needs_key=False, path="/v1", spell=ollama_url),
+        path="/v1",
+        spell_url=ollama_url,
         is_billed=False,
     ),
     Provider(
@@ -276,23 +211,18 @@ _RECORDS = (
         url_names=("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
         key_names=("AZURE_OPENAI_API_KEY",),
         batches="azure",
-        service=Service(
-            key_header="api-key",
-            key_prefix="",
-            path="/openai/v1",
-            surplus=r"/openai(?:/deployments(?:/[^/]*)?)?$",
-            version_names=("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"),
-        ),
+        key_header="api-key",
+        path="/openai/v1",
     ),
     Provider(
         name="replay",
-        opener=_open_replay,
+        judge="replay.ReplayJudge",
         is_billed=False,
         file_ending="",
     ),
     Provider(
         name="python",
-        opener=_open_python,
+        judge="python.PythonJudge",
         is_billed=False,
         runs_code=True,
     ),

@@ -21,12 +21,9 @@ from collections.abc import Callable, Coroutine, Hashable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from importlib.machinery import PathFinder
-from itertools import accumulate
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from evenhand import limits
 from evenhand.errors import (
     CallError,
     CallLost,
@@ -37,11 +34,13 @@ from evenhand.errors import (
     quoted,
 )
 from evenhand.exchange import Question, Reply, Style
+from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.text import replace_surrogates
 
 ADVICE = "Name it as python/module:function; the module lies in the suite's folder or is installed."
 BEAT_SECONDS = 1.0
 """A loop that has not taken a turn for so long is held up by what runs in it."""
+T = TypeVar("T")
 UserFunction = Callable[..., Coroutine[Any, Any, Any]]
 
 
@@ -54,33 +53,25 @@ class PythonJudge:
     caveat: str = ""
     unavailable_reason: ProviderRefused | None = None
 
-    def __init__(
-        self,
-        name: str,
-        target: str,
-        *,
-        folder: Path,
-        temperature: float | None = None,
-        max_tokens: int = limits.MAX_TOKENS,
-        seed: int | None = None,
-        attempt_seconds: float = limits.ATTEMPT_SECONDS,
-    ) -> None:
+    def __init__(self, provider: Provider, options: JudgeOptions, target: str) -> None:
         module, _, function = target.partition(":")
         if not all(part.isidentifier() for part in (*module.split("."), function)):
             raise UsageError(f"{quoted(target)} is not module:function", advice=ADVICE)
-        self.name = name
-        self.account: Hashable = ("python", target)
-        self._temperature, self._max_tokens, self._seed = temperature, max_tokens, seed
-        self._seconds, self._runner = attempt_seconds, UserCodeRunner()
-        self._module, self._name, self._folder = module, function, folder.resolve()
+        self.name = options.name
+        self.account: Hashable = (provider.name, target)
+        self._settings: dict[str, Any] = {
+            "temperature": options.temperature,
+            "max_tokens": options.max_tokens,
+            "seed": options.seed,
+        }
+        self._seconds, self._runner = options.attempt_seconds, UserCodeRunner()
+        self._module, self._name, self._folder = module, function, options.folder.resolve()
         self._file = _find_source(module, self._folder)
         self.identity: Mapping[str, Any] = {
-            "provider": "python",
+            "provider": provider.name,
             "function": target,
             "source": _hash_source(self._file),
-            "temperature": temperature,
-            "max_tokens": max_tokens,
-            "seed": seed,
+            **self._settings,
         }
 
     def load(self) -> None:
@@ -89,32 +80,38 @@ class PythonJudge:
 
     @cached_property
     def _function(self) -> UserFunction:
-        module = _import(self._module, self._folder)
+        module = _import(self._module, self._folder, self._file)
         function: UserFunction | None = getattr(module, self._name, None)
-        where = module.__file__ or self._module
         if not callable(function):
             raise UsageError(
-                f"there is no function {quoted(self._name)}", where=where, advice=ADVICE
+                f"there is no function {quoted(self._name)}", where=self._file, advice=ADVICE
             )
         if not inspect.iscoroutinefunction(function):
             raise UsageError(
                 f"{quoted(self._name)} is no coroutine function",
-                where=where,
+                where=self._file,
                 advice="Write `async def`; await asyncio.to_thread(...) for work that blocks.",
             )
         return function
 
     async def answer(self, question: Question) -> Reply:
         """Return the function's reply, or raise JudgeCrashed with where it went wrong."""
-        params = self._params(question)
+        temperature, seed = question.sampling(self._settings["temperature"], self._settings["seed"])
+        params = {
+            **self._settings,
+            "temperature": temperature,
+            "seed": seed,
+            "round": question.round,
+            "repeat": question.repeat,
+            "reask": question.reask,
+        }
         messages = [message.json() for message in question.messages]
         schema = question.schema.value if question.schema else None
-        coroutine = self._runner.call(self._function, messages, schema, params)
         try:
-            async with asyncio.timeout(self._seconds):
-                outcome = await coroutine
+            outcome = await self._runner.call(
+                self._seconds, self._function, messages, schema, params
+            )
         except TimeoutError:
-            await self._runner.leave_if_stuck()
             message = f"{self.name} did not return within {self._seconds:g} s"
             raise CallLost("timeout", message, billed=True) from None
         sampled = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
@@ -136,21 +133,10 @@ class PythonJudge:
             raise JudgeCrashed(f"{self.name} failed at {where}: {_describe(error)}") from error
         if inspect.iscoroutine(value):
             value.close()  # or its end would be told as never awaited
+        # Not isinstance: a class may pretend. A subclass of str is taken as its text.
         if not issubclass(type(value), str):
             raise JudgeCrashed(f"{self.name} returned {type(value).__name__}, not str")
-        # A subclass may say anything about itself, and no store takes it.
         return str.__str__(value)
-
-    def _params(self, question: Question) -> dict[str, Any]:
-        temperature, seed = question.sampling(self._temperature, self._seed)
-        return {
-            "temperature": temperature,
-            "max_tokens": self._max_tokens,
-            "seed": seed,
-            "round": question.round,
-            "repeat": question.repeat,
-            "reask": question.reask,
-        }
 
 
 class CallOutcome(NamedTuple):
@@ -169,64 +155,50 @@ class UserCodeRunner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    async def call(self, function: UserFunction, *arguments: Any) -> CallOutcome:
-        """Return the outcome of a coroutine function."""
-        here = asyncio.get_running_loop()
-        ended: asyncio.Future[CallOutcome] = here.create_future()
+    async def call(self, seconds: float, function: UserFunction, *arguments: Any) -> CallOutcome:
+        """Return the outcome of a coroutine function. Raises TimeoutError; then the next call has
+        another thread if this one is held up."""
 
-        def resolve(outcome: CallOutcome) -> None:
-            if not ended.done():
-                ended.set_result(outcome)
-
-        async def work() -> None:
+        async def work() -> CallOutcome:
             try:
-                outcome = CallOutcome(await function(*arguments))
+                return CallOutcome(await function(*arguments))
             except BaseException as error:
-                outcome = CallOutcome(error=error)
-            with suppress(RuntimeError):  # nobody waits any more
-                here.call_soon_threadsafe(resolve, outcome)
+                return CallOutcome(error=error)
 
-        task = asyncio.run_coroutine_threadsafe(work(), self._running_loop())
+        loop = self._running_loop()
         try:
-            return await ended
-        finally:
-            task.cancel()
-
-    async def leave_if_stuck(self) -> None:
-        """After a call that took too long: begin anew with the next one, if the loop does not take
-        another turn."""
-        loop, beat, here = self._loop, asyncio.Event(), asyncio.get_running_loop()
-        if loop is None:
-            return
-        with suppress(RuntimeError):  # the loop is closed: its thread has ended
-            loop.call_soon_threadsafe(here.call_soon_threadsafe, beat.set)
-        try:
-            async with asyncio.timeout(BEAT_SECONDS):
-                await beat.wait()
+            return await _wait(seconds, work(), loop)
         except TimeoutError:
-            if self._loop is loop:
-                self._loop = self._thread = None
+            try:
+                await _wait(BEAT_SECONDS, asyncio.sleep(0), loop)
+            except TimeoutError:
+                if self._loop is loop:
+                    self._loop = self._thread = None
+            raise
 
     def close(self) -> None:
         """End the loop, if it still takes turns."""
         loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is not None and thread is not None:
-            with suppress(RuntimeError):
+            with suppress(RuntimeError):  # its thread has ended
                 loop.call_soon_threadsafe(loop.stop)
             thread.join(BEAT_SECONDS)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None or self._thread is None or not self._thread.is_alive():
-            self._loop = loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(
-                target=_run_loop, args=(loop,), name="evenhand-judge", daemon=True
-            )
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=_run_loop, args=(self._loop,), daemon=True)
             self._thread.start()
         return self._loop
 
 
+async def _wait(seconds: float, work: Coroutine[Any, Any, T], loop: Any) -> T:
+    """Return the result of a coroutine in another thread's loop. Raises TimeoutError."""
+    async with asyncio.timeout(seconds):
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
     # What a task of the user's own raises on its way out ends this thread alone.
     with suppress(BaseException):
         loop.run_forever()
@@ -239,15 +211,13 @@ def _find_source(name: str, folder: Path) -> str:
     """Return the file of a module, found without running anything of it; empty for one without a
     file. Raises UsageError if there is none of that name."""
     importlib.invalidate_caches()
-    path, spec = [str(folder), *sys.path], None
-    for part in accumulate(name.split("."), "{}.{}".format):
-        spec = PathFinder.find_spec(part, path)
-        if spec is None:
-            if importlib.util.find_spec(name.partition(".")[0]) is None:
-                raise _no_module(name, folder)
-            return ""
-        path = list(spec.submodule_search_locations or ())
-    return spec.origin or "" if spec else ""
+    package, *parts = name.split(".")
+    spec = PathFinder.find_spec(package, [str(folder)]) or importlib.util.find_spec(package)
+    for part in parts:
+        spec = spec and PathFinder.find_spec(part, spec.submodule_search_locations or ())
+    if spec is None:
+        raise UsageError(f"there is no module {quoted(name)}", where=str(folder), advice=ADVICE)
+    return spec.origin or ""
 
 
 def _hash_source(file: str) -> str:
@@ -258,44 +228,23 @@ def _hash_source(file: str) -> str:
     return f"blake2b:{hashlib.blake2b(data, digest_size=32).hexdigest()}"
 
 
-def _import(name: str, folder: Path) -> ModuleType:
-    """Return the module, of the suite's folder first. Raises UsageError."""
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    file = folder / f"{name}.py"
+def _import(name: str, folder: Path, file: str) -> Any:
+    """Return the module, of the suite's folder first, even if one of that name was imported for
+    another suite. Raises UsageError."""
+    sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ != file:
+        del sys.modules[name]
     try:
-        return _load_file(name, file) if file.is_file() else importlib.import_module(name)
+        return importlib.import_module(name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        if isinstance(error, ModuleNotFoundError) and error.name == name:
-            raise _no_module(name, folder) from None
         raise UsageError(
             f"the module cannot be imported: {_describe(error)}",
-            where=_location(error, str(file)),
+            where=_location(error, file),
             advice="Correct it, and run again.",
         ) from error
-
-
-def _no_module(name: str, folder: Path) -> UsageError:
-    return UsageError(f"there is no module {quoted(name)}", where=str(folder), advice=ADVICE)
-
-
-def _load_file(name: str, file: Path) -> ModuleType:
-    """Return the suite's own file, even if a module of that name was imported for another suite."""
-    known = sys.modules.get(name)
-    if known is not None and known.__file__ == str(file):
-        return known
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
 
 
 def _location(error: BaseException, file: str) -> str:

@@ -7,7 +7,7 @@ stream only, is remembered, and the question is to be asked again; nothing is tr
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -25,41 +25,29 @@ from evenhand.exchange import (
 )
 from evenhand.jsontext import encoded
 from evenhand.judges.credentials import Account, key_from
-from evenhand.judges.dialect import Dialect
 from evenhand.judges.error_response import (
     ErrorResponse,
     Recipient,
     error_for,
     error_in_success,
     read_error_response,
-    retry_hints,
 )
 from evenhand.judges.providers import JudgeOptions, Provider
-from evenhand.judges.transport import HttpResponse, Transport, parse_proxy
-from evenhand.judges.trust import Trust, TrustedHosts, has_key, key_use
+from evenhand.judges.transport import HttpResponse, Transport
+from evenhand.judges.trust import Trust, TrustedHosts, key_use, parse_proxy
 from evenhand.judges.wire import (
     UNREADABLE,
-    Decoded,
+    Dialect,
     Request,
     WireFormat,
-    is_stream,
-    join_stream,
     parse_body,
+    read_body,
     unreadable,
 )
 from evenhand.text import replace_surrogates
 
 STREAM_BYTES = 4 * limits.BODY_BYTES
 """An event of a stream is about 300 bytes a token."""
-_INSTEAD = {
-    "model": "Name it in `model` of [[judges]].",
-    "temperature": "Set temperature beside model.",
-    "seed": "Set seed at the top of the suite.",
-    "stream": "Set stream = true beside model.",
-    **dict.fromkeys(
-        ("max_tokens", "max_completion_tokens", "maxOutputTokens"), "Set max_tokens beside model."
-    ),
-}
 
 
 class RemoteJudge:
@@ -71,10 +59,10 @@ class RemoteJudge:
 
     def __init__(self, provider: Provider, options: JudgeOptions, model: str) -> None:
         self._wire: WireFormat = import_module(f"evenhand.judges.{provider.wire}").FORMAT
-        use = key_use(provider, options, model)
+        use = key_use(provider, options)
         url = use.url
         secret = key_from(options.environment, use.key_name, str(url.origin()))
-        if has_key(use, options.environment):
+        if secret is not None and not secret.is_placeholder:
             trust = options.trust or Trust(TrustedHosts())
             trust.check(use)
             trust.check_route(use, options)
@@ -95,23 +83,26 @@ class RemoteJudge:
             "temperature": options.temperature,
             "max_tokens": options.max_tokens,
             # A seed that is never sent changes no answer, and must not make one paid for again.
-            **({"seed": options.seed} if self._dialect.seed else {}),
+            **({} if "seed" in self._dialect.refused else {"seed": options.seed}),
             **({"params": self._params} if options.params else {}),
         }
         self._recipient = Recipient(
             key_name=use.key_name, model=model, base_url=str(url), has_key=secret is not None
         )
-        keyless = secret is None and provider.needs_key and str(url) == provider.url
-        self.unavailable_reason: ProviderRefused | None = self._no_key() if keyless else None
-        service = provider.service
+        self.unavailable_reason: ProviderRefused | None = None
+        if secret is None and provider.is_billed and str(url) == provider.url:
+            self.unavailable_reason = KeyMissing(
+                f"{url} takes no request without a key, and {use.key_name} is not set;"
+                " nothing was sent",
+                advice=f"Set {use.key_name} in the environment or in .env.",
+            )
         connect = partial(
             Transport,
             url,
             secret=secret,
             environment=options.environment,
-            key_header=service.key_header,
-            key_prefix=service.key_prefix,
-            headers=service.headers,
+            key_header=provider.key_header,
+            headers=provider.headers,
             proxy=options.proxy,
             ca_file=options.ca_file,
         )
@@ -132,13 +123,11 @@ class RemoteJudge:
             self._encode(request, dialect),
             most_bytes=STREAM_BYTES if streams else limits.BODY_BYTES,
         )
-        if is_stream(response):
-            response = await join_stream(response, self._wire)
-        outcome = self._read(response, request.sampling)
+        outcome = self._read(response, await read_body(response, self._wire), request.sampling)
         if isinstance(outcome, ErrorResponse) and outcome.wants_stream and not streams:
             self._streams = True
             raise AskAgain
-        return self._conclude(outcome, response, dialect)
+        return self._conclude(outcome, dialect)
 
     @property
     def batches(self) -> BatchEndpoint | None:
@@ -162,7 +151,9 @@ class RemoteJudge:
 
         def read(answer: BatchAnswer, sampling: Mapping[str, float]) -> Reply:
             response = HttpResponse(answer.status, {}, answer.body)
-            return self._conclude(self._read(response, sampling), response, dialect)
+            return self._conclude(
+                self._read(response, parse_body(response.body), sampling), dialect
+            )
 
         return read
 
@@ -174,70 +165,53 @@ class RemoteJudge:
         await self._transport.close()
         await self._batch_transport.close()
 
-    def _no_key(self) -> KeyMissing:
-        return KeyMissing(
-            f"{self._recipient.base_url} takes no request without a key, and"
-            f" {self._recipient.key_name} is not set; nothing was sent",
-            advice=f"Set {self._recipient.key_name} in the environment or in .env.",
-        )
-
     def _request(self, question: Question, dialect: Dialect, *, stream: bool = False) -> Request:
         temperature, seed = question.sampling(self._temperature, self._seed)
-        sampled: dict[str, float] = {}
-        if temperature is not None and dialect.temperature:
-            sampled["temperature"] = temperature
-        if seed is not None and dialect.seed:
-            sampled["seed"] = seed
+        sampling = {
+            name: value
+            for name, value in (("temperature", temperature), ("seed", seed))
+            if value is not None and name not in dialect.refused
+        }
         schema = question.schema.value if question.schema else None
-        return Request(self._model, question.messages, schema, self._max_tokens, sampled, stream)
+        return Request(self._model, question.messages, schema, self._max_tokens, sampling, stream)
 
     def _encode(self, request: Request, dialect: Dialect) -> bytes:
-        body = self._wire.build_request(request, dialect)
-        return encoded(_merge(body, self._params))
+        return encoded(_merge(self._wire.build_request(request, dialect), self._params))
 
     def _read(
-        self, response: HttpResponse, sampled: Mapping[str, float]
+        self, response: HttpResponse, body: Any, sampling: Mapping[str, float]
     ) -> Reply | ErrorResponse | CallLost:
         """Return the reply, the error, or the CallLost of a body that is neither: a value, so that
         no frame that holds the raw body, and maybe a key in it, is in a traceback."""
         scrub = self._transport.scrub
         if not 200 <= response.status < 300:
             return read_error_response(response, scrub)
-        decoded = self._decode(response)
-        if not isinstance(decoded, Decoded):
-            return decoded
+        if isinstance(body, CallLost):
+            return body
+        try:
+            decoded = self._wire.read_reply(body)
+        except UNREADABLE:
+            error = error_in_success(body, response, scrub)
+            return error or unreadable(f"JSON without {self._wire.content}")
         return Reply(
             text=replace_surrogates(scrub(decoded.text)),
             finish=decoded.finish,
             usage=decoded.usage,
             model=replace_surrogates(scrub(decoded.model)),
-            sampling=sampled,
+            sampling=sampling,
             reasoning=replace_surrogates(scrub(decoded.reasoning)),
         )
 
-    def _decode(self, response: HttpResponse) -> Decoded | ErrorResponse | CallLost:
-        body = parse_body(response.body)
-        if isinstance(body, CallLost):
-            return body
-        try:
-            return self._wire.read_reply(body)
-        except UNREADABLE:
-            error = error_in_success(body, response.status, self._transport.scrub)
-            return error or unreadable(f"JSON without {self._wire.content}")
-
-    def _conclude(
-        self, outcome: Reply | ErrorResponse | CallLost, response: HttpResponse, dialect: Dialect
-    ) -> Reply:
+    def _conclude(self, outcome: Reply | ErrorResponse | CallLost, dialect: Dialect) -> Reply:
         """Return a reply to a request in this dialect, or raise what the response amounts to."""
         if isinstance(outcome, Reply):
             self._has_answered = True
             return outcome
         if isinstance(outcome, CallLost):
             raise outcome
-        narrower = dialect.narrow(outcome)
+        narrower = dialect.without(outcome.refused_part)
         if narrower is None:
-            hints = retry_hints(outcome, response.headers)
-            raise error_for(outcome, self._recipient, hints, proven=self._has_answered)
+            raise error_for(outcome, self._recipient, proven=self._has_answered)
         self._dialect = self._dialect.join(narrower)
         raise AskAgain
 
@@ -267,36 +241,28 @@ def _check_options(provider: Provider, options: JudgeOptions, wire: WireFormat) 
             where=options.proxy_place,
             advice="Set https_proxy (or http_proxy) in the environment, and take proxy away.",
         )
-    _check_params(options, wire.reserved)
-
-
-def _check_params(options: JudgeOptions, reserved: Sequence[str]) -> None:
-    """Raise UsageError for params that would change what Evenhand itself asks for, or are no
-    JSON."""
     where = f"[judges.params] of {options.name}"
-    for path, value in _leaves(options.params):
-        for name in reserved:
-            if path == name or path.startswith(f"{name}.") or name.startswith(f"{path}."):
-                otherwise = "Remove it; the protocol's contract needs it as it is."
-                raise UsageError(
-                    f"{quoted(path)} may not be set here: Evenhand sends {name} itself",
-                    where=where,
-                    advice=_INSTEAD.get(name.rpartition(".")[2], otherwise),
-                )
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
+    for name in wire.reserved:
+        if _sets(options.params, name):
             raise UsageError(
-                f"{quoted(path)} is no JSON value: {quoted(value)}",
+                f"{quoted(name)} may not be set here: Evenhand sends it itself",
                 where=where,
-                advice="Write a text, a number, true, false, a list or a table.",
-            ) from None
+                advice="Remove it. model, temperature, max_tokens and stream stand in [[judges]],"
+                " seed at the top of the suite; the rest is the contract's.",
+            )
+    try:
+        json.dumps(options.params, allow_nan=False)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"not all of this is JSON: {quoted(options.params)}",
+            where=where,
+            advice="Write texts, numbers, true, false, lists and tables.",
+        ) from None
 
 
-def _leaves(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each value that is no table, with its path."""
-    for name, value in params.items():
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+def _sets(params: Any, path: str) -> bool:
+    """Return True if params change the field at a dotted path of the request."""
+    name, _, rest = path.partition(".")
+    if not isinstance(params, Mapping):
+        return True
+    return name in params and (not rest or _sets(params[name], rest))

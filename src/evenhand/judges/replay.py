@@ -17,6 +17,7 @@ from evenhand.errors import DataError, NothingRecorded, ProviderRefused, quoted
 from evenhand.exchange import Question, Reply, Style
 from evenhand.folders import read_plain
 from evenhand.jsontext import dump, parse
+from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.text import replace_surrogates
 
 ADVICE = 'A row is {"unit": "...", "reply": "..."}; order, round, repeat and judge may be added.'
@@ -39,16 +40,16 @@ class ReplayJudge:
     caveat: str = ""
     unavailable_reason: ProviderRefused | None = None
 
-    def __init__(self, name: str, path: Path) -> None:
-        data = _read_file(path)
-        self.name, self._path = name, path
-        self.account: Hashable = ("replay", str(path))
+    def __init__(self, provider: Provider, options: JudgeOptions, file: str) -> None:
+        self.name, self._path = options.name, options.folder / file
+        data = _read_file(self._path)
+        self.account: Hashable = (provider.name, str(self._path))
         self.identity: Mapping[str, Any] = {
-            "provider": "replay",
+            "provider": provider.name,
             "content": f"blake2b:{hashlib.blake2b(data, digest_size=32).hexdigest()}",
             "by_unit": True,
         }
-        self._replies = _read_replies(path, data)
+        self._replies = _read_replies(self._path, data)
 
     async def answer(self, question: Question) -> Reply:
         """Return the recorded reply; a re-ask that was not recorded gets the last one again. Raises
@@ -88,18 +89,19 @@ def _read_replies(path: Path, data: bytes) -> dict[ReplyKey, list[str]]:
         if not line.strip():
             continue
         try:
-            row = _parse_row(line)
-            judges |= {_field(row, "judge", "")} - {""}
+            key, reply, judge = _read_row(line)
+            judges |= {judge} - {""}
             if len(judges) > 1:
                 names = ", ".join(map(quoted, sorted(judges)))
                 raise ValueError(f"replies of several judges: {names}")
-            replies.setdefault(_key(row), []).append(_text(row))
         except ValueError as error:
             raise DataError(str(error), where=f"{path}:{number}", advice=ADVICE) from None
+        replies.setdefault(key, []).append(reply)
     return replies
 
 
-def _parse_row(line: bytes) -> Mapping[str, Any]:
+def _read_row(line: bytes) -> tuple[ReplyKey, str, str]:
+    """Return the key, the reply and the judge of a row. Raises ValueError."""
     if len(line) > limits.LINE_BYTES:
         raise ValueError(f"the line is longer than {limits.LINE_BYTES} bytes")
     try:
@@ -108,19 +110,18 @@ def _parse_row(line: bytes) -> Mapping[str, Any]:
         raise ValueError(f"not JSON in UTF-8: {error}") from None
     if not isinstance(row, Mapping):
         raise ValueError(f"not an object: {quoted(line.decode())}")
-    return row
-
-
-def _key(row: Mapping[str, Any]) -> ReplyKey:
-    unit, order = row.get("unit"), _field(row, "order", "12")
+    unit, reply = row.get("unit"), row.get("reply")
     if not isinstance(unit, str):
         raise ValueError("`unit` is missing or is not a string")
-    if order not in ("12", "21"):
-        raise ValueError(f'`order` is "12" or "21", not {quoted(order)}')
-    key = ReplyKey(unit, order, _field(row, "round", 1), _field(row, "repeat", 0))
-    if key.round < 1 or key.repeat < 0:
-        raise ValueError("`round` counts from 1, `repeat` from 0")
-    return key
+    if not isinstance(reply, str | dict):
+        raise ValueError("`reply` is missing or is neither a string nor an object")
+    key = ReplyKey(
+        unit, _field(row, "order", "12"), _field(row, "round", 1), _field(row, "repeat", 0)
+    )
+    if key.order not in ("12", "21") or key.round < 1 or key.repeat < 0:
+        raise ValueError('`order` is "12" or "21", `round` counts from 1, `repeat` from 0')
+    text = reply if isinstance(reply, str) else dump(reply)
+    return key, replace_surrogates(text), _field(row, "judge", "")
 
 
 def _field(row: Mapping[str, Any], name: str, default: Any) -> Any:
@@ -128,10 +129,3 @@ def _field(row: Mapping[str, Any], name: str, default: Any) -> Any:
     if value is not None and type(value) is not type(default):
         raise ValueError(f"`{name}` is not a {type(default).__name__}: {quoted(value)}")
     return default if value is None else value
-
-
-def _text(row: Mapping[str, Any]) -> str:
-    reply = row.get("reply")
-    if not isinstance(reply, str | dict):
-        raise ValueError("`reply` is missing or is neither a string nor an object")
-    return replace_surrogates(reply if isinstance(reply, str) else dump(reply))

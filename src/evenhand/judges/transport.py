@@ -16,27 +16,25 @@ aiohttp takes a third of a second to load, so the first request loads it.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import re
 import socket
 import ssl
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from yarl import URL
 
 from evenhand import limits
 from evenhand.errors import CallError, CallLost, ProviderRefused, UsageError, quoted
 from evenhand.judges.credentials import Secret
+from evenhand.judges.trust import parse_proxy, proxy_for
 
 if TYPE_CHECKING:
     import aiohttp
-    from aiohttp.abc import AbstractResolver
 
 CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 180.0
@@ -46,26 +44,18 @@ alone."""
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 """In seconds, and tries. NATs forget connections that are silent for a minute or more;
 TCP_KEEPALIVE is what macOS calls TCP_KEEPIDLE."""
-LARGE_BODY = 1 << 20
-GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+GZIP = 16 + zlib.MAX_WBITS
 PROXY_WANTS_PASSWORD = 407
-HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|[0-9a-f:.]+(%25\w+)?", re.IGNORECASE)
 
 
-class HttpResponse(Struct, frozen=True):
-    """A complete HTTP response, its body unpacked."""
+@dataclass(frozen=True, slots=True, repr=False)
+class HttpResponse:
+    """A complete HTTP response, its body unpacked. It has no repr: what the provider sent may
+    repeat the key."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-    def __repr__(self) -> str:
-        """Return it without what the provider sent, for that may repeat the key."""
-        return f"HttpResponse(status={self.status}, {len(self.body)} bytes)"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Return as little to `rich`, which may show a traceback."""
-        return [("status", self.status)]
 
 
 class Transport:
@@ -80,14 +70,12 @@ class Transport:
         seconds: float,
         idle_seconds: float = IDLE_SECONDS,
         key_header: str = "Authorization",
-        key_prefix: str = "Bearer ",
         headers: Mapping[str, str] | None = None,
         most_bytes: int = limits.BODY_BYTES,
         proxy: str | None = None,
         ca_file: Path | None = None,
     ) -> None:
-        self._url, self._secret, self._ca_file = url, secret, ca_file
-        _check_ca_file(ca_file)
+        self._url, self._secret = url, secret
         self._seconds, self._idle_seconds = seconds, idle_seconds
         self._most_bytes = most_bytes
         self._headers = {
@@ -98,10 +86,13 @@ class Transport:
             **(headers or {}),
         }
         if secret is not None:
-            self._headers[key_header] = secret.header(str(url.origin()), key_prefix)
+            scheme = "Bearer " if key_header == "Authorization" else ""
+            self._headers[key_header] = secret.header(str(url.origin()), scheme)
         self._proxy = parse_proxy(proxy, "proxy") if proxy else proxy_for(url, environment)
         password = self._proxy.password if self._proxy else None
         self._password = Secret("the proxy's password", password, "") if password else None
+        # The system's certificates take 60 ms to load: not before there is something to send.
+        self._tls = _load_certificates(ca_file) if ca_file else None
         self._session: aiohttp.ClientSession | None = None
 
     def scrub(self, text: str) -> str:
@@ -121,14 +112,22 @@ class Transport:
     ) -> HttpResponse:
         """Send a request once and return its response. Raises CallLost or ProviderRefused if none
         came, and UsageError for another origin: the key belongs to this one."""
+        import aiohttp
+
         if url.origin() != self._url.origin():
             raise UsageError(f"{quoted(url.origin())} is not where the key may go")
-        progress = _Progress(most_bytes or self._most_bytes)
+        if self._session is None:
+            self._session = self._open()  # takes longer than some deadlines
+        progress, deadline = _Progress(), asyncio.timeout(self._seconds)
+        request = {"method": method, "url": url, "headers": headers}
         try:
-            # Held by no variable of this frame, which a traceback may show.
-            return await self._exchange(method, url, body, headers or {}, progress)
-        except _errors() as error:
-            lost = self._error(error, progress)
+            async with deadline:
+                # Held by no variable of this frame, which a traceback may show.
+                return await self._exchange(
+                    self._session, request, body, progress, most_bytes or self._most_bytes
+                )
+        except (aiohttp.ClientError, OSError, _BodyError) as error:
+            lost = self._error(error, progress, is_late=deadline.expired())
         # Here and not in the handler: even a suppressed context would carry the headers along.
         raise lost
 
@@ -141,50 +140,32 @@ class Transport:
 
     async def _exchange(
         self,
-        method: str,
-        url: URL,
+        session: aiohttp.ClientSession,
+        request: dict[str, Any],
         body: bytes,
-        headers: Mapping[str, str],
         progress: _Progress,
+        most: int,
     ) -> HttpResponse:
-        session = self._session or self._open()
-        async with (
-            asyncio.timeout(self._seconds),
-            session.request(
-                method,
-                url,
-                # aiohttp warns of large bodies that are not sent in pieces.
-                data=(body if len(body) < LARGE_BODY else BytesIO(body)) or None,
-                headers=headers,
-                proxy=self._proxy,
-                allow_redirects=False,
-                trace_request_ctx=progress,
-            ) as response,
-        ):
-            packed = await self._read(response, progress.most_bytes)
-            encoding = response.headers.get("Content-Encoding", "").strip()
-            unpacked = _unpack(packed, encoding, progress.most_bytes)
-            return HttpResponse(response.status, response.headers, unpacked)
-
-    async def _read(self, response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
-        """Return the body as it comes. Raises _BodyError beyond the bound, _SilentError after a
-        silence."""
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            try:
-                async with asyncio.timeout(self._idle_seconds) as silence:
+        exchange = session.request(
+            **request,
+            data=BytesIO(body) if body else None,
+            proxy=self._proxy,
+            allow_redirects=False,
+            trace_request_ctx=progress,
+        )
+        async with exchange as response:
+            received = bytearray()
+            while True:
+                async with asyncio.timeout(self._idle_seconds):
                     part = await response.content.readany()
-            except TimeoutError:
-                if silence.expired():
-                    raise _SilentError from None
-                raise
-            if not part:
-                return b"".join(parts)
-            size += len(part)
-            if size > most_bytes:
-                raise _too_large(most_bytes)
-            parts.append(part)
+                if not part:
+                    break
+                received += part
+                if len(received) > most:
+                    raise _too_large(most)
+            encoding = response.headers.get("Content-Encoding", "").strip()
+            unpacked = _unpack(bytes(received), encoding, most)
+            return HttpResponse(response.status, response.headers, unpacked)
 
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp
@@ -198,8 +179,7 @@ class Transport:
             connector=aiohttp.TCPConnector(
                 force_close=True,
                 limit=0,
-                ssl=_tls(self._ca_file),
-                resolver=cast("AbstractResolver", _Resolver()),
+                ssl=self._tls or _load_certificates(),
                 socket_factory=make_socket,
             ),
             headers=self._headers,
@@ -210,85 +190,51 @@ class Transport:
         )
         # A GET that broke off would be sent again, and nobody would know.
         session._retry_connection = False
-        self._session = session
         return session
 
-    def _error(self, error: Exception, progress: _Progress) -> CallError | ProviderRefused:
+    def _error(
+        self, error: Exception, progress: _Progress, *, is_late: bool
+    ) -> CallError | ProviderRefused:
         """Return what an error of the transport means for the call."""
         import aiohttp
 
-        host = self._url.host or ""
+        host = self._url.host
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return _certificate_error(host, error.certificate_error)
+            reason = getattr(error.certificate_error, "verify_message", "certificate verify failed")
+            return ProviderRefused(
+                f"the certificate of {host} is not trusted: {quoted(reason)}",
+                advice="Set ca_file in [[judges]], or SSL_CERT_FILE, to the certificates of your"
+                " network; or correct base_url.",
+            )
         if isinstance(error, aiohttp.ClientHttpProxyError):
             if error.status == PROXY_WANTS_PASSWORD:
                 return proxy_wants_password()
             return CallLost("transport", f"the proxy opens no connection: HTTP {error.status}")
         if not progress.is_connected:
-            if isinstance(error, TimeoutError):
-                return CallLost("timeout", f"no connection to {host} in time", is_unreachable=True)
-            return CallLost("transport", self.scrub(self._unreachable(error)), is_unreachable=True)
-        if isinstance(error, _SilentError):
-            silent = f"{host} sent nothing for {self._idle_seconds:g} s in the middle of its answer"
-            return CallLost("timeout", silent, billed=True)
+            peer, role = self._proxy or self._url, "the proxy " if self._proxy else ""
+            return CallLost(
+                "timeout" if isinstance(error, TimeoutError) else "transport",
+                f"cannot connect to {role}{peer.host}:{peer.port}: {_describe(error)}",
+                is_unreachable=True,
+            )
         if isinstance(error, TimeoutError):
-            waited = f"{host} gave no complete answer within {self._seconds:g} s"
-            return CallLost("timeout", waited, billed=True)
+            whole = f"{host} gave no complete answer within {self._seconds:g} s"
+            idle = f"{host} sent nothing for {self._idle_seconds:g} s in the middle of its answer"
+            return CallLost("timeout", whole if is_late else idle, billed=True)
         broken = f"the connection to {host} broke: {_describe(error)}"
         if isinstance(error, _BodyError):
-            broken = f"{host} answered with {error}"
-        return CallLost("transport", self.scrub(broken), billed=True)
-
-    def _unreachable(self, error: Exception) -> str:
-        """Return why there is no connection, and what to look at."""
-        peer = self._proxy or self._url
-        place = f"{peer.host}:{peer.port}"
-        if self._proxy is not None:
-            return f"cannot connect to the proxy {place}: {_describe(error)}"
-        cause = getattr(error, "os_error", error)
-        if isinstance(cause, socket.gaierror):
-            return f"cannot connect to {peer.host}: no such host is known"
-        if isinstance(cause, ConnectionRefusedError):
-            return f"cannot connect to {place}: nothing listens there"
-        return f"cannot connect to {place}: {_describe(error)}"
+            broken = self.scrub(f"{host} answered with {error}")
+        return CallLost("transport", broken, billed=True)
 
 
 class _Progress:
     """The state of one request: nothing is sent before there is a connection."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self.is_connected, self.most_bytes = False, most_bytes
+    is_connected = False
 
 
 class _BodyError(Exception):
     """A body that is too large, or packed in an unknown way."""
-
-
-class _SilentError(Exception):
-    """Nothing more came of a body."""
-
-
-class _Resolver:
-    """Looks names up. `localhost` is this machine on both its addresses, whatever the hosts file
-    says: a server may listen on one of them alone."""
-
-    async def resolve(
-        self, host: str, port: int = 0, family: int = socket.AF_UNSPEC
-    ) -> list[dict[str, Any]]:
-        """Return the addresses of a host, in the form that aiohttp takes."""
-        loop = asyncio.get_running_loop()
-        infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, family=family)
-        addresses: dict[Any, socket.AddressFamily] = {info[4][0]: info[0] for info in infos}
-        if host == "localhost":
-            addresses |= {"127.0.0.1": socket.AF_INET, "::1": socket.AF_INET6}
-        return [
-            {"hostname": host, "host": address, "port": port}
-            | {"family": kind, "proto": 0, "flags": socket.AI_NUMERICHOST}
-            for address, kind in addresses.items()
-        ]
-
-    async def close(self) -> None:
-        """Nothing is held."""
 
 
 def make_socket(info: Any) -> socket.socket:
@@ -301,33 +247,19 @@ def make_socket(info: Any) -> socket.socket:
     return line
 
 
-def _tls(ca_file: Path | None) -> ssl.SSLContext:
-    """Trust what the system and SSL_CERT_FILE say, and the judge's own authority beside them."""
+def _load_certificates(ca_file: Path | None = None) -> ssl.SSLContext:
+    """Trust what the system and SSL_CERT_FILE say, and the judge's own authority beside them.
+    Raises UsageError for a file that holds no certificates."""
     context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    if ca_file is not None:
-        context.load_verify_locations(ca_file)
-    return context
-
-
-def _check_ca_file(ca_file: Path | None) -> None:
-    """Raise UsageError for a file that holds no certificates, before anything is sent."""
-    if ca_file is None:
-        return
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
+        if ca_file is not None:
+            context.load_verify_locations(ca_file)
     except OSError as error:
         raise UsageError(
             f"ca_file cannot be used: {error.strerror or 'it holds no certificates in PEM form'}",
             where=str(ca_file),
         ) from None
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    from aiohttp import ClientError
-    from aiohttp.http import HttpProcessingError
-
-    return (ClientError, HttpProcessingError, OSError, _BodyError, _SilentError)
+    return context
 
 
 def _describe(error: Exception) -> str:
@@ -335,22 +267,23 @@ def _describe(error: Exception) -> str:
     import aiohttp
 
     cause = getattr(error, "os_error", error)
-    if isinstance(cause, OSError) and cause.strerror:
-        return quoted(cause.strerror)[1:-1]
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "it hung up without an answer"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "the body ended early"
-    return "it was reset" if isinstance(error, OSError) else "the answer is no valid HTTP"
-
-
-def _certificate_error(host: str, error: Exception) -> ProviderRefused:
-    reason = getattr(error, "verify_message", "") or error
-    return ProviderRefused(
-        f"the certificate of {host} is not trusted: {quoted(reason)}",
-        advice="Set ca_file in [[judges]], or SSL_CERT_FILE, to the certificates of your network;"
-        " or correct base_url.",
-    )
+    match cause:
+        case TimeoutError():
+            return "it took too long"
+        case socket.gaierror():
+            return "no such host is known"
+        case ConnectionRefusedError():
+            return "nothing listens there"
+        case OSError() if cause.strerror:
+            return quoted(cause.strerror)[1:-1]
+        case aiohttp.ServerDisconnectedError():
+            return "it hung up without an answer"
+        case aiohttp.ClientPayloadError():
+            return "the body ended early"
+        case OSError():
+            return "it was reset"
+        case _:
+            return "the answer is no valid HTTP"
 
 
 def proxy_wants_password() -> ProviderRefused:
@@ -366,62 +299,19 @@ def _unpack(data: bytes, encoding: str, most: int) -> bytes:
     _BodyError."""
     if encoding.lower() in ("", "identity") or not data:
         return data
-    if encoding.lower() not in ("gzip", "x-gzip", "deflate"):
+    if encoding.lower() != "gzip":
         raise _BodyError(f"the unknown Content-Encoding {quoted(encoding)}")
-    unpacker = zlib.decompressobj(GZIP_OR_ZLIB)
+    unpacker = zlib.decompressobj(GZIP)
     try:
         plain = unpacker.decompress(data, most + 1)
     except zlib.error:
-        raise _BodyError(f"a body that is not {encoding}") from None
+        raise _BodyError("a body that is not gzip") from None
     if len(plain) > most:
         raise _too_large(most)
     if not unpacker.eof or unpacker.unused_data:
-        raise _BodyError(f"a body that does not end where its {encoding} does")
+        raise _BodyError("a body that does not end where its gzip does")
     return plain
 
 
 def _too_large(most: int) -> _BodyError:
     return _BodyError(f"more than {most} bytes; the rest was not read")
-
-
-def is_loopback(url: URL) -> bool:
-    """Return True if `url` leads to this machine, whatever a name server says."""
-    host = url.host or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def proxy_for(url: URL, environment: Mapping[str, str]) -> URL | None:
-    """Return the proxy that the environment names for `url`."""
-    name = f"{url.scheme}_proxy"
-    proxy = environment.get(name) or environment.get(name.upper())
-    if not proxy or is_loopback(url):
-        return None
-    import urllib.request  # spares every start without a proxy
-
-    spared = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    # Not in the stubs of the standard library.
-    bypassed: Any = getattr(urllib.request, "proxy_bypass_environment")  # noqa: B009
-    if bypassed(f"{url.host}:{url.port}", {"no": spared}):
-        return None
-    return parse_proxy(proxy, name)
-
-
-def parse_proxy(text: str, where: str) -> URL:
-    """Return a proxy as a URL. Raises UsageError, which never shows it: it may hold a password."""
-    text = text.strip()
-    try:
-        url = URL(text if "://" in text else f"http://{text}")
-        has_host = url.scheme in ("http", "https") and HOST.fullmatch(url.raw_host or "")
-    except ValueError:
-        url, has_host = URL(), None
-    if not has_host or url.raw_path not in ("", "/") or url.raw_query_string:
-        raise UsageError(
-            "this is no http or https proxy",
-            where=where,
-            advice="Set it to http://host:port or http://user:password@host:port (with % escapes"
-            " where the password has signs), or list the provider's host in no_proxy.",
-        )
-    return url

@@ -1,4 +1,4 @@
-"""Addresses of judges, and which host may have which key.
+"""Addresses of judges and proxies, and which host may have which key.
 
 A judge is at the suite's `base_url`, else where the environment says, else at its provider's own
 address. A key goes to its provider's own host, to an address that came from the same place as the
@@ -8,12 +8,13 @@ in their environment or in a file of their own, never in a folder that a suite m
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from yarl import URL
 
@@ -21,14 +22,14 @@ from evenhand.errors import UsageError, hide_in_address, quoted
 from evenhand.folders import read_text
 from evenhand.judges.credentials import key_from, place_of
 from evenhand.judges.providers import JudgeOptions, Provider
-from evenhand.judges.transport import HOST, is_loopback, parse_proxy
 
 VARIABLE = "EVENHAND_TRUST_HOSTS"
 FILE = "trusted-hosts"
-SUITE_KEY, PROXY = "base_url", "proxy"
+SUITE_KEY = "base_url"
 _USER = "the environment"
 _VERSIONED = re.compile(r"/v\d\w*$")
-_DATED = re.compile(r"\d{4}-\d\d-\d\d")
+_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|[0-9a-f.]*:[0-9a-f:.]*(%25\w+)?", re.IGNORECASE)
+"""A name, an IPv4 address, or one of IPv6, which has a colon."""
 
 
 class KeyUse(NamedTuple):
@@ -73,26 +74,6 @@ class KeyUse(NamedTuple):
         )
 
 
-def host_of(url: URL) -> str:
-    """Return the host as it is connected to: lower case, ASCII, without the dot at its end."""
-    return (url.raw_host or "").lower().removesuffix(".")
-
-
-def host_named(text: str) -> str:
-    """Return a host as a user names it, alone, with a port or in a URL; raises UsageError."""
-    text = text.strip()
-    try:
-        is_bare_v6 = text.count(":") > 1 and "/" not in text and "[" not in text
-        host = host_of(URL(text if "//" in text else f"//{f'[{text}]' if is_bare_v6 else text}"))
-    except ValueError:
-        host = ""
-    if not host or any(character in text for character in "*%@ "):
-        raise UsageError(
-            f"{quoted(text)} is no name of a host", advice="It looks like gateway.example.com."
-        )
-    return host
-
-
 class TrustedHosts:
     """The hosts that a user has allowed, from the environment and from a file of their own."""
 
@@ -100,9 +81,6 @@ class TrustedHosts:
         config_home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
         base = config_home if config_home.is_absolute() else Path.home() / ".config"
         self.file = file or base / "evenhand" / FILE
-
-    def __contains__(self, host: str) -> bool:
-        return host in self.hosts()
 
     def hosts(self) -> list[str]:
         """Return all of them, sorted. Raises UsageError for one that is no host."""
@@ -112,17 +90,16 @@ class TrustedHosts:
 
     def remember(self, hosts: Sequence[str]) -> None:
         """Allow hosts from now on; raises UsageError if that cannot be written down."""
-        lines = self._text().splitlines()
-        fresh = [host for host in hosts if host not in lines]
+        text = self._text()
+        fresh = [host for host in hosts if host not in text.splitlines()]
         if not fresh:
             return
+        lines = [*([] if text.endswith("\n") or not text else [""]), *fresh, ""]
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = self.file.with_name(f"{FILE}.{os.getpid()}.new")
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-            with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
-                file.write("".join(f"{line}\n" for line in (*lines, *fresh)))
-            draft.replace(self.file)
+            descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+                file.write("\n".join(lines))
         except OSError as error:
             raise UsageError(
                 f"what you trust cannot be written down: {error.strerror}",
@@ -157,7 +134,7 @@ class Trust(NamedTuple):
         of the suite's for a provider's own host: whoever wrote the file could read the key."""
         if options.proxy and options.proxy_place:
             url = parse_proxy(options.proxy, options.proxy_place)
-            route = use._replace(url=url, address_name=PROXY, address_place=options.proxy_place)
+            route = use._replace(url=url, address_name="proxy", address_place=options.proxy_place)
             self._require_allowed(route)
         elif options.ca_file and options.ca_file_place and use.is_own:
             raise UsageError(
@@ -167,81 +144,48 @@ class Trust(NamedTuple):
             )
 
     def _require_allowed(self, use: KeyUse) -> None:
-        if not use.is_allowed and use.host not in self.hosts:
-            if self.ask is None or not self.ask(use):
-                raise UsageError(
-                    f"{use.sentence()}; nothing was sent", advice=" ".join(_advice(use))
-                )
-            self.hosts.remember([use.host])
+        host = use.host
+        if use.is_allowed or host in self.hosts.hosts():
+            return
+        if self.ask is None or not self.ask(use):
+            raise UsageError(
+                f"{use.sentence()}; nothing was sent",
+                advice=f"If that host may have this key: evenhand run --trust-host {host}"
+                f" (remembered), or {VARIABLE}={host} in the environment. Else take"
+                f" {use.address_name} away, or set key and address in the same place.",
+            )
+        self.hosts.remember([host])
 
 
-def _advice(use: KeyUse) -> Iterator[str]:
-    """Yield the sentences that say how to allow a key, or to send it elsewhere."""
-    host, place = use.host, use.key_place or _USER
-    yield f"If that host may have this key: evenhand run --trust-host {host} (remembered),"
-    yield f"or {VARIABLE}={host} in the environment."
-    if use.address_name == PROXY:
-        yield "Else take proxy away, and set https_proxy in the environment."
-    elif use.address_name != SUITE_KEY:
-        yield f"Else set {use.address_name} in {place} too, or take it away."
-    elif use.provider.url_names:
-        yield f"Else take base_url away, and set {use.provider.url_names[0]} in {place}."
-
-
-def key_use(provider: Provider, options: JudgeOptions, model: str) -> KeyUse:
+def key_use(provider: Provider, options: JudgeOptions) -> KeyUse:
     """Return the key of a judge, set or not, and its base URL. Raises UsageError for an address
     that is none."""
     environment = options.environment
-    key_name = first_set(environment, provider.key_names)
-    text, setting, place = _address(provider, options)
-    url = _add_version(
-        base_url(provider.service.spell(text), where=setting), provider, options, model
+    key_name, setting = (
+        next((name for name in names if environment.get(name, "").strip()), (*names, "")[0])
+        for names in (provider.key_names, provider.url_names)
     )
+    place = place_of(environment, setting)
+    text = environment.get(setting, "")
+    if options.base_url is not None:
+        text, setting, place = options.base_url, SUITE_KEY, options.base_url_place
+    elif not text.strip():
+        text, setting, place = provider.url, "", ""
+    if not text:
+        raise UsageError(
+            f"{provider.name} has no address of its own",
+            advice=f"Set {provider.url_names[0]} in the environment, or base_url in [[judges]].",
+        )
+    url = base_url(provider.spell_url(text.strip()), where=setting)
+    if provider.path and not _VERSIONED.search(url.raw_path):
+        url = url.with_path(url.raw_path.rstrip("/") + provider.path, encoded=True)
     return KeyUse(provider, key_name, place_of(environment, key_name), url, setting, place)
 
 
 def has_key(use: KeyUse, environment: Mapping[str, str]) -> bool:
     """Return True if there is a key to send, and no mere placeholder."""
-    secret = key_from(environment, use.key_name, "") if use.key_name else None
+    secret = key_from(environment, use.key_name, "")
     return secret is not None and not secret.is_placeholder
-
-
-def _address(provider: Provider, options: JudgeOptions) -> tuple[str, str, str]:
-    """Return the address as it stands in the setting that holds it, that setting and its file."""
-    if options.base_url is not None:
-        return options.base_url.strip(), SUITE_KEY, options.base_url_place
-    setting = first_set(options.environment, provider.url_names)
-    text = options.environment.get(setting, "").strip()
-    if text:
-        return text, setting, place_of(options.environment, setting)
-    if not provider.url:
-        raise UsageError(
-            f"{provider.name} has no address of its own",
-            advice=f"Set {provider.url_names[0]} in the environment, or base_url in [[judges]].",
-        )
-    return provider.url, "", ""
-
-
-def _add_version(url: URL, provider: Provider, options: JudgeOptions, model: str) -> URL:
-    """Return the address with the path that the provider's API has there."""
-    service, environment = provider.service, options.environment
-    if service.surplus:
-        url = url.with_path(re.sub(service.surplus, "", url.raw_path), encoded=True)
-    if not service.path or _VERSIONED.search(url.raw_path):
-        return url
-    version = environment.get(first_set(environment, service.version_names), "").strip()
-    if _DATED.match(version):
-        return (url / "openai" / "deployments" / model).with_query({"api-version": version})
-    return url.with_path(url.raw_path.rstrip("/") + service.path, encoded=True)
-
-
-def first_set(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """Return the first of `names` that the environment sets, else the first of all."""
-    is_set = (name for name in names if environment.get(name, "").strip())
-    return next(is_set, names[0] if names else "")
-
-
-EXAMPLE = "It looks like https://host/v1; a key stands in the environment, not in the URL."
 
 
 def base_url(text: str, *, where: str) -> URL:
@@ -254,7 +198,8 @@ def base_url(text: str, *, where: str) -> URL:
     if problem:
         # Without the parts that may hold a secret.
         shown = quoted(re.split("[?#]", hide_in_address(text))[0])
-        raise UsageError(f"{shown} {problem}", where=where, advice=EXAMPLE)
+        example = "It looks like https://host/v1; a key stands in the environment, not in the URL."
+        raise UsageError(f"{shown} {problem}", where=where, advice=example)
     path = url.raw_path.rstrip("/")
     path = path.removesuffix("/chat/completions").removesuffix("/messages")
     return url.with_path(path, encoded=True)
@@ -265,9 +210,72 @@ def _problem(url: URL) -> str:
         return "is not an http or https URL"
     # The resolver raises UnicodeError, a ValueError, for a label it cannot encode.
     url.host.encode("idna")
-    if not HOST.fullmatch(url.raw_host or ""):
+    if not _HOST.fullmatch(url.raw_host or ""):
         return "has a host with a character that no host has"
     # Also behind a slash: a password may hold one.
     if "@" in str(url):
         return "carries a user name or password (in a path an @ is written %40)"
     return "carries a query or fragment" if url.raw_query_string or url.raw_fragment else ""
+
+
+def host_of(url: URL) -> str:
+    """Return the host as it is connected to: lower case, ASCII, without the dot at its end."""
+    return (url.raw_host or "").lower().removesuffix(".")
+
+
+def host_named(text: str) -> str:
+    """Return a host as a user names it, alone, with a port or in a URL; raises UsageError."""
+    text = text.strip()
+    try:
+        is_bare_v6 = text.count(":") > 1 and "/" not in text and "[" not in text
+        host = host_of(URL(text if "//" in text else f"//{f'[{text}]' if is_bare_v6 else text}"))
+    except ValueError:
+        host = ""
+    if not host or any(character in text for character in "*%@ "):
+        raise UsageError(
+            f"{quoted(text)} is no name of a host", advice="It looks like gateway.example.com."
+        )
+    return host
+
+
+def is_loopback(url: URL) -> bool:
+    """Return True if `url` leads to this machine, whatever a name server says."""
+    host = url.host or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def proxy_for(url: URL, environment: Mapping[str, str]) -> URL | None:
+    """Return the proxy that the environment names for `url`."""
+    name = f"{url.scheme}_proxy"
+    proxy = environment.get(name) or environment.get(name.upper())
+    if not proxy or is_loopback(url):
+        return None
+    import urllib.request  # spares every start without a proxy
+
+    spared = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    # Not in the stubs of the standard library.
+    bypassed: Any = getattr(urllib.request, "proxy_bypass_environment")  # noqa: B009
+    if bypassed(f"{url.host}:{url.port}", {"no": spared}):
+        return None
+    return parse_proxy(proxy, name)
+
+
+def parse_proxy(text: str, where: str) -> URL:
+    """Return a proxy as a URL. Raises UsageError, which never shows it: it may hold a password."""
+    text = text.strip()
+    try:
+        url = URL(text if "://" in text else f"http://{text}")
+        has_host = url.scheme in ("http", "https") and _HOST.fullmatch(url.raw_host or "")
+    except ValueError:
+        url, has_host = URL(), None
+    if not has_host or url.raw_path not in ("", "/") or url.raw_query_string:
+        raise UsageError(
+            "this is no http or https proxy",
+            where=where,
+            advice="Set it to http://host:port or http://user:password@host:port (with % escapes"
+            " where the password has signs), or list the provider's host in no_proxy.",
+        )
+    return url

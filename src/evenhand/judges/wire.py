@@ -1,5 +1,5 @@
-"""The parts that the wire formats of providers share: the request record, the decoded reply, JSON
-within bounds, server-sent events, and token counts that can be true.
+"""The parts that the wire formats of providers share: the request, the dialect of an endpoint, the
+decoded reply, JSON within bounds, server-sent events, and token counts that can be true.
 
 Total: a provider's body becomes a value that a store can hold, or None, or one of UNREADABLE.
 """
@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from yarl import URL
 
@@ -20,14 +20,35 @@ from evenhand.errors import CallLost
 from evenhand.exchange import Finish, Message, Usage
 from evenhand.judges.transport import HttpResponse
 
-if TYPE_CHECKING:
-    from evenhand.judges.dialect import Dialect
-
 UNREADABLE = (KeyError, IndexError, TypeError, AttributeError)
 """Raised by reading a body of another form."""
+SCHEMA, OBJECT, PLAIN = 0, 1, 2
+"""Structured output: by a JSON Schema, any JSON object, none."""
+RESPONSE_FORMAT = "response_format"
 EVENTS_AT_ONCE = 256
 """Events that are parsed before other calls have their turn."""
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class Dialect(NamedTuple):
+    """The optional parts of a request that one endpoint takes. It only ever narrows, so asking
+    again after a narrowing always ends. It is no part of a judge's identity: the question stays the
+    same."""
+
+    mode: int = SCHEMA
+    refused: frozenset[str] = frozenset()
+    """Parameters that are left out."""
+
+    def without(self, part: str) -> Dialect | None:
+        """Return this dialect less a part that was refused; None if that leaves it as it is."""
+        if part == RESPONSE_FORMAT and self.mode < PLAIN:
+            return self._replace(mode=self.mode + 1)
+        is_new = part and part != RESPONSE_FORMAT and part not in self.refused
+        return self._replace(refused=self.refused | {part}) if is_new else None
+
+    def join(self, other: Dialect) -> Dialect:
+        """Return what is left where both narrowings, learned by calls side by side, hold."""
+        return Dialect(max(self.mode, other.mode), self.refused | other.refused)
 
 
 class Request(NamedTuple):
@@ -61,12 +82,12 @@ class WireFormat(NamedTuple):
     join_events: Callable[[Sequence[Any]], dict[str, Any] | None]
     """Returns the body that the same reply has in one piece; None for a stream that broke off."""
     endpoint: Callable[[URL, Request], URL]
-    first_dialect: Callable[[str], Dialect]
-    """Returns the dialect to start with, by the name of the model."""
     content: str
     """The field of a response that holds the reply."""
     reserved: tuple[str, ...]
     """Fields that Evenhand sets, and the user's params may not."""
+    first_dialect: Callable[[str], Dialect] = lambda model: Dialect()
+    """Returns the dialect to start with, by the name of the model."""
     max_temperature: float = math.inf
 
 
@@ -114,22 +135,12 @@ def unreadable(what: str) -> CallLost:
     return CallLost("transport", f"the provider answered 200 with {what}", billed=True)
 
 
-def is_stream(response: HttpResponse) -> bool:
-    """Return True if a response is a stream of events, whatever was asked for."""
+async def read_body(response: HttpResponse, wire: WireFormat) -> Any:
+    """Return the value of a body, that of a stream as it would be in one piece; or the CallLost
+    that it amounts to. A stream that breaks off is lost, however much of it came."""
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return 200 <= response.status < 300 and kind == "text/event-stream"
-
-
-async def join_stream(response: HttpResponse, wire: WireFormat) -> HttpResponse:
-    """Return the response as it would be in one piece. Raises CallLost for a stream that breaks
-    off, however much of it came: a short reply is none."""
-    joined = await _join(response, wire)
-    if isinstance(joined, CallLost):
-        raise joined  # here, where no frame holds what came: it may repeat the key
-    return joined
-
-
-async def _join(response: HttpResponse, wire: WireFormat) -> HttpResponse | CallLost:
+    if kind != "text/event-stream":
+        return parse_body(response.body)
     events: list[Any] = []
     try:
         for data in _events(response.body):
@@ -137,54 +148,39 @@ async def _join(response: HttpResponse, wire: WireFormat) -> HttpResponse | Call
                 events.append(load_json(data.decode()))
             if len(events) % EVENTS_AT_ONCE == 0:
                 await asyncio.sleep(0)
-        body = wire.join_events(events)
+        joined = wire.join_events(events)
     except (ValueError, *UNREADABLE):
         return unreadable("a stream that cannot be read")
-    if body is None:
+    if joined is None:
         return CallLost("transport", "the stream broke off before its end", billed=True)
-    return HttpResponse(response.status, response.headers, jsontext.encoded(body))
-
-
-def stream_error(error: Any, *, has_begun: bool) -> dict[str, Any]:
-    """Return the body of an error inside a stream. What was written before it may be billed,
-    whatever status the error names, so then it keeps its message alone."""
-    message = text_of(error.get("message")) if is_object(error) else text_of(error)
-    return {"error": {"message": message or str(error)} if has_begun else error}
+    return joined
 
 
 def _events(body: bytes) -> Iterator[bytes]:
     """Yield the data of each server-sent event."""
     data: list[bytes] = []
-    for line in _LINE_END.split(body.removeprefix(b"\xef\xbb\xbf")):
+    for line in (*_LINE_END.split(body.removeprefix(b"\xef\xbb\xbf")), b""):
         name, _, value = line.partition(b":")
         if name == b"data":
             data.append(value.removeprefix(b" "))
         elif not line and data:
             yield b"\n".join(data)
             data = []
-    if data:
-        yield b"\n".join(data)
 
 
-def one_reply(choices: Sequence[Decoded]) -> Decoded:
-    """Return the reply that several choices amount to; one was asked for. Different ones stand one
-    after the other, so that two verdicts are seen as two."""
-    first = choices[0]
-    if len(choices) == 1:
-        return first
-    texts = {_meaning(choice.text): choice.text for choice in reversed(choices)}
-    finish = next((choice.finish for choice in choices if choice.finish != "stop"), first.finish)
-    if len(texts) == 1 and finish == first.finish:
-        return first
-    return first._replace(text="\n\n".join(reversed(texts.values())), finish=finish)
+def stream_error(error: Any, *, has_begun: bool) -> dict[str, Any]:
+    """Return the body of an error inside a stream. What was written before it may be billed,
+    whatever status the error names, so then it keeps its message alone."""
+    message = text_of(object_of(error).get("message")) or str(error)
+    return {"error": {"message": message} if has_begun else error}
 
 
-def _meaning(text: str) -> str:
-    """Return the canonical form of a text that is JSON, else the text."""
-    try:
-        return jsontext.canonical(jsontext.parse(text))
-    except ValueError:
-        return text.strip()
+def join_choices(choices: Sequence[Decoded]) -> Decoded:
+    """Return all choices as one reply; one was asked for. Different texts stand one after the
+    other, so that two verdicts are seen as two."""
+    texts = dict.fromkeys(choice.text for choice in choices)
+    last = next((choice for choice in choices if choice.finish != "stop"), choices[0])
+    return last._replace(text="\n\n".join(texts))
 
 
 def usage_of(

@@ -91,12 +91,12 @@ CASES = [
     verdict("meta returned", p.valid(p.with_meta), fix="meta"),
     verdict("lone surrogate, bare", p.valid(p.surrogate)),
     verdict("two equal choices", choosing(str, str)),
-    verdict("two choices of one meaning", choosing(str, spaced)),
     # Asked again
     verdict("repaired by a re-ask", p.valid(p.key_extra), p.valid(), calls=2),
     failure("not_json", "prose around", p.valid(p.in_prose)),
     failure("ambiguous", "two verdicts", p.valid(p.doubled)),
     failure("ambiguous", "two choices", choosing(str, p.otherwise)),
+    failure("ambiguous", "two choices of one meaning", choosing(str, spaced)),
     failure("ambiguous", "three choices", choosing(str, str, p.otherwise)),
     failure(
         "not_json", "a choice that refuses", choosing(str, lambda text: "I cannot judge this.")

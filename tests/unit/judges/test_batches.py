@@ -32,22 +32,6 @@ def test_a_list_of_batches_that_is_none_is_not_taken_for_an_empty_one(values: ob
     assert listed_objects({}, "data") == []
 
 
-async def test_the_older_addresses_of_azure_have_batches_of_the_whole_resource(
-    tmp_path: Path,
-) -> None:
-    async with BatchProvider() as server:
-        root = server.urls["openai"].removesuffix("/v1")
-        write_suite(tmp_path, UNITS, {"model": "azure/my-deployment", "max_tokens": 256})
-        env = {
-            "AZURE_OPENAI_ENDPOINT": root,
-            "AZURE_OPENAI_API_KEY": "sk-of-azure-0123456789",
-            "AZURE_OPENAI_API_VERSION": "2024-10-21",
-        }
-        summary = await by_batch(tmp_path, env)
-    assert summary.counts.verdicts == UNITS
-    assert server.seen[:2] == ["POST /openai/files", "POST /openai/batches"]
-
-
 @pytest.mark.parametrize("provider", ["anthropic", "openrouter"])
 async def test_a_batch_of_somebody_else_is_never_taken_for_an_answer(
     tmp_path: Path, provider: str

@@ -103,6 +103,16 @@ async def test_events_are_joined_to_one_reply(opened: OpenJudge, name: str, endi
     assert reply.model == "m-1"
 
 
+async def test_content_that_comes_as_a_list_of_parts_is_joined_too(opened: OpenJudge) -> None:
+    def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
+        return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+    parts = [{"type": "text", "text": "we"}, {"type": "image"}, {"type": "text", "text": "ll"}]
+    events = [chunk(content=parts), chunk(content=" said"), chunk("stop"), "[DONE]"]
+    reply = await reply_to(opened, "openai", streaming(sse(events)))
+    assert reply.text == "well said"
+
+
 async def test_a_stream_is_asked_for_in_each_protocols_way(opened: OpenJudge) -> None:
     asked: dict[str, tuple[str, Any, Any]] = {}
     for name in NAMES:

@@ -97,9 +97,6 @@ async def test_the_key_has_two_names(
         (None, {"GEMINI_BASE_URL": "https://gate.test/g/"}, "https://gate.test/g/v1beta"),
         (None, {"GOOGLE_BASE_URL": "https://gate.test"}, "https://gate.test/v1beta"),
         ("https://gate.test/v1", {"GEMINI_BASE_URL": "x"}, "https://gate.test/v1"),
-        ("https://gate.test/v1beta/models", {}, "https://gate.test/v1beta"),
-        ("https://gate.test/v1/models/", {}, "https://gate.test/v1"),
-        ("https://gate.test/models", {}, "https://gate.test/models/v1beta"),
     ],
 )
 async def test_the_address(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from contextlib import suppress
 
 import pytest
@@ -76,17 +75,3 @@ async def test_each_request_has_a_connection_of_its_own(opened: OpenJudge) -> No
     async with serving(serve) as port:
         await ask_many(opened("openai/m", f"http://127.0.0.1:{port}/v1"))
     assert len(set(peers)) == CALLS
-
-
-def has_ipv6() -> bool:
-    with suppress(OSError), socket.socket(socket.AF_INET6) as probe:
-        probe.bind(("::1", 0))
-        return True
-    return False
-
-
-@pytest.mark.skipif(not has_ipv6(), reason="needs the address ::1")
-async def test_localhost_is_reached_where_it_listens_on_ipv6_alone(opened: OpenJudge) -> None:
-    async with serving(answering_twice(0, b""), host="::1") as port:
-        judge = opened("openai/m", f"http://localhost:{port}/v1")
-        assert (await judge.answer(question("here"))).text == "here"

@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.errors import CallLost, JudgeCrashed, ProviderRefused, UsageError
 from evenhand.exchange import Judge
+from evenhand.judges import PROVIDERS, JudgeOptions
 from evenhand.judges.python import PythonJudge
 from tests.unit.judges.conftest import SCHEMA, question
 
@@ -26,7 +27,8 @@ def _imports_are_undone() -> Iterator[None]:
 
 def judge(folder: Path, source: str, target: str = "mine:judge", **rest: Any) -> PythonJudge:
     (folder / "mine.py").write_text(source, encoding="utf-8")
-    return PythonJudge(f"python/{target}", target, folder=folder, **rest)
+    options = JudgeOptions(name=f"python/{target}", folder=folder, **rest)
+    return PythonJudge(PROVIDERS["python"], options, target)
 
 
 async def test_the_function_gets_messages_schema_and_params(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ async def test_modules_beside_it_can_be_imported(tmp_path: Path) -> None:
 async def test_a_module_in_a_package_is_found(tmp_path: Path) -> None:
     (tmp_path / "pack_of_mine").mkdir()
     (tmp_path / "pack_of_mine" / "part.py").write_text("async def f(m, s, p): return 'well'")
-    made = PythonJudge("python/x", "pack_of_mine.part:f", folder=tmp_path)
+    made = judge(tmp_path, "", "pack_of_mine.part:f")
     assert (await made.answer(question())).text == "well"
 
 

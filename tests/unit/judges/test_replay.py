@@ -10,6 +10,7 @@ import pytest
 
 from evenhand.errors import DataError, NothingRecorded
 from evenhand.exchange import Judge
+from evenhand.judges import PROVIDERS, JudgeOptions
 from evenhand.judges.replay import ReplayJudge
 from tests.unit.judges.conftest import question
 
@@ -22,7 +23,8 @@ def recorded(folder: Path, *rows: Any, name: str = "replies.jsonl") -> Path:
 
 
 def replay(path: Path) -> ReplayJudge:
-    return ReplayJudge(f"replay/{path.name}", path)
+    options = JudgeOptions(name=f"replay/{path.name}", folder=path.parent)
+    return ReplayJudge(PROVIDERS["replay"], options, path.name)
 
 
 async def text(judge: ReplayJudge, **asked: Any) -> str:

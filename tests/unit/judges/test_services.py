@@ -95,31 +95,7 @@ async def test_what_was_not_sent_is_not_recorded(opened: OpenJudge, name: str) -
         ("ollama", "http://b.test:1/v1", {"OLLAMA_HOST": "x"}, "http://b.test:1/v1"),
         ("azure", None, {"AZURE_OPENAI_ENDPOINT": "https://r.test/"}, "https://r.test/openai/v1"),
         ("azure", "https://r.test/openai/v1/", {}, "https://r.test/openai/v1"),
-        ("azure", "https://r.test/openai", {}, "https://r.test/openai/v1"),
-        ("azure", "https://gate.test/a/openai/", {}, "https://gate.test/a/openai/v1"),
-        ("azure", "https://r.test/openai/deployments/m", {}, "https://r.test/openai/v1"),
-        ("azure", "https://r.test", {"OPENAI_API_VERSION": "preview"}, "https://r.test/openai/v1"),
-        ("azure", "https://r.test", {"OPENAI_API_VERSION": "latest"}, "https://r.test/openai/v1"),
-        (
-            "azure",
-            "https://r.test/openai/",
-            {"OPENAI_API_VERSION": "2025-04-01-preview"},
-            "https://r.test/openai/deployments/m?api-version=2025-04-01-preview",
-        ),
-        ("ollama", None, {"OLLAMA_HOST": "http://[::]:99"}, "http://127.0.0.1:99/v1"),
-        (
-            "azure",
-            "https://r.test",
-            {"OPENAI_API_VERSION": "2024-10-21"},
-            "https://r.test/openai/deployments/m?api-version=2024-10-21",
-        ),
-        (
-            "azure",
-            "https://r.test/openai/v1",
-            {"AZURE_OPENAI_API_VERSION": "2024-10-21"},
-            "https://r.test/openai/v1",
-        ),
-        ("openai", None, {"OPENAI_API_VERSION": "2024-10-21"}, "https://api.openai.com/v1"),
+        ("azure", "https://gate.test/a/", {}, "https://gate.test/a/openai/v1"),
         ("openai", "http://host.test", {}, "http://host.test"),
     ],
 )
@@ -133,22 +109,14 @@ async def test_the_address(
 @pytest.mark.parametrize(
     ("text", "url"),
     [
-        ("", "http://127.0.0.1:11434"),
-        (":1234", "http://127.0.0.1:1234"),
+        ("box", "http://box:11434"),
         ("0.0.0.0:1234", "http://127.0.0.1:1234"),
-        ("[::]:1234", "http://127.0.0.1:1234"),
-        ("[::1]", "http://[::1]:11434"),
-        ("box/path", "http://box:11434/path"),
-        ("http://0.0.0.0:1", "http://127.0.0.1:1"),
-        ("http://[::]:99", "http://127.0.0.1:99"),
-        ("HTTPS://[::0]/o", "HTTPS://127.0.0.1/o"),
-        ("http://[::1]:99", "http://[::1]:99"),
+        ("http://0.0.0.0:1/o", "http://127.0.0.1:1/o"),
         ("http://0.0.0.0.test", "http://0.0.0.0.test"),
-        ("http:///path", "http:///path"),
         ("https://box", "https://box"),
     ],
 )
-def test_ollama_hosts_in_all_their_spellings(text: str, url: str) -> None:
+def test_an_ollama_host_may_lack_scheme_and_port(text: str, url: str) -> None:
     assert ollama_url(text) == url
 
 
@@ -172,15 +140,6 @@ def test_every_provider_of_the_specification_is_there() -> None:
 def test_azure_without_an_address_is_refused_at_opening(opened: OpenJudge) -> None:
     with pytest.raises(UsageError, match="AZURE_OPENAI_ENDPOINT"):
         opened("azure/m")
-
-
-async def test_azure_with_a_dated_version_is_asked_at_the_deployment(opened: OpenJudge) -> None:
-    environment = {"AZURE_OPENAI_API_VERSION": "2024-10-21", "AZURE_OPENAI_API_KEY": KEY}
-    async with Endpoint(saying("well")) as endpoint:
-        await answered(opened("azure/my gpt", endpoint.url, environment=environment))
-    path = "/openai/deployments/my%20gpt/chat/completions?api-version=2024-10-21"
-    assert endpoint.path() == path
-    assert endpoint.calls[0].headers["api-key"] == KEY
 
 
 async def test_a_filter_of_azure_concerns_one_question(opened: OpenJudge) -> None:

@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -28,12 +29,13 @@ from evenhand.judges.embedded.decoding import (
     BudgetSpentError,
     Choice,
     Draw,
-    LikelihoodCache,
     Odds,
     SchemaError,
     SchemaFiller,
+    Versus,
     decide,
     find_choices,
+    likelihood_lead,
     measure,
     subtract_prior,
 )
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from evenhand.judges.embedded.runtime import Runtime
 
 Send = Callable[[dict[str, Any]], None]
+PAIRS_KEPT = 1024
 
 
 def main() -> None:
@@ -80,12 +83,11 @@ def _serve(lines: Iterator[dict[str, Any]], send: Send) -> None:
 def _load(request: dict[str, Any], send: Send) -> tuple[Runtime, OpenWeights]:
     """Return the model, once its whole file was seen to be the one the parent named."""
     from evenhand.judges.embedded.models import OpenWeights
-    from evenhand.judges.embedded.runtime import Runtime, Threads
+    from evenhand.judges.embedded.runtime import Runtime
 
     try:
         weights = OpenWeights(Path(request["path"]))
-        threads = Threads(**request["threads"])
-        runtime = Runtime(weights.path, threads, lambda: send({"beat": True}))
+        runtime = Runtime(weights.path, request["threads"], lambda: send({"beat": True}))
         sha256 = weights.sha256()
     except Exception as error:
         send({"failed": f"{type(error).__name__}: {error}"})
@@ -116,7 +118,8 @@ class Answerer:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._likelihoods = LikelihoodCache(lambda t: runtime.session((Message("user", t),)))
+        # The other order and later rounds of a pair ask again.
+        self._likelihood_lead = lru_cache(PAIRS_KEPT)(self._compare_likelihoods)
         self._priors: dict[tuple[Any, ...], Odds] = {}
 
     def answer(self, request: Mapping[str, Any]) -> Reply:
@@ -128,7 +131,7 @@ class Answerer:
         choices = () if schema is None else tuple(find_choices(schema))
         prior = self._prior(_messages(request["neutral"]), choices)
         compared = [choice.versus for choice in choices if choice.versus is not None]
-        leads = {versus: self._likelihoods.lead(versus.topic, versus.texts) for versus in compared}
+        leads = {versus: self.lead(versus) for versus in compared}
         session = self._runtime.session(messages, temperature, seed)
         if schema is None:
             written = session.write((), limit=budget)
@@ -156,6 +159,15 @@ class Answerer:
                 for choice in choices
             },
         )
+
+    def lead(self, versus: Versus) -> float:
+        """Return by how much the model would rather have written the first of two texts."""
+        first, second = sorted(versus.texts)
+        lead = self._likelihood_lead(versus.topic, first, second)
+        return lead if versus.texts == (first, second) else -lead
+
+    def _compare_likelihoods(self, topic: str, first: str, second: str) -> float:
+        return likelihood_lead(self._runtime.session((Message("user", topic),)), first, second)
 
     def _prior(self, neutral: Sequence[Message], choices: Sequence[Choice]) -> Odds | None:
         """Return the odds when there is nothing to judge; None without a neutral prompt."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,8 +54,6 @@ ENDS = ('"', ",", "}", "]", "\n", " ", "\t", "\r")
 READ = 24
 # Tokens before that place that are read again; more would take minutes where texts are near copies.
 SHARED = 256
-# Pairs remembered: the other order and later rounds of a pair ask again.
-KEPT = 1024
 
 Schema = Mapping[str, Any]
 Path = tuple[str, ...]
@@ -407,31 +405,12 @@ def log_sum(values: Iterable[float]) -> float:
     return top + math.log(math.fsum(math.exp(value - top) for value in logs))
 
 
-class LikelihoodCache:
-    """By how much a model would rather have written one text than another, remembered per topic.
+def likelihood_lead(session: PromptSession, text: str, other: str) -> float:
+    """Return by how much, in log-probability per token, a model would rather have written one text
+    than another after a topic alone; 0 if one only goes on further.
 
     What a model takes for true shows in what it writes: the likelier text is the one it believes.
     Neither text stands before the other here, so neither gains by its place."""
-
-    def __init__(self, open_session: Callable[[str], PromptSession]) -> None:
-        """`open_session` makes a session whose prompt is a topic alone."""
-        self._open = open_session
-        self._known: dict[tuple[str, str, str], float] = {}
-
-    def lead(self, topic: str, texts: tuple[str, str]) -> float:
-        """Return the lead of the first text, in log-probability per token."""
-        first, second = sorted(texts)
-        if (topic, first, second) not in self._known:
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            self._known[topic, first, second] = likelihood_lead(self._open(topic), first, second)
-        lead = self._known[topic, first, second]
-        return lead if texts == (first, second) else -lead
-
-
-def likelihood_lead(session: PromptSession, text: str, other: str) -> float:
-    """Return by how much, per token, a text is likelier than another; 0 if one only goes on
-    further."""
     first, second = (session.tokens(each.strip()) for each in (text, other))
     shared = next(
         (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),

@@ -15,10 +15,12 @@ import re
 import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
+
+from msgspec import convert
 
 from evenhand import limits
 from evenhand.errors import (
@@ -29,10 +31,10 @@ from evenhand.errors import (
     UsageError,
     quoted,
 )
-from evenhand.exchange import Question, Reply, Style, Usage
+from evenhand.exchange import Question, Reply, Style
 from evenhand.judges.embedded import models
 from evenhand.judges.embedded.decoding import VERSION
-from evenhand.judges.embedded.runtime import Threads
+from evenhand.judges.providers import JudgeOptions, Provider
 
 CAVEAT = "This judge is an embedded model: for trying things out, not validated for real decisions."
 # -P: a file of the working folder must not pass for a module.
@@ -46,51 +48,46 @@ ENVIRONMENT = re.compile(
 THREADS_MOST = 8
 
 
-def open_embedded(
-    name: str,
-    *,
-    temperature: float | None = None,
-    max_tokens: int = limits.MAX_TOKENS,
-    seed: int = 0,
-    notify: Callable[[str], None] = lambda message: None,
-) -> EmbeddedJudge:
-    """Return the judge `embedded`, `embedded/NAME` or `embedded/FILE.gguf`. Starts nothing yet.
-    Raises UsageError for a name or file that is none."""
-    settings = {"temperature": temperature or 0.0, "max_tokens": max_tokens, "seed": seed}
-    which = re.sub(r"^embedded[/:]?", "", name)
-    if which.endswith(".gguf"):
-        path = Path(which).expanduser()
-        if not path.is_file():
-            raise UsageError(
-                f"there is no model file {quoted(which)}",
-                advice="Give the path of a GGUF file: embedded/FILE.gguf",
-            )
-        notify(f"checking {path.name}")
-        return EmbeddedJudge(f"embedded/{which}", path.resolve(), models.hash_file(path), settings)
-    model = models.lookup(which or models.DEFAULT)
-    short = "embedded" if model.name == models.DEFAULT else f"embedded/{model.name}"
-    return EmbeddedJudge(short, models.find(model.name), model.sha256, settings)
-
-
 class EmbeddedJudge:
-    """Implements `evenhand.exchange.Judge`. Without a path its model is yet to be fetched."""
+    """The judge `embedded`, `embedded/NAME` or `embedded/FILE.gguf`. Opening it starts nothing."""
 
     style: Style = "compact"
     slots: int | None = 1
     caveat = CAVEAT
 
-    def __init__(
-        self, name: str, path: Path | None, sha256: str, settings: Mapping[str, Any]
-    ) -> None:
-        self.name, self._path, self._settings = name, path, settings
-        self.account: Hashable = ("embedded", str(path or name))
-        self.unavailable_reason: ProviderRefused | None = None if path else _missing(name)
+    def __init__(self, provider: Provider, options: JudgeOptions, model: str) -> None:
+        self.name = options.name
+        self.unavailable_reason: ProviderRefused | None = None
+        if provider.is_file(model):
+            self._path: Path | None = options.folder / Path(model).expanduser()
+            if not self._path.is_file():
+                raise UsageError(
+                    f"there is no model file {quoted(model)}",
+                    advice="Give the path of a GGUF file: embedded/FILE.gguf",
+                )
+            options.notify(f"checking {self._path.name}")
+            sha256 = models.hash_file(self._path)
+        else:
+            pinned = models.lookup(model or models.DEFAULT)
+            self._path, sha256 = models.find(pinned.name), pinned.sha256
+            if self._path is None:
+                megabytes = f"{pinned.download / 1e6:.0f} MB"
+                self.unavailable_reason = ModelMissing(
+                    f"the embedded model {pinned.name} is not here",
+                    advice=f"Fetch it ({megabytes}): evenhand models get {pinned.name}",
+                )
+        self.account: Hashable = (provider.name, sha256)
+        self._settings: dict[str, Any] = {
+            "temperature": options.temperature or 0.0,
+            "max_tokens": options.max_tokens,
+            "seed": options.seed or 0,
+        }
         self.identity: Mapping[str, Any] = {
-            "provider": "embedded",
+            "provider": provider.name,
             "weights": sha256,
             "runtime": f"xllamacpp {version('xllamacpp')}",
             "decoding": VERSION,
-            **settings,
+            **self._settings,
         }
         self._lock = asyncio.Lock()
         self._child: _Child | None = None
@@ -99,17 +96,27 @@ class EmbeddedJudge:
         """Answer by the child process; raises CallRejected, JudgeCrashed or ProviderRefused."""
         if self.unavailable_reason:
             raise self.unavailable_reason
+        temperature, seed = question.sampling(self._settings["temperature"], self._settings["seed"])
+        sampling = {"temperature": temperature, "seed": seed}
+        request = {
+            **sampling,
+            "max_tokens": self._settings["max_tokens"],
+            "drawn": question.round > 1,
+            "messages": [message.json() for message in question.messages],
+            "neutral": [message.json() for message in question.neutral or ()],
+            "schema": question.schema.value if question.schema else None,
+        }
         async with self._lock:
             try:
                 child = self._child or await self._start()
-                request = self._request(question)
                 line = await child.ask({"ask": request}, limits.EMBEDDED_ANSWER_SECONDS)
-                return self._reply(line, request)
+                reply = self._result(line)
             except CallRejected:
                 raise
             except BaseException:
                 await self._stop()
                 raise
+        return convert({**reply, "model": self.name, "sampling": sampling}, Reply)
 
     def load(self) -> None:
         """Nothing to bring in."""
@@ -121,18 +128,9 @@ class EmbeddedJudge:
 
     async def _start(self) -> _Child:
         self._child = await _Child.start()
-        load = {
-            "path": str(self._path),
-            "sha256": self.identity["weights"],
-            "threads": threads()._asdict(),
-        }
-        line = await self._child.ask({"load": load}, limits.EMBEDDED_LOAD_SECONDS)
-        self._require_unaltered(line)
-        if "failed" in line:
-            raise ProviderRefused(
-                f"the model {quoted(self._path)} could not be loaded: {quoted(line['failed'])}",
-                advice=f"Check the file; `evenhand models get {models.DEFAULT}` fetches one.",
-            )
+        weights = {"path": str(self._path), "sha256": self.identity["weights"]}
+        load = {"load": {**weights, "threads": count_threads()}}
+        self._result(await self._child.ask(load, limits.EMBEDDED_LOAD_SECONDS))
         return self._child
 
     async def _stop(self) -> None:
@@ -140,46 +138,27 @@ class EmbeddedJudge:
         if child is not None:
             await child.end()
 
-    def _request(self, question: Question) -> dict[str, Any]:
-        settings = self._settings
-        temperature, seed = question.sampling(settings["temperature"], settings["seed"])
-        return {
-            "temperature": temperature,
-            "seed": seed,
-            "max_tokens": settings["max_tokens"],
-            "drawn": question.round > 1,
-            "messages": [message.json() for message in question.messages],
-            "neutral": [message.json() for message in question.neutral or ()],
-            "schema": question.schema.value if question.schema else None,
-        }
-
-    def _reply(self, line: Mapping[str, Any], request: Mapping[str, Any]) -> Reply:
-        """Return the reply in a line of the child; raises what the line says otherwise."""
-        self._require_unaltered(line)
+    def _result(self, line: Mapping[str, Any]) -> Any:
+        """Return the result in a line of the child; raises what the line says otherwise."""
         match line:
-            case {"reply": reply}:
-                return Reply(
-                    text=reply["text"],
-                    finish=reply["finish"],
-                    usage=Usage(**reply["usage"]),
-                    model=self.name,
-                    odds=reply["odds"],
-                    sampling={name: float(request[name]) for name in ("temperature", "seed")},
-                )
+            case {"ready": result} | {"reply": result}:
+                return result
             case {"overflow": reason}:
                 raise CallRejected("context_overflow", str(reason))
             case {"unfit": reason}:
                 raise CallRejected("schema", str(reason))
+            case {"altered": reason}:
+                raise ProviderRefused(
+                    f"the model {quoted(self._path)} is not what it was: {reason}",
+                    advice="Fetch it again (`evenhand models get`), or run again for the new file.",
+                )
+            case {"failed": reason}:
+                raise ProviderRefused(
+                    f"the model {quoted(self._path)} could not be loaded: {quoted(reason)}",
+                    advice=f"Check the file; `evenhand models get {models.DEFAULT}` fetches one.",
+                )
             case _:
                 raise JudgeCrashed(f"the model's process said {quoted(line)}")
-
-    def _require_unaltered(self, line: Mapping[str, Any]) -> None:
-        """Raise ProviderRefused if the child found weights that the identity does not name."""
-        if "altered" in line:
-            raise ProviderRefused(
-                f"the model {quoted(self._path)} is not what it was: {line['altered']}",
-                advice="Fetch it again (`evenhand models get`), or run again for the new file.",
-            )
 
 
 class _Child:
@@ -250,26 +229,11 @@ class _Child:
         self._log.close()
 
 
-def _missing(name: str) -> ModelMissing:
-    model = models.lookup(name.removeprefix("embedded/") if "/" in name else models.DEFAULT)
-    return ModelMissing(
-        f"the embedded model {model.name} is not here",
-        advice=f"Fetch it ({model.download / 1e6:.0f} MB): evenhand models get {model.name}",
-    )
-
-
-def threads() -> Threads:
-    """Return the threads to compute with, unless EVENHAND_EMBEDDED_THREADS says: all cores for a
-    prompt, all but one for token after token, where a single busy neighbour would stall the
-    others."""
+def count_threads() -> int:
+    """Return the threads to compute with: those of EVENHAND_EMBEDDED_THREADS, else all cores."""
     setting = os.environ.get("EVENHAND_EMBEDDED_THREADS", "")
     if setting.isdecimal() and int(setting) > 0:
-        return Threads(prompt=int(setting), token=int(setting))
-    cores = min(THREADS_MOST, count_cores())
-    return Threads(prompt=cores, token=max(1, cores - 1))
-
-
-def count_cores() -> int:
-    """Return the cores that this process may use."""
+        return int(setting)
     has_affinity = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return min(THREADS_MOST, cores)

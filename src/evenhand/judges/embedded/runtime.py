@@ -56,17 +56,10 @@ class Completion(NamedTuple):
     ended: bool
 
 
-class Threads(NamedTuple):
-    """Threads for a whole prompt, and for one token after the other."""
-
-    prompt: int
-    token: int
-
-
 class Runtime:
     """A loaded model."""
 
-    def __init__(self, path: Path, threads: Threads, beat: Callable[[], None]) -> None:
+    def __init__(self, path: Path, threads: int, beat: Callable[[], None]) -> None:
         self._key = secrets.token_hex(16)
         self._server = _start_server(path, threads, self._key)
         self._beat = beat
@@ -126,7 +119,7 @@ class Runtime:
         finally:
             connection.close()
         if answer.status != http.HTTPStatus.OK:
-            raise _error(reply)
+            raise ServerError(str(reply.get("error", reply)))
         return reply
 
 
@@ -182,26 +175,20 @@ class PromptSession:
         return self._runtime.complete({"prompt": tokens, "cache_prompt": reuse, **settings})
 
 
-def _start_server(path: Path, threads: Threads, key: str) -> Any:
+def _start_server(path: Path, threads: int, key: str) -> Any:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before the import: waiting must not spin
     xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx, params.n_parallel = CONTEXT, 1
-    params.cpuparams.n_threads, params.cpuparams_batch.n_threads = threads.token, threads.prompt
+    # Token after token, a single busy neighbour would stall the other threads.
+    params.cpuparams.n_threads = max(1, threads - 1)
+    params.cpuparams_batch.n_threads = threads
     params.use_jinja, params.chat_template = False, "chatml"
     params.ui, params.endpoint_slots, params.verbosity, params.cache_ram_mib = False, False, 1, 0
     params.api_keys = [key]
     params.offline, params.warmup = True, False
     return xllamacpp.Server(params)
-
-
-def _error(reply: dict[str, Any]) -> Exception:
-    error: dict[str, Any] = reply.get("error", {})
-    message = str(error.get("message", reply))
-    if error.get("type") == "exceed_context_size_error":
-        return TooLongError(message)
-    return ServerError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from evenhand import limits
 from evenhand.errors import CallRejected, JudgeCrashed, ModelMissing, ProviderRefused, UsageError
 from evenhand.exchange import Message, Question, Schema
-from evenhand.judges import PROVIDERS, JudgeOptions
+from evenhand.judges import PROVIDERS, JudgeOptions, open_judge
 from evenhand.judges.embedded import judge as module
-from evenhand.judges.embedded import open_embedded
 from evenhand.judges.embedded.judge import COMMAND
 
 PRELUDE = """
@@ -34,6 +33,12 @@ for line in sys.stdin:
     tell(reply={**REPLY, "text": json.dumps([os.getpid(), asked])})
 """
 )
+
+
+def embedded(name, **options):
+    return open_judge(JudgeOptions(name=name, **options))
+
+
 QUESTION = Question(messages=(Message("user", "hello"),), schema=Schema({"const": 1}))
 
 
@@ -45,7 +50,7 @@ def judge_of(tmp_path, monkeypatch):
 
     def make(script, **options):
         monkeypatch.setattr(module, "COMMAND", (sys.executable, "-c", script))
-        return open_embedded(f"embedded/{tmp_path}/own.gguf", **options)
+        return embedded(f"embedded/{tmp_path}/own.gguf", **options)
 
     return make
 
@@ -213,19 +218,8 @@ def test_the_identity_holds_what_can_change_an_answer_and_not_the_threads(judge_
 
 def test_without_the_runtime_the_install_command_is_given():
     absent = replace(PROVIDERS["embedded"], package="no_such_package")
-    options = JudgeOptions(
-        name="embedded",
-        base_url=None,
-        temperature=None,
-        max_tokens=1,
-        seed=0,
-        attempt_seconds=1,
-        folder=Path(),
-        environment={},
-        notify=print,
-    )
     with pytest.raises(UsageError, match="needs no_such_package, which is not installed") as error:
-        absent.open(options, "")
+        absent.open(JudgeOptions(name="embedded"), "")
     assert 'pip install "evenhand[embedded]"' in str(error.value)
 
 
@@ -235,17 +229,15 @@ def test_without_the_model_the_fetch_command_is_given(monkeypatch, tmp_path):
         ("embedded", "qwen2.5-coder-1.5b"),
         ("embedded/smollm2-135m", "smollm2-135m"),
     ):
-        lacks = open_embedded(name).unavailable_reason
+        lacks = embedded(name).unavailable_reason
         assert isinstance(lacks, ModelMissing) and lacks.exit_code == 2
         assert f"evenhand models get {model}" in lacks.advice
     with pytest.raises(UsageError, match="GGUF"):
-        open_embedded("embedded/absent.gguf")
+        embedded("embedded/absent.gguf")
 
 
-@pytest.mark.parametrize(
-    ("given", "threads"), [("3", (3, 3)), ("0", (4, 3)), ("many", (4, 3)), ("", (4, 3))]
-)
-def test_one_core_is_left_to_others_unless_told_otherwise(monkeypatch, given, threads):
-    monkeypatch.setattr(module, "count_cores", lambda: 4)
+@pytest.mark.parametrize(("given", "threads"), [("3", 3), ("0", 4), ("many", 4), ("", 4)])
+def test_all_cores_are_used_unless_told_otherwise(monkeypatch, given, threads):
+    monkeypatch.setattr(module.os, "sched_getaffinity", lambda _: range(4), raising=False)
     monkeypatch.setenv("EVENHAND_EMBEDDED_THREADS", given)
-    assert module.threads() == threads
+    assert module.count_threads() == threads

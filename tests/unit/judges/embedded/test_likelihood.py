@@ -3,12 +3,8 @@ import math
 import pytest
 
 from evenhand.judges.embedded import decoding
-from evenhand.judges.embedded.decoding import (
-    LikelihoodCache,
-    likeliest,
-    likelihood_lead,
-    log_odds,
-)
+from evenhand.judges.embedded.child import Answerer
+from evenhand.judges.embedded.decoding import Versus, likeliest, likelihood_lead, log_odds
 from tests.unit.judges.embedded.scripted import ScriptedSession
 
 
@@ -115,20 +111,20 @@ def test_of_near_copies_only_the_end_they_share_is_read_again():
     assert session.asked == ["-" * decoding.SHARED] * 2
 
 
-def test_a_pair_is_read_once_in_either_order_and_each_topic_for_itself(monkeypatch):
+def test_a_pair_is_read_once_in_either_order_and_each_topic_for_itself():
     made = []
 
-    def open_session(topic):
-        made.append(topic)
-        return ScriptedSession(knows_bern)
+    class Runtime:
+        def session(self, messages):
+            made.append(messages[0].content)
+            return ScriptedSession(knows_bern)
 
-    known = LikelihoodCache(open_session)
-    one = known.lead("Where?", TEXTS)
-    assert known.lead("Where?", TEXTS[::-1]) == -one
+    def versus(topic, texts):
+        return Versus(("A", "B"), texts, topic, "better", "worse")
+
+    answerer = Answerer(Runtime())
+    one = answerer.lead(versus("Where?", TEXTS))
+    assert answerer.lead(versus("Where?", TEXTS[::-1])) == -one
     assert made == ["Where?"]
-    known.lead("Why?", TEXTS)
-    monkeypatch.setattr(decoding, "KEPT", 2)
-    known.lead("When?", TEXTS)
-    assert made == ["Where?", "Why?", "When?"]
-    assert known.lead("When?", TEXTS) == one
-    assert len(made) == 3
+    assert answerer.lead(versus("Why?", TEXTS)) == one
+    assert made == ["Where?", "Why?"]

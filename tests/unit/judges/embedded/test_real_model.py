@@ -13,9 +13,10 @@ import pytest
 
 from evenhand.errors import CallRejected, ProviderRefused
 from evenhand.exchange import Message, Question, Schema
-from evenhand.judges.embedded import models, open_embedded
+from evenhand.judges import JudgeOptions, open_judge
+from evenhand.judges.embedded import models
 from evenhand.judges.embedded.decoding import likeliest
-from evenhand.judges.embedded.runtime import STRIDE, Runtime, Threads
+from evenhand.judges.embedded.runtime import STRIDE, Runtime
 from tests.conftest import SMALL_MODEL
 from tests.waiting import PATIENCE
 
@@ -31,7 +32,7 @@ def beats():
 
 @pytest.fixture(scope="module")
 def runtime(small_model, beats):
-    return Runtime(small_model, Threads(1, 1), lambda: beats.append("alive"))
+    return Runtime(small_model, 1, lambda: beats.append("alive"))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def comparison(first, second, number=1):
 
 
 async def answers(questions, **options):
-    judge = open_embedded(f"embedded/{SMALL_MODEL}", **options)
+    judge = open_judge(JudgeOptions(name=f"embedded/{SMALL_MODEL}", **options))
     try:
         return [await judge.answer(question) for question in questions]
     finally:
@@ -182,7 +183,7 @@ async def test_a_template_that_is_no_template_is_never_run(small_model, replies,
     broken = b"{{ raise_exception('run') }}{%"
     hostile = tmp_path / "hostile.gguf"
     hostile.write_bytes(data[:start] + broken + data[start + len(broken) :])
-    judge = open_embedded(f"embedded/{hostile}")
+    judge = open_judge(JudgeOptions(name=f"embedded/{hostile}"))
     reply = await judge.answer(QUESTIONS[0])
     await judge.close()
     assert reply.text == replies[0].text
@@ -191,7 +192,7 @@ async def test_a_template_that_is_no_template_is_never_run(small_model, replies,
 async def test_a_file_that_is_no_model_is_told(one_thread, tmp_path):
     junk = tmp_path / "junk.gguf"
     junk.write_bytes(b"GGUF" + bytes(4096))
-    judge = open_embedded(f"embedded/{junk}")
+    judge = open_judge(JudgeOptions(name=f"embedded/{junk}"))
     with pytest.raises(ProviderRefused, match=r"junk\.gguf"):
         await judge.answer(question("It is in France."))
 
@@ -212,7 +213,7 @@ async def test_no_question_is_answered_by_weights_that_changed_before_or_after_t
 ):
     file = tmp_path / "own.gguf"
     shutil.copyfile(small_model, file)
-    judge = open_embedded(f"embedded/{file}", max_tokens=1)
+    judge = open_judge(JudgeOptions(name=f"embedded/{file}", max_tokens=1))
     plain = Question(messages=(Message("user", "Hi."),))
     changed_under_the_old_time(file)
     with pytest.raises(ProviderRefused, match="not what it was: its SHA-256 is"):
@@ -229,8 +230,8 @@ async def test_a_killed_parent_leaves_no_child(one_thread):
     script = (
         "import asyncio\n"
         "from evenhand.exchange import *\n"
-        "from evenhand.judges.embedded import open_embedded\n"
-        f"judge = open_embedded('embedded/{SMALL_MODEL}', max_tokens=64)\n"
+        "from evenhand.judges import *\n"
+        f"judge = open_judge(JudgeOptions(name='embedded/{SMALL_MODEL}', max_tokens=64))\n"
         "async def main():\n"
         "    await judge.answer(Question(messages=(Message('user', 'Hi.'),)))\n"
         "    print(judge._child._process.pid, flush=True)\n"
