@@ -11,9 +11,8 @@ import tomllib
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from msgspec import Struct, convert
@@ -74,12 +73,14 @@ class Introduction(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mention(NamedTuple):
-    """A name in a folded text, half-open; `is_sure` if it cannot mean anything else."""
+    """A name in a folded text, half-open, with the number of its sentence; `is_sure` if it cannot
+    mean anything else."""
 
     start: int
     end: int
     family: str
     is_sure: bool
+    sentence: int
 
 
 @cache
@@ -134,12 +135,24 @@ def _whole_word(pattern: str) -> re.Pattern[str]:
 
 def mask_names(text: str, *, topic: str = "") -> str:
     """Replace the names of models and of their makers by MASK, except families in the topic."""
-    kept = {mention.family for mention in _Scan(topic).mentions}
-    scan, pieces, at = _Scan(text), [], 0
-    for mention in scan.mentions:
-        if mention.family in kept or not scan.is_model(mention):
+    kept = {mention.family for mention in _find_mentions(_fold(topic)[0])}
+    folded, spans = _fold(text)
+    mentions = list(_find_mentions(folded))
+    authors = _find_author_sentences(folded, mentions)
+    # A word that may mean something else is a name if its sentence has a sure name, or another
+    # word, of the same family.
+    spellings: dict[tuple[int, str], set[str]] = {}
+    for mention in mentions:
+        found = spellings.setdefault((mention.sentence, mention.family), set())
+        found |= {folded[mention.start : mention.end], *(("",) if mention.is_sure else ())}
+    pieces, at = list[str](), 0
+    for mention in mentions:
+        is_name = len(spellings[mention.sentence, mention.family]) > 1
+        if mention.family in kept or not (is_name or mention.sentence in authors):
             continue
-        start, end = scan.original_span(mention)
+        start, end = mention.start, mention.end
+        if spans is not None:
+            start, end = spans[start][0], spans[end - 1][1]
         pieces += [text[at:start], MASK]
         at = end
     return "".join([*pieces, text[at:]])
@@ -147,60 +160,22 @@ def mask_names(text: str, *, topic: str = "") -> str:
 
 def names_its_author(text: str) -> bool:
     """Return True if the text introduces itself as a model, or as made by the maker of one."""
-    return bool(_Scan(text).introduced)
+    folded, _ = _fold(text)
+    return bool(_find_author_sentences(folded, list(_find_mentions(folded))))
 
 
-class _Scan:
-    """A text folded for searching, and the names in it."""
-
-    def __init__(self, text: str) -> None:
-        self.folded, self._spans = _fold(text)
-        self.mentions = list(_find_mentions(self.folded))
-
-    def original_span(self, mention: Mention) -> tuple[int, int]:
-        """Return the place of a name in the text as it was."""
-        if self._spans is None:
-            return mention.start, mention.end
-        return self._spans[mention.start][0], self._spans[mention.end - 1][1]
-
-    def is_model(self, mention: Mention) -> bool:
-        """Return True if a name means a model or the maker of one here."""
-        return mention.is_sure or mention in self.introduced or mention in self._confirmed
-
-    @cached_property
-    def introduced(self) -> frozenset[Mention]:
-        """The names by which the text says who wrote it, and other names in those sentences."""
-        if not self.mentions:
-            return frozenset()
-        ends = {match.end() for match in _opening().finditer(self.folded)}
-        not_after, closer = _after("not_after"), _after("closers")
-        authors = {
-            self._sentence(mention)
-            for mention in self.mentions
-            if (mention.start in ends and not not_after.match(self.folded, mention.end))
-            or closer.match(self.folded, mention.end)
-        }
-        return frozenset(each for each in self.mentions if self._sentence(each) in authors)
-
-    @cached_property
-    def _confirmed(self) -> frozenset[Mention]:
-        """The names whose sentence has a sure name, or another word, of the same family."""
-        confirmed: set[Mention] = set()
-        place = sorted(self.mentions, key=lambda each: (self._sentence(each), each.family))
-        for _, group in groupby(place, key=lambda each: (self._sentence(each), each.family)):
-            mentions = list(group)
-            words = {self.folded[each.start : each.end] for each in mentions}
-            if len(words) > 1 or any(each.is_sure for each in mentions):
-                confirmed.update(mentions)
-        return frozenset(confirmed)
-
-    @cached_property
-    def _sentence_ends(self) -> list[int]:
-        return [match.start() for match in _SENTENCE_END.finditer(self.folded)]
-
-    def _sentence(self, mention: Mention) -> int:
-        """Return the index of the sentence that holds a name."""
-        return bisect_left(self._sentence_ends, mention.start)
+def _find_author_sentences(folded: str, mentions: Sequence[Mention]) -> set[int]:
+    """Return the sentences in which a text says who wrote it."""
+    if not mentions:
+        return set()
+    ends = {match.end() for match in _opening().finditer(folded)}
+    not_after, closer = _after("not_after"), _after("closers")
+    return {
+        mention.sentence
+        for mention in mentions
+        if (mention.start in ends and not not_after.match(folded, mention.end))
+        or closer.match(folded, mention.end)
+    }
 
 
 def _fold(text: str) -> tuple[str, list[tuple[int, int]] | None]:
@@ -220,13 +195,14 @@ def _fold(text: str) -> tuple[str, list[tuple[int, int]] | None]:
 
 
 def _find_mentions(folded: str) -> Iterator[Mention]:
-    at = 0
+    at, ends = 0, [match.start() for match in _SENTENCE_END.finditer(folded)]
     while beginning := _beginning().search(folded, at):
         match = _mention().match(folded, beginning.start())
         at = beginning.start() + 1
         if match:
             kind, _, index = str(match.lastgroup).partition("_")
-            yield Mention(*match.span(), families()[int(index)].key, kind == "name")
+            key, sentence = families()[int(index)].key, bisect_left(ends, match.start())
+            yield Mention(*match.span(), key, kind == "name", sentence)
             at = match.end()
 
 
