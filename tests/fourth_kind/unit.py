@@ -25,7 +25,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 def read_claim(row: Mapping[str, Any]) -> Claim:
     """Return the claim of a row; raises RowError."""
     check_id(row.get("id"))
-    claim, text = (filled_text_of(row, name, FIELDS) for name in ("claim", "text"))
+    claim, text = (filled_text_of(row, name) for name in ("claim", "text"))
     return Claim(id=str(row.get("id") or claim), claim=claim, text=text, meta=dict(meta_of(row)))
 
 

@@ -175,12 +175,6 @@ class Table:
         return self._columns.get(field, field if field in self.names else None)
 
     @property
-    def unused(self) -> list[str]:
-        """The columns that no field is taken from."""
-        used = {*self._columns.values(), *self._form.fields}
-        return [name for name in self.names if name not in used]
-
-    @property
     def line(self) -> str:
         """What was understood of the columns, for people; empty where nothing was guessed."""
         meanings = self.conversation.meanings if self.conversation else {}
@@ -327,7 +321,7 @@ class Tables:
             return DataError(str(error), where=where)
         column = table.column_of(error.field)
         if isinstance(error, MissingFieldError) and column is None:
-            return DataError(error.among(table.names, table.unused), where=where)
+            return DataError(str(MissingFieldError(error.field, table.names)), where=where)
         what = f"{quoted(column or error.field)} {error.fault}"
         if isinstance(error, MissingFieldError):
             what = f"{quoted(column)} is missing in this row, and other rows have it"

@@ -3,14 +3,13 @@ errors that say what is wrong with one."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from evenhand import jsontext
-from evenhand.errors import nearest, quoted
+from evenhand.errors import quoted
 from evenhand.jsontext import stored_value
 from evenhand.units import JsonObject
 
@@ -34,31 +33,14 @@ class FieldError(RowError):
 
 
 class MissingFieldError(FieldError):
-    """A field that a row has not; the message guesses which column was meant."""
+    """A field that a row has not; the message lists the columns that there are."""
 
-    def __init__(self, field: str, row: Mapping[str, Any], fields: Collection[str]) -> None:
-        self._row = row
-        # What has no field of its own was put into meta, which is no column.
-        columns = [key for key in row if key != "meta"]
-        free = [key for key in columns if key not in fields]
-        super().__init__(field, f"is missing{self._hint(field, columns, free)}")
-
-    def among(self, columns: Sequence[str], free: Collection[str]) -> str:
-        """The message where these are the columns of the table, of which some hold no field yet."""
-        return f'"{self.field}" is missing{self._hint(self.field, columns, free)}'
-
-    def _hint(self, field: str, columns: Sequence[str], free: Collection[str]) -> str:
-        """Which column was meant, where it holds texts and its name says so; else all there are."""
-        texts = [key for key in columns if key in free and _is_text(key, self._row.get(key))]
-        near = nearest(field, texts, cutoff=0.5)
-        if near:
-            return f'; did you mean "{near}"? Map it: [columns] {field} = "{near}"'
-        if not columns:
-            return ""
-        rest = len(columns) - COLUMNS_SHOWN
-        more = f" and {rest} more" if rest > 0 else ""
+    def __init__(self, field: str, columns: Sequence[str]) -> None:
+        more = len(columns) - COLUMNS_SHOWN
         listed = ", ".join(map(quoted, columns[:COLUMNS_SHOWN]))
-        return f'; there are {listed}{more}. Map one: [columns] {field} = "COLUMN"'
+        listed += f" and {more} more" if more > 0 else ""
+        hint = f'; there are {listed}. Map one: [columns] {field} = "COLUMN"' if columns else ""
+        super().__init__(field, f"is missing{hint}")
 
 
 class PlacedRow(NamedTuple):
@@ -135,36 +117,23 @@ def without_empty(row: Mapping[str, Any], texts: Collection[str]) -> dict[str, A
     return {key: value for key, value in row.items() if value != "" or key in texts}
 
 
-def text_of(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:
-    """A text that must be there; raises RowError, with a guess at which column was meant."""
+COLUMNS_SHOWN = 20
+
+
+def text_of(row: Mapping[str, Any], name: str) -> str:
+    """Return a text that must be there; raise RowError."""
     value = row.get(name)
     if isinstance(value, str):
         return value
     if name in row:
         raise FieldError(name, f"must be a text, and is {named(value)}")
-    raise MissingFieldError(name, row, fields)
+    # What has no field of its own was put into meta, which is no column.
+    raise MissingFieldError(name, [key for key in row if key != "meta"])
 
 
-_BESIDE_TEXT = frozenset(
-    {"id", "ids", "no", "nr", "num", "number", "index", "idx", "count", "len", "length"}
-    | {"type", "lang", "language", "url", "date", "time", "model"}
-)
-"""Last words of columns that tell something about a text and are none."""
-_NUMBERED = re.compile(r"[^\W\d]{0,3}[-_#. ]?\d[\d.,:-]*")
-"""A number, or an id such as q12."""
-COLUMNS_SHOWN = 20
-
-
-def _is_text(key: str, value: object) -> bool:
-    words = re.split(r"[\W_]+", key.casefold())
-    if not isinstance(value, str) or _BESIDE_TEXT.intersection(words[-1:]):
-        return False
-    return any(letter.isalpha() for letter in value) and not _NUMBERED.fullmatch(value.strip())
-
-
-def filled_text_of(row: Mapping[str, Any], name: str, fields: Collection[str]) -> str:
-    """A text that must be there and say something; raises RowError."""
-    text = text_of(row, name, fields)
+def filled_text_of(row: Mapping[str, Any], name: str) -> str:
+    """Return a text that must be there and say something; raise RowError."""
+    text = text_of(row, name)
     if not text.strip():
         raise FieldError(name, "is empty")
     return text

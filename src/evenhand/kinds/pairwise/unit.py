@@ -57,7 +57,7 @@ FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
 def read_pairs(row: Mapping[str, Any]) -> list[Pair]:
     """Return the pairs of a row; raises RowError."""
     row = without_empty(row, _TEXTS)
-    topic, candidates = filled_text_of(row, "topic", FIELDS), _candidates(row)
+    topic, candidates = filled_text_of(row, "topic"), _candidates(row)
     for name in ("id", "pair_id"):
         check_id(row.get(name), name)
     meta, language, extras, ident = meta_of(row), language_of(row), extras_of(row), topic_id(row)
@@ -288,7 +288,7 @@ def _author_fields(rows: Sequence[PlacedRow]) -> list[str]:
 def _topic_key(row: PlacedRow) -> tuple[str, str]:
     """Return what tells runs of a question apart, and the question."""
     try:
-        topic = filled_text_of(row.value, "topic", tuple(row.value))
+        topic = filled_text_of(row.value, "topic")
     except RowError as error:
         error.where = row.where
         raise

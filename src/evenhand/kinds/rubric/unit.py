@@ -34,8 +34,8 @@ FIELDS = ("id", "question", "model_output", "meta", "rubric", "language", *EXTRA
 def read_sample(row: Mapping[str, Any], *, has_rubric: bool) -> Sample:
     """Return the sample of a row; raise RowError. `has_rubric` says that the suite brings one."""
     row = without_empty(row, _TEXTS)
-    question = filled_text_of(row, "question", FIELDS)
-    output = text_of(row, "model_output", FIELDS)
+    question = filled_text_of(row, "question")
+    output = text_of(row, "model_output")
     meta = meta_of(row)
     check_id(row.get("id"))
     return Sample(

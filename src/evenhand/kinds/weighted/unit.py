@@ -34,10 +34,10 @@ FIELDS = ("id", "task_name", "prompt", "answer", "rubric", "meta", "language", *
 def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: bool) -> Answer:
     """Return the answer of a row; raise RowError. `has_rubric` says that the suite brings one."""
     row = without_empty(row, _TEXTS)
-    prompt, answer = filled_text_of(row, "prompt", FIELDS), text_of(row, "answer", FIELDS)
+    prompt, answer = filled_text_of(row, "prompt"), text_of(row, "answer")
     meta, language = meta_of(row), language_of(row)
     check_id(row.get("id"))
-    name = filled_text_of(row, "task_name", FIELDS) if "task_name" in row else task_name_of(row)
+    name = filled_text_of(row, "task_name") if "task_name" in row else task_name_of(row)
     return Answer(
         id=answer_id(row),
         task_name=name,

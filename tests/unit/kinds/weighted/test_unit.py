@@ -55,7 +55,7 @@ WRONG = [
     ({"task_name": 5}, '"task_name" must be a text, and is a number'),
     ({"prompt": ...}, '"prompt" is missing'),
     ({"prompt": ""}, '"prompt" is empty'),
-    ({"prompt": ..., "promt": "x"}, '"prompt" is missing; did you mean "promt"?'),
+    ({"prompt": ..., "promt": "x"}, '"prompt" is missing; there are'),
     ({"answer": ...}, '"answer" is missing'),
     ({"answer": None}, '"answer" must be a text, and is null'),
     ({"rubric": ...}, 'there is no "rubric", neither in this row nor in the suite'),
