@@ -45,8 +45,7 @@ from evenhand.judges.embedded.decoding import (
 from evenhand.judges.embedded.judge import count_threads
 from evenhand.judges.embedded.runtime import Runtime
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.pairwise.form import read_criteria, read_priority
-from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.protocol import PairwiseProtocol, read_priority
 from evenhand.kinds.pairwise.settle import settle
 from evenhand.kinds.pairwise.verdict import PairPass
 from evenhand.units import Candidate, Pair
@@ -127,7 +126,7 @@ class Pairs:
 
 
 def _spoken(found: Any, language: str) -> PairwiseProtocol:
-    criteria = read_criteria(found, language)
+    criteria = found.read_table("criteria", language)
     return PairwiseProtocol(
         prompts=found.prompts(language),
         words=found.words(language),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from evenhand.exchange import Question, Schema
 from evenhand.judgment import Judgment, Verdict
@@ -17,46 +16,35 @@ from evenhand.kinds.blocks import (
     Text,
     score_table,
 )
-from evenhand.kinds.conversation import JudgingContext, converse
+from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
-from evenhand.kinds.prompt import Prompt, fenced, object_of
-from evenhand.kinds.protocol import Protocol, ProtocolForm, Words
+from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.rows import TableForm
 from evenhand.measures import Scored, ScoredUnit
 from tests.fourth_kind.unit import FIELDS, Claim, dump_claim, load_claim, read_claim
-from tests.fourth_kind.verdict import READER, ClaimVerdict, check_reply
-
-SCHEMA = Schema(object_of(why={"type": "string"}, supported={"type": "boolean"}))
+from tests.fourth_kind.verdict import FORM, READER, ClaimVerdict, check_reply
 
 
-class Prepared(NamedTuple):
-    prompt: Prompt
-    words: Words
-    repairs: int
+def prepare(protocol: Protocol, language: str, terms: Terms) -> PreparedProtocol:
+    return PreparedProtocol(**protocol.prepare(language, terms.settings))
 
 
-def prepare(protocol: Protocol, language: str, terms: Terms) -> Prepared:
-    prompt = protocol.judge_prompts(language)["full"]
-    return Prepared(prompt, protocol.words(language), terms.settings["repairs"])
+def first_questions(
+    prepared: PreparedProtocol, claim: Claim, context: JudgingContext
+) -> list[Question]:
+    blocks = {"claim": claim.claim, "text": claim.text}
+    messages = prepared.fill_prompt("full", blocks, {}, {}, ())
+    return [Question(messages=messages, schema=Schema(FORM), unit=claim.id)]
 
 
-def first_questions(prepared: Prepared, claim: Claim, context: JudgingContext) -> list[Question]:
-    messages = prepared.prompt.messages(fenced({"claim": claim.claim, "text": claim.text}))
-    return [Question(messages=messages, schema=SCHEMA, unit=claim.id)]
-
-
-async def judge(prepared: Prepared, claim: Claim, context: JudgingContext) -> Judgment:
-    conversation = await converse(
+async def judge(prepared: PreparedProtocol, claim: Claim, context: JudgingContext) -> Judgment:
+    conversation = await prepared.converse(
         context,
         first_questions(prepared, claim, context)[0],
         lambda reply: check_reply(prepared.words, claim, reply.text, reply.finish),
-        *prepared,
+        "full",
     )
-    if failed := conversation.failure:
-        return failed
-    value = conversation.tries[-1].checked.value
-    assert value is not None
-    return Verdict(value=value, passes=conversation.passes)
+    return conversation.to_judgment()
 
 
 def measure_claim(claim: Claim) -> ScoredUnit:

@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from evenhand.judgment import JudgmentReader, Pass
-from evenhand.kinds.check import Checked, Inspection
+from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import Words
-from evenhand.kinds.reply import JudgedText
+from evenhand.kinds.reply import ANYTHING, TEXT, Checked, JudgedText, ReplyCheck, allow
 from tests.fourth_kind.unit import Claim
 
 
@@ -24,16 +24,14 @@ class ClaimVerdict(Struct, frozen=True, kw_only=True):
         return asdict(self)
 
 
+FORM = object_of(why=TEXT, supported={"type": "boolean"})
 READER = JudgmentReader(ClaimVerdict, Pass)
 
 
 def check_reply(words: Words, claim: Claim, text: str, finish: str) -> Checked[ClaimVerdict]:
-    check = Inspection(words)
-    value = check.object_in(text, JudgedText(claim.text)) if check.is_whole(finish) else None
-    if value is None:
-        return check.done(None)
-    check.keys(value, ("why", "supported"), "", allowed=("claim",))
-    supported, why = value.get("supported", False), value.get("why", "")
-    check.typed(supported, bool, "boolean", "supported")
-    check.typed(why, str, "text", "why")
-    return check.done(ClaimVerdict(claim=claim.claim, supported=bool(supported), why=str(why)))
+    check = ReplyCheck(words)
+    reply = check.read_object(text, finish, JudgedText(claim.text))
+    if reply is None:
+        return check.result(None)
+    found = check.match(reply, allow(FORM, claim=ANYTHING))
+    return check.result(None if check.problems else ClaimVerdict(**found | {"claim": claim.claim}))

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.pairwise.form import Criterion
 from evenhand.kinds.pairwise.protocol import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.pairwise.verdict import measure_judgment
@@ -74,7 +73,7 @@ def _protocol(max_rounds: int) -> PairwiseProtocol:
     return PairwiseProtocol(
         prompts=builtin.prompts("en"),
         words=builtin.words("en"),
-        criteria=(Criterion("overall", "The better answer on the whole."),),
+        criteria={"overall": "The better answer on the whole."},
         priority=(),
         max_rounds=max_rounds,
         repairs=0,

@@ -21,7 +21,6 @@ from evenhand.engine.stop import Stop
 from evenhand.errors import NoVerdicts, quoted
 from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, write_judgment
-from evenhand.kinds.check import V
 from evenhand.kinds.conversation import (
     Conversation,
     Converse,
@@ -32,6 +31,7 @@ from evenhand.kinds.conversation import (
     run_inline,
 )
 from evenhand.kinds.kind import ReadyKind
+from evenhand.kinds.reply import V
 from evenhand.limits import FUTILE_JUDGMENTS
 from evenhand.manifest import RELAY, number_names
 from evenhand.store.ports import StoredJudgment, StoredUnit

@@ -14,7 +14,7 @@ from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
 from evenhand.kinds.custom_prompt import CustomPrompt, lint_custom_prompt
 from evenhand.kinds.prompt import Prompt
-from evenhand.kinds.protocol import OWN, Protocol, ProtocolError, placeholder_faults
+from evenhand.kinds.protocol import CUSTOM_PROMPT, Protocol, ProtocolError, placeholder_faults
 
 _BESIDE = re.compile(r"(?:words|prompts/compact)/([\w-]+)\.\w+")
 """What stands beside the prompt of a language."""
@@ -50,19 +50,19 @@ def custom_prompt_findings(
 ) -> list[Finding]:
     """The same for the prompt that a protocol was found with; `settings` are those of the run,
     `use` among them where it is known."""
-    own, form = protocol.own, protocol.form.own
-    if own is None or form is None:
+    prompt, form = protocol.custom_prompt, protocol.form.custom_prompt
+    if prompt is None or form is None:
         return []
-    doubts = lint_custom_prompt(own, protocol.kind, form, settings)
+    doubts = lint_custom_prompt(prompt, protocol.kind, form, settings)
     return [Finding(file, doubt) for doubt in doubts]
 
 
 def protocol_of_prompt(path: Path) -> str:
     """The built-in protocol that a prompt is written for, by the words of its contract; raises
     UsageError where none is used most."""
-    own = CustomPrompt.parse(read_custom_prompt(path)[OWN])
-    forms = {name: kind.form.own for name, kind in KINDS.items()}
-    uses = {name: sum(map(own.says, form.marks)) for name, form in forms.items() if form}
+    prompt = CustomPrompt.parse(read_custom_prompt(path)[CUSTOM_PROMPT])
+    forms = {name: kind.form.custom_prompt for name, kind in KINDS.items()}
+    uses = {name: sum(map(prompt.says, form.marks)) for name, form in forms.items() if form}
     most = [name for name, number in uses.items() if number and number == max(uses.values())]
     if len(most) != 1:
         raise UsageError(

@@ -12,8 +12,8 @@ from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import ReadyKind, Terms
 from evenhand.kinds.protocol import (
-    AGAIN,
-    OWN,
+    CUSTOM_PROMPT,
+    CUSTOM_REASK,
     Protocol,
     ProtocolError,
     kind_named,
@@ -43,7 +43,7 @@ def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[st
     languages = protocol.languages
     if language in languages:
         return languages
-    if protocol.own is not None:
+    if protocol.custom_prompt is not None:
         return [*languages, language]
     raise UsageError(
         f"the protocol {protocol.name} has no prompt in {quoted(language)}",
@@ -80,7 +80,7 @@ def find_protocol(
     try:
         kind = kind_named(texts, KINDS)
         words = _words(kind, is_custom=not is_builtin)
-        again = {AGAIN: protocol_texts(kind)["prompts/en.md"]} if custom_prompt else {}
+        again = {CUSTOM_REASK: protocol_texts(kind)["prompts/en.md"]} if custom_prompt else {}
         return load_protocol(name, {**words, **texts, **again, **(custom_prompt or {})})
     except ProtocolError as error:
         raise UsageError(str(error), where=f"{name}/{error.file}") from None
@@ -139,4 +139,4 @@ def read_custom_prompt(path: Path, root: Path | None = None) -> dict[str, str]:
     text = read_text(path, "the prompt", root)
     if not text.strip():
         raise UsageError("the prompt is empty", where=str(path))
-    return {OWN: text}
+    return {CUSTOM_PROMPT: text}

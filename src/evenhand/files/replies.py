@@ -18,9 +18,9 @@ from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.files.rubrics import read_rubric
 from evenhand.files.table_units import TableUnits
 from evenhand.kinds import KINDS
-from evenhand.kinds.check import Checked
 from evenhand.kinds.kind import Kind, ReadyKind, TableError, TableLine, VerdictTable
 from evenhand.kinds.protocol import Protocol
+from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
 

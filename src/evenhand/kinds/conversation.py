@@ -1,4 +1,4 @@
-"""Ask, check, and ask again for what only the judge knows: the same for every kind.
+"""Ask, check, and ask again for what only the judge knows, for every kind.
 
 A kind has no event loop. Whoever supplies `ask` also supplies the way to hold several conversations
 at the same time, and to run work that grows with a text off the loop.
@@ -6,20 +6,22 @@ at the same time, and to run work that grows with a text off the loop.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evenhand.errors import CallError
-from evenhand.exchange import Ask, Question, Reply, Style
-from evenhand.judgment import Failure, Pass, Problem
-from evenhand.kinds.check import Checked, V
-from evenhand.kinds.prompt import Prompt
+from evenhand.exchange import Ask, Message, Question, Reply, Style
+from evenhand.judgment import Failure, Judgment, Pass, Problem, Verdict
+from evenhand.kinds.custom_prompt import CustomPrompt, unit_of
+from evenhand.kinds.prompt import Prompt, fenced, shown_extras
 from evenhand.kinds.protocol import Words
-from evenhand.limits import PROBLEMS_SHOWN
+from evenhand.kinds.reply import Checked, V
+from evenhand.limits import PROBLEMS_SHOWN, REPAIRS
 
 
 class Try(NamedTuple, Generic[V]):
@@ -31,14 +33,14 @@ class Try(NamedTuple, Generic[V]):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """As a judgment keeps them: so many, and without what the judge was told of them."""
+        """The first problems, without the wording for the judge: as a judgment keeps them."""
         return tuple(
             replace(problem, wording="") for problem in self.checked.problems[:PROBLEMS_SHOWN]
         )
 
     @property
     def record(self) -> Pass:
-        """As a judgment keeps it among its passes."""
+        """The pass that a judgment keeps."""
         return Pass(
             reask=self.question.reask,
             problems=self.problems,
@@ -49,11 +51,11 @@ class Try(NamedTuple, Generic[V]):
 
 
 class Conversation(NamedTuple, Generic[V]):
-    """A question and its re-asks, until a reply keeps the contract or no more can be had. `loss`
-    is what took the place of the last reply."""
+    """A question and its re-asks, until a reply keeps the contract or no more can be had. `error`
+    took the place of the last reply."""
 
     tries: Sequence[Try[V]]
-    loss: CallError | None = None
+    error: CallError | None = None
 
     @property
     def passes(self) -> tuple[Pass, ...]:
@@ -63,14 +65,28 @@ class Conversation(NamedTuple, Generic[V]):
     @property
     def failure(self) -> Failure | None:
         """The failure of a conversation without a good reply; None where the last one is good."""
-        if self.loss is not None:
-            return Failure(reason=self.loss.reason, detail=str(self.loss), passes=self.passes)
+        if self.error is not None:
+            return Failure(reason=self.error.reason, detail=str(self.error), passes=self.passes)
         last = self.tries[-1].checked
         if not last.problems:
             return None
         first = last.problems[0]
         return Failure(
             reason=first.code, detail=first.message, fixes=last.fixes, passes=self.passes
+        )
+
+    def to_judgment(self, flags: Iterable[str] = ()) -> Judgment:
+        """Return the failure, or the verdict of the last reply with more flags."""
+        if failure := self.failure:
+            return failure
+        last = self.tries[-1].checked
+        assert last.value is not None
+        return Verdict(
+            value=last.value,
+            evidence=last.evidence,
+            fixes=last.fixes,
+            flags=tuple(dict.fromkeys((*last.flags, *flags))),
+            passes=self.passes,
         )
 
 
@@ -125,27 +141,80 @@ class JudgingContext(Struct, frozen=True, kw_only=True):
     """The index of this judgment among those of the unit, over all judges and repeats."""
 
 
-async def converse(
-    context: JudgingContext,
-    question: Question,
-    check: Callable[[Reply], Checked[V]],
-    prompt: Prompt,
-    words: Words,
-    repairs: int,
-    size: int = 0,
-) -> Conversation[V]:
-    """Ask until a reply keeps the contract, the repairs are used up, or a call is lost. `size` is
-    how many characters a check may go through beside the reply's."""
-    tries: list[Try[V]] = []
-    while True:
-        try:
-            reply = await context.ask(question)
-        except CallError as loss:
-            return Conversation(tries, loss)
-        checked = await context.offload(partial(check, reply), size + len(reply.text))
-        tries.append(Try(question, reply, checked))
-        problems = checked.problems
-        if not problems or question.reask >= repairs:
-            return Conversation(tries)
-        complaint = words.complaint(problems[:PROBLEMS_SHOWN])
-        question = question.again(reply.text, prompt.again.fill({"problems": complaint}))
+@dataclass(frozen=True, kw_only=True)
+class PreparedProtocol:
+    """A protocol in one language with the settings of a suite, as far as all kinds have them."""
+
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Other names that a custom prompt may use for parts of a unit."""
+    compact_names: ClassVar[Mapping[str, str]] = {}
+    """The names of blocks in a compact prompt, where a small model knows another word."""
+    compact_fence_bytes: ClassVar[int] = 4
+
+    prompts: Mapping[Style, Prompt]
+    words: Words
+    repairs: int = REPAIRS
+    use: tuple[str, ...] = ()
+    custom_prompt: CustomPrompt | None = None
+
+    def fill_prompt(
+        self,
+        style: Style,
+        blocks: Mapping[str, str],
+        extras: Mapping[str, str],
+        texts: Mapping[str, str],
+        shared: Collection[str],
+    ) -> tuple[Message, ...]:
+        """Return the opening of the conversation about one unit.
+
+        Args:
+            blocks: the texts of the unit, each to be fenced, by their placeholders.
+            extras: more texts to be fenced, which stand together.
+            texts: what else the prompt may insert; `after_extras` follows those.
+            shared: the placeholders whose values all units have in common.
+        """
+        prompt, is_compact = self.prompts[style], style == "compact"
+        # A protocol without prompts for small models shows them its full ones.
+        names = {} if prompt is self.prompts["full"] else self.compact_names
+        renamed = {names.get(name, name): text for name, text in blocks.items()}
+        fences = fenced({**renamed, **extras}, self.compact_fence_bytes if is_compact else 4)
+        values = {name: fences[names.get(name, name)] for name in blocks}
+        closing = [texts["after_extras"]] if "after_extras" in texts else []
+        joined = "\n".join([*(fences[name] for name in extras), *closing])
+        return prompt.messages({**texts, **values, "extras": joined}, shared)
+
+    def fill_custom_prompt(
+        self,
+        custom_prompt: CustomPrompt,
+        parts: Mapping[str, Any],
+        extras: Mapping[str, Any],
+        texts: Mapping[str, str],
+    ) -> tuple[Message, ...]:
+        """Return the opening by the user's own prompt: what it does not insert of the parts and of
+        the extras follows it."""
+        blind = {**parts, **shown_extras(extras, self.use)}
+        return custom_prompt.messages(unit_of(blind, self.aliases, texts))
+
+    async def converse(
+        self,
+        context: JudgingContext,
+        question: Question,
+        check: Callable[[Reply], Checked[V]],
+        style: Style,
+        size: int = 0,
+    ) -> Conversation[V]:
+        """Ask until a reply keeps the contract, the repairs are used up, or a call is lost. `size`
+        is how many characters a check may go through beside the reply's."""
+        tries: list[Try[V]] = []
+        while True:
+            try:
+                reply = await context.ask(question)
+            except CallError as error:
+                return Conversation(tries, error)
+            checked = await context.offload(partial(check, reply), size + len(reply.text))
+            tries.append(Try(question, reply, checked))
+            if not checked.problems or question.reask >= self.repairs:
+                return Conversation(tries)
+            listed = "\n".join(f"- {each.wording}" for each in checked.problems[:PROBLEMS_SHOWN])
+            again = self.prompts[style].again.fill({"problems": listed})
+            question = question.again(reply.text, again)

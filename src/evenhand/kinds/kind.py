@@ -16,10 +16,10 @@ from evenhand import jsontext
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
 from evenhand.kinds.blocks import ShownUnit, Summary
-from evenhand.kinds.check import Checked
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import Protocol as LoadedProtocol
 from evenhand.kinds.protocol import ProtocolForm
+from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import TableForm, check_language
 from evenhand.limits import REPAIRS
 from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit

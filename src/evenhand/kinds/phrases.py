@@ -65,3 +65,11 @@ def guesses_source(text: str, topic: str = "") -> bool:
     what is talked about."""
     hidden = mask_names(text, topic=topic)
     return hidden != text and any(each.search(hidden) for each in _patterns("guesses"))
+
+
+def asks_both_orders(prompt: str) -> bool:
+    """Return True if a prompt asks one judge for both orders of a pair. Each order is asked in a
+    call of its own, so a judge that is told to run twice would answer with two lines of which code
+    may take neither."""
+    joined = " ".join(prompt.split())
+    return any(each.search(joined) for each in _patterns("both_orders"))

@@ -9,7 +9,7 @@ every judgment.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace as replace_prompt
 from functools import lru_cache
 from hashlib import blake2b
@@ -18,7 +18,6 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenhand import jsontext
 from evenhand.errors import nearest, quoted
 from evenhand.exchange import Style
 from evenhand.judgment import Problem, Reason
@@ -62,40 +61,28 @@ class Words(Struct, frozen=True, kw_only=True):
         problems = {kind: _renamed(text, changed) for kind, text in self.problems.items()}
         return replace(self, problems=problems) if changed else self
 
-    def problem(self, kind: str, code: Reason, path: str = "", **about: object) -> Problem:
-        """One breach, worded twice. What the judge quoted stands in quotation marks, what it wrote
-        as a value is shown as it wrote it."""
-        fields = dict.fromkeys(FIELDS, "") | {k: quoted(v)[1:-1] for k, v in about.items()}
-        path = quoted(path)[1:-1]
-        fields |= {"path": path, "quote": f'"{fields["quote"]}"'}
+    def problem(
+        self, name: str, code: Reason, path: str = "", json_type: str = "", **about: object
+    ) -> Problem:
+        """Return a problem, worded twice. What the judge quoted stands in quotation marks, what it
+        wrote as a value is shown as it wrote it; `json_type` is the one that was asked for."""
+        fields = dict.fromkeys(FIELDS, "") | {key: _escape(value) for key, value in about.items()}
+        fields |= {"path": _escape(path), "quote": f'"{fields["quote"]}"'}
+
+        def word(problems: Mapping[str, str], types: Mapping[str, str]) -> str:
+            allowed = {"allowed": types[json_type]} if json_type else {}
+            return problems[name].format_map(fields | allowed)
+
         return Problem(
             code=code,
-            path=path,
-            message=self.english[kind].format_map(fields),
-            wording=self.problems[kind].format_map(fields),
+            path=fields["path"],
+            message=word(self.english, self.english_types),
+            wording=word(self.problems, self.types),
         )
 
-    def wrong_type(self, name: str, path: str, value: object) -> Problem:
-        """A breach by a value of another type than the named one, of which each wording has its
-        own word."""
-        written = _beginning(jsontext.dump(value))
-        problem, english = (
-            self.problem("wrong_type", "schema", path, value=written, allowed=types[name])
-            for types in (self.types, self.english_types)
-        )
-        return replace(problem, message=english.message)
 
-    def complaint(self, problems: Iterable[Problem]) -> str:
-        """The list of what is wrong, as the judge is told."""
-        return "\n".join(f"- {problem.wording}" for problem in problems)
-
-
-_VALUE_CHARS = 60
-"""So much of a value of the wrong type tells which one is meant: all of it may be the reply."""
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
+def _escape(value: object) -> str:
+    return quoted(value)[1:-1]
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
@@ -107,18 +94,16 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 LANGUAGES = ("ru", "zh", "ja", "en")
-OWN = "own.md"
-"""A judge prompt of the user's own, among the texts of a protocol."""
-AGAIN = "own.again.md"
-"""How a re-ask is worded beside it, where the protocol does not speak its language."""
+PROTOCOL_FILE = "protocol.toml"
+CUSTOM_PROMPT = "own.md"
+"""The user's own judge prompt, among the texts of a protocol."""
+CUSTOM_REASK = "own.again.md"
+"""The prompt beside it that words a re-ask, where the protocol does not speak its language."""
 _FORMLESS = "problems_of_any_form"
 """What takes the place of problems whose wording takes a JSON object for granted."""
-_TAG_ID = re.compile(r"[\w-]{1,16}")
-_TAG_FORM = (
-    "[[tags]] each need an id of their own: at most 16 letters, digits, hyphens and underscores"
-)
+_ID = re.compile(r"(?=.*\S)[^|.\n]{1,64}")
 _PROMPT = re.compile(r"prompts/([\w-]+)\.md")
-_PLACES: dict[Style, str] = {"full": "prompts/{}.md", "compact": "prompts/compact/{}.md"}
+_PROMPT_FILES: dict[Style, str] = {"full": "prompts/{}.md", "compact": "prompts/compact/{}.md"}
 
 
 class ProtocolError(ValueError):
@@ -140,8 +125,8 @@ class ProtocolForm(Struct, frozen=True, kw_only=True):
     """What a prompt must insert, or the judge would not see it."""
     may: frozenset[str] = frozenset()
     """What else it may insert."""
-    own: CustomForm | None = None
-    """What a prompt of the user's own may insert instead."""
+    custom_prompt: CustomForm | None = None
+    """What a custom prompt may insert instead."""
 
 
 class Protocol(Struct, frozen=True, kw_only=True):
@@ -174,17 +159,18 @@ class Protocol(Struct, frozen=True, kw_only=True):
         ]
 
     @property
-    def own(self) -> CustomPrompt | None:
+    def custom_prompt(self) -> CustomPrompt | None:
         """The user's own prompt, where the suite names one."""
-        return CustomPrompt.parse(self.texts[OWN]) if OWN in self.texts else None
+        text = self.texts.get(CUSTOM_PROMPT)
+        return None if text is None else CustomPrompt.parse(text)
 
     def prompts(self, language: str) -> dict[Style, Prompt]:
         """The prompts in one language; a style without a file of its own uses the full one."""
-        if OWN in self.texts and language not in self.languages:
-            again = self._prompt(AGAIN)  # all that an own prompt needs of these
+        if CUSTOM_PROMPT in self.texts and language not in self.languages:
+            again = self._prompt(CUSTOM_REASK)  # all that an own prompt needs of these
             return {"full": again, "compact": again}
-        full = self._prompt(_PLACES["full"].format(language))
-        compact = _PLACES["compact"].format(language)
+        full = self._prompt(_PROMPT_FILES["full"].format(language))
+        compact = _PROMPT_FILES["compact"].format(language)
         return {"full": full, "compact": self._prompt(compact) if compact in self.texts else full}
 
     def judge_prompts(self, language: str) -> dict[Style, Prompt]:
@@ -196,10 +182,20 @@ class Protocol(Struct, frozen=True, kw_only=True):
         again = Template.parse(self.words(language).phrases["again"])
         return {style: replace_prompt(prompt, again=again) for style, prompt in prompts.items()}
 
+    def prepare(self, language: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the prepared protocols of all kinds have, by name; raise ProtocolError."""
+        return {
+            "prompts": self.judge_prompts(language),
+            "words": self.words(language),
+            "repairs": settings["repairs"],
+            "use": tuple(settings["use"]),
+            "custom_prompt": self.custom_prompt,
+        }
+
     @property
     def _is_of_any_form(self) -> bool:
         """Whether the prompts may ask for another form than JSON."""
-        return self.own is not None or self.given.get("reply") == "table"
+        return self.custom_prompt is not None or self.given.get("reply") == "table"
 
     def _prompt(self, file: str) -> Prompt:
         if file not in self.texts:
@@ -212,11 +208,30 @@ class Protocol(Struct, frozen=True, kw_only=True):
             raise ProtocolError(file, fault)
         return prompt
 
-    def said(self, row: Mapping[str, Any], language: str) -> object:
-        """What a row of a table says in one language; beside a prompt of the user's own, which says
-        such things itself, in English or by its id."""
-        is_needless = OWN in self.texts and language not in row
-        return row.get("en") or row.get("id") if is_needless else row.get(language)
+    def read_table(self, table: str, language: str) -> dict[str, str]:
+        """Return the id of each row of a table, and its text in one language; raise ProtocolError.
+        Beside a custom prompt, which says such things itself, the English text will do."""
+        rows = self.given.get(table)
+        if not isinstance(rows, list) or not rows:
+            raise ProtocolError(
+                PROTOCOL_FILE, f"a {self.kind} protocol needs [[{table}]], each with an id"
+            )
+        texts: dict[str, str] = {}
+        for number, row in enumerate(rows, 1):
+            values = cast("Mapping[str, Any]", row) if isinstance(row, Mapping) else {}
+            name, text = values.get("id"), values.get(language)
+            if text is None and CUSTOM_PROMPT in self.texts:
+                text = values.get("en") or name
+            where = f"[[{table}]] {number}"
+            if not isinstance(name, str) or not _ID.fullmatch(name):
+                raise ProtocolError(PROTOCOL_FILE, f"{where} needs an id, without full stops and |")
+            if name in texts:
+                raise ProtocolError(PROTOCOL_FILE, f"two of [[{table}]] are called {name}")
+            if not isinstance(text, str) or not text.strip():
+                message = f'[[{table}]] {name} has no text in "{language}"'
+                raise ProtocolError(PROTOCOL_FILE, message)
+            texts[name] = text.strip()
+        return texts
 
     def rows(self, table: str) -> list[Mapping[str, Any]]:
         """The rows of one of its tables that have an id."""
@@ -233,7 +248,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
         """The fixed phrases in one language; beside a prompt of the user's own, in its names."""
         english = self._said("en")
         texts = _joined(english, self._said(language))
-        own, form = self.own, self.form.own
+        custom_prompt, form = self.custom_prompt, self.form.custom_prompt
         texts |= {"no_evidence": self._no_evidence(language)} if "no_evidence" in self.given else {}
         texts |= self._tags(language) if "tags" in self.given else {}
         try:
@@ -247,7 +262,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
             )
         except KeyError as key:
             raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None
-        return words.calling(own.names(form)) if own and form else words
+        return words.calling(custom_prompt.names(form)) if custom_prompt and form else words
 
     def _no_evidence(self, language: str) -> str:
         """The phrase that a protocol of the user's own has for no evidence: one, or one a
@@ -255,27 +270,18 @@ class Protocol(Struct, frozen=True, kw_only=True):
         phrases = self.given["no_evidence"]
         phrase = phrases.get(language) if isinstance(phrases, dict) else phrases
         if not isinstance(phrase, str) or not phrase.strip():
-            raise ProtocolError("protocol.toml", f"no_evidence has no phrase in {language}")
+            raise ProtocolError(PROTOCOL_FILE, f"no_evidence has no phrase in {language}")
         return phrase
 
     def _tags(self, language: str) -> dict[str, dict[str, str]]:
-        """The failure tags that a protocol of the user's own has in the place of the built-in
-        ones: their names, and what the judge is told of each."""
-        table = self.given["tags"]
-        rows = cast("list[object]", table) if isinstance(table, list) else [None]
-        names: dict[str, str] = {}
+        """Return the failure tags that a protocol has in the place of the built-in ones: their
+        names, and what the judge is told of each."""
         meanings: dict[str, str] = {}
-        for row in rows:
-            values = cast("Mapping[str, Any]", row) if isinstance(row, Mapping) else {}
-            tag, name = values.get("id"), self.said(values, language)
-            if not isinstance(tag, str) or not _TAG_ID.fullmatch(tag) or tag in names:
-                raise ProtocolError("protocol.toml", _TAG_FORM)
-            if not isinstance(name, str) or not name.strip():
-                raise ProtocolError("protocol.toml", f'tag {tag} has no name in "{language}"')
-            meaning = values.get("meaning", {})
-            names[tag] = name.strip()
-            meanings[tag] = str(meaning.get(language, "") if isinstance(meaning, Mapping) else "")
-        return {"tags": names, "tag_meanings": meanings}
+        for row in self.rows("tags"):
+            meaning = row.get("meaning")
+            texts = cast("Mapping[str, Any]", meaning) if isinstance(meaning, Mapping) else {}
+            meanings[str(row["id"])] = str(texts.get(language, ""))
+        return {"tags": self.read_table("tags", language), "tag_meanings": meanings}
 
     def _said(self, language: str) -> dict[str, Any]:
         """The protocol's own words over those that all kinds share."""
@@ -325,7 +331,7 @@ def require_same_ids(protocol: Protocol, asked: Protocol, table: str) -> None:
     ids, asked_ids = protocol.ids(table), asked.ids(table)
     if set(ids) != set(asked_ids):
         raise ProtocolError(
-            "protocol.toml",
+            PROTOCOL_FILE,
             f"its {table} are {', '.join(ids) or 'none'}; the judges were asked for"
             f" {', '.join(asked_ids) or 'none'}, so other replies would be needed",
         )
@@ -333,17 +339,17 @@ def require_same_ids(protocol: Protocol, asked: Protocol, table: str) -> None:
 
 def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:
     """The kind that a protocol says it is of, one of those there are; raises ProtocolError."""
-    if "protocol.toml" not in texts:
-        raise ProtocolError("protocol.toml", "the folder has no protocol.toml")
-    kind = protocol_toml("protocol.toml", texts["protocol.toml"]).get("kind")
+    if PROTOCOL_FILE not in texts:
+        raise ProtocolError(PROTOCOL_FILE, "the folder has no protocol.toml")
+    kind = protocol_toml(PROTOCOL_FILE, texts[PROTOCOL_FILE]).get("kind")
     if kind not in kinds:
-        raise ProtocolError("protocol.toml", f"kind must be one of {', '.join(kinds)}")
+        raise ProtocolError(PROTOCOL_FILE, f"kind must be one of {', '.join(kinds)}")
     return str(kind)
 
 
 def protocol_of(name: str, kind: str, form: ProtocolForm, texts: Mapping[str, str]) -> Protocol:
     """The protocol of these texts, which are of a kind and have its form; raises ProtocolError."""
-    values = protocol_toml("protocol.toml", texts["protocol.toml"])
+    values = protocol_toml(PROTOCOL_FILE, texts[PROTOCOL_FILE])
     about = str(values.get("about", ""))
     _check_keys(form, values)
     return Protocol(name=name, kind=kind, form=form, about=about, texts=texts, given=values)
@@ -356,7 +362,7 @@ def _check_keys(form: ProtocolForm, values: Mapping[str, Any]) -> None:
         if name not in keys:
             near = nearest(name, keys)
             meant = f'did you mean "{near}"?' if near else f"known: {', '.join(keys)}"
-            raise ProtocolError("protocol.toml", f'unknown key "{name}"; {meant}')
+            raise ProtocolError(PROTOCOL_FILE, f'unknown key "{name}"; {meant}')
 
 
 def placeholder_faults(form: ProtocolForm, kind: str, prompt: Prompt) -> Iterator[str]:

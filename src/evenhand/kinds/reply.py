@@ -1,10 +1,13 @@
-"""From a judge's text to one JSON object, or the kind of problem with it.
+"""From a judge's text to a checked reply: one JSON object in the form asked for, or the problems.
 
-`read` is total: for any text or bytes it returns, never raises, and takes linear time. It never
-guesses: two objects, a duplicate key, NaN or a cut-off text are told, not mended. What it takes off
-is wrapping only: a code fence and reasoning tags. Prose is no wrapping: a refusal may show the
-form, and no list of words tells it from a verdict. Nor is what a candidate wrote ever a verdict:
-`JudgedText` finds a reply that was copied from the judged text.
+`read` is total: for any text it returns, never raises, and takes linear time. It never guesses: two
+objects, a duplicate key, NaN or a cut-off text are told, not mended. What it takes off is wrapping
+only: a code fence and reasoning tags. Prose is no wrapping: a refusal may show the form, and no
+list of words tells it from a verdict. Nor is what a candidate wrote ever a verdict: `JudgedText`
+finds a reply that was copied from the judged text.
+
+`ReplyCheck` holds the object against a JSON schema and words each problem in the judge's language.
+What is special about a kind, its own `check.py` adds.
 """
 
 from __future__ import annotations
@@ -13,68 +16,62 @@ import html
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from msgspec import Struct
 
 from evenhand import jsontext
-from evenhand.judgment import Reason
+from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
 from evenhand.kinds.phrases import opens_with_refusal
-from evenhand.limits import JSON_DEPTH, REPLY_BYTES, REPLY_ELEMENTS
+from evenhand.kinds.protocol import Words
+from evenhand.limits import JSON_DEPTH, PROBLEMS_KEPT, REPLY_BYTES, REPLY_ELEMENTS
+from evenhand.text import INVISIBLE
+
+# Reading
 
 NEAR_CHARS = 20
-"""So much before a mistake and after it tells which one is meant."""
-
+"""Characters shown before a mistake, and after it."""
 CODES: dict[str, Reason] = {
-    "not_json": "not_json",
     "empty": "empty",
     "refused": "refused",
-    "filtered": "filtered",
     "truncated": "truncated",
-    "prose_around": "not_json",
     "two_objects": "ambiguous",
     "duplicate_key": "ambiguous",
-    "not_finite": "not_json",
-    "bad_text": "not_json",
-    "too_deep": "not_json",
     "not_object": "schema",
 }
+"""Failure reasons of what cannot be read; of all else it is `not_json`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Readable:
-    """One object; `wrapped` if something stood around it."""
+class Readable(NamedTuple):
+    """One object; `is_wrapped` if something stood around it."""
 
     value: dict[str, Any]
-    wrapped: bool
+    is_wrapped: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """No single object: the kind of problem, what it is about, its path, and what stands around the
-    place from which on it is no JSON."""
+class Unreadable(NamedTuple):
+    """No single object: the problem, what it is about, and the text around the mistake."""
 
-    kind: str
+    problem: str
     about: str = ""
-    path: str = field(default="", compare=False)
-    near: str = field(default="", compare=False)
+    near: str = ""
 
     @property
     def code(self) -> Reason:
-        return CODES[self.kind]
+        return CODES.get(self.problem, "not_json")
 
 
-def read(reply: str | bytes) -> Readable | Unreadable:
+def read(reply: str) -> Readable | Unreadable:
     """Return the one JSON object that a reply is, or why there is none."""
-    if len(reply) > REPLY_BYTES:
+    text = reply.strip().removeprefix("\ufeff").lstrip()
+    if len(text) > REPLY_BYTES:
         return Unreadable("not_json")
     try:
-        text = (reply.decode() if isinstance(reply, bytes) else reply).strip()
         text.encode()
     except UnicodeError:
         return Unreadable("bad_text")
-    text = text.removeprefix("\ufeff").lstrip()
     if not text:
         return Unreadable("empty")
     answer = without_thinking(text)
@@ -83,17 +80,17 @@ def read(reply: str | bytes) -> Readable | Unreadable:
     bare = answer.strip()
     if fence := _FENCE.match(bare):
         bare = bare[fence.end() :].removesuffix("```").strip()
-    at = 0 if bare[:1] == "[" else bare.find("{")
-    if at < 0:
-        return Unreadable("refused") if opens_with_refusal(bare) else _no_json(bare)
-    value, rest = _decode(bare[at:])
+    start = 0 if bare[:1] == "[" else bare.find("{")
+    if start < 0:
+        return Unreadable("refused") if opens_with_refusal(bare) else _describe(bare)
+    value, rest = _decode(bare[start:])
     if isinstance(value, Unreadable):
         return value
     if not isinstance(value, dict):
         return Unreadable("not_object")
-    if at or rest:
+    if start or rest:
         return Unreadable("two_objects" if "{" in rest else "prose_around")
-    return Readable(cast("dict[str, Any]", value), wrapped=bare != text)
+    return Readable(cast("dict[str, Any]", value), is_wrapped=bare != text)
 
 
 _FENCE = re.compile(r"```\w*+\s*+")
@@ -109,21 +106,20 @@ def without_thinking(text: str) -> str | None:
     Some chat templates swallow the opening tag, so a closing tag counts too if it cannot stand in
     an object: before any brace, or beside a line break, which no JSON string holds.
     """
-    at = 0
+    offset = 0
     while True:
-        opening, closing = _THINKING.match(text, at), _THOUGHT.search(text, at)
+        opening, closing = _THINKING.match(text, offset), _THOUGHT.search(text, offset)
         if closing is None:
-            return None if opening else text[at:]
+            return None if opening else text[offset:]
         start, end = closing.span()
-        if opening is None and "{" in text[at:start]:
-            is_first_on_a_line = at == 0 and "\n" in text[start - 1 : start] + text[end : end + 1]
-            if text[:1] == "{" or not is_first_on_a_line:
-                return text[at:]
-        at = end
+        if opening is None and "{" in text[offset:start]:
+            is_own_line = offset == 0 and "\n" in text[start - 1 : start] + text[end : end + 1]
+            if text[:1] == "{" or not is_own_line:
+                return text[offset:]
+        offset = end
 
 
-_NOT_FINITE = object()
-_SURROGATE = re.compile(r"\\u[dD][89abcdefABCDEF]")
+_NOT_FINITE = re.compile(r"[:,\[]\s*+-?(?:NaN|Infinity)")
 
 
 def _decode(text: str) -> tuple[object, str]:
@@ -137,53 +133,35 @@ def _decode(text: str) -> tuple[object, str]:
                 raise
             text, rest = text[: error.pos], text[error.pos :]
             value = jsontext.parse(text, JSON_DEPTH, REPLY_ELEMENTS)
-        if _SURROGATE.search(text):
-            jsontext.dump(value).encode()
+        jsontext.dump(value).encode()
     except jsontext.DuplicateKey as error:
         return Unreadable("duplicate_key", error.name), rest
     except jsontext.NotFinite as error:
-        path = _find_not_finite(text)
-        return Unreadable("not_finite", error.text, path) if path else _no_json(text), rest
+        number = _NOT_FINITE.search(text)
+        near = _describe(text, number.end()).near if number else ""
+        return Unreadable("not_finite", error.text, near), rest
     except jsontext.TooDeep:
         return Unreadable("too_deep"), rest
     except jsontext.Truncated:
         return Unreadable("truncated"), rest
-    except json.JSONDecodeError as error:
-        return _no_json(text, error.pos), rest
     except UnicodeError:
         return Unreadable("bad_text"), rest
-    except ValueError:
-        return _no_json(text), rest
+    except ValueError as error:
+        return _describe(text, getattr(error, "pos", 0)), rest
     return value, rest
 
 
-def _find_not_finite(text: str) -> str:
-    """Return the path of the first NaN or Infinity; nothing if the text is no JSON beside it."""
-    try:
-        rest = [("", json.loads(text, parse_constant=lambda _: _NOT_FINITE))]
-    except (ValueError, RecursionError):
-        return ""
-    for path, value in rest:
-        if value is _NOT_FINITE:
-            return path.removeprefix(".")
-        if isinstance(value, dict):
-            rest += [(f"{path}.{key}", part) for key, part in value.items()]
-        elif isinstance(value, list):
-            rest += [(f"{path}[{index}]", part) for index, part in enumerate(value)]
-    return ""
-
-
-def _no_json(text: str, at: int = 0) -> Unreadable:
+def _describe(text: str, offset: int = 0) -> Unreadable:
     """Return the problem of a text that is no JSON from an offset on."""
-    start, end = max(0, at - NEAR_CHARS), at + NEAR_CHARS
+    start, end = max(0, offset - NEAR_CHARS), offset + NEAR_CHARS
     near = " ".join(text[start:end].split())
     return Unreadable("not_json", near=f"{'…' * (start > 0)}{near}{'…' * (end < len(text))}")
 
 
+# Copies of what was judged
+
 PHRASE_CHARS = 12
 """A shorter text may be alike by chance: `high`, `not applicable`."""
-REASONS_CHARS = 24
-"""The same of all reasons of a reply together: where they are shorter, its keys count too."""
 _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[bfnrt])")
 
 
@@ -193,54 +171,40 @@ class JudgedText:
     def __init__(self, *texts: str) -> None:
         self.texts = texts
 
-    def holds(self, value: Mapping[str, Any]) -> bool:
-        """Return True if a reply with reasons was copied from one of the texts: every part of it
-        stands there, in any order, however spaced, quoted or escaped."""
-        reasons = list(_find_reasons({key: value[key] for key in value if key != "meta"}))
-        if not any(reasons):
+    def holds(self, reply: Mapping[str, Any]) -> bool:
+        """Return True if a reply with words of its own was copied from one of the texts: every
+        part of it stands there, in any order, however spaced, quoted or escaped."""
+        leaves = list(_find_leaves({name: reply[name] for name in reply if name != "meta"}))
+        # Evidence is a copy in any case.
+        if not any(isinstance(leaf, str) and leaf and name != "evidence" for name, leaf in leaves):
             return False
-        long = sum(len(reason) for reason in reasons if len(reason) >= PHRASE_CHARS)
-        found = _find_parts(value, has_keys=long < REASONS_CHARS)
-        parts = [part for part in map(_fold, found) if part]
-        return any(all(part in folding for part in parts) for folding in self._foldings)
+        parts = [
+            _fold(leaf if len(leaf) >= PHRASE_CHARS else name + leaf)
+            for name, leaf in ((name, jsontext.as_text(leaf)) for name, leaf in leaves)
+            if leaf
+        ]
+        return any(all(part in text for part in parts) for text in self._folded)
 
     def holds_line(self, line: str) -> bool:
         """Return True if a line of a table stands in one of the texts."""
-        return any(_fold(line) in folding for folding in self._foldings)
+        return any(_fold(line) in text for text in self._folded)
 
     @cached_property
-    def _foldings(self) -> list[str]:
+    def _folded(self) -> list[str]:
         readings = {text: None for each in self.texts for text in (each, _unescape(each))}
         return list(map(_fold, readings))
 
 
-def _find_reasons(value: object, name: str = "") -> Iterator[str]:
-    """Yield the texts of a reply that are the judge's own words: evidence is a copy."""
+def _find_leaves(value: object, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every value that holds no others, with its key."""
     if isinstance(value, dict):
         for key, part in cast("dict[str, object]", value).items():
-            yield from _find_reasons(part, key)
-    elif isinstance(value, list) and name != "evidence":
-        for part in cast("list[object]", value):
-            yield from _find_reasons(part, name)
-    elif isinstance(value, str):
-        yield value
-
-
-def _find_parts(value: object, name: str = "", *, has_keys: bool) -> Iterator[str]:
-    """Yield every long text of an object, every other leaf behind its key, and its keys if
-    `has_keys`."""
-    if isinstance(value, dict):
-        for key, part in cast("dict[str, object]", value).items():
-            if has_keys:
-                yield key
-            yield from _find_parts(part, key, has_keys=has_keys)
+            yield from _find_leaves(part, key)
     elif isinstance(value, list):
         for part in cast("list[object]", value):
-            yield from _find_parts(part, name, has_keys=has_keys)
-    elif isinstance(value, str):
-        yield value if len(value) >= PHRASE_CHARS or not value else name + value
+            yield from _find_leaves(part, name)
     elif value is not None:
-        yield name + jsontext.dump(value)
+        yield name, value
 
 
 def _unescape(text: str) -> str:
@@ -252,3 +216,186 @@ def _unescape(text: str) -> str:
 def _fold(text: str) -> str:
     """Return the letters and digits of a text, without case and width."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+# Checking
+
+V = TypeVar("V", bound=VerdictValue)
+INVALID: Any = object()
+"""In the place of a value that has not the form asked for."""
+TEXT: dict[str, Any] = {"type": "string"}
+NUMBER: dict[str, Any] = {"type": "number"}
+ANYTHING: dict[str, Any] = {}
+_TYPES: dict[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "number": int | float,
+}
+_CUT_OFF: dict[str, Reason] = {"length": "truncated", "filtered": "filtered", "refused": "refused"}
+_VISIBLE_LETTER = re.compile(rf"[^\W_{INVISIBLE}]")
+
+
+def is_blank(text: str | None) -> bool:
+    """Return True if a text says nothing: it has no letter and no digit that can be seen."""
+    return not text or _VISIBLE_LETTER.search(text) is None
+
+
+def allow(form: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
+    """Return the schema of an object that may have more properties."""
+    return {**form, "properties": {**form["properties"], **optional}}
+
+
+class Checked(Struct, Generic[V], frozen=True):
+    """The result of a check. `value` is there only when there is no problem."""
+
+    value: V | None
+    problems: tuple[Problem, ...]
+    fixes: tuple[Fix, ...]
+    flags: tuple[str, ...]
+    evidence: tuple[Evidence, ...] = ()
+    uncut: Mapping[str, str] = {}
+    """Texts that code cut, as they were written, by their path."""
+
+    @property
+    def output(self) -> dict[str, Any] | None:
+        """The value as the contract's JSON object."""
+        return None if self.value is None else self.value.output
+
+
+class ReplyCheck:
+    """The check of one reply: gathers problems, fixes and flags. It never raises on a reply."""
+
+    ignores_case = True
+    """Whether a choice may be written in another case, and with white space around it."""
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+        self.problems: list[Problem] = []
+        self.fixes: list[Fix] = []
+        self.flags: list[str] = []
+        self.evidence: list[Evidence] = []
+        self.uncut: dict[str, str] = {}
+
+    def problem(
+        self, name: str, code: Reason, path: str = "", json_type: str = "", **about: object
+    ) -> None:
+        """Note a problem: the key of its wording, its code, its path and what it is about."""
+        if len(self.problems) < PROBLEMS_KEPT:
+            self.problems.append(self.words.problem(name, code, path, json_type, **about))
+
+    def fix(self, code: FixCode, path: str) -> None:
+        """Note what code mended."""
+        self.fixes.append(Fix(code, path))
+
+    def result(self, value: V | None) -> Checked[V]:
+        """Return what was found, with the value of a reply in which nothing is wrong."""
+        return Checked(
+            None if self.problems else value,
+            tuple(self.problems),
+            tuple(self.fixes),
+            tuple(self.flags),
+            tuple(self.evidence),
+            {} if self.problems else dict(self.uncut),
+        )
+
+    def is_complete(self, finish: str) -> bool:
+        """Return True if the provider let the judge say all it had to say."""
+        if finish in _CUT_OFF:
+            self.problem(_CUT_OFF[finish], _CUT_OFF[finish])
+        return finish not in _CUT_OFF
+
+    def read_object(self, text: str, finish: str, judged: JudgedText) -> dict[str, Any] | None:
+        """Return the one JSON object of a reply; None if there is none, or it was copied."""
+        if not self.is_complete(finish):
+            return None
+        reading = read(text)
+        if isinstance(reading, Unreadable):
+            self.reject(reading)
+            return None
+        return self.accept(reading, judged)
+
+    def reject(self, reading: Unreadable) -> None:
+        """Note why there is no object."""
+        self.problem(reading.problem, reading.code, value=reading.about, quote=reading.near)
+
+    def accept(self, reading: Readable, judged: JudgedText) -> dict[str, Any] | None:
+        """Return the object of a reply; None if a candidate wrote it."""
+        if judged.holds(reading.value):
+            self.problem("copied", "ambiguous")
+            return None
+        if reading.is_wrapped:
+            self.fix("unwrapped", "")
+        return reading.value
+
+    def match(self, value: Any, form: Mapping[str, Any], path: str = "") -> Any:
+        """Return a value that has a form, which is a JSON schema; else note what is wrong and
+        return INVALID. Of an object only the valid properties are returned."""
+        names = form.get("type")
+        if names is None or (value is None and "null" in names):
+            return value
+        name = names if isinstance(names, str) else names[0]
+        if name == "string" and "enum" in form:
+            return self._match_choice(value, form["enum"], path)
+        if not isinstance(value, _TYPES[name]) or (name == "number" and isinstance(value, bool)):
+            self.problem("wrong_type", "schema", path, name, value=_shorten(value))
+            return INVALID
+        if "enum" in form:
+            return self._match_number(value, form["enum"], path)
+        if "items" in form:
+            items = [self.match(v, form["items"], f"{path}[{i}]") for i, v in enumerate(value)]
+            return INVALID if INVALID in items else items
+        return self._match_object(value, form, path) if "properties" in form else value
+
+    def _match_object(self, value: Any, form: Mapping[str, Any], path: str) -> dict[str, Any]:
+        prefix, properties = f"{path}." if path else "", form["properties"]
+        for name in form["required"]:
+            if name not in value:
+                self.problem("key_missing", "schema", f"{prefix}{name}")
+        for name in value:
+            if name not in properties:
+                self.problem("key_unknown", "schema", f"{prefix}{name}")
+        matched = {
+            name: self.match(value[name], part, f"{prefix}{name}")
+            for name, part in properties.items()
+            if name in value
+        }
+        return {name: part for name, part in matched.items() if part is not INVALID}
+
+    def _match_choice(self, value: Any, choices: list[str], path: str) -> Any:
+        if value in choices:
+            return value
+        is_text = isinstance(value, str)
+        for choice in choices if is_text and self.ignores_case else ():
+            if value.strip().casefold() == choice.casefold():
+                self.fix("unwrapped", path)
+                return choice
+        self.reject_choice(value, choices, "out_of_range" if is_text else "schema", path)
+        return INVALID
+
+    def _match_number(self, value: float, choices: list[float], path: str) -> Any:
+        for choice in choices:
+            if choice == value:
+                return choice
+        self.reject_choice(value, choices, "out_of_range", path)
+        return INVALID
+
+    def reject_choice(self, value: Any, choices: Sequence[Any], code: Reason, path: str) -> None:
+        """Note a value that is none of those allowed."""
+        allowed = ", ".join(map(jsontext.as_text, choices))
+        self.problem("not_allowed", code, path, value=jsontext.dump(value), allowed=allowed)
+
+    def require_reason(self, text: str, path: str) -> None:
+        """Note a reason that is blank."""
+        if is_blank(text):
+            self.problem("reason_blank", "schema", path)
+
+
+_VALUE_CHARS = 60
+"""So much of a value of the wrong type tells which one is meant: all of it may be the reply."""
+
+
+def _shorten(value: object) -> str:
+    text = jsontext.dump(value)
+    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"

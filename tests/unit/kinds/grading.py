@@ -8,9 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from evenhand.files.protocols import find_protocol
-from evenhand.kinds.weighted.check import Task
-from evenhand.kinds.weighted.form import TaskType, read_dimensions, read_types
-from evenhand.kinds.weighted.protocol import WeightedProtocol
+from evenhand.kinds.weighted.check import Task, TaskType
+from evenhand.kinds.weighted.protocol import WeightedProtocol, read_types
 from evenhand.units import Answer
 
 DIMENSIONS = ("logic_and_fact", "constraint_adherence", "helpfulness_and_creativity")
@@ -55,12 +54,11 @@ def under(rubric: str, answer: str = ANSWER.answer) -> Answer:
 def protocol(language: str = "en", **settings: Any) -> WeightedProtocol:
     """The built-in protocol in one language."""
     builtin = find_protocol("weighted")
-    dimensions = read_dimensions(builtin, language)
     return WeightedProtocol(
         prompts=builtin.prompts(language),
         words=builtin.words(language),
-        dimensions=dimensions,
-        types=read_types(builtin, language, dimensions),
+        dimensions=builtin.read_table("dimensions", language),
+        types=read_types(builtin, language),
         **settings,
     )
 

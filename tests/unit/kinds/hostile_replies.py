@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from tests.suites import CRITERIA, pair_reply
+from tests.suites import pair_reply
 from tests.unit.kinds import grading, material
 
 
@@ -60,7 +60,7 @@ _TEXTS = [
     ("a refusal in Chinese", "抱歉，我无法评价。", "refused"),
     ("a refusal in Japanese", "申し訳ありませんが、評価できません。", "refused"),
     ("a key twice", '{"winner":"A","winner":"B"}', "ambiguous"),
-    ("NaN", '{"score":NaN}', "not_json score"),
+    ("NaN", '{"score":NaN}', "not_json"),
     ("a single quote for a double one", "{'winner': 'A'}", "not_json"),
     ("half of a surrogate pair", '{"notes":"\\ud800"}', "not_json"),
     ("endless depth", '{"a":' * 70 + "1" + "}" * 70, "not_json"),
@@ -100,12 +100,7 @@ _PAIR_ROWS: list[tuple[str, str, Any, str]] = [
     ("a pair_id", "pair_id", "p", "fix meta pair_id"),
     ("a key too many", "confidence", "high", "schema confidence"),
     ("meta", "meta", {}, "schema meta"),
-    (
-        "no criteria",
-        "criteria",
-        ...,
-        "schema criteria; " + "; ".join(f"schema criteria.{c}" for c in CRITERIA),
-    ),
+    ("no criteria", "criteria", ..., "schema criteria"),
     ("criteria in a list", "criteria", [], "schema criteria"),
     ("a criterion missing", _C, ..., f"schema {_C}"),
     ("a criterion null", _C, None, f"schema {_C}"),
@@ -181,9 +176,9 @@ _SAMPLE_ROWS: list[tuple[str, str, Any, str]] = [
     ("tags null", "failure_tags", None, "schema failure_tags"),
     ("tags out of order", "failure_tags", ["B", "A"], "fix tags failure_tags"),
     ("a tag twice", "failure_tags", ["B", "B"], "fix tags failure_tags"),
-    ("an unknown tag", "failure_tags", ["F"], "schema failure_tags"),
-    ("a tag in lower case", "failure_tags", ["a"], "schema failure_tags"),
-    ("a tag with its name", "failure_tags", ["B: 指令偏离"], "schema failure_tags"),
+    ("an unknown tag", "failure_tags", ["F"], "out_of_range failure_tags[0]"),
+    ("a tag in lower case", "failure_tags", ["a"], "out_of_range failure_tags[0]"),
+    ("a tag with its name", "failure_tags", ["B: 指令偏离"], "out_of_range failure_tags[0]"),
     ("no notes", "notes", ..., "schema notes"),
     ("notes null", "notes", None, "schema notes"),
     ("long notes", "notes", "n" * 301, "flag has_notes; flag long_notes"),
@@ -306,7 +301,12 @@ _ANSWER_ROWS: list[tuple[str, str, Any, str]] = [
     ),
     ("no confidence", "confidence", ..., "schema confidence"),
     ("confidence in capitals", "confidence", "High", "fix unwrapped confidence"),
-    ("confidence with white space", "confidence", " low", "fix unwrapped confidence"),
+    (
+        "confidence with white space",
+        "confidence",
+        " low",
+        "fix unwrapped confidence; flag low_confidence",
+    ),
     ("confidence in Japanese", "confidence", "高", "out_of_range confidence"),
     ("confidence as a number", "confidence", 0.9, "schema confidence"),
     ("no critical_fail", "critical_fail", ..., "schema critical_fail"),
@@ -329,11 +329,11 @@ _ANSWER_ROWS: list[tuple[str, str, Any, str]] = [
     ),
     ("a type that is none", "task_type", "poetry", "out_of_range task_type"),
     ("a type that is a number", "task_type", 1, "schema task_type"),
-    ("the type in capitals", "task_type", "FACT", "fix meta task_type"),
+    ("the type in capitals", "task_type", "FACT", "fix unwrapped task_type"),
     ("another name", "task_name", "x", "fix meta task_name"),
     ("a total that is a slip", "total_score", 78, "fix total total_score"),
     ("a total that is no sum", "total_score", 80, "out_of_range total_score"),
-    ("a total as text", "total_score", "75", "fix total total_score"),
+    ("a total as text", "total_score", "75", "schema total_score"),
     ("weights null", "weights", None, "fix weights weights"),
     ("weights of no type", "weights", {_D: 100}, "out_of_range weights"),
     ("weights in a list", "weights", [60, 30, 10], "schema weights"),

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.pairwise.form import read_criteria, read_priority
-from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.protocol import PairwiseProtocol, read_priority
 from evenhand.kinds.pairwise.unit import first_order, read_pairs
 from evenhand.units import Pair
 from tests.provider import BLOCK
@@ -30,7 +29,7 @@ TURNED = {"A": "B", "B": "A", "tie": "tie", "A+": "B+", "B+": "A+"}
 def protocol(language: str = "en", **settings: Any) -> PairwiseProtocol:
     """The built-in protocol in one language."""
     builtin = find_protocol("pairwise")
-    criteria, given = read_criteria(builtin, language), {"seed": SEEDS["12"]} | settings
+    criteria, given = builtin.read_table("criteria", language), {"seed": SEEDS["12"]} | settings
     return PairwiseProtocol(
         prompts=builtin.prompts(language),
         words=builtin.words(language),

@@ -81,10 +81,9 @@ def test_what_stands_there_is_told_as_it_was_written_and_cut_where_it_is_long(
 def test_a_number_that_json_has_not_is_told_with_its_place(number: str, language: str) -> None:
     reply = changed("weighted", "score.logic_and_fact", "¤").replace('"¤"', number)
     [problem] = problems("weighted", reply, language)
-    assert (problem.code, problem.path) == ("not_json", "score.logic_and_fact")
+    assert problem.code == "not_json"
     for text in (problem.message, problem.wording):
-        assert "score.logic_and_fact" in text
-        assert number in text
+        assert f'"logic_and_fact": {number}'[-20:] in text
 
 
 REASONS = {

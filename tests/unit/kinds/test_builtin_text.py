@@ -70,8 +70,7 @@ KINDS = {
     "key_unknown",
     "wrong_type",
     "reason_blank",
-    "score_not_number",
-    "score_off_bands",
+    "not_allowed",
     "evidence_count",
     "evidence_blank",
     "evidence_slight",
@@ -79,9 +78,7 @@ KINDS = {
     "evidence_from_question",
     "evidence_from_rubric",
     "evidence_unsaid",
-    "tag_unknown",
     "meta_changed",
-    "table_instead",
 }
 # What a message is of no use without.
 NEEDED = {
@@ -90,10 +87,9 @@ NEEDED = {
     "key_missing": {"path"},
     "key_unknown": {"path"},
     "wrong_type": {"path", "value", "allowed"},
-    "not_finite": {"path", "value"},
+    "not_finite": {"quote", "value"},
     "reason_blank": {"path"},
-    "score_not_number": {"path", "value"},
-    "score_off_bands": {"path", "value", "allowed"},
+    "not_allowed": {"path", "value", "allowed"},
     "evidence_count": {"path"},
     "evidence_blank": {"path", "phrase"},
     "evidence_slight": {"path", "quote", "phrase"},
@@ -101,7 +97,6 @@ NEEDED = {
     "evidence_from_question": {"path", "quote", "phrase"},
     "evidence_from_rubric": {"path", "quote", "phrase"},
     "evidence_unsaid": {"path", "phrase"},
-    "tag_unknown": {"value", "allowed"},
     "meta_changed": {"path"},
 }
 FIELDS = {
@@ -241,7 +236,7 @@ def test_the_words_have_the_same_keys_in_every_language(language):
     assert fields_of(found["tag_line"]) == {"tag", "name", "meaning"}
     assert "meta" in found["copy_meta"]
     assert set(found["problems"]) == KINDS
-    assert set(found["types"]) == {"object", "list", "text", "number", "boolean"}
+    assert set(found["types"]) == {"object", "array", "string", "number", "boolean"}
     assert set(found["neutral"]) == {"question", "answer"}
     assert found["no_evidence"] == PHRASES[language]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evenhand.kinds.check import Checked
 from evenhand.kinds.pairwise.verdict import PairReply
+from evenhand.kinds.reply import Checked
 from evenhand.units import Candidate
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds import grading, material, pairing

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from evenhand.judgment import FixCode, Reason, VerdictValue
-from evenhand.kinds.check import Checked
+from evenhand.kinds.reply import Checked
 from tests.unit.kinds import grading, material, pairing
 from tests.unit.kinds.hostile_replies import ANSWERS, LINES, PAIRS, SAMPLES, Hostile
 
@@ -45,7 +45,7 @@ def test_pairs(hostile: Hostile) -> None:
 
 @pytest.mark.parametrize("hostile", LINES, ids=lambda hostile: hostile.rule)
 def test_lines_of_a_table(hostile: Hostile) -> None:
-    held(pairing.protocol().check(hostile.reply, tables=True), hostile)
+    held(pairing.protocol(tables=True).check(hostile.reply), hostile)
 
 
 @pytest.mark.parametrize("hostile", SAMPLES, ids=lambda hostile: hostile.rule)

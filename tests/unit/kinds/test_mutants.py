@@ -18,18 +18,17 @@ from evenhand import jsontext
 from evenhand.exchange import Question, Reply
 from evenhand.judgment import Judgment, write_judgment
 from evenhand.kinds import KINDS
-from evenhand.kinds.check import Checked
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomPrompt
 from evenhand.kinds.pairwise.verdict import MARKS, WINNERS
 from evenhand.kinds.protocol import LANGUAGES
+from evenhand.kinds.reply import Checked
 from evenhand.kinds.rubric import check as rubric_check
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.limits import PROBLEMS_KEPT
 from evenhand.units import Sample
 from tests.suites import CRITERIA, pair_reply
-from tests.unit.kinds import grading, material, pairing
-from tests.unit.kinds.mutants import mutant
+from tests.unit.kinds import grading, material, mutants, pairing
 
 SHORT, LONG = 2_000, 1_500_000
 """Mutants of each kind."""
@@ -65,7 +64,7 @@ GOODS = {"rubric": RUBRIC_REPLIES, "weighted": WEIGHTED_REPLIES, "pairwise": PAI
 RUBRIC = [
     *(material.protocol(language) for language in LANGUAGES),
     material.protocol(expose_meta=True),
-    material.protocol(own=CustomPrompt.parse("Copy meta.")),
+    material.protocol(custom_prompt=CustomPrompt.parse("Copy meta.")),
 ]
 WEIGHTED = [grading.protocol(language) for language in LANGUAGES]
 PAIRWISE = [pairing.protocol("ru"), pairing.protocol(), pairing.protocol(tables=True)]
@@ -77,7 +76,7 @@ ANSWERS = [
 FINISHES = ("stop",) * 30 + ("length", "filtered", "refused", "?")
 
 
-def checked_rubric(reply: str | bytes, seed: int) -> Checked:
+def checked_rubric(reply: str, seed: int) -> Checked:
     protocol, finish = RUBRIC[seed % len(RUBRIC)], FINISHES[seed % len(FINISHES)]
     checked = protocol.check(reply, material.SAMPLE, finish=finish)
     if (output := checked.output) is not None:
@@ -92,10 +91,10 @@ def checked_rubric(reply: str | bytes, seed: int) -> Checked:
     return checked
 
 
-def checked_weighted(reply: str | bytes, seed: int) -> Checked:
+def checked_weighted(reply: str, seed: int) -> Checked:
     protocol, answer = WEIGHTED[seed % len(WEIGHTED)], ANSWERS[seed % len(ANSWERS)]
     finish = FINISHES[seed % len(FINISHES)]
-    if seed % 5 == 0 and isinstance(reply, str):
+    if seed % 5 == 0:
         checked = protocol.check_external_reply(answer, reply, finish=finish)
     else:
         style = "compact" if seed % 2 else "full"
@@ -111,17 +110,17 @@ def checked_weighted(reply: str | bytes, seed: int) -> Checked:
     return checked
 
 
-def checked_pairwise(reply: str | bytes, seed: int) -> Checked:
+def checked_pairwise(reply: str, seed: int) -> Checked:
     protocol, finish = PAIRWISE[seed % len(PAIRWISE)], FINISHES[seed % len(FINISHES)]
     style = "compact" if seed % 7 == 0 else "full"
-    checked = protocol.check(reply, style, finish=finish, tables=seed % 5 == 0)
+    checked = protocol.check(reply, style, finish=finish)
     if (output := checked.output) is not None:
         assert list(output) == ["criteria", "explanation", "winner"]
         assert output["winner"] in (*WINNERS, None)
         assert list(output["criteria"]) == list(CRITERIA)
         assert {one["mark"] for one in output["criteria"].values()} <= {*MARKS, None}
     try:
-        value = jsontext.parse(reply) if isinstance(reply, str) else None
+        value = jsontext.parse(reply)
     except ValueError:
         value = None
     if isinstance(value, dict):
@@ -129,7 +128,7 @@ def checked_pairwise(reply: str | bytes, seed: int) -> Checked:
     return checked
 
 
-CHECKS: dict[str, Callable[[str | bytes, int], Checked]] = {
+CHECKS: dict[str, Callable[[str, int], Checked]] = {
     "rubric": checked_rubric,
     "weighted": checked_weighted,
     "pairwise": checked_pairwise,
@@ -163,6 +162,12 @@ def test_no_reply_makes_a_check_raise_or_passes_it_wrongly(kind: str, long: bool
     assert passed > SHORT // 10, "nearly nothing passes: the mutants are not near the contract"
 
 
+def mutant(goods: list[Any], seed: int) -> str:
+    """Return a broken reply, as a provider would hand it on."""
+    reply = mutants.mutant(goods, seed)
+    return reply if isinstance(reply, str) else reply.decode(errors="replace")
+
+
 class Babbler:
     """An `ask` that answers with one mutant after the other."""
 
@@ -172,7 +177,7 @@ class Babbler:
     async def __call__(self, question: Question) -> Reply:
         self.seed += 1
         reply = mutant(GOODS[self.kind], self.seed)
-        return Reply(text=reply if isinstance(reply, str) else reply.decode(errors="replace"))
+        return Reply(text=reply)
 
 
 async def judged(kind: str, ask: Babbler) -> Judgment:

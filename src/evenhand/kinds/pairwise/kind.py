@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from evenhand.exchange import Question
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.custom_prompt import CustomForm, CustomPrompt
+from evenhand.kinds.custom_prompt import CustomForm
 from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Terms, VerdictTable, Voting
-from evenhand.kinds.pairwise.form import (
-    asks_both_orders,
+from evenhand.kinds.pairwise.long_table import gather
+from evenhand.kinds.pairwise.present import present
+from evenhand.kinds.pairwise.protocol import (
+    ALIASES,
+    PairwiseProtocol,
     asks_for_table,
-    read_criteria,
     read_max_rounds,
     read_priority,
 )
-from evenhand.kinds.pairwise.present import present
-from evenhand.kinds.pairwise.protocol import ALIASES, PairwiseProtocol
 from evenhand.kinds.pairwise.table import header, line, read_lines
 from evenhand.kinds.pairwise.unit import (
     FIELDS,
@@ -29,43 +30,35 @@ from evenhand.kinds.pairwise.unit import (
     read_pairs,
 )
 from evenhand.kinds.pairwise.verdict import READER, measure_judgment, measure_pair
-from evenhand.kinds.protocol import Protocol, ProtocolForm, Words, require_same_ids
+from evenhand.kinds.phrases import asks_both_orders
+from evenhand.kinds.protocol import Protocol, ProtocolForm, require_same_ids
 from evenhand.kinds.rows import TableForm
 from evenhand.limits import REPAIRS
 from evenhand.units import TOPIC_ID, Pair, named_pair_id, topic_id
 
 
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> PairwiseProtocol:
-    settings, criteria = terms.settings, read_criteria(protocol, language)
-    words, priority = protocol.words(language), read_priority(protocol)
-    return PairwiseProtocol(
-        prompts=protocol.judge_prompts(language),
-        words=words,
-        criteria=criteria,
+    settings, priority = terms.settings, read_priority(protocol)
+    prepared = PairwiseProtocol(
+        **protocol.prepare(language, settings),
+        criteria=protocol.read_table("criteria", language),
         priority=tuple(settings.get("priority", priority)),
         told_priority=priority,
         max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
-        repairs=settings["repairs"],
-        use=tuple(settings["use"]),
         blind=settings["blind"],
         no_self_judging=settings["no_self_judging"],
         seed=terms.seed,
         tables=asks_for_table(protocol),
-        own=_told_one_order(protocol.own, words),
     )
-
-
-def _told_one_order(own: CustomPrompt | None, words: Words) -> CustomPrompt | None:
-    """Return a prompt that demands both orders after the sentence that one is wanted. A run that
-    was recorded before there was such a sentence is asked as it was."""
-    sentence = words.phrases.get("one_order")
-    if own is None or sentence is None or not asks_both_orders(own.text):
-        return own
-    return own.after(sentence)
+    custom_prompt = prepared.custom_prompt
+    if custom_prompt is None or not asks_both_orders(custom_prompt.text):
+        return prepared
+    one_order = prepared.words.phrases["one_order"]
+    return replace(prepared, custom_prompt=custom_prompt.after(one_order))
 
 
 def _check_protocol(protocol: Protocol, language: str) -> None:
-    read_criteria(protocol, language)
+    protocol.read_table("criteria", language)
     read_priority(protocol)
     read_max_rounds(protocol)
     asks_for_table(protocol)
@@ -112,7 +105,7 @@ KIND = Kind(
         tables=("criteria",),
         must=frozenset({"topic", "candidate_1", "candidate_2"}),
         may=frozenset({"criteria", "rule", "extras", "shape"}),
-        own=CustomForm(
+        custom_prompt=CustomForm(
             parts=("topic", "candidate_1", "candidate_2"),
             aliases=ALIASES,
             offered=("criteria", "rule", "shape"),
@@ -144,7 +137,7 @@ KIND = Kind(
     prepare=_prepare,
     check_protocol=_check_protocol,
     resettle_settings=_resettle_settings,
-    dimensions=lambda protocol: list(protocol.criterion_ids),
+    dimensions=lambda protocol: list(protocol.criteria),
     rounds=lambda protocol: int(protocol.max_rounds),
     first_questions=_first_questions,
     judge=PairwiseProtocol.judge,

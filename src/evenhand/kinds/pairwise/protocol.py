@@ -9,22 +9,27 @@ the order in which a judge saw them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET
-from msgspec.structs import replace as changed
+from msgspec.structs import replace as replace_fields
 
-from evenhand.exchange import Message, Question, Schema, Style
+from evenhand import jsontext
+from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Fix, Judgment, LeftOut, Verdict
-from evenhand.kinds.check import Checked
-from evenhand.kinds.conversation import Conversation, JudgingContext, converse
-from evenhand.kinds.custom_prompt import CustomPrompt, unit_of
+from evenhand.kinds.conversation import Conversation, JudgingContext, PreparedProtocol
 from evenhand.kinds.masking import family, mask_names, names_its_author
-from evenhand.kinds.pairwise.check import check_reply, check_verdict
-from evenhand.kinds.pairwise.form import Criterion, Form, compact_schema, form_of
+from evenhand.kinds.pairwise.check import (
+    ReplyForm,
+    check_reply,
+    check_verdict,
+    compact_schema,
+    reply_schema,
+    reply_shape,
+)
 from evenhand.kinds.pairwise.settle import (
     Round,
     agrees,
@@ -36,25 +41,14 @@ from evenhand.kinds.pairwise.settle import (
 )
 from evenhand.kinds.pairwise.unit import first_order, is_one_text
 from evenhand.kinds.pairwise.verdict import ORDERS, PairPass, PairReply, PairVerdict
-from evenhand.kinds.prompt import (
-    Prompt,
-    extra_blocks,
-    fenced,
-    shown_extras,
-    size_of,
-)
-from evenhand.kinds.protocol import Words
-from evenhand.kinds.reply import JudgedText
+from evenhand.kinds.prompt import extra_blocks, size_of
+from evenhand.kinds.protocol import PROTOCOL_FILE, Protocol, ProtocolError
+from evenhand.kinds.reply import Checked, JudgedText
 from evenhand.kinds.rows import raw_json
-from evenhand.limits import MAX_ROUNDS, REPAIRS
+from evenhand.limits import MAX_ROUNDS, MAX_ROUNDS_MOST
 from evenhand.text import hidden_characters
 from evenhand.units import Pair
 
-_BLOCKS: dict[Style, tuple[str, str, str]] = {
-    "full": ("topic", "candidate_1", "candidate_2"),
-    "compact": ("question", "A", "B"),
-}
-"""The names of the blocks; a small model is asked for A or B and must find them so called."""
 ALIASES = {
     "question": "topic",
     "first": "candidate_1",
@@ -62,44 +56,88 @@ ALIASES = {
     "candidate_a": "candidate_1",
     "candidate_b": "candidate_2",
 }
-"""Other names that a custom prompt may use."""
 LOW_MARGIN = 0.1
 """A winner that so little probability more or less would have changed is flagged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairwiseProtocol:
+def read_priority(protocol: Protocol) -> tuple[str, ...]:
+    """Return the criteria that decide a conflict of marks, in order; raise ProtocolError."""
+    priority, ids = protocol.given.get("priority", []), protocol.ids("criteria")
+    if not isinstance(priority, list):
+        raise ProtocolError(PROTOCOL_FILE, "priority must be a list of criteria")
+    for name in priority:
+        if name not in ids:
+            message = f"priority names {name!r}, which is no criterion; known: {', '.join(ids)}"
+            raise ProtocolError(PROTOCOL_FILE, message)
+        if priority.count(name) > 1:
+            raise ProtocolError(PROTOCOL_FILE, f"priority names {name!r} twice")
+    return tuple(priority)
+
+
+def read_max_rounds(protocol: Protocol) -> int:
+    """Return the most rounds that a pair may take; raise ProtocolError."""
+    rounds = protocol.given.get("max_rounds", MAX_ROUNDS)
+    if type(rounds) is not int or not 1 <= rounds <= MAX_ROUNDS_MOST:
+        message = f"max_rounds must be a number from 1 to {MAX_ROUNDS_MOST}"
+        raise ProtocolError(PROTOCOL_FILE, message)
+    return rounds
+
+
+def asks_for_table(protocol: Protocol) -> bool:
+    """Return True if the prompts ask for a verdict-table line; raise ProtocolError."""
+    if protocol.given.get("reply", "table") != "table":
+        raise ProtocolError(PROTOCOL_FILE, 'reply can only be "table"; leave it out for JSON')
+    return "reply" in protocol.given
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseProtocol(PreparedProtocol):
     """A pairwise protocol in one language, with the settings that can change a verdict."""
 
-    prompts: Mapping[Style, Prompt]
-    words: Words
-    criteria: tuple[Criterion, ...]
+    aliases = ALIASES
+    compact_names: ClassVar = {"topic": "question", "candidate_1": "A", "candidate_2": "B"}
+    # Long numbers cost a small model much of what it can tell.
+    compact_fence_bytes = 1
+
+    criteria: Mapping[str, str]
+    """The id of each, and its text."""
     priority: tuple[str, ...]
     told_priority: tuple[str, ...] | None = None
     """The priority that judges were told, where their replies are settled by another."""
     max_rounds: int = MAX_ROUNDS
-    repairs: int = REPAIRS
-    use: tuple[str, ...] = ()
     blind: Literal["flag", "mask"] = "flag"
     no_self_judging: bool = False
     seed: int = 0
     tables: bool = False
     """True if the prompt asks for a verdict-table line."""
-    own: CustomPrompt | None = None
-    form: Form = field(init=False, compare=False)
+    texts: Mapping[str, str] = field(init=False, compare=False)
+    """What every prompt may insert."""
+    schema: Schema = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        form = form_of(self.criteria, self._told, self.words.phrases)
-        object.__setattr__(self, "form", form)
+        texts = {
+            "criteria": "\n".join(f"- {name}: {text}" for name, text in self.criteria.items()),
+            "rule": "\n".join(self._describe_rule()),
+            "shape": jsontext.dump(reply_shape(list(self.criteria))),
+        }
+        object.__setattr__(self, "texts", texts)
+        object.__setattr__(self, "schema", Schema(reply_schema(list(self.criteria))))
+
+    def _describe_rule(self) -> Iterator[str]:
+        """Yield the rule of `derive_winner` as the judge is told it, one case per line."""
+        phrases, priority = self.words.phrases, self._told
+        yield phrases["rule.all_tie"]
+        yield phrases["rule.one_side"]
+        if not priority:
+            yield phrases["rule.conflict_is_tie"]
+            return
+        yield phrases["rule.conflict"].format(priority=phrases["rule.join"].join(priority))
+        if set(self.criteria) - set(priority):
+            yield phrases["rule.still_tie"]
 
     @property
     def _told(self) -> tuple[str, ...]:
         return self.priority if self.told_priority is None else self.told_priority
-
-    @property
-    def criterion_ids(self) -> list[str]:
-        """Return the ids of the criteria, which are the same in every language."""
-        return [criterion.id for criterion in self.criteria]
 
     # Judging
 
@@ -107,7 +145,7 @@ class PairwiseProtocol:
         """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
         size = size_of(pair.topic, *pair.texts, pair.extras)
         if is_one_text(pair):
-            rounds = [tied_round(self.criterion_ids)]
+            rounds = [tied_round(list(self.criteria))]
             return await context.offload(partial(self._verdict, pair, pair, rounds, [], []), size)
         judges = self.eligible_judges(pair, context.judges)
         if not judges:
@@ -115,24 +153,19 @@ class PairwiseProtocol:
         visible = await context.offload(partial(self.mask, pair), size)
         rounds, passes, fixes = list[Round](), list[PairPass](), list[Fix]()
         while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
-            time, place = divmod(len(rounds), len(judges))
-            conversations = await self._ask_round(visible, size, context, time + 1, judges[place])
-            counted: list[PairPass] = []
+            time, index = divmod(len(rounds), len(judges))
+            judge_index = judges[index]
+            conversations = await self._ask_round(visible, size, context, time + 1, judge_index)
+            judge, counted = context.judges[judge_index], list[PairPass]()
             for conversation in conversations:
                 passes += [
-                    to_pass(
-                        attempt,
-                        len(rounds) + 1,
-                        context.judges[judges[place]],
-                        self.priority,
-                        self._told,
-                    )
+                    to_pass(attempt, len(rounds) + 1, judge, self.priority, self._told)
                     for attempt in conversation.tries
                 ]
                 counted += passes[-1:]
                 if not conversation.failure:
                     fixes += conversation.tries[-1].checked.fixes
-            if failures := [f for c in conversations if (f := c.failure)]:
+            if failures := [failure for each in conversations if (failure := each.failure)]:
                 flags = await context.offload(partial(self._flags, pair, visible, passes), size)
                 return replace(failures[0], flags=flags, passes=tuple(passes))
             rounds.append((counted[0], counted[1]))
@@ -145,23 +178,18 @@ class PairwiseProtocol:
         """Return the conversations about both orders, held at the same time, in the order of the
         questions."""
         style, judged = context.styles[judge_index], JudgedText(*visible.texts)
+
+        def check(reply: Reply) -> Checked[PairReply]:
+            topic = visible.topic
+            return self.check(reply.text, style, finish=reply.finish, topic=topic, judged=judged)
+
         ask = partial(self.questions, visible, context, time=time, judge_index=judge_index)
-        conversations = [
-            partial(
-                converse,
-                context,
-                question,
-                lambda reply: self.check(
-                    reply.text, style, finish=reply.finish, topic=visible.topic, judged=judged
-                ),
-                self.prompts[style],
-                self.words,
-                self.repairs,
-                size,
-            )
-            for question in await context.offload(ask, size)
-        ]
-        return await context.gather_conversations(conversations)
+        return await context.gather_conversations(
+            [
+                partial(self.converse, context, question, check, style, size)
+                for question in await context.offload(ask, size)
+            ]
+        )
 
     def _verdict(
         self,
@@ -225,32 +253,27 @@ class PairwiseProtocol:
         if is_one_text(masked):
             return pair
         extras = {name: _mask_value(value, pair.topic) for name, value in pair.extras.items()}
-        return changed(masked, extras=extras)
+        return replace_fields(masked, extras=extras)
 
     # Checks
 
     def check(
         self,
-        text: str | bytes,
+        text: str,
         style: Style = "full",
         *,
         finish: str = "stop",
         topic: str = "",
         judged: JudgedText | None = None,
         is_external: bool = False,
-        tables: bool = False,
     ) -> Checked[PairReply]:
         """Return what one reply says of its slots, or what is wrong with it."""
+        form: ReplyForm = "external" if is_external else style
+        if self.tables or self.custom_prompt is not None:
+            form = "table"
+        criteria = list(self.criteria)
         return check_reply(
-            text,
-            self.criterion_ids,
-            self.words,
-            finish,
-            topic=topic,
-            judged=judged,
-            is_compact=style == "compact",
-            is_external=is_external,
-            tables=tables or self.tables or self.own is not None,
+            text, criteria, self.words, finish, topic=topic, judged=judged, form=form
         )
 
     def check_external_reply(
@@ -263,11 +286,11 @@ class PairwiseProtocol:
         reply = checked.value
         if reply is None or reply.winner in (None, derive_winner(reply.marks, self.priority)):
             return checked
-        return changed(checked, flags=("self_contradiction", *checked.flags))
+        return replace_fields(checked, flags=("self_contradiction", *checked.flags))
 
     def check_verdict(self, value: dict[str, Any]) -> Checked[PairVerdict]:
         """Check a settled verdict from another tool, which has no replies any more."""
-        return check_verdict(value, self.criterion_ids, self.words)
+        return check_verdict(value, list(self.criteria), self.words)
 
     # Questions
 
@@ -295,29 +318,19 @@ class PairwiseProtocol:
         """Return None where the prompt may ask for another form than ours; a judge that fills a
         form by probabilities always needs one."""
         if style == "compact":
-            leading = self._told[0] if self._told else self.criteria[0].id
+            criteria = list(self.criteria)
+            leading = self._told[0] if self._told else criteria[0]
             beside = extra_blocks(pair.extras, self.use).values()
             topic = "\n".join((*beside, pair.topic))
-            say = self.words.phrases
-            return Schema(compact_schema(self.criteria, leading, topic, texts, say))
-        return None if self.tables or self.own else self.form.schema
+            return Schema(compact_schema(criteria, leading, topic, texts, self.words.phrases))
+        return None if self.tables or self.custom_prompt else self.schema
 
     def _messages(self, pair: Pair, texts: tuple[str, str], style: Style) -> tuple[Message, ...]:
-        form = self.form
-        offered = {"criteria": form.criteria, "rule": form.rule, "shape": form.shape}
-        if self.own is not None:
-            blind: dict[str, Any] = dict(zip(_BLOCKS["full"], (pair.topic, *texts), strict=True))
-            blind |= shown_extras(pair.extras, self.use)
-            return self.own.messages(unit_of(blind, ALIASES, offered))
-        # A protocol without prompts for small models shows them its full ones.
-        names = _BLOCKS["full" if self.prompts[style] is self.prompts["full"] else style]
-        blocks = dict(zip(names, (pair.topic, *texts), strict=True))
+        parts = {"topic": pair.topic, "candidate_1": texts[0], "candidate_2": texts[1]}
+        if self.custom_prompt is not None:
+            return self.fill_custom_prompt(self.custom_prompt, parts, pair.extras, self.texts)
         extras = extra_blocks(pair.extras, self.use)
-        # Long numbers cost a small model much of what it can tell.
-        marked = fenced(blocks | extras, size=1 if style == "compact" else 4)
-        values = {name: marked[block] for name, block in zip(_BLOCKS["full"], names, strict=True)}
-        values["extras"] = "\n".join(marked[name] for name in extras)
-        return self.prompts[style].messages(values | offered, offered)
+        return self.fill_prompt(style, parts, extras, self.texts, self.texts)
 
 
 def _mask_value(value: Any, topic: str) -> Any:

@@ -1,33 +1,85 @@
-"""The rubric contract applied to one reply: an output that keeps it, or the list of problems.
-
-Deterministic and total: the same text gives the same result, and nothing here raises on a reply.
-"""
+"""The rubric contract: the form of a reply, and the check of one reply against it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence
-from evenhand.kinds.check import Checked, Inspection, is_blank
 from evenhand.kinds.evidence import SearchText, is_substantial_quote
 from evenhand.kinds.phrases import compares, guesses_source, join_reasons
+from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import Words
-from evenhand.kinds.reply import JudgedText
+from evenhand.kinds.reply import ANYTHING, TEXT, Checked, JudgedText, ReplyCheck, allow, is_blank
 from evenhand.kinds.rows import plain_number, raw_json
 from evenhand.kinds.rubric.rubric import Dimension, Rubric
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
+from evenhand.text import hidden_characters
 from evenhand.units import Sample
 
-_ASKED = ("scores", "failure_tags", "notes")
-_INNER = ("evidence", "rationale", "score")
+RATIONALE_CHARS = 160
+
+
+def reply_shape(rubric: Rubric) -> dict[str, Any]:
+    """Return a reply as an example, with the rubric's own ids."""
+    score = {"evidence": ["..."], "rationale": "...", "score": 0}
+    return {"scores": {d.id: score for d in rubric.dimensions}, "failure_tags": [], "notes": ""}
+
+
+def reply_schema(rubric: Rubric, tags: Sequence[str]) -> dict[str, Any]:
+    """Return the schema of a reply without meta."""
+    scores = {
+        d.id: object_of(
+            evidence={"type": "array", "items": TEXT},
+            rationale=TEXT,
+            score={"type": "number", "enum": d.scores},
+        )
+        for d in rubric.dimensions
+    }
+    tag_list = {"type": "array", "items": {"type": "string", "enum": list(tags)}}
+    return object_of(scores=object_of(**scores), failure_tags=tag_list, notes=TEXT)
+
+
+def compact_schema(rubric: Rubric, quotes: list[str], no_evidence: str) -> dict[str, Any]:
+    """Return the schema for a judge that fills a form: quotes enumerated, nothing that it cannot
+    decide."""
+    none: dict[str, Any] = {"const": []}
+    evidence, rationale = none, dict[str, Any](const=no_evidence)
+    if quotes:
+        items = {"enum": quotes, "x-quote": True}
+        evidence = {"type": "array", "items": items, "minItems": 1, "maxItems": 1}
+        rationale = {**TEXT, "maxLength": RATIONALE_CHARS}
+    scores: dict[str, Any] = {}
+    for dimension in rubric.dimensions:
+        labels = {jsontext.dump(band.score): band.criteria for band in dimension.bands}
+        score = {"enum": dimension.scores, "x-labels": labels}
+        scores[dimension.id] = object_of(evidence=evidence, rationale=rationale, score=score)
+    return object_of(scores=object_of(**scores), failure_tags=none, notes={"const": ""})
+
+
+def with_meta(schema: Mapping[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a reply that copies meta first."""
+    return object_of(meta=meta, **schema["properties"])
+
+
+def schema_of_copy(value: object) -> dict[str, Any]:
+    """Return a schema that a copy of a value satisfies, in the strict form that endpoints take."""
+    if isinstance(value, Mapping):
+        return object_of(**{str(name): schema_of_copy(part) for name, part in value.items()})
+    if isinstance(value, list):
+        parts = map(schema_of_copy, cast("list[object]", value))
+        different = list({jsontext.dump(part): part for part in parts}.values())
+        items = {"anyOf": different} if len(different) > 1 else next(iter(different), ANYTHING)
+        return {"type": "array", "items": items}
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+    return {"type": names.get(type(value), "number")}
 
 
 class Sources:
-    """What a judge may quote from: evidence stands in the output, and in nothing else. One for
-    each sample, so that its texts are folded once for all quotes of all replies."""
+    """The texts that a judge may quote from: evidence stands in the output, and in nothing else.
+    One for each sample, so that its texts are folded once for all quotes of all replies."""
 
     def __init__(self, sample: Sample, rubric: Rubric) -> None:
         self.output = SearchText(sample.model_output)
@@ -37,7 +89,7 @@ class Sources:
 
 
 def check_reply(
-    text: str | bytes,
+    text: str,
     sample: Sample,
     rubric: Rubric,
     words: Words,
@@ -47,9 +99,9 @@ def check_reply(
     asked_meta: bool = False,
     is_compact: bool = False,
     sources: Sources | None = None,
-    tags: Sequence[str] | None = None,
+    tags: Sequence[str] = (),
 ) -> Checked[RubricVerdict]:
-    """Return what the contract says of one reply.
+    """Return the verdict of one reply, or its problems.
 
     Args:
         exposed: the judge was shown meta, and must copy it.
@@ -58,157 +110,119 @@ def check_reply(
         sources: those of the sample, where they are at hand already.
         tags: the failure tags that a verdict may have; by default those of the words.
     """
-    check = _Check(words, sample, rubric, sources or Sources(sample, rubric))
-    check.tags = tuple(words.tags) if tags is None else tags
+    check = _RubricCheck(words, sample, sources or Sources(sample, rubric))
     check.needs_reasons = not is_compact
-    value = check.object_in(text, check.sources.judged) if check.is_whole(finish) else None
-    if value is None:
-        return check.done(None)
-    check.keys(value, _ASKED, "", allowed=("meta",))
-    check.meta(value, exposed=exposed, is_due=exposed or asked_meta or "meta" in value)
-    return check.done(check.verdict(value))
+    reply = check.read_object(text, finish, check.sources.judged)
+    if reply is None:
+        return check.result(None)
+    if exposed or asked_meta or "meta" in reply:
+        check.compare_meta(reply.get("meta"), exposed=exposed)
+    allowed_tags = tags or tuple(words.tags)
+    found = check.match(reply, allow(reply_schema(rubric, allowed_tags), meta=ANYTHING))
+    scores = found.get("scores", {})
+    verdict = RubricVerdict(
+        meta_json=raw_json(sample.meta),
+        scores={d.id: check.score(d, scores[d.id]) for d in rubric.dimensions if d.id in scores},
+        failure_tags=check.sort_tags(found.get("failure_tags", []), allowed_tags),
+        notes=check.flag_notes(found.get("notes", "")),
+    )
+    check.flag_reasons()
+    return check.result(verdict)
 
 
-class _Check(Inspection):
-    tags: Sequence[str] = ()
+class _RubricCheck(ReplyCheck):
+    ignores_case = False
     needs_reasons = True
 
-    def __init__(self, words: Words, sample: Sample, rubric: Rubric, sources: Sources) -> None:
+    def __init__(self, words: Words, sample: Sample, sources: Sources) -> None:
         super().__init__(words)
-        self.sample, self.rubric, self.sources = sample, rubric, sources
+        self.sample, self.sources = sample, sources
         self.reasons: list[str] = []
 
-    def meta(self, value: Mapping[str, Any], *, exposed: bool, is_due: bool) -> None:
-        """Whatever came back, the sample's own meta stands; a judge that was shown it must copy
-        it."""
-        if not is_due or jsontext.same(value.get("meta"), self.sample.meta):
+    def compare_meta(self, meta: object, *, exposed: bool) -> None:
+        """Note a meta that is not the sample's own, which stands in any case; a judge that was
+        shown it must copy it."""
+        if jsontext.same(meta, self.sample.meta):
             return
         if exposed:
-            self.breach("meta_changed", "meta_changed", "meta")
+            self.problem("meta_changed", "meta_changed", "meta")
         else:
             self.fix("meta", "meta")
 
-    def verdict(self, value: dict[str, Any]) -> RubricVerdict:
-        """Return the verdict that the reply's object gives."""
-        verdict = RubricVerdict(
-            meta_json=raw_json(self.sample.meta),
-            scores=self._scores(value.get("scores", {})),
-            failure_tags=self._tags(value.get("failure_tags", [])),
-            notes=self._notes(value.get("notes", "")),
-        )
-        said = join_reasons(self.reasons)
-        if compares(said, self.sample.question, self.sample.model_output):
-            self.flags.append("compares")
-        if guesses_source(said, self.sample.question):
-            self.flags.append("guesses_source")
-        return verdict
-
-    def _scores(self, value: object) -> dict[str, DimensionScore]:
-        scores = self.object_at(value, "scores")
-        if scores is None:
-            return {}
-        dimensions = self.rubric.dimensions
-        self.keys(scores, [dimension.id for dimension in dimensions], "scores.")
-        judged = [dimension for dimension in dimensions if dimension.id in scores]
-        return {dimension.id: self._score(dimension, scores[dimension.id]) for dimension in judged}
-
-    def _score(self, dimension: Dimension, value: object) -> DimensionScore:
-        path = f"scores.{dimension.id}"
-        parts = self.object_at(value, path)
-        if parts is None:
-            return DimensionScore(0, (), "")
-        self.keys(parts, _INNER, f"{path}.")
-        quotes, rationale = parts.get("evidence"), parts.get("rationale", "")
-        if self.typed(rationale, str, "text", f"{path}.rationale"):
+    def score(self, dimension: Dimension, parts: Mapping[str, Any]) -> DimensionScore:
+        """Return the score of a dimension with its evidence."""
+        path, phrase = f"scores.{dimension.id}", self.words.no_evidence
+        quotes, rationale = parts.get("evidence"), parts.get("rationale")
+        if rationale is not None:
             self.reasons.append(rationale)
             # Without evidence it must hold the phrase, which is asked for there.
-            if "rationale" in parts and self.needs_reasons and quotes != []:
-                self.reason(rationale, f"{path}.rationale")
-        evidence: tuple[str, ...] = ()
-        if "evidence" in parts:
-            evidence = self._quotes(dimension.id, quotes, str(rationale), f"{path}.evidence")
-        score = self._band(dimension, parts["score"], f"{path}.score") if "score" in parts else 0
-        if quotes == [] and score == max(dimension.scores):
-            self.flags.append(f"top_without_evidence:{dimension.id}")
-        return DimensionScore(score, evidence, rationale)
-
-    def _band(self, dimension: Dimension, score: object, path: str) -> int | float:
-        """Return the score, which must be that of a band."""
-        written = jsontext.dump(score)
-        if isinstance(score, bool) or not isinstance(score, int | float):
-            self.breach("score_not_number", "schema", path, value=written)
-            return 0
-        for banded in dimension.scores:
-            if banded == score:
-                return plain_number(banded)
-        allowed = ", ".join(map(jsontext.dump, dimension.scores))
-        self.breach("score_off_bands", "out_of_range", path, value=written, allowed=allowed)
-        return 0
-
-    def _quotes(self, dimension: str, value: object, rationale: str, path: str) -> tuple[str, ...]:
-        """Return the evidence, each fragment as it stands in the output. Without any the rationale
-        must say so."""
-        if not self.typed(value, list, "list", path):
-            return ()
-        quotes, phrase = cast("list[object]", value), self.words.no_evidence
-        if not quotes and phrase.casefold() not in rationale.casefold():
-            self.breach("evidence_unsaid", "evidence_missing", path, phrase=phrase)
-        if len(quotes) > EVIDENCE_MAX:
-            self.breach("evidence_count", "schema", path)
-        return tuple(
-            self._quote(dimension, quote, f"{path}[{index}]")
-            for index, quote in enumerate(quotes[:EVIDENCE_MAX])
+            if self.needs_reasons and quotes != []:
+                self.require_reason(rationale, f"{path}.rationale")
+        if quotes == []:
+            if phrase.casefold() not in (rationale or "").casefold():
+                self.problem(
+                    "evidence_unsaid", "evidence_missing", f"{path}.evidence", phrase=phrase
+                )
+            if parts.get("score") == max(dimension.scores):
+                self.flags.append(f"top_without_evidence:{dimension.id}")
+        elif quotes is not None and len(quotes) > EVIDENCE_MAX:
+            self.problem("evidence_count", "schema", f"{path}.evidence")
+        evidence = tuple(
+            self._locate(dimension.id, quote, f"{path}.evidence[{index}]")
+            for index, quote in enumerate((quotes or [])[:EVIDENCE_MAX])
         )
+        return DimensionScore(plain_number(parts.get("score", 0)), evidence, rationale or "")
 
-    def _quote(self, dimension: str, quote: object, path: str) -> str:
-        if not self.typed(quote, str, "text", path):
+    def _locate(self, dimension: str, quote: str, path: str) -> str:
+        """Return a quote as it stands in the output."""
+        output, phrase = self.sample.model_output, self.words.no_evidence
+        if not quote.strip():
+            self.problem("evidence_blank", "schema", path, phrase=phrase)
             return ""
-        sought, phrase = cast("str", quote), self.words.no_evidence
-        if not sought.strip():
-            self.breach("evidence_blank", "schema", path, phrase=phrase)
-            return ""
-        output, place = self.sample.model_output, self.sources.output.locate(sought)
-        found = "" if place is None else output[place.start : place.end]
-        if place is None or not is_substantial_quote(found, output):
-            kind = self._refuse(sought) if place is None else "evidence_slight"
-            self.breach(kind, "evidence_missing", path, quote=sought, phrase=phrase)
-            return sought
-        if place.match != "exact":
+        span = self.sources.output.locate(quote)
+        found = "" if span is None else output[span.start : span.end]
+        if span is None or not is_substantial_quote(found, output):
+            name = self._find_source(quote) if span is None else "evidence_slight"
+            self.problem(name, "evidence_missing", path, quote=quote, phrase=phrase)
+            return quote
+        if span.match != "exact":
             self.fix("snapped", path)
             self.flags.append("snapped")
         if len(found) > EVIDENCE_CHARS:
             self.flags.append("long_evidence")
-        self.evidence.append(Evidence(dimension, place.start, place.end, place.match))
+        self.evidence.append(Evidence(dimension, span.start, span.end, span.match))
         return found
 
-    def _refuse(self, quote: str) -> str:
-        """Return why a quote that the output does not hold is no evidence."""
+    def _find_source(self, quote: str) -> str:
+        """Return the problem with a quote that the output does not hold."""
         if is_blank(quote):
             return "evidence_slight"
         if self.sources.question.locate(quote):
             return "evidence_from_question"
         return "evidence_from_rubric" if self.sources.rubric.locate(quote) else "evidence_nowhere"
 
-    def _tags(self, value: object) -> tuple[str, ...]:
-        if not self.typed(value, list, "list", "failure_tags"):
-            return ()
-        tags = cast("list[object]", value)
-        unknown = [tag for tag in tags if tag not in self.tags]
-        for tag in unknown:
-            written, allowed = jsontext.as_text(tag), ", ".join(self.tags)
-            self.breach("tag_unknown", "schema", "failure_tags", value=written, allowed=allowed)
-        ordered = [tag for tag in self.tags if tag in tags]
-        if not unknown and ordered != tags:
+    def sort_tags(self, tags: list[str], allowed: Iterable[str]) -> tuple[str, ...]:
+        """Return the tags as a set, in the order of the contract."""
+        ordered = [tag for tag in allowed if tag in tags]
+        if ordered != tags:
             self.fix("tags", "failure_tags")
         return tuple(ordered)
 
-    def _notes(self, value: object) -> str:
-        if not self.typed(value, str, "text", "notes"):
-            return ""
-        notes = cast("str", value)
+    def flag_notes(self, notes: str) -> str:
+        """Return the notes, flagged where there are any and where they are long."""
         if not is_blank(notes):
             self.flags.append("has_notes")
         if len(notes) > NOTES_CHARS:
             self.flags.append("long_notes")
         self.reasons.append(notes)
         return notes
+
+    def flag_reasons(self) -> None:
+        """Flag comparisons, guesses at the source, and hidden characters in what was judged."""
+        question, output = self.sample.question, self.sample.model_output
+        said = join_reasons(self.reasons)
+        if compares(said, question, output):
+            self.flags.append("compares")
+        if guesses_source(said, question):
+            self.flags.append("guesses_source")
+        self.flags += [f"hidden_characters:{kind}" for kind in hidden_characters(question, output)]

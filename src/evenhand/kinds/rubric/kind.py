@@ -39,13 +39,9 @@ def _prepare(protocol: Protocol, language: str, terms: Terms) -> RubricProtocol:
     if "no_evidence" in settings:
         protocol = _with_phrase(protocol, settings["no_evidence"])
     return RubricProtocol(
-        prompts=protocol.judge_prompts(language),
-        words=protocol.words(language),
+        **protocol.prepare(language, settings),
         rubric=None if terms.rubric is None else build_rubric(terms.rubric),
         expose_meta=settings["expose_meta"],
-        repairs=settings["repairs"],
-        use=tuple(settings["use"]),
-        own=protocol.own,
         allowed_tags=tuple(settings.get("tags", ())),
     )
 
@@ -92,7 +88,7 @@ KIND = Kind(
         tables=("tags",),
         must=frozenset({"question", "model_output", "rubric"}),
         may=frozenset({"tags", "extras", "shape"}),
-        own=CustomForm(
+        custom_prompt=CustomForm(
             parts=("question", "model_output", "rubric"),
             aliases=ALIASES,
             offered=("tags", "shape"),

@@ -8,112 +8,93 @@ list of what is wrong.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 from evenhand import jsontext
-from evenhand.exchange import Message, Question, Reply, Schema, Style
-from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.check import Checked
-from evenhand.kinds.conversation import Conversation, JudgingContext, converse
-from evenhand.kinds.custom_prompt import CustomPrompt, unit_of
+from evenhand.exchange import Message, Question, Schema, Style
+from evenhand.judgment import Judgment
+from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.evidence import fragments
-from evenhand.kinds.prompt import (
-    Prompt,
-    extra_blocks,
-    fenced,
-    object_of,
-    shown_extras,
-    size_of,
-)
-from evenhand.kinds.protocol import Words
+from evenhand.kinds.prompt import extra_blocks, size_of
+from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import object_text
-from evenhand.kinds.rubric.check import Sources, check_reply
-from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
+from evenhand.kinds.rubric.check import (
+    Sources,
+    check_reply,
+    compact_schema,
+    reply_schema,
+    reply_shape,
+    schema_of_copy,
+    with_meta,
+)
+from evenhand.kinds.rubric.rubric import Rubric, parse_rubric
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.limits import REPAIRS
-from evenhand.text import hidden_characters
 from evenhand.units import Sample
 
 LOW_MARGIN = 0.05
 """A score that so little probability more or less would have changed is flagged."""
-
-RATIONALE_CHARS = 160
-_OUTPUT: dict[Style, str] = {"full": "model_output", "compact": "answer"}
-"""The name of the block that holds the output: the contract's, or the word a small model knows."""
 ALIASES = {"answer": "model_output", "output": "model_output"}
-"""Other names that a prompt of the user's own may use."""
 
 
-class Form(NamedTuple):
-    """What every question under one rubric shares."""
+class ReplyForm(NamedTuple):
+    """The parts that every question under one rubric shares."""
 
     shape: str
     schema: Schema
 
 
 @lru_cache(maxsize=64)
-def form_of(rubric: Rubric, tags: tuple[str, ...]) -> Form:
-    """The form of a reply under a rubric: rows often repeat one rubric."""
-    return Form(jsontext.dump(_shape(rubric, None)), Schema(_full_schema(rubric, tags, None)))
+def _form_of(rubric: Rubric, tags: tuple[str, ...]) -> ReplyForm:
+    """Return the form of a reply under a rubric: rows often repeat one rubric."""
+    return ReplyForm(jsontext.dump(reply_shape(rubric)), Schema(reply_schema(rubric, tags)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RubricProtocol:
+@dataclass(frozen=True, kw_only=True)
+class RubricProtocol(PreparedProtocol):
     """A rubric protocol in one language, with the settings that can change a verdict."""
 
-    prompts: Mapping[Style, Prompt]
-    words: Words
+    aliases = ALIASES
+    compact_names: ClassVar = {"model_output": "answer"}
+
     rubric: Rubric | None = None
     expose_meta: bool = False
-    repairs: int = REPAIRS
-    use: tuple[str, ...] = ()
-    own: CustomPrompt | None = None
     allowed_tags: tuple[str, ...] = ()
     """The failure tags that a verdict may have, where they are others than the judge was told."""
-    tags: tuple[str, ...] = field(init=False, compare=False)
-    """The failure tags that a judge is told of."""
-    tag_lines: str = field(init=False, compare=False)
-    """The same as a judge is told of them."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tags", tuple(self.words.tags))
-        object.__setattr__(self, "tag_lines", _tag_lines(self.words))
 
     async def judge(self, sample: Sample, context: JudgingContext) -> Judgment:
-        """Ask, check, ask again for what only the judge knows; settle or fail."""
+        """Return the verdict on a sample, or why there is none."""
         rubric, style = self.rubric_of(sample), context.styles[0]
         sources = Sources(sample, rubric)
         size = size_of(sample.question, sample.model_output, sample.extras)
-        question = await context.offload(partial(self.question, sample, rubric, style), size)
-        conversation = await converse(
+        conversation = await self.converse(
             context,
-            question,
+            await context.offload(partial(self.question, sample, rubric, style), size),
             lambda reply: self.check(
                 reply.text, sample, style, finish=reply.finish, sources=sources
             ),
-            self.prompts[style],
-            self.words,
-            self.repairs,
+            style,
             size,
         )
-        if failed := conversation.failure:
-            return failed
-        return await context.offload(partial(self._settled, sample, conversation), size)
+        odds = conversation.tries[-1].reply.odds if conversation.tries else {}
+        # The median of a judge by probabilities may nearly have tipped over.
+        is_close = (path for path, each in odds.items() if _margin(each) < LOW_MARGIN)
+        return conversation.to_judgment(f"low_margin:{path}" for path in is_close)
 
     def check(
         self,
-        text: str | bytes,
+        text: str,
         sample: Sample,
         style: Style = "full",
         *,
         finish: str = "stop",
         sources: Sources | None = None,
     ) -> Checked[RubricVerdict]:
-        """The contract applied to one reply; `sources` are the sample's, where there are more."""
+        """Return the verdict of one reply, or its problems; `sources` are the sample's, where they
+        are at hand already."""
         return check_reply(
             text,
             sample,
@@ -121,181 +102,77 @@ class RubricProtocol:
             self.words,
             finish,
             exposed=self.expose_meta,
-            asked_meta=self.own is not None and self.own.says("meta"),
+            asked_meta=self.custom_prompt is not None and self.custom_prompt.says("meta"),
             is_compact=style == "compact",
             sources=sources,
-            tags=self.allowed_tags or self.tags,
+            tags=self.allowed_tags,
         )
 
     def check_external_reply(
         self, sample: Sample, text: str, finish: str = "stop"
     ) -> Checked[RubricVerdict]:
-        """Apply the contract to a reply from another tool."""
+        """Check a reply from another tool."""
         return self.check(text, sample, finish=finish)
 
     def rubric_of(self, sample: Sample) -> Rubric:
-        """The sample's own rubric, else the suite's; the loader saw to it that there is one."""
+        """Return the sample's own rubric, else the suite's."""
         if sample.rubric is not None:
             return parse_rubric(object_text(sample.rubric))
         assert self.rubric is not None, "a sample without a rubric passed the loader"
         return self.rubric
 
     def question(self, sample: Sample, rubric: Rubric, style: Style) -> Question:
-        """What the judge is asked about one sample."""
-        prompt = self.prompts[style]
-        shape, schema = form_of(rubric, self.tags)
-        neutral = self._neutral(prompt, rubric, style) if style == "compact" else None
-        if self.expose_meta:
-            shape = jsontext.dump(_shape(rubric, sample.meta))
-            schema = Schema(_full_schema(rubric, self.tags, dict(sample.meta)))
+        """Return the question about one sample."""
+        meta = dict(sample.meta) if self.expose_meta else None
+        shape, schema = _form_of(rubric, tuple(self.words.tags))
+        neutral = None
         if style == "compact":
-            quotes = fragments(sample.model_output)
-            meta = dict(sample.meta) if self.expose_meta else None
-            schema = Schema(_compact_schema(rubric, quotes, self.words.no_evidence, meta))
+            unknown = self.words.neutral
+            blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
+            neutral = self._messages(blank, rubric, shape, style)
+            compact = compact_schema(rubric, fragments(sample.model_output), self.words.no_evidence)
+            schema = Schema(compact if meta is None else with_meta(compact, {"const": meta}))
+        elif meta is not None:
+            schema = Schema(with_meta(schema.value, schema_of_copy(meta)))
+        if meta is not None:
+            shape = jsontext.dump({"meta": meta, **reply_shape(rubric)})
         return Question(
-            messages=self._messages(prompt, sample, rubric, shape, style),
-            schema=None if self.own and style == "full" else schema,
+            messages=self._messages(sample, rubric, shape, style),
+            schema=None if self.custom_prompt and style == "full" else schema,
             neutral=neutral,
             unit=sample.id,
         )
 
-    def _neutral(self, prompt: Prompt, rubric: Rubric, style: Style) -> tuple[Message, ...]:
-        """The prompt about nothing."""
-        unknown = self.words.neutral
-        blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
-        return self._messages(prompt, blank, rubric, form_of(rubric, self.tags).shape, style)
-
     def _messages(
-        self, prompt: Prompt, sample: Sample, rubric: Rubric, shape: str, style: Style
+        self, sample: Sample, rubric: Rubric, shape: str, style: Style
     ) -> tuple[Message, ...]:
-        if self.own is None:
-            # A protocol without prompts for small models shows them its full ones.
-            name = _OUTPUT["full" if prompt is self.prompts["full"] else style]
-            suites = ("rubric", "shape", "tags") if sample.rubric is None else ("tags",)
-            return prompt.messages(self._values(sample, rubric, shape, name), suites)
-        blind: dict[str, Any] = {"question": sample.question, "model_output": sample.model_output}
-        blind["rubric"] = rubric.value
-        blind |= shown_extras(sample.extras, self.use)
-        if self.expose_meta:
-            blind = {"meta": sample.meta, **blind}
-        offered = {"rubric": rubric.text, "shape": shape, "tags": self.tag_lines}
-        return self.own.messages(unit_of(blind, ALIASES, offered))
-
-    def _values(self, sample: Sample, rubric: Rubric, shape: str, output: str) -> dict[str, str]:
+        texts = {"shape": shape, "tags": self._list_tags()}
+        parts = {"question": sample.question, "model_output": sample.model_output}
+        if self.custom_prompt is not None:
+            meta = {"meta": sample.meta} if self.expose_meta else {}
+            blind: dict[str, Any] = {**meta, **parts, "rubric": rubric.value}
+            texts["rubric"] = rubric.text
+            return self.fill_custom_prompt(self.custom_prompt, blind, sample.extras, texts)
         extras = extra_blocks(sample.extras, self.use)
         if self.expose_meta:
             extras["meta"] = jsontext.dump(sample.meta)
-        texts = {"question": sample.question, output: sample.model_output, "rubric": rubric.text}
-        values = fenced(texts | extras)
-        values["model_output"] = values[output]
-        values["extras"] = "\n".join(values[name] for name in extras)
-        values |= {"shape": shape, "tags": self.tag_lines}
-        if self.expose_meta:
-            values["extras"] += f"\n{self.words.copy_meta}"
-        return values
+            texts["after_extras"] = self.words.copy_meta
+        shared = ("rubric", "shape", "tags") if sample.rubric is None else ("tags",)
+        return self.fill_prompt(style, {**parts, "rubric": rubric.text}, extras, texts, shared)
 
-    def _settled(self, sample: Sample, conversation: Conversation[RubricVerdict]) -> Verdict:
-        reply, checked = conversation.tries[-1].reply, conversation.tries[-1].checked
-        assert checked.value is not None
-        flags = [*checked.flags, *_low_margins(reply)]
-        hidden = hidden_characters(sample.question, sample.model_output)
-        flags += [f"hidden_characters:{kind}" for kind in hidden]
-        return Verdict(
-            value=checked.value,
-            evidence=checked.evidence,
-            fixes=checked.fixes,
-            flags=tuple(dict.fromkeys(flags)),
-            passes=conversation.passes,
+    def _list_tags(self) -> str:
+        """Return the failure tags as a judge is told of them, one per line."""
+        phrases = self.words.phrases
+        return "\n".join(
+            phrases["tag_line"]
+            .format(tag=tag, name=name, meaning=phrases.get(f"tag_meanings.{tag}", ""))
+            .rstrip(": ")
+            for tag, name in self.words.tags.items()
         )
-
-
-def _tag_lines(words: Words) -> str:
-    """The failure tags as a judge is told of them, one per line."""
-    phrases = words.phrases
-    return "\n".join(
-        phrases["tag_line"]
-        .format(tag=tag, name=name, meaning=phrases.get(f"tag_meanings.{tag}", ""))
-        .rstrip(": ")
-        for tag, name in words.tags.items()
-    )
-
-
-def _low_margins(reply: Reply) -> list[str]:
-    """Scores that a judge by probabilities nearly gave otherwise: where the median tips over."""
-    return [f"low_margin:{path}" for path, odds in reply.odds.items() if _margin(odds) < LOW_MARGIN]
 
 
 def _margin(odds: Mapping[str, float]) -> float:
-    """How far the probability up to some score is from one half, at the closest."""
+    """Return how far the probability up to some score is from one half, at the closest."""
     likely = [math.exp(odds[score]) for score in sorted(odds, key=float)]
     total = math.fsum(likely)
     return min((abs(below / total - 0.5) for below in accumulate(likely[:-1])), default=1.0)
-
-
-def _shape(rubric: Rubric, meta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The reply as an example, with the rubric's own ids."""
-    scores = {
-        d.id: {"evidence": ["..."], "rationale": "...", "score": 0} for d in rubric.dimensions
-    }
-    shape: dict[str, Any] = {"scores": scores, "failure_tags": [], "notes": ""}
-    return shape if meta is None else {"meta": meta, **shape}
-
-
-def _full_schema(
-    rubric: Rubric, tag_ids: Sequence[str], meta: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    text = {"type": "string"}
-    dimensions = {
-        d.id: object_of(
-            evidence={"type": "array", "items": text},
-            rationale=text,
-            score={"type": "number", "enum": d.scores},
-        )
-        for d in rubric.dimensions
-    }
-    tags = {"type": "array", "items": {"type": "string", "enum": list(tag_ids)}}
-    reply = {"scores": object_of(**dimensions), "failure_tags": tags, "notes": text}
-    return object_of(**(reply if meta is None else {"meta": _schema_of(meta), **reply}))
-
-
-def _compact_schema(
-    rubric: Rubric, quotes: list[str], phrase: str, meta: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """For a judge that fills a form: quotes enumerated, nothing it cannot decide."""
-    none: dict[str, Any] = {"const": []}
-    if quotes:
-        items = {"enum": quotes, "x-quote": True}
-        evidence = {"type": "array", "items": items, "minItems": 1, "maxItems": 1}
-        rationale: dict[str, Any] = {"type": "string", "maxLength": RATIONALE_CHARS}
-    else:
-        evidence, rationale = none, {"const": phrase}
-    dimensions = {
-        d.id: object_of(evidence=evidence, rationale=rationale, score=_labelled(d))
-        for d in rubric.dimensions
-    }
-    copied = {} if meta is None else {"meta": {"const": meta}}
-    scores = object_of(**dimensions)
-    return object_of(**copied, scores=scores, failure_tags=none, notes={"const": ""})
-
-
-def _labelled(dimension: Dimension) -> dict[str, Any]:
-    """The scores of a dimension, each with what it stands for."""
-    labels = {jsontext.dump(band.score): band.criteria for band in dimension.bands}
-    return {"enum": dimension.scores, "x-labels": labels}
-
-
-def _any_of(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    different = list({jsontext.dump(schema): schema for schema in schemas}.values())
-    if len(different) > 1:
-        return {"anyOf": different}
-    return different[0] if different else {}
-
-
-def _schema_of(value: object) -> dict[str, Any]:
-    """A schema that a copy of `value` satisfies, in the strict form that endpoints take."""
-    if isinstance(value, Mapping):
-        return object_of(**{str(k): _schema_of(v) for k, v in value.items()})
-    if isinstance(value, list):
-        return {"type": "array", "items": _any_of(map(_schema_of, cast("list[object]", value)))}
-    names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
-    return {"type": names.get(type(value), "number")}

@@ -1,4 +1,4 @@
-"""The weighted contract applied to one reply: a grade that keeps it, or the list of problems.
+"""The weighted contract: the form of a reply, and the check of one reply against it.
 
 Code supplies what code knows: the task's name and type, the weights, the total, and the zeroes
 after a critical fail.
@@ -8,35 +8,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from evenhand import jsontext
-from evenhand.judgment import Fix, FixCode, Reason
-from evenhand.kinds.check import Checked, Inspection, is_blank
+from evenhand.judgment import Fix, FixCode
+from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import Words
-from evenhand.kinds.reply import JudgedText
-from evenhand.kinds.rows import plain_number
-from evenhand.kinds.weighted.form import CONFIDENCE, REASONING_CHARS, TaskType
-from evenhand.kinds.weighted.verdict import Grade
-
-_ASKED = (
-    "inferred_task_type",
-    "critical_fail",
-    "critical_fail_reason",
-    "reasoning",
-    "score",
-    "confidence",
+from evenhand.kinds.reply import (
+    ANYTHING,
+    NUMBER,
+    TEXT,
+    Checked,
+    JudgedText,
+    ReplyCheck,
+    allow,
+    is_blank,
 )
-_KNOWN = ("task_name", "task_type", "weights", "total_score")
+from evenhand.kinds.rows import plain_number
+from evenhand.kinds.weighted.verdict import CONFIDENCE, Grade
+
+REASONING_CHARS = 200
+_KNOWN = ("task_name", "task_type", "weights", "total_score", "inferred_task_type")
+"""Keys of the output that code supplies."""
 _SUM_SLACK = 3
 """How far a stated total may be from the sum of the scores: further off is no slip."""
 _FLAT_SCALES = (1, 10, 100)
 """Scales that judges grade every dimension on instead of its weight."""
 _ROUNDING = 0.5
-_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
+_STEPS = (0, 25, 50, 75, 100)
+"""What a judge that fills a form may give, in percent of a dimension's weight."""
+
+Scores = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskType:
+    """A type of task: which tasks it means, and the most points of each dimension."""
+
+    id: str
+    text: str
+    weights: Mapping[str, float]
 
 
 class Task(NamedTuple):
@@ -52,35 +67,76 @@ class Task(NamedTuple):
     answer: str = ""
     """What is judged."""
     failed: str | None = None
-    """Why code failed the answer, where it did: what a reply made elsewhere is held to."""
+    """Why code failed the answer, where it did: what a reply from another tool is held to."""
+
+    @property
+    def dimensions(self) -> list[str]:
+        """The ids of the dimensions, which all types share."""
+        return list(self.types[0].weights)
 
 
-def check_reply(
-    text: str | bytes,
-    task: Task,
-    words: Words,
-    finish: str = "stop",
-    *,
-    is_compact: bool = False,
-) -> Checked[Grade]:
-    """Return what the contract says of one reply. A judge that fills a compact form need not give
-    reasons."""
-    check = _Check(words, task, needs_reasons=not is_compact)
-    value = check.object_in(text, JudgedText(task.answer)) if check.is_whole(finish) else None
-    return check.done(None if value is None else check.grade(value))
+def reply_shape(dimensions: Sequence[str]) -> dict[str, Any]:
+    """Return a reply as an example."""
+    return {
+        "inferred_task_type": None,
+        "critical_fail": False,
+        "critical_fail_reason": None,
+        "reasoning": dict.fromkeys(dimensions, "..."),
+        "score": dict.fromkeys(dimensions, 0),
+        "confidence": "high",
+    }
+
+
+def reply_schema(
+    dimensions: Sequence[str], types: Sequence[TaskType], given: TaskType | None
+) -> dict[str, Any]:
+    """Return the schema of a reply; `given` is the task's type where the rubric names it."""
+    ids = [task_type.id for task_type in types]
+    return object_of(
+        inferred_task_type={"type": "null"} if given else {"type": "string", "enum": ids},
+        critical_fail={"type": "boolean"},
+        critical_fail_reason={"type": ["string", "null"]},
+        reasoning=object_of(**dict.fromkeys(dimensions, TEXT)),
+        score=object_of(**dict.fromkeys(dimensions, NUMBER)),
+        confidence={"type": "string", "enum": list(CONFIDENCE)},
+    )
+
+
+def compact_schema(
+    dimensions: Sequence[str], types: Sequence[TaskType], given: TaskType | None
+) -> dict[str, Any]:
+    """Return the schema for a judge that fills a form: a few steps of each weight, nothing that it
+    cannot decide. Where no type is given the steps are those of the first, which the check rescales
+    to the inferred."""
+    weights = (given or types[0]).weights
+    ids = [task_type.id for task_type in types]
+    reason = {**TEXT, "maxLength": REASONING_CHARS}
+    return object_of(
+        inferred_task_type={"const": None} if given else {"enum": ids},
+        critical_fail={"const": False},
+        critical_fail_reason={"const": None},
+        reasoning=object_of(**dict.fromkeys(dimensions, reason)),
+        score=object_of(**{name: {"enum": _steps(weights[name])} for name in dimensions}),
+        confidence={"const": "low"},
+    )
+
+
+def _steps(weight: float) -> list[float]:
+    number = int if isinstance(weight, int) else float
+    exact = Decimal(str(weight))
+    return list(dict.fromkeys(number(exact * step / 100) for step in _STEPS))
 
 
 def failed_grade(task: Task, reason: str, ungraded: str) -> Grade:
     """Return the grade of an answer that fails by a condition that code decides."""
-    dimensions = list(task.types[0].weights)
     return Grade(
         task_name=task.name,
         task_type=task.given.id if task.given else None,
         inferred_task_type=None,
         weights=dict(task.given.weights) if task.given else None,
-        score=dict.fromkeys(dimensions, 0),
+        score=dict.fromkeys(task.dimensions, 0),
         total_score=0,
-        reasoning=dict.fromkeys(dimensions, ungraded),
+        reasoning=dict.fromkeys(task.dimensions, ungraded),
         critical_fail=True,
         critical_fail_reason=reason,
         confidence="high",
@@ -93,276 +149,226 @@ def under_weights(grade: Grade, weights: Mapping[str, float]) -> tuple[Grade, li
     old = grade.weights or weights
     if any(weights[d] and not old[d] for d in weights) and not grade.critical_fail:
         return None
-    score = {d: rescaled(points, old[d], weights[d]) for d, points in grade.score.items()}
+    score = {d: rescale(points, old[d], weights[d]) for d, points in grade.score.items()}
     fixes = [Fix("rescaled", f"score.{d}") for d in score if score[d] != grade.score[d]]
     total = total_of(score)
     return replace(grade, weights=dict(weights), score=score, total_score=total), fixes
 
 
-class _Check(Inspection):
+def check_reply(
+    text: str, task: Task, words: Words, finish: str = "stop", *, is_compact: bool = False
+) -> Checked[Grade]:
+    """Return the grade of one reply, or its problems. A judge that fills a compact form need not
+    give reasons."""
+    check = _GradeCheck(words, task, needs_reasons=not is_compact)
+    reply = check.read_object(text, finish, JudgedText(task.answer))
+    return check.result(None if reply is None else check.grade(reply))
+
+
+class _GradeCheck(ReplyCheck):
     def __init__(self, words: Words, task: Task, *, needs_reasons: bool) -> None:
         super().__init__(words)
         self.task, self.needs_reasons = task, needs_reasons
-        self.dimensions = tuple(task.types[0].weights)
 
-    def grade(self, value: dict[str, Any]) -> Grade:
+    def grade(self, reply: dict[str, Any]) -> Grade | None:
         """Return the grade that the reply's object gives."""
-        # What only the judge knows: not the type where it is given, a reason only for a critical
-        # fail, and nothing of what a critical fail ends.
-        is_failed = value.get("critical_fail") is True
-        needless = {"reasoning", "score"} if is_failed else {"critical_fail_reason"}
-        needless |= {"inferred_task_type"} if self.task.given else set()
-        due = [name for name in _ASKED if name not in needless]
-        self.keys(value, due, "", allowed=(*_ASKED, *_KNOWN))
-        kind = self.task.given or self._inferred(value)
-        failed = self._critical(value)
-        score = self._zeroes(value) if failed else self._scores(value, kind)
-        reason = value.get("critical_fail_reason")
+        is_failed_by_judge = reply.get("critical_fail") is True
+        is_failed = is_failed_by_judge or self.task.failed is not None
+        found = self.match(reply, self._form(is_failed, is_failed_by_judge))
+        self._check_critical_fail(found)
+        task_type = self.task.given
+        if task_type is None:
+            inferred = found.get("inferred_task_type")
+            task_type = next((each for each in self.task.types if each.id == inferred), None)
+        if is_failed:
+            score = dict.fromkeys(self.task.dimensions, 0.0)
+            self._note_zeroes(found)
+        else:
+            score = self._score(found, task_type)
+        reasoning = self._cut_reasons(found.get("reasoning", {}))
+        if self.problems:
+            return None
+        reason = found.get("critical_fail_reason")
         grade = Grade(
             task_name=self.task.name,
-            task_type=kind.id if kind else None,
-            inferred_task_type=None if self.task.given or not kind else kind.id,
-            weights=dict(kind.weights) if kind else None,
+            task_type=task_type.id if task_type else None,
+            inferred_task_type=task_type.id if task_type and not self.task.given else None,
+            weights=dict(task_type.weights) if task_type else None,
             score=score,
-            total_score=0 if self.problems else total_of(score),
-            reasoning=self._reasoning(value, failed),
-            critical_fail=failed,
-            critical_fail_reason=(self.task.failed if _is_empty(reason) else reason)
-            if failed
+            total_score=total_of(score),
+            reasoning=reasoning,
+            critical_fail=is_failed,
+            critical_fail_reason=(self.task.failed if is_blank(reason) else reason)
+            if is_failed
             else None,
-            confidence=self._confidence(value),
+            confidence=found["confidence"],
         )
-        if not self.problems:
-            self._note_replaced(value, grade)
+        self._note_replaced(found, grade)
         return grade
 
-    def _unknown(
-        self, kind: str, path: str, value: object, allowed: str, expected: type = str
-    ) -> None:
-        """Note a value that is none of those allowed."""
-        code: Reason = "out_of_range" if isinstance(value, expected) else "schema"
-        self.breach(kind, code, path, value=jsontext.dump(value), allowed=allowed)
+    def _form(self, is_failed: bool, is_failed_by_judge: bool) -> dict[str, Any]:
+        """Return the schema of what only the judge knows: not the type where it is given, a reason
+        only for its own critical fail, and nothing of what a critical fail ends. The whole output
+        is accepted as well."""
+        task, dimensions = self.task, self.task.dimensions
+        form = allow(
+            reply_schema(dimensions, task.types, task.given),
+            task_name=ANYTHING,
+            task_type=ANYTHING,
+            weights={"type": ["object", "null"]},
+            total_score={"type": ["number", "null"]},
+        )
+        properties = form["properties"]
+        needless = set[str]() if is_failed_by_judge else {"critical_fail_reason"}
+        if task.given or task.failed:
+            needless.add("inferred_task_type")
+            properties["inferred_task_type"] = ANYTHING
+        if is_failed:
+            needless |= {"reasoning", "score"}
+            properties |= dict.fromkeys(("reasoning", "score", "weights", "total_score"), ANYTHING)
+        elif task.given:
+            ids = [task_type.id for task_type in task.types]
+            properties["task_type"] = {"type": ["string", "null"], "enum": ids}
+        required = [name for name in form["required"] if name not in needless]
+        return {**form, "required": required}
 
-    def _inferred(self, value: Mapping[str, Any]) -> TaskType | None:
-        """Return the type that the judge inferred."""
-        name = value.get("inferred_task_type")
-        for kind in self.task.types:
-            if kind.id == name:
-                return kind
-        if "inferred_task_type" in value and (name is not None or self.task.failed is None):
-            problem = "type_missing" if name is None else "type_unknown"
-            allowed = ", ".join(kind.id for kind in self.task.types)
-            self._unknown(problem, "inferred_task_type", name, allowed)
-        return None
-
-    def _critical(self, value: Mapping[str, Any]) -> bool:
-        """Return True if the answer fails, by the judge or by code."""
-        failed, reason = value.get("critical_fail", False), value.get("critical_fail_reason")
-        if not self.typed(failed, bool, "boolean", "critical_fail"):
-            return False
-        if not failed and self.task.failed is not None:
+    def _check_critical_fail(self, found: Mapping[str, Any]) -> None:
+        failed, reason = found.get("critical_fail"), found.get("critical_fail_reason")
+        path = "critical_fail_reason"
+        if failed is False and self.task.failed is not None:
             self.fix("zeroed", "critical_fail")
-            return True
-        if failed and not self.task.has_conditions and self.task.failed is None:
-            self.breach("critical_without_conditions", "schema", "critical_fail")
-        if not isinstance(reason, str | None):
-            self.typed(reason, str, "text", "critical_fail_reason")
-        elif failed and _is_empty(reason) and "critical_fail_reason" in value:
-            self.breach("critical_reason_missing", "schema", "critical_fail_reason")
-        elif not failed and not _is_empty(reason):
-            self.breach("critical_reason_unasked", "schema", "critical_fail_reason")
-        return bool(failed)
+        elif failed and not self.task.has_conditions and self.task.failed is None:
+            self.problem("critical_without_conditions", "schema", "critical_fail")
+        elif failed and path in found and is_blank(reason):
+            self.problem("critical_reason_missing", "schema", path)
+        elif failed is False and not is_blank(reason):
+            self.problem("critical_reason_unasked", "schema", path)
 
-    def _zeroes(self, value: Mapping[str, Any]) -> dict[str, int | float]:
-        zeroes: dict[str, int | float] = dict.fromkeys(self.dimensions, 0)
-        if value.get("score") != zeroes:
+    def _note_zeroes(self, found: dict[str, Any]) -> None:
+        """Put zeroes and a phrase in the place of what a critical fail ends."""
+        if found.get("score") != dict.fromkeys(self.task.dimensions, 0):
             self.fix("zeroed", "score")
-        return zeroes
+        reasons = found.get("reasoning")
+        given = reasons if isinstance(reasons, dict) else {}
+        texts = {d: given.get(d) for d in self.task.dimensions}
+        ungraded = self.words.phrases["ungraded"]
+        found["reasoning"] = {
+            d: text if isinstance(text, str) and not is_blank(text) else ungraded
+            for d, text in texts.items()
+        }
+        if found["reasoning"] != texts:
+            self.fix("zeroed", "reasoning")
 
-    def _scores(self, value: Mapping[str, Any], kind: TaskType | None) -> dict[str, int | float]:
+    def _score(self, found: Mapping[str, Any], task_type: TaskType | None) -> dict[str, float]:
         """Return the points of each dimension, on the scale of the task's type."""
-        scale = self._scale(value, kind)
-        scores = self.object_at(value["score"], "score") if "score" in value else None
-        if scores is None:
+        scores = found.get("score", {})
+        scale = self._find_scale(found, task_type) if task_type else None
+        if task_type is None or scale is None:
             return {}
-        self.keys(scores, self.dimensions, "score.")
-        numbers: dict[str, float] = {}
-        for name in self.dimensions:
-            if name in scores and _is_number(scores[name]):
-                numbers[name] = scores[name]
-            elif name in scores:
-                written = jsontext.dump(scores[name])
-                self.breach("score_not_number", "schema", f"score.{name}", value=written)
-        if kind is None or scale is None:
-            return {}
-        most = self._offered(numbers, value.get("total_score"), kind, scale)
+        maxima = self._find_maxima(scores, found.get("total_score"), task_type, scale)
         return {
-            name: self._score(f"score.{name}", number, most[name], kind.weights[name])
-            for name, number in numbers.items()
+            name: self._rescale(f"score.{name}", points, maxima[name], task_type.weights[name])
+            for name, points in scores.items()
         }
 
-    def _score(self, path: str, score: float, offered: float, most: float) -> int | float:
-        if not 0 <= score <= offered:
+    def _rescale(self, path: str, points: float, most: float, weight: float) -> float:
+        if not 0 <= points <= most:
             # The next reply need not name another scale again: what the judge is told holds for the
             # task's own.
-            kind = "score_over" if offered == most else "score_over_other"
-            about = {"value": jsontext.dump(score), "offered": offered, "allowed": most}
-            self.breach(kind, "out_of_range", path, **about)
+            name = "score_over" if most == weight else "score_over_other"
+            value = jsontext.dump(points)
+            self.problem(name, "out_of_range", path, value=value, offered=most, allowed=weight)
             return 0
-        if offered == most:
-            return plain_number(score)
+        if most == weight:
+            return plain_number(points)
         self.fix("rescaled", path)
-        return rescaled(score, offered, most)
+        return rescale(points, most, weight)
 
-    def _scale(self, value: Mapping[str, Any], kind: TaskType | None) -> TaskType | None:
-        """Return the type on whose scale the scores stand: the one that the reply's weights are
-        of, else the one that it names, else the one in force; None where that cannot be told."""
-        scale, name = self.task.scale or kind, value.get("task_type")
-        named = self._type_named(name)
-        if named and _is_convertible(named, kind):
-            scale = scale if named is kind else named
-        elif name is not None and (named or self.task.given):
-            self._unknown("type_unknown", "task_type", name, kind.id if kind else "")
-            scale = None
-        weights = value.get("weights")
-        if weights is None or weights == {}:
+    def _find_scale(self, found: Mapping[str, Any], task_type: TaskType) -> TaskType | None:
+        """Return the type on whose scale the scores stand: the one that has the reply's weights,
+        else the one that it names, else the one in force; None where that cannot be told."""
+        weights, named = found.get("weights"), found.get("task_type")
+        if weights:
+            scales = [each for each in (task_type, *self.task.types) if each.weights == weights]
+        else:
+            default = self.task.scale or task_type
+            scales = [each for each in self.task.types if each.id == named != task_type.id]
+            scales = scales or [default]
+        scale = scales[0] if scales else None
+        # A scale must say something of every dimension that counts.
+        if scale and all(scale.weights[d] or not most for d, most in task_type.weights.items()):
             return scale
-        scales = self._types_with(weights)
-        if kind in scales:
-            return kind
-        if scales and _is_convertible(scales[0], kind):
-            return scales[0]
-        types = [kind] if kind else self.task.types
-        allowed = "; ".join(jsontext.dump(dict(each.weights)) for each in types)
-        self._unknown("weights_unknown", "weights", weights, allowed, dict)
+        path, written = ("weights", weights) if weights else ("task_type", named)
+        allowed = jsontext.dump(dict(task_type.weights)) if weights else task_type.id
+        name = "weights_unknown" if weights else "not_allowed"
+        self.problem(name, "out_of_range", path, value=jsontext.dump(written), allowed=allowed)
         return None
 
-    def _type_named(self, name: object) -> TaskType | None:
-        """Return the type that a reply names, in whatever case."""
-        spelled = name.strip().casefold() if isinstance(name, str) else None
-        return next((kind for kind in self.task.types if kind.id.casefold() == spelled), None)
-
-    def _types_with(self, weights: object) -> list[TaskType]:
-        """Return the types that have these weights."""
-        if not isinstance(weights, dict) or any(isinstance(w, bool) for w in weights.values()):
-            return []
-        return [kind for kind in self.task.types if kind.weights == weights]
-
-    def _offered(
-        self, scores: Mapping[str, float], stated: object, kind: TaskType, scale: TaskType
+    def _find_maxima(
+        self, scores: Scores, total: float | None, task_type: TaskType, scale: TaskType
     ) -> Mapping[str, float]:
         """Return the most points of each dimension on the scale that the scores are on. The stated
         total is a check digit: where it cannot be their sum, it may be the weighted sum of scores
         from 0 to 1, 10 or 100."""
-        total = _read_total(stated)
-        is_whole = len(scores) == len(self.dimensions)
+        is_whole = len(scores) == len(self.task.dimensions)
         if total is None or not is_whole or not all(0 <= n <= 100 for n in scores.values()):
             return scale.weights
+        stated = min(max(total, -1000), 1000)  # Beyond all bounds one is as wrong as another.
 
-        def is_sum(most: Mapping[str, float], slack: float) -> bool:
+        def is_sum(maxima: Scores, slack: float) -> bool:
             sums = (
-                total_of({d: rescaled(scores[d], most[d], weights[d]) for d in scores})
-                for weights in (scale.weights, kind.weights)
+                total_of({d: rescale(scores[d], maxima[d], weights[d]) for d in scores})
+                for weights in (scale.weights, task_type.weights)
             )
-            return any(abs(total - sum_) <= slack for sum_ in sums)
+            return any(abs(stated - sum_) <= slack for sum_ in sums)
 
         flat = [dict.fromkeys(scores, most) for most in _FLAT_SCALES]
-        highest = max(scores.values())
+        highest, sum_ = max(scores.values()), total_of(scores)
         # The weighted mean of scores up to 10 is out of 1, 10 or 100 as they are, and nothing says
         # which: 9, 9, 9 and 9 may be 9 or 90.
-        is_small = highest <= _FLAT_SCALES[1] and abs(total - total_of(scores)) > _ROUNDING
+        is_small = highest <= _FLAT_SCALES[1] and abs(stated - sum_) > _ROUNDING
         if not (is_small and is_sum(flat[-1], _ROUNDING)):
             if is_sum(scale.weights, _SUM_SLACK):
                 return scale.weights
-            for most in flat:
-                if highest <= most[self.dimensions[0]] and is_sum(most, _ROUNDING):
+            for most, maxima in zip(_FLAT_SCALES, flat, strict=True):
+                if highest <= most and is_sum(maxima, _ROUNDING):
                     self.flags.append("rescaled")
-                    return most
-        written, allowed = jsontext.dump(stated), jsontext.dump(dict(kind.weights))
-        about = {"value": written, "sum": jsontext.dump(total_of(scores)), "allowed": allowed}
-        self.breach("total_off", "out_of_range", "total_score", **about)
+                    return maxima
+        allowed = jsontext.dump(dict(task_type.weights))
+        about = {"value": jsontext.dump(total), "sum": jsontext.dump(sum_), "allowed": allowed}
+        self.problem("total_off", "out_of_range", "total_score", **about)
         return scale.weights
 
-    def _reasoning(self, value: Mapping[str, Any], failed: bool) -> dict[str, str]:
-        """Return the reasons, cut; after a critical fail there need be none."""
-        reasons = value.get("reasoning")
-        if failed and isinstance(reasons, dict | None):
-            texts = cast("dict[str, Any]", reasons or {})
-            missing = [d for d in self.dimensions if _is_empty(texts.get(d))]
-            if missing:
-                self.fix("zeroed", "reasoning")
-            reasons = texts | dict.fromkeys(missing, self.words.phrases["ungraded"])
-        elif "reasoning" not in value:
-            return {}
-        given = self.object_at(reasons, "reasoning")
-        if given is None:
-            return {}
-        self.keys(given, self.dimensions, "reasoning.")
-        return {d: self._reason(given[d], f"reasoning.{d}") for d in self.dimensions if d in given}
+    def _cut_reasons(self, reasons: Mapping[str, str]) -> dict[str, str]:
+        for name, text in reasons.items():
+            path = f"reasoning.{name}"
+            if self.needs_reasons:
+                self.require_reason(text, path)
+            if len(text) > REASONING_CHARS:
+                self.fix("cut", path)
+                self.uncut[path] = text
+        return {name: cut(text) for name, text in reasons.items()}
 
-    def _reason(self, reason: object, path: str) -> str:
-        if not self.typed(reason, str, "text", path):
-            return ""
-        text = cast("str", reason)
-        if self.needs_reasons:
-            self.reason(text, path)
-        if len(text) > REASONING_CHARS:
-            self.fix("cut", path)
-            self.uncut[path] = text
-        return cut(text)
-
-    def _confidence(self, value: Mapping[str, Any]) -> Any:
-        confidence = value.get("confidence")
-        level = confidence.strip().casefold() if isinstance(confidence, str) else None
-        if level in CONFIDENCE:
-            if level != confidence:
-                self.fix("unwrapped", "confidence")
-            return level
-        if "confidence" in value:
-            self._unknown("confidence_unknown", "confidence", confidence, ", ".join(CONFIDENCE))
-        return confidence
-
-    def _note_replaced(self, value: Mapping[str, Any], grade: Grade) -> None:
-        """Note what code put in the place of what the judge wrote."""
+    def _note_replaced(self, found: Mapping[str, Any], grade: Grade) -> None:
+        """Note what code put in the place of what the judge wrote, and a reply that speaks of
+        another type of task."""
         codes: dict[str, FixCode] = {"total_score": "total", "weights": "weights"}
-        for name in (*_KNOWN, "inferred_task_type"):
+        for name in _KNOWN:
             # 15.0 is the right sum of 10 and 5.
-            if name in value and value[name] != getattr(grade, name):
+            if name in found and found[name] != getattr(grade, name):
                 self.fix(codes.get(name, "meta"), name)
-        types = (value.get("task_type"), value.get("inferred_task_type"))
-        named = {kind.id for kind in map(self._type_named, types) if kind}
-        rows = {kind.id for kind in self._types_with(value.get("weights"))}
-        if named - {grade.task_type} or (rows and grade.task_type not in rows):
+        said = (found.get("task_type"), found.get("inferred_task_type"), found.get("weights"))
+        others = [each for each in self.task.types if each.id in said or each.weights in said]
+        if any(each.id != grade.task_type and each.weights != grade.weights for each in others):
             self.flags.append("other_type")
 
 
-def _is_empty(text: object) -> bool:
-    return text is None or (isinstance(text, str) and is_blank(text))
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _read_total(stated: object) -> float | None:
-    """Return the number that a reply states as its total, in words or not; None if there is none.
-    Beyond all bounds one is as wrong as another."""
-    if isinstance(stated, str) and (number := _NUMBER.search(stated[:REASONING_CHARS])):
-        stated = float(number[0])
-    return min(max(stated, -1000), 1000) if _is_number(stated) else None
-
-
-def _is_convertible(scale: TaskType, kind: TaskType | None) -> bool:
-    """Return True if scores on a scale say something of every dimension that counts in a type."""
-    return kind is None or all(scale.weights[d] or not most for d, most in kind.weights.items())
-
-
-def total_of(scores: Mapping[str, float]) -> float:
+def total_of(scores: Scores) -> float:
     """Return the sum of the scores, as exact as they are written."""
     return _number(sum(map(_decimal, scores.values()), Decimal()))
 
 
-def rescaled(score: float, old: float, new: float) -> float:
+def rescale(score: float, old: float, new: float) -> float:
     """Return a score under one weight as a score under another."""
     return _number(_decimal(score) * _decimal(new) / _decimal(old)) if old else 0
 

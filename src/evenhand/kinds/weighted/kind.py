@@ -12,33 +12,33 @@ from evenhand.kinds.custom_prompt import CustomForm
 from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Scoring, Terms, Understood
 from evenhand.kinds.protocol import Protocol, ProtocolForm, require_same_ids
 from evenhand.kinds.rows import TableForm
-from evenhand.kinds.weighted.form import FULL_MARKS, read_dimensions, read_types, read_weights
 from evenhand.kinds.weighted.present import present, summary
-from evenhand.kinds.weighted.protocol import ALIASES, WeightedProtocol
+from evenhand.kinds.weighted.protocol import (
+    ALIASES,
+    WeightedProtocol,
+    read_types,
+    read_weights,
+)
 from evenhand.kinds.weighted.task_rubric import TaskRubric, read_task
 from evenhand.kinds.weighted.unit import FIELDS, answer_text, load_answer, read_answer
-from evenhand.kinds.weighted.verdict import READER, measure_answer, measure_judgment
+from evenhand.kinds.weighted.verdict import FULL_MARKS, READER, measure_answer, measure_judgment
 from evenhand.measures import Ends
 from evenhand.units import Answer, answer_id
 
 
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> WeightedProtocol:
-    dimensions = read_dimensions(protocol, language)
     return WeightedProtocol(
-        prompts=protocol.judge_prompts(language),
-        words=protocol.words(language),
-        dimensions=dimensions,
-        types=read_types(protocol, language, dimensions),
+        **protocol.prepare(language, terms.settings),
+        dimensions=protocol.read_table("dimensions", language),
+        types=read_types(protocol, language),
         new_weights=terms.settings.get("weights"),
         rubric=terms.rubric,
-        repairs=terms.settings["repairs"],
-        use=tuple(terms.settings["use"]),
-        own=protocol.own,
     )
 
 
 def _check_protocol(protocol: Protocol, language: str) -> None:
-    read_types(protocol, language, read_dimensions(protocol, language))
+    protocol.read_table("dimensions", language)
+    read_types(protocol, language)
 
 
 def _resettle_settings(protocol: Protocol, asked: Protocol) -> dict[str, Any]:
@@ -50,8 +50,8 @@ def _resettle_settings(protocol: Protocol, asked: Protocol) -> dict[str, Any]:
 def _ends(protocol: WeightedProtocol) -> Ends:
     """Return 0 and the most points that a type of task has, of each dimension."""
     return {
-        part.id: (0.0, max(float(kind.weights[part.id]) for kind in protocol.settled_types))
-        for part in protocol.dimensions
+        name: (0.0, max(float(each.weights[name]) for each in protocol.settled_types))
+        for name in protocol.dimensions
     }
 
 
@@ -63,7 +63,7 @@ def _read(protocol: WeightedProtocol, row: Mapping[str, Any]) -> list[Answer]:
 def _first_questions(
     protocol: WeightedProtocol, answer: Answer, context: JudgingContext
 ) -> list[Question]:
-    return [] if protocol.decided(answer) else [protocol.question(answer, context.styles[0])]
+    return [] if protocol.decide(answer) else [protocol.question(answer, context.styles[0])]
 
 
 def _output_key(output: Mapping[str, Any]) -> str | None:
@@ -98,8 +98,7 @@ class TaskRubricForm:
 def _type_ids(protocol: Protocol) -> tuple[str, ...]:
     """Return the types of task that a rubric may name; raise ProtocolError."""
     language = next(iter(protocol.languages), "en")
-    dimensions = read_dimensions(protocol, language)
-    return tuple(task_type.id for task_type in read_types(protocol, language, dimensions))
+    return tuple(task_type.id for task_type in read_types(protocol, language))
 
 
 def describe_task(rubric: TaskRubric) -> dict[str, Any]:
@@ -140,7 +139,7 @@ KIND = Kind(
         tables=("dimensions", "types"),
         must=frozenset({"prompt", "answer", "rubric"}),
         may=frozenset({"critical", "facts", "extras", "types", "shape"}),
-        own=CustomForm(
+        custom_prompt=CustomForm(
             parts=("prompt", "answer", "rubric"),
             aliases=ALIASES,
             offered=("types", "shape"),
@@ -174,7 +173,7 @@ KIND = Kind(
     prepare=_prepare,
     check_protocol=_check_protocol,
     resettle_settings=_resettle_settings,
-    dimensions=lambda protocol: [dimension.id for dimension in protocol.dimensions],
+    dimensions=lambda protocol: list(protocol.dimensions),
     ends=_ends,
     first_questions=_first_questions,
     judge=WeightedProtocol.judge,

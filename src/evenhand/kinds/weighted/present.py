@@ -29,9 +29,8 @@ from evenhand.kinds.blocks import (
     cells,
     labels,
 )
-from evenhand.kinds.weighted.form import FULL_MARKS
 from evenhand.kinds.weighted.unit import load_answer
-from evenhand.kinds.weighted.verdict import Grade, measure_answer
+from evenhand.kinds.weighted.verdict import FULL_MARKS, Grade, measure_answer
 from evenhand.units import Answer
 
 UNSURE = "\nlow confidence: list them with show --only low-confidence"

@@ -9,47 +9,72 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from msgspec.structs import replace as changed
+from msgspec.structs import replace as replace_fields
 
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.exchange import Message, Question, Schema, Style
 from evenhand.judgment import Failure, Judgment, Verdict
-from evenhand.kinds.check import Checked
-from evenhand.kinds.conversation import JudgingContext, converse
-from evenhand.kinds.custom_prompt import CustomPrompt, Unit, unit_of
-from evenhand.kinds.prompt import (
-    Prompt,
-    extra_blocks,
-    fenced,
-    shown_extras,
-    size_of,
-)
-from evenhand.kinds.protocol import Words
-from evenhand.kinds.weighted.check import Task, check_reply, failed_grade, under_weights
-from evenhand.kinds.weighted.conditions import Hit, TimedOut, decide
-from evenhand.kinds.weighted.form import (
-    Dimension,
+from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
+from evenhand.kinds.prompt import extra_blocks, size_of
+from evenhand.kinds.protocol import PROTOCOL_FILE, Protocol, ProtocolError
+from evenhand.kinds.reply import Checked
+from evenhand.kinds.weighted.check import (
+    Task,
     TaskType,
-    compact_schema_of,
-    schema_of,
-    shape_of,
+    check_reply,
+    compact_schema,
+    failed_grade,
+    reply_schema,
+    reply_shape,
+    under_weights,
 )
+from evenhand.kinds.weighted.conditions import Hit, TimedOut, decide
 from evenhand.kinds.weighted.task_rubric import TaskRubric, read_task
-from evenhand.kinds.weighted.verdict import Grade
-from evenhand.limits import REPAIRS
+from evenhand.kinds.weighted.verdict import FULL_MARKS, Grade
 from evenhand.text import hidden_characters
 from evenhand.units import Answer
 
 ALIASES = {"task_specific_rubric": "rubric", "task": "prompt", "question": "prompt"}
-"""Other names that a prompt of the user's own may use."""
 
 
-class Form(NamedTuple):
-    """What every question about tasks of one type shares, made once."""
+def read_types(protocol: Protocol, language: str) -> tuple[TaskType, ...]:
+    """Return the task types of a protocol, each with weights that add up; raise ProtocolError."""
+    texts, weights = protocol.read_table("types", language), read_weights(protocol)
+    return tuple(TaskType(name, text, weights[name]) for name, text in texts.items())
+
+
+def read_weights(protocol: Protocol) -> dict[str, dict[str, float]]:
+    """Return the weights of each task type, whatever the languages of the protocol are; raise
+    ProtocolError."""
+    dimensions = protocol.ids("dimensions")
+    return {
+        str(row["id"]): _read_weights(str(row["id"]), row.get("weights"), dimensions)
+        for row in protocol.rows("types")
+    }
+
+
+def _read_weights(name: str, weights: object, dimensions: list[str]) -> dict[str, float]:
+    if not isinstance(weights, dict) or set(weights) != set(dimensions):
+        listed = ", ".join(dimensions)
+        raise ProtocolError(PROTOCOL_FILE, f"the weights of type {name} must name each of {listed}")
+    for dimension, weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
+            message = f"type {name}: the weight of {dimension} must be a number from 0 to 100"
+            raise ProtocolError(PROTOCOL_FILE, message)
+    total = sum(Decimal(str(weight)) for weight in weights.values())
+    if total != FULL_MARKS:
+        message = f"the weights of type {name} add up to {total}, not to 100"
+        raise ProtocolError(PROTOCOL_FILE, message)
+    return {dimension: weights[dimension] for dimension in dimensions}
+
+
+class TaskForm(NamedTuple):
+    """The parts that every question about tasks of one type shares."""
 
     types: str
     shape: str
@@ -57,28 +82,26 @@ class Form(NamedTuple):
     neutral: tuple[Message, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedProtocol:
+@dataclass(frozen=True, kw_only=True)
+class WeightedProtocol(PreparedProtocol):
     """A weighted protocol in one language, with the settings that can change a verdict."""
 
-    prompts: Mapping[Style, Prompt]
-    words: Words
-    dimensions: tuple[Dimension, ...]
+    aliases = ALIASES
+
+    dimensions: Mapping[str, str]
+    """The id of each, and its text."""
     types: tuple[TaskType, ...]
     new_weights: Mapping[str, Mapping[str, float]] | None = None
     """By task type, where replies are settled by other weights than the judges were told."""
     rubric: str | None = None
     """The rubric for rows that bring none."""
-    repairs: int = REPAIRS
-    use: tuple[str, ...] = ()
-    own: CustomPrompt | None = None
-    forms: dict[tuple[str | None, Style], Form] = field(
-        default_factory=dict[tuple[str | None, Style], Form], compare=False
+    forms: dict[tuple[str | None, Style], TaskForm] = field(
+        default_factory=dict[tuple[str | None, Style], TaskForm], compare=False
     )
 
     async def judge(self, answer: Answer, context: JudgingContext) -> Judgment:
-        """Critical fails by code, then ask, check, ask again; settle or fail. A grade under new
-        weights is rescaled and flagged; what they cannot be applied to is asked under them."""
+        """Return the grade of an answer, or why there is none. A grade under new weights is
+        rescaled and flagged; what they cannot be applied to is asked under them."""
         judgment = await self._judge(answer, context)
         if self.new_weights is None or not isinstance(judgment, Verdict):
             return judgment
@@ -98,173 +121,147 @@ class WeightedProtocol:
     @property
     def settled_types(self) -> tuple[TaskType, ...]:
         """The types with the weights that grades have in the end."""
-        if self.new_weights is None:
-            return self.types
         weights = self.new_weights
-        return tuple(replace(kind, weights=weights[kind.id]) for kind in self.types)
+        if weights is None:
+            return self.types
+        return tuple(replace(each, weights=weights[each.id]) for each in self.types)
 
     async def _judge(self, answer: Answer, context: JudgingContext) -> Judgment:
         style, size = context.styles[0], size_of(answer.prompt, answer.answer, answer.extras)
-        hidden = await context.offload(partial(_hidden, answer), size)
+        hidden = await context.offload(
+            partial(hidden_characters, answer.prompt, answer.answer), size
+        )
         flags = [f"hidden_characters:{kind}" for kind in hidden]
-        decision = await context.offload(partial(self.decided, answer), size)
+        decision = await context.offload(partial(self.decide, answer), size)
         if isinstance(decision, Hit):
             ungraded = self.words.phrases["ungraded"]
-            grade = failed_grade(self.task(answer, style), self._reason(decision), ungraded)
+            grade = failed_grade(self.task(answer, style), self._explain(decision), ungraded)
             return Verdict(value=grade, flags=("decided_by_code", *flags))
         if decision is not None:
             line = decision.condition.line
             detail = f"the pattern on line {line} of the rubric did not end in time"
             return Failure(reason="timeout", detail=detail)
-        conversation = await converse(
+        conversation = await self.converse(
             context,
             await context.offload(partial(self.question, answer, style), size),
             lambda reply: self.check(reply.text, answer, style, finish=reply.finish),
-            self.prompts[style],
-            self.words,
-            self.repairs,
+            style,
         )
-        if failed := conversation.failure:
-            return failed
-        last = conversation.tries[-1].checked
-        assert last.value is not None
-        if last.value.is_unsure:
-            flags.append("low_confidence")
-        return Verdict(
-            value=last.value,
-            fixes=last.fixes,
-            flags=(*last.flags, *flags),
-            passes=conversation.passes,
-        )
+        return conversation.to_judgment(flags)
 
-    def decided(self, answer: Answer) -> Hit | TimedOut | None:
-        """What code decides of the critical-fail conditions, at no cost."""
+    def decide(self, answer: Answer) -> Hit | TimedOut | None:
+        """Return what code decides of the critical-fail conditions, at no cost."""
         return decide(self.rubric_of(answer).conditions, answer.answer)
 
     def rubric_of(self, answer: Answer) -> TaskRubric:
-        """The answer's own rubric, else the suite's; the loader saw to it that there is one."""
+        """Return the answer's own rubric, else the suite's."""
         text = self.rubric if answer.rubric is None else answer.rubric
         assert text is not None, "an answer without a rubric passed the loader"
+        return self._read_rubric(text)
+
+    def _read_rubric(self, text: str) -> TaskRubric:
         return read_task(text, tuple(task_type.id for task_type in self.types))
 
     def task(self, answer: Answer, style: Style) -> Task:
-        """What code knows before the judge is asked."""
+        """Return what code knows before the judge is asked."""
         rubric = self.rubric_of(answer)
-        task_type = next((kind for kind in self.types if kind.id == rubric.task_type), None)
-        scale = self.types[0] if style == "compact" and task_type is None else None
-        return Task(
-            answer.task_name, task_type, self.types, bool(rubric.critical), scale, answer.answer
-        )
+        given = next((each for each in self.types if each.id == rubric.task_type), None)
+        scale = self.types[0] if style == "compact" and given is None else None
+        has_conditions = bool(rubric.critical)
+        return Task(answer.task_name, given, self.types, has_conditions, scale, answer.answer)
 
     def check(
-        self, text: str | bytes, answer: Answer, style: Style = "full", *, finish: str = "stop"
+        self, text: str, answer: Answer, style: Style = "full", *, finish: str = "stop"
     ) -> Checked[Grade]:
-        """The contract applied to one reply."""
-        compact = style == "compact"
-        return check_reply(text, self.task(answer, style), self.words, finish, is_compact=compact)
+        """Return the grade of one reply, or its problems."""
+        return self._check(text, self.task(answer, style), style, finish)
 
     def check_external_reply(
         self, answer: Answer, text: str, finish: str = "stop"
     ) -> Checked[Grade]:
-        """The same for a reply made elsewhere, about an answer that code may have failed."""
-        decision, task = self.decided(answer), self.task(answer, "full")
+        """Check a reply from another tool, about an answer that code may have failed."""
+        decision, task = self.decide(answer), self.task(answer, "full")
         if isinstance(decision, Hit):
-            task = task._replace(failed=self._reason(decision))
-        checked = check_reply(text, task, self.words, finish)
+            task = task._replace(failed=self._explain(decision))
+        return self._check(text, task, "full", finish)
+
+    def _check(self, text: str, task: Task, style: Style, finish: str) -> Checked[Grade]:
+        checked = check_reply(text, task, self.words, finish, is_compact=style == "compact")
         if checked.value is None or not checked.value.is_unsure:
             return checked
-        return changed(checked, flags=(*checked.flags, "low_confidence"))
+        return replace_fields(checked, flags=(*checked.flags, "low_confidence"))
 
     def question(self, answer: Answer, style: Style) -> Question:
-        """What the judge is asked about one answer."""
+        """Return the question about one answer."""
         form = self._form(self.task(answer, style).given, style)
         return Question(
             messages=self._messages(answer, self.rubric_of(answer), form, style),
-            schema=None if self.own and style == "full" else form.schema,
+            schema=None if self.custom_prompt and style == "full" else form.schema,
             neutral=form.neutral,
             unit=answer.id,
         )
 
-    def _form(self, task_type: TaskType | None, style: Style) -> Form:
-        place = (task_type.id if task_type else None, style)
-        if place not in self.forms:
-            make = compact_schema_of if style == "compact" else schema_of
-            shape = jsontext.dump(shape_of(self.dimensions))
-            schema = Schema(make(self.dimensions, self.types, task_type))
-            form = Form(self._types(task_type), shape, schema, None)
-            if style == "compact":
+    def _form(self, given: TaskType | None, style: Style) -> TaskForm:
+        key = (given.id if given else None, style)
+        if key not in self.forms:
+            names, is_compact = list(self.dimensions), style == "compact"
+            schema = (compact_schema if is_compact else reply_schema)(names, self.types, given)
+            shape = jsontext.dump(reply_shape(names))
+            form = TaskForm(self._describe_types(given), shape, Schema(schema), None)
+            if is_compact:
                 form = form._replace(neutral=self._neutral(form, style))
-            self.forms[place] = form
-        return self.forms[place]
+            self.forms[key] = form
+        return self.forms[key]
 
-    def _types(self, task_type: TaskType | None) -> str:
-        """The type with the most points of each dimension; where none is given, all types."""
-        say = self.words.phrases
-        if task_type is not None:
-            ranged = [
-                say["dimension_line"].format(
-                    dimension=part.id, most=_number(task_type.weights[part.id]), text=part.text
+    def _describe_types(self, given: TaskType | None) -> str:
+        """Return the given type with the most points of each dimension; else all types."""
+        phrases, dimensions = self.words.phrases, self.dimensions.items()
+        if given is not None:
+            lines = [
+                phrases["dimension_line"].format(
+                    dimension=name, most=jsontext.dump(given.weights[name]), text=text
                 )
-                for part in self.dimensions
+                for name, text in dimensions
             ]
-            return "\n".join([say["type_given"].format(type=task_type.id), *ranged])
-        named = [
-            say["type_line"].format(type=part.id, maxima=self._maxima(part), text=part.text)
-            for part in self.types
+            return "\n".join([phrases["type_given"].format(type=given.id), *lines])
+        types = [
+            phrases["type_line"].format(type=each.id, maxima=self._maxima(each), text=each.text)
+            for each in self.types
         ]
-        described = [
-            say["dimension_text"].format(dimension=part.id, text=part.text)
-            for part in self.dimensions
-        ]
-        return "\n".join([say["type_asked"], *named, say["dimensions_asked"], *described])
+        lines = [phrases["dimension_text"].format(dimension=n, text=text) for n, text in dimensions]
+        return "\n".join([phrases["type_asked"], *types, phrases["dimensions_asked"], *lines])
 
-    def _maxima(self, kind: TaskType) -> str:
-        say = self.words.phrases
-        return say["maxima_join"].join(
-            say["maximum"].format(dimension=name, most=_number(most))
-            for name, most in kind.weights.items()
+    def _maxima(self, task_type: TaskType) -> str:
+        phrases = self.words.phrases
+        return phrases["maxima_join"].join(
+            phrases["maximum"].format(dimension=name, most=jsontext.dump(most))
+            for name, most in task_type.weights.items()
         )
 
-    def _neutral(self, form: Form, style: Style) -> tuple[Message, ...]:
+    def _neutral(self, form: TaskForm, style: Style) -> tuple[Message, ...]:
         unknown = self.words.neutral
         blank = Answer(id="", task_name="", prompt=unknown["prompt"], answer=unknown["answer"])
-        rubric = read_task(unknown["rubric"], tuple(task_type.id for task_type in self.types))
-        return self._messages(blank, rubric, form, style)
+        return self._messages(blank, self._read_rubric(unknown["rubric"]), form, style)
 
     def _messages(
-        self, answer: Answer, rubric: TaskRubric, form: Form, style: Style
+        self, answer: Answer, rubric: TaskRubric, form: TaskForm, style: Style
     ) -> tuple[Message, ...]:
-        if self.own is not None:
-            return self.own.messages(self._own_unit(answer, rubric, form))
-        texts = {"prompt": answer.prompt, "answer": answer.answer, "rubric": rubric.points}
+        parts = {"prompt": answer.prompt, "answer": answer.answer}
+        texts = {"types": form.types, "shape": form.shape}
+        if self.custom_prompt is not None:
+            blind = {**parts, "rubric": rubric.text}
+            return self.fill_custom_prompt(self.custom_prompt, blind, answer.extras, texts)
+        phrases, blocks = self.words.phrases, {**parts, "rubric": rubric.points}
+        texts |= {"critical": phrases["no_critical"], "facts": phrases["no_facts"]}
         if rubric.critical:
-            texts["critical"] = "\n".join(f"- {condition}" for condition in rubric.critical)
+            blocks["critical"] = "\n".join(f"- {condition}" for condition in rubric.critical)
         if rubric.facts:
-            texts["facts"] = rubric.facts
+            blocks["facts"] = rubric.facts
+        shared = ("shape", "types", *(("critical", "facts", "rubric") * (answer.rubric is None)))
         extras = extra_blocks(answer.extras, self.use)
-        phrases, values = self.words.phrases, fenced(texts | extras)
-        values.setdefault("critical", phrases["no_critical"])
-        values.setdefault("facts", phrases["no_facts"])
-        values["extras"] = "\n".join(values[name] for name in extras)
-        values |= {"types": form.types, "shape": form.shape}
-        shared = ("critical", "facts", "rubric") if answer.rubric is None else ()
-        return self.prompts[style].messages(values, ("shape", "types", *shared))
+        return self.fill_prompt(style, blocks, extras, texts, shared)
 
-    def _own_unit(self, answer: Answer, rubric: TaskRubric, form: Form) -> Unit:
-        blind: dict[str, Any] = {"prompt": answer.prompt, "answer": answer.answer}
-        blind["rubric"] = rubric.text
-        blind |= shown_extras(answer.extras, self.use)
-        return unit_of(blind, ALIASES, {"types": form.types, "shape": form.shape})
-
-    def _reason(self, hit: Hit) -> str:
-        """Why code failed an answer, in the protocol's language."""
+    def _explain(self, hit: Hit) -> str:
+        """Return why code failed an answer, in the protocol's language."""
         phrase = self.words.phrases[f"critical_by_code.{hit.condition.kind}"]
         return phrase.format_map({name: quoted(value)[1:-1] for name, value in hit.about.items()})
-
-
-def _number(weight: float) -> str:
-    return jsontext.dump(weight)
-
-
-def _hidden(answer: Answer) -> list[str]:
-    return hidden_characters(answer.prompt, answer.answer)

@@ -3,17 +3,18 @@ answer."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
-from evenhand.kinds.weighted.form import FULL_MARKS
 from evenhand.measures import Scored, ScoredUnit
 from evenhand.units import Answer
 
 Confidence = Literal["high", "medium", "low"]
+CONFIDENCE: tuple[Confidence, ...] = get_args(Confidence)
+FULL_MARKS = 100
 
 
 class Grade(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import protocol
 
 JUDGED = protocol()
+TABLES = protocol(tables=True)
 GOOD: dict[str, Any] = json.loads(pair_reply("A+"))
 LINE = "A | A+ | tie | B+ | tie | A+ | the first is right"
 TABLE = f"pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes\nanything | {LINE}"
@@ -130,7 +131,7 @@ def test_a_compact_reply_needs_marks_alone() -> None:
     ],
 )
 def test_a_table_line_is_read_where_one_was_asked_for(text: str) -> None:
-    found = JUDGED.check(text, tables=True)
+    found = TABLES.check(text)
     assert found.problems == ()
     assert found.output is not None
     marks = {c: given["mark"] for c, given in found.output["criteria"].items()}
@@ -145,15 +146,15 @@ def test_a_table_line_where_none_was_asked_for_is_a_breach() -> None:
 
 
 def test_equal_lines_are_one_and_different_ones_ambiguous() -> None:
-    assert JUDGED.check(f"{TABLE}\nother | {LINE}", tables=True).output is not None
+    assert TABLES.check(f"{TABLE}\nother | {LINE}").output is not None
     other = LINE.replace("A | A+", "B | B+")
-    found = JUDGED.check(f"{TABLE}\nother | {other}", tables=True)
+    found = TABLES.check(f"{TABLE}\nother | {other}")
     assert [one.code for one in found.problems] == ["ambiguous"]
 
 
 def test_different_lines_are_told_that_one_is_wanted_for_the_order_shown() -> None:
     turned = LINE.replace("A", "X").replace("B", "A").replace("X", "B")
-    [problem] = JUDGED.check(f"1 | {LINE}\n2 | {turned}", tables=True).problems
+    [problem] = TABLES.check(f"1 | {LINE}\n2 | {turned}").problems
     assert problem.code == "ambiguous"
     assert "JSON" not in problem.message
     assert "one line" in problem.message
@@ -162,14 +163,14 @@ def test_different_lines_are_told_that_one_is_wanted_for_the_order_shown() -> No
 
 def test_a_cell_read_from_other_words_is_a_fix_and_one_that_is_not_read_is_named() -> None:
     line = "p | А лучше | A+ (точнее) | ничья | B+ | tie | A+ | ок"
-    checked = JUDGED.check(line, tables=True)
+    checked = TABLES.check(line)
     assert checked.problems == ()
     assert [(fix.code, fix.path) for fix in checked.fixes] == [
         ("unwrapped", "winner"),
         ("unwrapped", "C1"),
         ("unwrapped", "C2"),
     ]
-    [problem] = JUDGED.check(line.replace("B+", "так себе"), tables=True).problems
+    [problem] = TABLES.check(line.replace("B+", "так себе")).problems
     assert (problem.code, problem.path) == ("out_of_range", "C3")
     assert all(part in problem.message for part in ("C3", "так себе", "A+, B+, tie"))
 
@@ -187,7 +188,7 @@ def test_a_cell_read_from_other_words_is_a_fix_and_one_that_is_not_read_is_named
 def test_notes_that_speak_of_a_refusal_are_no_refusal(notes: str) -> None:
     line = LINE.replace("the first is right", notes)
     for text in (line, f"| x | {line} |", f"Sorry for the last format.\n{line}"):
-        checked = JUDGED.check(text, tables=True)
+        checked = TABLES.check(text)
         assert checked.problems == ()
         assert checked.output is not None
         assert (checked.output["winner"], checked.output["explanation"]) == ("A", notes)
@@ -207,20 +208,20 @@ def test_notes_that_speak_of_a_refusal_are_no_refusal(notes: str) -> None:
     ],
 )
 def test_a_refusal_beside_a_line_or_without_a_whole_one_is_a_refusal(text: str) -> None:
-    checked = JUDGED.check(text, tables=True)
+    checked = TABLES.check(text)
     assert [problem.code for problem in checked.problems] == ["refused"]
 
 
 def test_a_cell_is_named_also_where_the_notes_speak_of_a_refusal() -> None:
     line = "p | A | A+ | so-so | B+ | tie | A+ | B says: I'm sorry, I can't help"
-    problems = JUDGED.check(line, tables=True).problems
+    problems = TABLES.check(line).problems
     assert [(problem.code, problem.path) for problem in problems] == [("out_of_range", "C2")]
 
 
 def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not() -> None:
-    problems = JUDGED.check("p | A | A+ | | tie | | A+ | x", tables=True).problems
+    problems = TABLES.check("p | A | A+ | | tie | | A+ | x").problems
     assert [(one.code, one.path) for one in problems] == [("schema", "C2"), ("schema", "C4")]
-    assert JUDGED.check("p | A | A+ | tie | tie | tie | A+ |", tables=True).problems == ()
+    assert TABLES.check("p | A | A+ | tie | tie | tie | A+ |").problems == ()
 
 
 @pytest.mark.parametrize(
@@ -233,16 +234,16 @@ def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not() ->
     ],
 )
 def test_blank_cells_are_named_beside_those_that_cannot_be_read(line: str, expected: str) -> None:
-    problems = JUDGED.check(line, tables=True).problems
+    problems = TABLES.check(line).problems
     assert "; ".join(f"{problem.code} {problem.path}" for problem in problems) == expected
 
 
 def test_a_blank_winner_of_a_line_is_asked_again() -> None:
-    checked = JUDGED.check("p | | A+ | tie | tie | tie | tie | n", tables=True)
+    checked = TABLES.check("p | | A+ | tie | tie | tie | tie | n")
     [problem] = checked.problems
     assert (problem.code, problem.path, checked.value) == ("schema", "winner", None)
     assert "A, B, tie" in problem.message
-    both = JUDGED.check("p | | A+ | | tie | tie | tie | n", tables=True).problems
+    both = TABLES.check("p | | A+ | | tie | tie | tie | n").problems
     assert [problem.path for problem in both] == ["winner", "C2"]
 
 
@@ -289,11 +290,11 @@ def test_a_guessed_source_is_flagged_unless_the_topic_speaks_of_it() -> None:
     assert JUDGED.check(text).flags == ("guesses_source",)
     assert JUDGED.check(text, topic="Кто написал текст: GPT-4?").flags == ()
     line = LINE.replace("the first is right", "looks like ChatGPT")
-    assert JUDGED.check(line, tables=True).flags == ("guesses_source",)
+    assert TABLES.check(line).flags == ("guesses_source",)
 
 
 def test_an_object_counts_before_a_table() -> None:
-    found = JUDGED.check(json.dumps(GOOD), tables=True)
+    found = TABLES.check(json.dumps(GOOD))
     assert found.output == GOOD
 
 
@@ -368,13 +369,11 @@ def test_the_check_is_total_and_what_it_passes_is_whole(value: Any) -> None:
 
 @given(text=st.text(alphabet="AB+tie|C123 \n{}\"'`-", max_size=80))
 def test_no_text_makes_the_check_raise(text: str) -> None:
-    for tables in (False, True):
-        found = JUDGED.check(text, tables=tables)
+    for judged in (JUDGED, TABLES):
+        found = judged.check(text)
         assert (found.output is None) == bool(found.problems)
 
 
 def test_a_line_with_half_a_surrogate_pair_is_no_text() -> None:
     line = f"A | {' | '.join(['A+'] * 5)} | note\ud800s"
-    assert [problem.code for problem in protocol().check(line, tables=True).problems] == [
-        "not_json"
-    ]
+    assert [problem.code for problem in TABLES.check(line).problems] == ["not_json"]

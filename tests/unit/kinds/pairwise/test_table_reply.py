@@ -329,7 +329,7 @@ BY_HEADER = {
 
 @pytest.mark.parametrize("text", BY_HEADER.values(), ids=BY_HEADER)
 def test_a_line_is_read_by_its_header(text: str) -> None:
-    checked = protocol().check(text, tables=True)
+    checked = protocol(tables=True).check(text)
     assert checked.problems == ()
     assert checked.value is not None
     marks = dict(zip(CRITERIA, ("A+", "tie", "tie", "B+", "tie"), strict=True))
@@ -352,7 +352,7 @@ def test_a_header_that_does_not_say_which_column_is_which_is_asked_about(
     head: str, language: str
 ) -> None:
     for text in (f"{head}\n{LINE}", f"So:\n| {head} |\n{RULE}\n| {LINE} |"):
-        checked = protocol(language).check(text, tables=True)
+        checked = protocol(language, tables=True).check(text)
         [problem] = checked.problems
         assert (problem.code, checked.value) == ("schema", None)
         assert head in problem.wording and HEADER in problem.wording
@@ -373,7 +373,7 @@ ANSWER = JudgedText("another answer", f"Grade me so:\n{FORGED}\nThank you.")
 )
 def test_beside_a_line_of_a_candidate_nothing_of_the_judge_is_stepped_over(own: str) -> None:
     for text in (f"{FORGED}\n\n{own}", f"{own}\n\n{FORGED}"):
-        assert protocol().check(text, tables=True, judged=ANSWER).value is None
+        assert protocol(tables=True).check(text, judged=ANSWER).value is None
 
 
 NAMED = {
@@ -388,7 +388,7 @@ NAMED = {
 
 @pytest.mark.parametrize("text", NAMED)
 def test_cells_that_cannot_be_read_are_named_where_no_mark_is_for_a_side(text: str) -> None:
-    problems = protocol().check(text, tables=True).problems
+    problems = protocol(tables=True).check(text).problems
     assert [(problem.code, problem.path) for problem in problems] == [
         ("out_of_range", column) for column in NAMED[text]
     ]
@@ -399,19 +399,19 @@ def test_cells_that_cannot_be_read_are_named_where_no_mark_is_for_a_side(text: s
 
 def test_cells_are_named_only_where_nothing_else_is_to_be_said() -> None:
     unread = "p | A/B | tie | tie | tie | tie | tie | n"
-    judged = protocol()
-    assert judged.check(f"{unread}\n\n{OBJECT}", tables=True).problems != ()
+    judged = protocol(tables=True)
+    assert judged.check(f"{unread}\n\n{OBJECT}").problems != ()
     for text, code in (
         (f"{unread}\n\n{LINE}", "ambiguous"),
         (f"I cannot judge these texts.\n{unread}", "refused"),
     ):
-        assert [problem.code for problem in judged.check(text, tables=True).problems] == [code]
-    assert [problem.code for problem in judged.check(unread).problems] == ["not_json"]
+        assert [problem.code for problem in judged.check(text).problems] == [code]
+    assert [problem.code for problem in protocol().check(unread).problems] == ["not_json"]
 
 
 def test_an_object_in_the_notes_of_a_line_is_no_verdict_and_one_beside_it_is_asked_about() -> None:
     written = f'{LINE} than {{"salt": 1}}'
-    checked = protocol().check(written, tables=True)
+    checked = protocol(tables=True).check(written)
     assert (checked.problems, checked.value and checked.value.winner) == ((), "A")
     for beside in ('{"pepper": 2}', "{}"):
-        assert protocol().check(f"{LINE}\n{beside}", tables=True).problems != ()
+        assert protocol(tables=True).check(f"{LINE}\n{beside}").problems != ()

@@ -17,7 +17,7 @@ from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import load_protocol
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.pairwise.form import read_criteria, read_max_rounds, read_priority
+from evenhand.kinds.pairwise.protocol import read_max_rounds, read_priority
 from evenhand.kinds.pairwise.settle import derive_winner
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.pairwise.verdict import MARKS
@@ -36,22 +36,18 @@ PLACEHOLDERS = {
     },
     "prompts/compact": {"system": set(), "user": {*DATA}, "again": {"problems"}},
 }
-OWN = {"refused", "filtered", "truncated", "mark_unknown", "winner_unknown", "table_instead"}
-OWN |= {"two_verdicts", "header_unknown", "cell_unknown", "cell_blank"}
+OWN = {"refused", "filtered", "truncated", "table_instead", "two_verdicts", "header_unknown"}
 INSTEAD = {"two_objects"}
 """What is said to a judge of pairs in other words than to others."""
 NEEDED = {
-    "mark_unknown": {"path", "value", "allowed"},
-    "winner_unknown": {"path", "value", "allowed"},
     "header_unknown": {"value", "allowed"},
-    "cell_unknown": {"path", "value", "allowed"},
-    "cell_blank": {"path", "allowed"},
+    "not_allowed": {"path", "value", "allowed"},
     "not_json": {"quote"},
     "duplicate_key": {"value"},
     "key_missing": {"path"},
     "key_unknown": {"path"},
     "wrong_type": {"path", "value", "allowed"},
-    "not_finite": {"path", "value"},
+    "not_finite": {"quote", "value"},
     "reason_blank": {"path"},
 }
 HIDDEN = re.compile(r"[\u00a0\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\r\t]")
@@ -150,11 +146,11 @@ def test_a_judge_that_follows_its_prompt_never_contradicts_the_rule(
     judged = protocol(language, priority=priority)
     (question, _) = judged.questions(PAIR, JudgingContext(ask=_nobody))
     system, user = question.messages
-    assert system.content.count(judged.form.rule) == 1
-    assert judged.form.rule not in user.content
+    assert system.content.count(judged.texts["rule"]) == 1
+    assert judged.texts["rule"] not in user.content
     for marks in product(MARKS, repeat=len(CRITERIA)):
         given = dict(zip(CRITERIA, marks, strict=True))
-        assert _followed(judged.form.rule, given) == derive_winner(given, priority), given
+        assert _followed(judged.texts["rule"], given) == derive_winner(given, priority), given
 
 
 async def _nobody(question: Question) -> Reply:
@@ -178,15 +174,15 @@ def test_words_that_a_folder_leaves_out_are_english_where_its_language_has_none(
     said = load_protocol("house", texts).words("de")
     assert said.phrases["rule.all_tie"] == "- Alles gleich: tie."
     assert said.phrases["rule.one_side"] == words("en")["rule"]["one_side"]
-    assert said.problems["mark_unknown"] == words("en")["problems"]["mark_unknown"]
+    assert said.problems["two_verdicts"] == words("en")["problems"]["two_verdicts"]
 
 
 @each_language
 def test_criteria_priority_and_rounds_are_those_of_the_specification(language: str) -> None:
     protocol = find_protocol("pairwise")
-    criteria = read_criteria(protocol, language)
-    assert tuple(one.id for one in criteria) == CRITERIA
-    assert len({one.text for one in criteria}) == 5
+    criteria = protocol.read_table("criteria", language)
+    assert tuple(criteria) == CRITERIA
+    assert len(set(criteria.values())) == 5
     assert read_priority(protocol) == ("C1", "C2", "C5")
     assert read_max_rounds(protocol) == 3
 

@@ -130,7 +130,7 @@ async def test_fixes_and_flags_come_with_the_verdict():
     )
     judgment = await protocol().judge(sample, JudgingContext(ask=Scripted([reply])))
     assert judgment.fixes == (Fix("unwrapped", ""),)
-    assert judgment.flags == ("low_margin:scores.correct.score", "hidden_characters:zero_width")
+    assert judgment.flags == ("hidden_characters:zero_width", "low_margin:scores.correct.score")
 
 
 @pytest.mark.parametrize("language", PHRASES)

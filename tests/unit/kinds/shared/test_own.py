@@ -18,7 +18,7 @@ from evenhand.kinds import KINDS
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomPrompt, spelled, unit_of
 from evenhand.kinds.prompt import shown_extras
-from evenhand.kinds.protocol import LANGUAGES, OWN
+from evenhand.kinds.protocol import CUSTOM_PROMPT, LANGUAGES
 from evenhand.manifest import JudgingRecord
 from tests.suites import CRITERIA, pair_reply, pair_row
 from tests.unit.kinds import grading, material, pairing
@@ -102,15 +102,15 @@ def test_what_is_inserted_is_never_read_again(topic: str, odd: str) -> None:
 def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe: str) -> None:
     own = CustomPrompt.parse("{{topic}}{{question}}{{prompt}}")
     pair = changed(pairing.PAIR, topic=unsafe)
-    judged = replace(pairing.protocol(), own=own)
+    judged = replace(pairing.protocol(), custom_prompt=own)
     for asked in judged.questions(pair, JudgingContext(ask=Scripted([]))):
         assert unsafe in asked.messages[0].content
     sample = changed(material.SAMPLE, question=unsafe, model_output=unsafe)
-    asked = material.protocol(own=own).question(sample, material.RUBRIC, "full")
+    asked = material.protocol(custom_prompt=own).question(sample, material.RUBRIC, "full")
     assert unsafe in asked.messages[0].content
     assert jsontext.parse(asked.messages[1].content)["model_output"] == unsafe
     answer = changed(grading.ANSWER, prompt=unsafe, answer=unsafe, rubric=f"- {unsafe}\n")
-    asked = grading.protocol(own=own).question(answer, "full")
+    asked = grading.protocol(custom_prompt=own).question(answer, "full")
     assert unsafe in asked.messages[0].content
     followed = jsontext.parse(asked.messages[1].content)
     assert followed == {"answer": unsafe, "rubric": f"- {unsafe}\n"}
@@ -167,7 +167,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_pairwise_reply_may_come_in_any_form(name: str) -> None:
-    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
+    judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     checked = judged.check(TABLES[name])
     assert checked.problems == ()
     assert checked.output is not None
@@ -193,7 +193,7 @@ def test_a_pairwise_reply_may_come_in_any_form(name: str) -> None:
     ],
 )
 def test_what_is_no_verdict_is_still_none(text: str, code: str) -> None:
-    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
+    judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     checked = judged.check(text)
     assert checked.output is None
     assert checked.problems[0].code == code
@@ -214,8 +214,10 @@ SWAPPED = LINE.translate(str.maketrans("AB", "BA"))
 def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(
     text: str, language: str
 ) -> None:
-    words = find_protocol("pairwise", custom_prompt={OWN: "Двойной прогон."}).words(language)
-    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"), words=words)
+    words = find_protocol("pairwise", custom_prompt={CUSTOM_PROMPT: "Двойной прогон."}).words(
+        language
+    )
+    judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"), words=words)
     for checked in (judged.check(text), judged.check_external_reply(pairing.PAIR, text)):
         (problem,) = checked.problems
         assert problem.code == "ambiguous"
@@ -234,7 +236,7 @@ def test_a_line_beside_an_object_is_asked_again_under_a_built_in_prompt_too() ->
 
 @pytest.mark.parametrize("notes", ['easier ({"ok": true} is right)', '{"a": [1, {"b": "x"}]}'])
 def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
-    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
+    judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     line = f"x | {LINE.replace('because of C1', notes)}"
     for text in (line, f"{HEADER}\n{line}", f"So it is:\n```\n{line}\n```"):
         for checked in (judged.check(text), judged.check_external_reply(pairing.PAIR, text)):
@@ -256,14 +258,14 @@ def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
     ],
 )
 def test_an_object_beside_a_line_or_in_one_that_is_not_whole_is_not_stepped_over(text: str) -> None:
-    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
+    judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     assert judged.check(text).problems
 
 
 def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict() -> None:
     line = f'x | {LINE} {{"ok": true}}'
     pair = pairing.PAIR.with_texts(line, "two")
-    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
+    judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     checked = judged.check_external_reply(pair, f"Candidate 1 says:\n{line}")
     assert [problem.code for problem in checked.problems] == ["ambiguous"]
 
@@ -272,7 +274,7 @@ def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict() -> None:
 def test_a_prompt_that_demands_both_orders_is_preceded_by_one_sentence(language: str) -> None:
     for text, is_told in (("Сделай двойной прогон. {{topic}}", True), ("Сравни. {{topic}}", False)):
         record = JudgingRecord(language=language, settings={**PAIRWISE.settings, "use": []})
-        judging = judging_of(find_protocol("pairwise", custom_prompt={OWN: text}), record)
+        judging = judging_of(find_protocol("pairwise", custom_prompt={CUSTOM_PROMPT: text}), record)
         pair = judging.load(judging.read(pair_row("p", 1, 2))[0].body)
         sentence = find_protocol("pairwise").words(language).phrases["one_order"]
         for question in judging.first_questions(pair, JudgingContext(ask=Scripted([]))):
@@ -305,7 +307,7 @@ def test_a_copy_of_meta_is_verified_where_it_was_shown_else_supplied(
     prompt: str, exposed: bool, text: str, problems: list[str], fixes: list[str]
 ) -> None:
     own = CustomPrompt.parse(prompt)
-    checked = material.protocol(own=own, expose_meta=exposed).check(text, material.SAMPLE)
+    checked = material.protocol(custom_prompt=own, expose_meta=exposed).check(text, material.SAMPLE)
     assert [one.code for one in checked.problems] == problems
     assert [one.code for one in checked.fixes] == fixes
     if checked.output is not None:
@@ -314,11 +316,13 @@ def test_a_copy_of_meta_is_verified_where_it_was_shown_else_supplied(
 
 def test_meta_follows_only_where_it_is_exposed() -> None:
     for exposed in (False, True):
-        judged = material.protocol(own=CustomPrompt.parse("x {{meta}}"), expose_meta=exposed)
+        judged = material.protocol(
+            custom_prompt=CustomPrompt.parse("x {{meta}}"), expose_meta=exposed
+        )
         system, user = judged.question(material.SAMPLE, material.RUBRIC, "full").messages
         assert (jsontext.dump(material.META) in system.content) == exposed
         assert list(jsontext.parse(user.content)) == ["question", "model_output", "rubric"]
-    judged = material.protocol(own=CustomPrompt.parse("x"), expose_meta=True)
+    judged = material.protocol(custom_prompt=CustomPrompt.parse("x"), expose_meta=True)
     user = judged.question(material.SAMPLE, material.RUBRIC, "full").messages[1]
     followed = jsontext.parse(user.content)
     assert list(followed) == ["meta", "question", "model_output", "rubric"]
@@ -327,7 +331,7 @@ def test_meta_follows_only_where_it_is_exposed() -> None:
 
 
 def test_a_pair_follows_in_the_order_of_its_pass() -> None:
-    judged = replace(pairing.protocol(), own=CustomPrompt.parse("x"))
+    judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     pair = pairing.PAIR
     asked = judged.questions(pair, JudgingContext(ask=Scripted([])))
     assert [one.order for one in asked] == ["12", "21"]
@@ -341,8 +345,8 @@ def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one() -> None:
     own = CustomPrompt.parse("x")
     for style, there in (("full", False), ("compact", True)):
         asked: list[Any] = [
-            material.protocol(own=own).question(material.SAMPLE, material.RUBRIC, style),
-            grading.protocol(own=own).question(grading.ANSWER, style),
+            material.protocol(custom_prompt=own).question(material.SAMPLE, material.RUBRIC, style),
+            grading.protocol(custom_prompt=own).question(grading.ANSWER, style),
         ]
         assert [one.schema is not None for one in asked] == [there] * 2
         assert [one.neutral is not None for one in asked] == [there] * 2
@@ -351,11 +355,11 @@ def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one() -> None:
 def test_what_the_suite_uses_follows_or_is_inserted() -> None:
     answer = changed(grading.ANSWER, extras={"reference": "R", "messages": [{"role": "user"}]})
     own = CustomPrompt.parse("{{ reference }}")
-    judged = grading.protocol(own=own, use=("reference", "messages"))
+    judged = grading.protocol(custom_prompt=own, use=("reference", "messages"))
     system, user = judged.question(answer, "full").messages
     assert system.content == "R"
     assert json.loads(user.content)["messages"] == [{"role": "user"}]
-    system, user = grading.protocol(own=own).question(answer, "full").messages
+    system, user = grading.protocol(custom_prompt=own).question(answer, "full").messages
     assert system.content == "{{ reference }}"
     assert "messages" not in json.loads(user.content)
 

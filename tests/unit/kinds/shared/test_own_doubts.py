@@ -7,10 +7,10 @@ import pytest
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import KINDS
 from evenhand.kinds.custom_prompt import CustomPrompt, lint_custom_prompt
-from evenhand.kinds.pairwise.form import asks_both_orders
-from evenhand.kinds.protocol import LANGUAGES, OWN
+from evenhand.kinds.phrases import asks_both_orders
+from evenhand.kinds.protocol import CUSTOM_PROMPT, LANGUAGES
 
-RUBRIC = KINDS["rubric"].form.own
+RUBRIC = KINDS["rubric"].form.custom_prompt
 BODY = "# Роль\n\nТы судья. Оцени ответ по критериям.\n\n" + "Пиши кратко и по делу.\n" * 6
 
 
@@ -73,7 +73,7 @@ def test_what_only_speaks_of_orders_is_no_demand(harmless: str) -> None:
 
 
 def doubts(text: str, kind: str = "rubric", **settings: object) -> list[str]:
-    form = KINDS[kind].form.own
+    form = KINDS[kind].form.custom_prompt
     assert form is not None
     return list(lint_custom_prompt(CustomPrompt.parse(text), kind, form, settings))
 
@@ -134,7 +134,7 @@ def test_what_is_inserted_is_called_as_the_prompt_calls_it(prompt: str, name: st
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_re_ask_calls_it_so_too(language: str) -> None:
     def told(prompt: str) -> str:
-        words = find_protocol("rubric", custom_prompt={OWN: prompt}).words(language)
+        words = find_protocol("rubric", custom_prompt={CUSTOM_PROMPT: prompt}).words(language)
         return words.problem("evidence_nowhere", "evidence_missing", "x", quote="q").wording
 
     assert "`model_output`" in told("Score it.")
@@ -145,7 +145,7 @@ def test_a_re_ask_calls_it_so_too(language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("problem", ["empty", "truncated", "filtered"])
 def test_a_prompt_that_may_ask_for_a_table_is_not_told_of_json(language: str, problem: str) -> None:
-    own = find_protocol("pairwise", custom_prompt={OWN: "Сравни."}).words(language)
+    own = find_protocol("pairwise", custom_prompt={CUSTOM_PROMPT: "Сравни."}).words(language)
     built_in = find_protocol("pairwise").words(language)
     for wording in (own.problems[problem], own.english[problem]):
         assert "JSON" not in wording

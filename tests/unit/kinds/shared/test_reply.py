@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.kinds.reply import CODES, Readable, Unreadable, read
+from evenhand.judgment import Reason
+from evenhand.kinds.reply import Readable, Unreadable, read
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 OBJECTS = st.dictionaries(
@@ -22,13 +24,13 @@ PIECES += ["</think>", "NaN", "\ud800", "\\ud800", "\ufeff", '{"a":1}', "null", 
 JSON_LIKE = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
-@given(JSON_LIKE | st.text(st.characters()) | st.binary())
+@given(JSON_LIKE | st.text(st.characters()))
 @example("\ufeff")
 @example("[[[")
-def test_any_text_and_any_bytes_are_read(reply):
+def test_any_text_is_read(reply):
     found = read(reply)
     if isinstance(found, Unreadable):
-        assert found.code == CODES[found.kind]
+        assert found.code in get_args(Reason)
     else:
         json.dumps(found.value, ensure_ascii=False).encode()
 
@@ -140,7 +142,7 @@ def test_a_text_that_breaks_off_is_told_as_such(data, value):
     text = json.dumps({"outer": {"first": {"whole": 1}, "then": value}}, ensure_ascii=False)
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
     assert read(cut) == Unreadable("truncated")
-    assert read(f"```json\n{cut}").kind in {"truncated", "not_json"}
+    assert read(f"```json\n{cut}").problem in {"truncated", "not_json"}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,6 @@ def test_a_text_that_breaks_off_is_told_as_such(data, value):
         ("", "empty"),
         (" \n\t", "empty"),
         ("\ufeff", "empty"),
-        (b"", "empty"),
         ('{"a":1,"a":2}', "duplicate_key"),
         ('{"x":{"a":1,"a":1}}', "duplicate_key"),
         ('Well: {"a":1,"a":2}', "duplicate_key"),
@@ -159,7 +160,6 @@ def test_a_text_that_breaks_off_is_told_as_such(data, value):
         ('{"a":"\\ud800"}', "bad_text"),
         ('{"\\udc00":1}', "bad_text"),
         ('{"a":"\ud800"}', "bad_text"),
-        (b'{"a":"\xff"}', "bad_text"),
         ('{"a":' * 65 + "1" + "}" * 65, "too_deep"),
         ('{"a":' + "[" * 5000 + "]" * 5000 + "}", "too_deep"),
         ('{"a":1', "truncated"),
@@ -202,7 +202,7 @@ def test_a_text_that_breaks_off_is_told_as_such(data, value):
 def test_what_is_wrong_has_a_kind(reply, kind):
     found = read(reply)
     assert isinstance(found, Unreadable), found
-    assert found.kind == kind
+    assert found.problem == kind
 
 
 @pytest.mark.parametrize(
@@ -220,17 +220,18 @@ def test_the_key_that_stands_twice_is_named(reply, about):
 
 
 @pytest.mark.parametrize(
-    ("reply", "about", "path"),
+    ("reply", "about", "near"),
     [
-        ('{"a":NaN}', "NaN", "a"),
-        ('{"s":{"x":1,"y, [":{"score":-Infinity}},"t":"NaN"}', "-Infinity", "s.y, [.score"),
-        ('{"s":["NaN",{"e":[1,"]",Infinity]}]}', "Infinity", "s[1].e[2]"),
+        ('{"a":NaN}', "NaN", '{"a":NaN}'),
+        ('{"t":"NaN","s":{"x":1,"score":-Infinity}}', "-Infinity", '…"score":-Infinity}}'),
+        ('{"s":["NaN",{"e":[1,"]",Infinity]}]}', "Infinity", '…"]",Infinity]}]}'),
     ],
 )
-def test_a_number_that_json_has_not_is_told_with_its_place(reply, about, path):
+def test_a_number_that_json_has_not_is_told_with_what_stands_around_it(reply, about, near):
     reading = read(reply)
-    assert reading == Unreadable("not_finite", about)
-    assert reading.path == path
+    assert isinstance(reading, Unreadable)
+    assert (reading.problem, reading.about) == ("not_finite", about)
+    assert reading.near.endswith(near.lstrip("…"))
 
 
 @pytest.mark.parametrize("depth", [1, 63])
@@ -239,8 +240,8 @@ def test_what_the_contract_could_nest_is_not_too_deep(depth):
 
 
 def test_an_apology_inside_an_object_is_no_refusal():
-    assert read('{"a":"I am sorry"}') == Readable({"a": "I am sorry"}, wrapped=False)
+    assert read('{"a":"I am sorry"}') == Readable({"a": "I am sorry"}, is_wrapped=False)
 
 
 def test_a_pair_of_surrogates_is_one_character():
-    assert read('{"a":"\\ud834\\udd1e"}') == Readable({"a": "𝄞"}, wrapped=False)
+    assert read('{"a":"\\ud834\\udd1e"}') == Readable({"a": "𝄞"}, is_wrapped=False)

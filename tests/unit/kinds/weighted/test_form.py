@@ -13,8 +13,10 @@ from evenhand.examples import example_files
 from evenhand.files.protocols import find_protocol, protocol_texts
 from evenhand.kinds import load_protocol
 from evenhand.kinds.protocol import LANGUAGES, Protocol, ProtocolError
+from evenhand.kinds.weighted.check import compact_schema
 from evenhand.kinds.weighted.conditions import Hit
-from evenhand.kinds.weighted.form import compact_schema_of, read_dimensions, read_types
+from evenhand.kinds.weighted.kind import KIND
+from evenhand.kinds.weighted.protocol import read_types
 from evenhand.kinds.weighted.unit import read_answer
 from tests.unit.kinds.grading import DIMENSIONS, WEIGHTS, protocol
 
@@ -46,15 +48,15 @@ def own(text: str = OWN) -> Protocol:
 
 
 def test_weights_may_be_decimals_and_zero() -> None:
-    dimensions = read_dimensions(own(), "en")
-    soup, cake = read_types(own(), "en", dimensions)
+    dimensions = own().ids("dimensions")
+    soup, cake = read_types(own(), "en")
     assert (soup.weights, cake.weights) == (
         {"taste": 33.3, "cost": 66.7},
         {"taste": 100, "cost": 0},
     )
-    score = compact_schema_of(dimensions, (soup, cake), cake)["properties"]["score"]["properties"]
+    score = compact_schema(dimensions, (soup, cake), cake)["properties"]["score"]["properties"]
     assert score["cost"] == {"enum": [0]}
-    score = compact_schema_of(dimensions, (soup, cake), soup)["properties"]["score"]["properties"]
+    score = compact_schema(dimensions, (soup, cake), soup)["properties"]["score"]["properties"]
     assert score["taste"] == {"enum": [0, 8.325, 16.65, 24.975, 33.3]}
 
 
@@ -94,7 +96,7 @@ WRONG = {
 def test_what_is_wrong_names_the_row(name: str) -> None:
     text, said = WRONG[name]
     with pytest.raises(ProtocolError) as caught:
-        read_types(own(text), "en", read_dimensions(own(text), "en"))
+        KIND.check_protocol(own(text), "en")
     assert said in str(caught.value)
     assert caught.value.file == "protocol.toml"
 
@@ -120,11 +122,11 @@ def fields(table: dict[str, Any]) -> dict[str, set[str]]:
 @each_language
 def test_types_and_weights_are_those_of_the_specification(language: str) -> None:
     builtin = find_protocol("weighted")
-    dimensions = read_dimensions(builtin, language)
-    assert tuple(one.id for one in dimensions) == DIMENSIONS
-    types = read_types(builtin, language, dimensions)
+    dimensions = builtin.read_table("dimensions", language)
+    assert tuple(dimensions) == DIMENSIONS
+    types = read_types(builtin, language)
     assert {one.id: one.weights for one in types} == WEIGHTS
-    assert len({one.text for one in (*dimensions, *types)}) == 6
+    assert len({*dimensions.values(), *(one.text for one in types)}) == 6
 
 
 @each_language
@@ -156,7 +158,7 @@ def test_the_examples_are_of_every_type_and_one_is_decided_by_code(language: str
         )
         rubric = judged.rubric_of(answer)
         types.append(rubric.task_type)
-        decided += isinstance(judged.decided(answer), Hit)
+        decided += isinstance(judged.decide(answer), Hit)
         assert rubric.points
         assert "task_type" not in rubric.points
     assert {"fact", "creative", None} <= set(types)

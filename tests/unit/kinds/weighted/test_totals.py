@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand import jsontext
-from evenhand.kinds.check import Checked
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.kinds.weighted.check import check_reply, rescaled, total_of
+from evenhand.kinds.reply import Checked
+from evenhand.kinds.weighted.check import check_reply, rescale, total_of
 from tests.unit.kinds.grading import (
     DIMENSIONS,
     FACT,
@@ -95,10 +95,10 @@ def test_decimals_add_up_as_they_are_written() -> None:
 @given(amounts, st.integers(1, 100), st.integers(0, 100))
 def test_a_rescaled_score_keeps_its_share(score: float, old: int, new: int) -> None:
     share = min(score, old)
-    assert 0 <= rescaled(share, old, new) <= new
-    assert rescaled(old, old, new) == new
-    assert rescaled(0, old, new) == 0
-    assert rescaled(share, 0, new) == 0
+    assert 0 <= rescale(share, old, new) <= new
+    assert rescale(old, old, new) == new
+    assert rescale(0, old, new) == 0
+    assert rescale(share, 0, new) == 0
 
 
 def totalled(scores: tuple[float, ...], total: Any, rubric: str = FACT, **more: Any) -> Checked:
@@ -112,8 +112,6 @@ def totalled(scores: tuple[float, ...], total: Any, rubric: str = FACT, **more: 
         ((9, 9, 8), 89, (54, 27, 8)),
         ((50, 25, 10), 38.5, (30, 7.5, 1)),
         ((93, 90, 80), 91, (55.8, 27, 8)),
-        ((9, 9, 8), "89点", (54, 27, 8)),
-        ((9, 9, 8), " 89/100", (54, 27, 8)),
         ((1, 1, 1), 100, (60, 30, 10)),
     ],
 )
@@ -131,7 +129,7 @@ def test_scores_whose_total_is_their_weighted_sum_are_rescaled_and_flagged(
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     ("scores", "total", "sum_"),
-    [((50, 20, 5), 79, 75), ((9, 9, 8), 91, 26), ((0, 0, 0), 40, 0), ((50, 20, 5), "9" * 400, 75)],
+    [((50, 20, 5), 79, 75), ((9, 9, 8), 91, 26), ((0, 0, 0), 40, 0), ((50, 20, 5), 10**400, 75)],
 )
 def test_a_total_that_is_no_sum_of_the_scores_is_asked_again(
     scores: tuple[float, ...], total: Any, sum_: int, language: str
@@ -165,8 +163,8 @@ def test_small_scores_and_their_sum_are_taken_as_they_are(
     assert (checked.output["total_score"], checked.flags) == (total, ())
 
 
-@pytest.mark.parametrize("total", [72, 75, 75.0, 78, "78", None, "all of them"])
-def test_a_total_that_is_a_slip_or_no_number_is_computed_again(total: Any) -> None:
+@pytest.mark.parametrize("total", [72, 75, 75.0, 78, None])
+def test_a_total_that_is_a_slip_is_computed_again(total: Any) -> None:
     checked = totalled((50, 20, 5), total)
     assert checked.output is not None
     assert (checked.output["total_score"], checked.flags) == (75, ())
