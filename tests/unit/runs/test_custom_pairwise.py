@@ -131,7 +131,7 @@ def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path: Pa
     write_pairs(tmp_path, 1, judge("spoilt"), judge=JUDGE, protocol="recipes")
     assert evenhand_here("run", cwd=tmp_path).returncode == 1  # nothing was judged
     (row,) = stored(tmp_path)
-    assert "is not a mark. Choose one of: A+, B+, tie" in row["detail"]
+    assert "Choose one of: A+, B+, tie" in row["detail"]
 
 
 def test_a_run_needs_its_folder_no_more(tmp_path: Path) -> None:
@@ -159,12 +159,15 @@ WRONG = {
     "priority is no list": (PROTOCOL.replace('["safety", "taste"]', '"safety"'), "must be a list"),
     "no text in the language": (
         PROTOCOL.replace('en = "Is it cheap?"', 'ja = "安いか"'),
-        'criterion cost has no text in "en"',
+        '[[criteria]] cost has no text in "en"',
     ),
     "no criteria": (PROTOCOL.partition("[[")[0], "needs [[criteria]]"),
-    "two of a name": (PROTOCOL.replace('id = "cost"', 'id = "taste"'), "two criteria are called"),
-    "no id": (PROTOCOL.replace('id = "cost"\n', ""), "criterion 3 needs an id"),
-    "an id that a table cannot hold": (PROTOCOL.replace('"cost"', '"a|b"'), "without |"),
+    "two of a name": (
+        PROTOCOL.replace('id = "cost"', 'id = "taste"'),
+        "two of [[criteria]] are called",
+    ),
+    "no id": (PROTOCOL.replace('id = "cost"\n', ""), "[[criteria]] 3 needs an id"),
+    "an id that a table cannot hold": (PROTOCOL.replace('"cost"', '"a|b"'), "needs an id, without"),
     "no rounds": (PROTOCOL.replace("max_rounds = 2", "max_rounds = 0"), "max_rounds must be"),
     "rounds as text": (PROTOCOL.replace("= 2", '= "2"'), "max_rounds must be"),
 }
@@ -212,7 +215,7 @@ async def test_words_of_its_own_stand_over_those_of_the_kind(tmp_path: Path) -> 
     name = folder_of(tmp_path)
     words = tmp_path / name / "words"
     words.mkdir()
-    (words / "en.toml").write_text('[problems]\nmark_unknown = "{value} is no taste."\n')
+    (words / "en.toml").write_text('[problems]\nnot_allowed = "{value} is no taste."\n')
     write_pairs(tmp_path, 1, judge("spoilt"), protocol=name, judge=JUDGE)
     await judged(tmp_path)
     (row,) = stored(tmp_path)

@@ -75,7 +75,7 @@ def test_the_judge_is_told_of_them_and_of_no_other(judged_folder: Path) -> None:
     assert "- F1：编造事实。写出了材料中没有的内容。\n- F2：答非所问。\n" in shown.stdout
     assert "指令偏离" not in shown.stdout
     unit = evenhand_here("show", "latest", "u3", "--json", cwd=judged_folder)
-    assert "没有 A 这个标签。只能使用：F1, F2。" in unit.stdout
+    assert "请从以下取值中选一个：F1, F2。" in unit.stdout
 
 
 def test_the_export_has_their_letters_in_the_protocols_order(judged_folder: Path) -> None:
@@ -119,10 +119,10 @@ def test_the_view_names_and_filters_by_them(judged_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("tags", "fault"),
     [
-        ("[[tags]]\nid = 'F 1'\nzh = 'x'\n", "[[tags]] each need an id of their own"),
-        ("[[tags]]\nzh = 'x'\n", "[[tags]] each need an id of their own"),
-        (TAGS + "[[tags]]\nid = 'F1'\nzh = 'x'\n", "[[tags]] each need an id of their own"),
-        ("[[tags]]\nid = 'F1'\nen = 'x'\n", 'tag F1 has no name in "zh"'),
+        ("[[tags]]\nid = 'F.1'\nzh = 'x'\n", "[[tags]] 1 needs an id"),
+        ("[[tags]]\nzh = 'x'\n", "[[tags]] 1 needs an id"),
+        (TAGS + "[[tags]]\nid = 'F1'\nzh = 'x'\n", "two of [[tags]] are called F1"),
+        ("[[tags]]\nid = 'F1'\nen = 'x'\n", '[[tags]] F1 has no text in "zh"'),
     ],
 )
 def test_what_is_wrong_with_them_is_told(tmp_path: Path, tags: str, fault: str) -> None:

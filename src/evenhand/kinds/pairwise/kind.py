@@ -38,10 +38,11 @@ from evenhand.units import TOPIC_ID, Pair, named_pair_id, topic_id
 
 
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> PairwiseProtocol:
-    settings, priority = terms.settings, read_priority(protocol)
+    settings, criteria = terms.settings, protocol.read_table("criteria", language)
+    priority = read_priority(protocol)
     prepared = PairwiseProtocol(
         **protocol.prepare(language, settings),
-        criteria=protocol.read_table("criteria", language),
+        criteria=criteria,
         priority=tuple(settings.get("priority", priority)),
         told_priority=priority,
         max_rounds=settings["max_rounds"] or read_max_rounds(protocol),
