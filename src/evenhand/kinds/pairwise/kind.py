@@ -10,7 +10,6 @@ from evenhand.exchange import Question
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.custom_prompt import CustomForm
 from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Terms, VerdictTable, Voting
-from evenhand.kinds.pairwise.long_table import gather
 from evenhand.kinds.pairwise.present import present
 from evenhand.kinds.pairwise.protocol import (
     ALIASES,
