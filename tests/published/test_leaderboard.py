@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand.results.columns import vote_table
+from evenhand.runs.recorded import recorded_run
+from evenhand.runs.stores import open_archive
+from evenhand.stats.rating import Ratings, pass_matches, rate, vote_matches
 from tests.published.data import Call, anchor, fed, folder, records
 from tests.unit.cli.conftest import NEWEST
 
@@ -28,7 +32,7 @@ def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call
     lengths = ("--map", "first_length=len_output_1", "--map", "second_length=len_output_2")
     only = ("--where", f"model={model}", "--where", "annotator=weighted_alpaca_eval_gpt4_turbo")
     fed(call, ANNOTATIONS, "alpacaeval", *columns, *lengths, *only)
-    said = call("leaderboard", NEWEST, "--length-controlled", "--bootstrap", "0")
+    said = call("leaderboard", NEWEST, "--length-controlled")
     found = {row["candidate"]: row for row in said["rows"]}[model]
     published = anchor(f"alpacaeval.lc.{model}")["value"]
     assert 100 * found["length_controlled"] == pytest.approx(published, abs=3)
@@ -36,17 +40,32 @@ def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call
     assert any("no figures of AlpacaEval" in note for note in said["notes"])
 
 
+def plain_ratings(position: bool = False) -> tuple[dict[str, float], Ratings]:
+    """The ratings of the newest run as published ones are made: nothing is added to the votes, and
+    ties are half a win."""
+    store = open_archive("sqlite:evenhand.db")
+    try:
+        votes = vote_table(store, recorded_run(store, store.runs()[0]))
+    finally:
+        store.close()
+    played = (
+        pass_matches(votes) if position else vote_matches(votes, votes.outcome, votes.preference)
+    )
+    (found,) = rate(played, "half", position=position, added=0.0)
+    names = [votes.candidates[place] for place in found.members.tolist()]
+    return dict(zip(names, found.values.tolist(), strict=True)), found
+
+
 def test_llmfao_golden_ratings(call: Call) -> None:
-    # A unit for each vote keeps the order of the file, on which Elo depends.
     columns = ("--set", "unit={row}", "--map", "judge=worker")
     sides = ("--map", "first=left", "--map", "second=right")
     told = fed(call, "llmfao/crowd_comparisons.csv.gz", "votes", *columns, *sides)
     assert told["verdicts"] == told["rows"] == 8931
-    found = board(call, "--ties", "half", "--elo", "--bootstrap", "0")
+    found = board(call, "--ties", "half")
     golden: dict[str, dict[str, float]] = {}
     for row in records("llmfao/golden_ratings.csv"):
         golden.setdefault(row["algorithm"], {})[row["item"]] = float(row["score"])
-    names = {"average_win_rate": "average_win_rate", "counting": "points", "elo": "elo"}
+    names = {"average_win_rate": "average_win_rate", "counting": "points"}
     assert len(found) == anchor("llmfao.golden")["value"]["rows"] == 59
     for algorithm, column in names.items():
         mine = {name: row[column] for name, row in found.items()}
@@ -55,7 +74,7 @@ def test_llmfao_golden_ratings(call: Call) -> None:
     middle = float(np.mean(list(logs.values())))
     assert np.exp(-middle) == pytest.approx(65.35003, rel=1e-6)
     expected = {name: float(value - middle) for name, value in logs.items()}
-    assert {name: row["rating"] for name, row in found.items()} == pytest.approx(expected, abs=1e-6)
+    assert plain_ratings()[0] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("prompt", ["only_answers", "only_crit"])
@@ -64,11 +83,12 @@ def test_russian_ratings(call: Call, prompt: str) -> None:
     said = ("--value", "winner:M=first,R=second", "--where", f"prompt={prompt}")
     fed(call, "ru_pairwise_bt/verdicts.csv.gz", "votes", *columns, *said, "--judge", "qwen3")
     at = "gigachat_max_26.20_uncen"
-    found = board(call, "--scale", "elo", "--anchor", at, "--bootstrap", "200")
-    published = anchor(f"ru_bt.{prompt}")
-    mine = {name: found[name]["rating"] for name in published["value"]}
+    published, logs = anchor(f"ru_bt.{prompt}"), plain_ratings()[0]
+    mine = {name: 1000 + 400 / np.log(10) * (logs[name] - logs[at]) for name in published["value"]}
     assert mine == pytest.approx(published["value"], abs=published["tolerance"])
+    found = board(call, "--scale", "elo", "--anchor", at)
     assert found[at]["rating"] == 1000
+    # Half a vote between any two that met moves ratings by less than their intervals are wide.
     assert all(found[name]["rating_low"] < mine[name] < found[name]["rating_high"] for name in mine)
 
 
@@ -80,7 +100,7 @@ def rakuda(call: Call) -> None:
 
 def test_rakuda_win_rates_are_of_all_matches_in_either_order(call: Call) -> None:
     rakuda(call)
-    found = board(call, "--on-conflict", "split", "--bootstrap", "0")
+    found = board(call, "--on-conflict", "split")
     published = anchor("rakuda_v1.win_rate")
     mine = {name: row["win_rate"] for name, row in found.items()}
     assert mine == pytest.approx(published["value"], abs=published["tolerance"])
@@ -88,32 +108,31 @@ def test_rakuda_win_rates_are_of_all_matches_in_either_order(call: Call) -> None
 
 def test_rakuda_ratings_with_a_position_term(call: Call) -> None:
     rakuda(call)
-    found = call("leaderboard", NEWEST, "--position", "--ties", "half", "--bootstrap", "200")
+    mine, found = plain_ratings(position=True)
     published = anchor("rakuda_v1.bt_home")
-    mine = {row["candidate"]: row["rating"] for row in found["rows"]}
     assert mine == pytest.approx(published["value"], abs=published["tolerance"])
-    position = found["position"]
-    assert position["term"] == pytest.approx(-0.5207, abs=5e-5) and position["passes"] == 1200
-    assert position["low"] < position["term"] < position["high"] < 0
+    assert found.position == pytest.approx(-0.5207, abs=5e-5)
+    told = call("leaderboard", NEWEST, "--position", "--ties", "half")["position"]
+    assert told["passes"] == 1200 and told["low"] < told["term"] < told["high"] < 0
 
 
 def test_mtbench_verdicts_in_the_order_of_names_have_no_position_term(call: Call) -> None:
     call("import", str(folder() / "mtbench/gpt4_pair.jsonl.gz"), "--kind", "fastchat")
-    found = call("leaderboard", NEWEST, "--position", "--bootstrap", "0")
+    found = call("leaderboard", NEWEST, "--position")
     assert found["position"] is None
     assert any("No position term: all pairs" in note for note in found["notes"])
 
 
 def test_mtbench_votes_whose_orders_were_drawn_have_one(call: Call) -> None:
     call("import", str(folder() / "mtbench/human_votes.jsonl.gz"), "--kind", "fastchat")
-    position = call("leaderboard", NEWEST, "--position", "--bootstrap", "200")["position"]
+    position = call("leaderboard", NEWEST, "--position")["position"]
     assert position["low"] < 0 < position["high"]
 
 
 def test_peer_judging_by_gpt4(call: Call) -> None:
     columns = ("--map", "unit=question_id", "--map", "winner=score", "--judge", "gpt4")
     fed(call, "prd/ratings_gpt4.jsonl.gz", "votes", *columns)
-    found = call("leaderboard", NEWEST, "--on-conflict", "split", "--bootstrap", "0")
+    found = call("leaderboard", NEWEST, "--on-conflict", "split")
     models = ["gpt4", "claude", "vicuna-13b", "gpt35", "bard"]
     at = [found["matrix"]["candidates"].index(model) for model in models]
     heat, published = found["matrix"]["win_rate"], anchor("prd.gpt4_heatmap")
@@ -122,30 +141,6 @@ def test_peer_judging_by_gpt4(call: Call) -> None:
     rates = {row["candidate"]: row["win_rate"] for row in found["rows"]}
     published = anchor("prd.gpt4_winrate")
     assert rates == pytest.approx(published["value"], abs=published["tolerance"])
-
-
-def test_judges_that_are_candidates_are_weighted_by_their_own_standing(call: Call) -> None:
-    """Weights of GPT-4 and Claude are those under which they follow from themselves."""
-    files = [str(folder() / f"prd/ratings_{name}.jsonl.gz") for name in ("gpt4", "claude")]
-    columns = ("--map", "unit=question_id", "--map", "winner=score", "--set", "judge={file}")
-    names = ("--value", "judge:ratings_gpt4=gpt4,ratings_claude=claude")
-    call("import", *files, "--kind", "votes", *columns, *names)
-    options = ("--on-conflict", "split", "--peer-weights", "--bootstrap", "0")
-    both = call("leaderboard", NEWEST, *options)
-    weights, alone = both["judge_weights"], dict[str, dict[str, float]]()
-    for judge in weights:
-        rows = call("leaderboard", NEWEST, *options, "--judge", judge)["rows"]
-        alone[judge] = {row["candidate"]: row["win_rate"] for row in rows}
-    published = anchor("prd.gpt4_winrate")
-    assert alone["gpt4"] == pytest.approx(published["value"], abs=published["tolerance"])
-    rates = {row["candidate"]: row["peer_win_rate"] for row in both["rows"]}
-    assert rates == pytest.approx(
-        {name: sum(weights[judge] * alone[judge][name] for judge in weights) for name in rates}
-    )
-    assert weights == pytest.approx(
-        {judge: rates[judge] / (rates["gpt4"] + rates["claude"]) for judge in weights}
-    )
-    assert weights["gpt4"] > weights["claude"] > 0
 
 
 def test_faireval_human_counts(call: Call) -> None:

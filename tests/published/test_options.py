@@ -6,10 +6,11 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.published.data import Call, anchor, fed, folder, records
-from tests.unit.cli.conftest import NEWEST
+from evenhand.stats.ranking.length import Anchored, length_controlled
+from tests.published.data import Call, anchor, fed, records
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
 LEADERBOARD = "alpacaeval/leaderboard_published.csv"
@@ -47,43 +48,44 @@ def is_as_published(row: dict[str, Any], published: dict[str, str]) -> bool:
     ) and counts == [float(published[name]) for name in names]
 
 
-def test_alpacaeval_leaderboard_and_win_rates_at_equal_length(call: Call) -> None:
+def test_alpacaeval_leaderboard(call: Call) -> None:
     published = records(LEADERBOARD)
     assert len(published) == anchor("alpacaeval.leaderboard")["value"]["rows"] == 63
-    gamed = str(folder() / "alpacaeval/df_gamed.csv.gz")
-    files = ("--difficulty", gamed, "--anchors", gamed)
     for annotator in dict.fromkeys(row["annotator"] for row in published):
-        run = alpacaeval(call, annotator)
-        more = files if annotator == WEIGHTED else ()
-        board = call("leaderboard", run, "--bootstrap", "0", *more)
+        board = call("leaderboard", alpacaeval(call, annotator))
         rows = {row["candidate"]: row for row in board["rows"]}
         own = {row["model"]: row for row in published if row["annotator"] == annotator}
         assert [name for name in own if not is_as_published(rows[name], own[name])] == []
-        if annotator != WEIGHTED:
-            continue
-        assert len(own) == 25
-        for name in own:
-            target, row = anchor(f"alpacaeval.lc.{name}"), rows[name]
-            value = 100 * row["length_controlled"]
-            assert value == pytest.approx(target["value"], abs=target["tolerance"])
-            assert row["length_controlled_low"] < value / 100 < row["length_controlled_high"]
-        assert not any("AlpacaEval" in note for note in board["notes"])
 
 
-def test_difficulties_are_joined_by_the_index_of_instructions_that_go_by_their_texts(
-    call: Call,
-) -> None:
-    """Units are called by a hash of their text, difficulties by an index."""
-    name = f"alpacaeval/raw_claude-2.1__{WEIGHTED}.jsonl.gz"
-    fed(call, name, "alpacaeval")
-    gamed = str(folder() / "alpacaeval/df_gamed.csv.gz")
-    board = call(
-        "leaderboard", NEWEST, "--difficulty", gamed, "--anchors", gamed, "--bootstrap", "0"
+def test_alpacaeval_win_rates_at_equal_length_from_python() -> None:
+    """With AlpacaEval's difficulties of instructions and annotations of gamed baselines."""
+    gamed = records("alpacaeval/df_gamed.csv.gz")
+    anchors = Anchored(
+        preference=column(gamed, "preference"),
+        length=column(gamed, "std_delta_len"),
+        difficulty=column(gamed, "instruction_difficulty"),
     )
-    rows = {row["candidate"]: row for row in board["rows"]}
-    target = anchor("alpacaeval.lc.claude-2.1")
-    value = 100 * rows["claude-2.1"]["length_controlled"]
-    assert value == pytest.approx(target["value"], abs=target["tolerance"])
+    difficulty = {row["index"]: float(row["instruction_difficulty"]) for row in reversed(gamed)}
+    weighted = [row for row in records(ANNOTATIONS) if row["annotator"] == WEIGHTED]
+    models = list(dict.fromkeys(row["model"] for row in weighted))
+    assert len(models) == 25
+    for model in models:
+        rows = [row for row in weighted if row["model"] == model and row["row"] in difficulty]
+        found = length_controlled(
+            column(rows, "preference") - 1,
+            column(rows, "len_output_1") - column(rows, "len_output_2"),
+            difficulty=np.array([difficulty[row["row"]] for row in rows]),
+            anchored=anchors,
+        )
+        target = anchor(f"alpacaeval.lc.{model}")
+        assert found is not None and found.low < found.win_rate < found.high
+        assert 100 * found.win_rate == pytest.approx(target["value"], abs=target["tolerance"])
+
+
+def column(rows: list[dict[str, Any]], name: str) -> Any:
+    """The numbers of a column; nan where there is none."""
+    return np.array([float(row[name]) if row[name] else np.nan for row in rows])
 
 
 # mtbench: an author who voted twice on a pair is two voters in the publication
@@ -239,7 +241,7 @@ def test_autoj_agreement_and_consistency_by_group(call: Call) -> None:
     against = ("--against", label, "--on-conflict", "drop", "--by", "group")
     rows = call("agreement", both, *against)["rows"]
     agreed = {row["variant"] or "Overall": hits(row) for row in rows}
-    board = call("leaderboard", both, "--by", "group", "--bootstrap", "0")
+    board = call("leaderboard", both, "--by", "group")
     orders_of = board["by"]["levels"] | {"Overall": board}
     target = anchor("autoj.pairwise")
     for group, value in target["value"].items():

@@ -141,7 +141,7 @@ def test_a_run_says_what_may_be_concluded(tmp_path: Path) -> None:
 
 def test_a_run_of_pairs_ranks_its_candidates(tmp_path: Path) -> None:
     run = evenhand.run(write_pairs(tmp_path, [pair_row(f"p{i}", 9, 2) for i in range(8)]))
-    rows = run.leaderboard(bootstrap=10).json()["rows"]
+    rows = run.leaderboard().json()["rows"]
     assert [(row["candidate"], row["win_rate"]) for row in rows] == [("c1", 1.0), ("c2", 0.0)]
 
 

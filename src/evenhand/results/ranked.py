@@ -26,7 +26,6 @@ def ranked(
     judge: str | None = None,
     by: str | None = None,
     criterion: str | None = None,
-    seed: int | None = None,
     **figures: Any,
 ) -> Leaderboard:
     """The candidates of a run ranked, with the fronts of its topics; raises UsageError."""
@@ -36,7 +35,7 @@ def ranked(
             advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
         )
     votes = vote_table(store, run, rule, with_seats=True)
-    options = Options(**figures, seed=run.manifest.judging.seed if seed is None else seed)
+    options = Options(**figures)
     if votes.outcome.size > FRONT_VOTES:
         votes = replace(votes, seats=None)
     ranking = leaderboard(votes, options, judge=judge, by=by, criterion=criterion)

@@ -351,14 +351,13 @@ class _OfPairs(_Of):
     def report(self) -> Report:
         votes = vote_table(self.store, self.recorded)
         comparison = self._comparison(votes)
-        board = leaderboard(votes, Options(seed=self.seed)).board
+        board = leaderboard(votes, Options()).board
         report = Report(
             **self.facts(self._outcomes(votes)),
             method=self.method(comparison, votes.rule),
             variants=list(votes.candidates),
             differences=differences(comparison),
             standings=standings(board),
-            resampled=board.resampled,
             meetings=meetings(board),
             warnings=trust_notes(
                 self.recorded, votes, board.rows[0].candidate if board.rows else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -123,29 +122,6 @@ def test_voters_that_nobody_tells_apart_are_numbered_on_each_pair(
     assert (
         "--voters is for votes" in call("import", "s.csv", "--kind", "scores", "--voters", "v").err
     )
-
-
-def test_a_file_per_judge_names_its_judge_and_judges_may_be_peers(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    for name, winner in (("a", "a"), ("b", "tie"), ("c", "b")):
-        (tmp_path / f"{name}.csv").write_text(f"unit,first,second,winner\nq,a,b,{winner}\n")
-    files = [f"{name}.csv" for name in "abc"]
-    call("import", *files, "--kind", "votes", "--set", "judge={file}")
-    board = call("leaderboard", NEWEST, "--peer-weights", "--outright", "--json").json
-    assert list(board["judge_weights"]) == ["a", "b"]
-    for low, high in board["judge_weight_intervals"].values():
-        assert 0 <= low < 0.1 and 0.9 < high <= 1
-    assert any("no weight among peers: c" in note for note in board["notes"])
-    won = {row["candidate"]: row["outright"] for row in board["rows"]}
-    assert won == pytest.approx({"a": 1 / 3, "b": 1 / 3})
-    shown = call("leaderboard", NEWEST, "--peer-weights", "--outright").out
-    assert "won outright, %" in shown and "by peers, %" in shown
-    assert re.search(r"weights +a 1\.00 \[0\.02, 1\.00\], b 0\.00", shown)
-    of_one = call("leaderboard", NEWEST, "--peer-weights", "--judge", "c")
-    assert of_one.code == 2 and "The judges are c, the candidates a, b" in of_one.err
-    call("import", "c.csv", "--kind", "votes", "--judge", "people")
-    assert "no judge is a candidate" in call("leaderboard", NEWEST, "--peer-weights").err
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,6 @@ import pytest
 import evenhand
 from evenhand.notes import Note, Percent, Place, Places, Signed, Span, Spans
 from evenhand.report.html.page import LANGUAGES, words
-from evenhand.stats.ranking.board import Options
-from evenhand.stats.ranking.leaderboard import leaderboard
-from tests.unit.stats.ballots import ballots
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
 OUTCOMES = ("better", "worse")
@@ -112,28 +109,6 @@ def test_values_are_written_in_the_way_of_the_language() -> None:
     said = words("ja").note(Note("x", "sure", level=Percent(0.95), intervals=Spans([span], 1)))
     assert "「v2」（全体） −0.1 … +0.2、ほか 1 件" in said
     assert words("ru").note(Note("x", "conflicts", n=1200, rule="tie")).count("1\xa0200") == 1
-
-
-MET = {
-    "who never lost": ("ab bc cb ac", ["a"]),
-    "who never won": ("bc cb ba ca", ["a"]),
-    "both": ("ab bc", ["a", "c"]),
-    "neither": ("ab ba cd dc ac bd", []),
-}
-"""Who won against whom, and who is named."""
-
-
-@pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.parametrize(("meetings", "named"), MET.values(), ids=MET)
-def test_what_makes_ratings_infinite_names_nobody_who_is_not_there(
-    meetings: str, named: list[str], language: str
-) -> None:
-    votes = ballots([(topic, *met, ">") for topic, met in enumerate(meetings.split())])
-    notes = leaderboard(votes, Options(bootstrap=0)).board.notes
-    (note,) = [note for note in notes if note.startswith("Some ratings would be infinite")]
-    said = words(language).note(note)
-    assert not re.search(r"[:：] ?[–,;；)）]", said), said
-    assert re.findall("[«“「](.)[»”」]", said) == named
 
 
 def test_a_long_name_is_cut() -> None:

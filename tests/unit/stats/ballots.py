@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from evenhand.measures import Rule
-from evenhand.stats.ranking.duels import Duels
+from evenhand.stats.rating import Matches
 from evenhand.stats.tables import Field, Passes, Votes
 
 OUTCOMES = {">": (0, 0.0), "<": (1, 1.0), "=": (2, 0.5), "?": (3, 0.5), "": (-1, np.nan)}
@@ -77,11 +77,11 @@ def coded(values: Sequence[str]) -> Field:
     return Field(ints(levels.index(one) for one in values), levels)
 
 
-def duels(
+def matches(
     size: int, rows: Sequence[tuple[int, int, float | str]], topics: Sequence[int] = ()
-) -> Duels:
+) -> Matches:
     """Rows of (first, second, how far the first won or `=`)."""
-    return Duels(
+    return Matches(
         size=size,
         first=ints(row[0] for row in rows),
         second=ints(row[1] for row in rows),
@@ -125,7 +125,7 @@ def everybody(
     tie: float,
     leanings: Sequence[float] = (0.0,),
     tastes: Sequence[Sequence[float]] = (EVEN_TASTE,),
-) -> Duels:
+) -> Matches:
     """Four candidates meet each other on each topic before each judge, in an order drawn by chance;
     a judge leans to the first, and has tastes of its own."""
     half = MEETINGS[MEETINGS[:, 0] < MEETINGS[:, 1]]
@@ -138,7 +138,7 @@ def everybody(
         strengths = STRENGTHS + np.array(tastes[number % len(tastes)])
         outcomes[:, of] = chances(pairs[of, 0], pairs[of, 1], strengths, tie, leaning)
     outcome = (rng.random(len(pairs)) > np.cumsum(outcomes, axis=0)[:2]).sum(axis=0)
-    return Duels(
+    return Matches(
         size=4,
         first=pairs[:, 0],
         second=pairs[:, 1],

@@ -63,7 +63,7 @@ def test_an_effect_that_rounds_to_nothing_has_no_sign() -> None:
 
 
 def test_a_rating_that_rounds_to_nothing_has_no_minus() -> None:
-    made = leaderboard(thirds(6), Options(bootstrap=0))
+    made = leaderboard(thirds(6), Options())
     for row in made.board.rows:
         row.rating = -0.0004
     assert "-0.00" not in text_of(leaderboard_lines(made))

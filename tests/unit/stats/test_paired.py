@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.fft import next_fast_len
 
 from evenhand.stats.comparison import paired
-from evenhand.stats.comparison.holm import holm
 from evenhand.stats.comparison.paired import fast_length, sign_flip, sign_flip_bound
+from evenhand.stats.test import holm
 
 SUMS = st.lists(st.integers(-6, 6).map(lambda n: Fraction(n, 6)), min_size=1, max_size=9)
 

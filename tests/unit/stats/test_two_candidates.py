@@ -14,11 +14,8 @@ from evenhand.report.html.answer import comparison_answers, standing_answers
 from evenhand.report.html.tallies import differences, standings
 from evenhand.report.terminal.answer import english
 from evenhand.stats.comparison.compare import compare_votes
-from evenhand.stats.ranking.board import Options
 from evenhand.stats.ranking.leaderboard import leaderboard
 from tests.unit.stats.ballots import ballots, ints
-
-QUICK = Options(bootstrap=60)
 
 
 def met(wins: int, losses: int, ties: int = 0) -> Any:
@@ -67,7 +64,7 @@ SEVERAL = {
 @pytest.mark.parametrize("votes", SEVERAL.values(), ids=SEVERAL)
 def test_a_board_of_two_says_what_their_comparison_says(votes: Any) -> None:
     row = compare_votes(votes, "old").rows[-1]
-    board = leaderboard(votes, QUICK).board
+    board = leaderboard(votes).board
     rows = {entry.candidate: entry for entry in board.rows}
     new, old = rows["new"], rows["old"]
     assert (new.n, old.n, board.n) == (row.n, row.n, row.n)
@@ -88,7 +85,7 @@ def test_a_board_of_two_says_what_their_comparison_says(votes: Any) -> None:
 
 @pytest.mark.parametrize("votes", SEVERAL.values(), ids=SEVERAL)
 def test_an_interval_of_two_leaves_out_one_half_where_they_are_told_apart(votes: Any) -> None:
-    (new,) = [row for row in leaderboard(votes, QUICK).board.rows if row.candidate == "new"]
+    (new,) = [row for row in leaderboard(votes).board.rows if row.candidate == "new"]
     assert new.low is not None and new.high is not None
     assert (not new.low <= 0.5 <= new.high) == (new.rank_low == new.rank_high)
 
@@ -100,35 +97,29 @@ def test_thirds_that_cancel_have_no_p() -> None:
 
 def test_sentences_of_a_comparison_and_of_a_board_agree() -> None:
     votes, say = met(15, 5), english()
-    board = leaderboard(votes, QUICK).board
+    board = leaderboard(votes).board
     (compared,) = comparison_answers(
         differences(compare_votes(votes, "old")), "topic", say, is_duel=True
     )
-    (ranked,) = standing_answers(standings(board), say, resampled=board.resampled)
+    (ranked,) = standing_answers(standings(board), say)
     figures = "it wins 75 % [50, 90] of 20 pairs of answers"
     compared_text, ranked_text = (each.text.replace("\u00a0", " ") for each in (compared, ranked))
     assert compared_text.startswith(f"new is better than old: {figures};")
     assert ranked_text.startswith(f"new leads: {figures}.")
 
 
-def test_places_of_two_need_no_resamples() -> None:
-    board = leaderboard(met(15, 5), Options(bootstrap=0)).board
-    (ranked,) = standing_answers(standings(board), english(), resampled=board.resampled)
-    assert not board.resampled and ranked.text.startswith("new leads")
-
-
 def test_a_panel_counts_pairs_and_names_its_votes() -> None:
-    board = leaderboard(panel(9), QUICK).board
+    board = leaderboard(panel(9)).board
     assert [(row.n, row.pairs, row.votes) for row in board.rows] == [(9, 9, 27)] * 2
     assert (board.n, board.votes) == (9, 27)
-    (sentence,) = standing_answers(standings(board), english(), resampled=board.resampled)
+    (sentence,) = standing_answers(standings(board), english())
     assert "of 9 pairs of answers" in sentence.text and "27" not in sentence.text
 
 
 def test_a_pair_weighs_the_same_however_many_judges_have_a_verdict_on_it() -> None:
     rows = [(0, "a", "b", ">"), (0, "a", "b", ">"), (0, "a", "b", ">"), (1, "a", "b", "<")]
     votes = replace(ballots(rows, judges=["j", "k", "l", "j"]), pair=ints([0, 0, 0, 1]))
-    board = leaderboard(votes, QUICK).board
+    board = leaderboard(votes).board
     assert [(row.win_rate, row.n, row.votes, row.points) for row in board.rows] == [
         (0.5, 2, 4, 1.0),
         (0.5, 2, 4, 1.0),
@@ -139,7 +130,7 @@ def test_who_met_the_baseline_alone_has_the_interval_of_that_comparison() -> Non
     rows = [(t, "x", "base", "<>"[t % 4 > 0]) for t in range(12)]
     rows += [(t, "base", "y", "<=>"[t % 3]) for t in range(12)]
     votes = ballots(rows, marks={"C1": [str(row[3]) for row in rows]})
-    made, compared = leaderboard(votes, QUICK), compare_votes(votes, "base")
+    made, compared = leaderboard(votes), compare_votes(votes, "base")
     for name in ("x", "y"):
         for board, dimension in ((made.board, "overall"), (made.criteria["C1"], "C1")):
             (ranked,) = [entry for entry in board.rows if entry.candidate == name]

@@ -14,18 +14,15 @@ from scipy.stats import binom
 
 from evenhand.measures import Voted
 from evenhand.stats.pairwise import Judged, panel_winner
-from evenhand.stats.ranking.duels import vote_duels
-from evenhand.stats.ranking.elo import elo
 from evenhand.stats.ranking.winrates import (
     matrix,
-    outright_rates,
     panel,
     share,
     tallies,
     win_rates,
 )
 from evenhand.stats.tables import FIRST, SECOND, TIE, UNCERTAIN
-from tests.unit.stats.ballots import ballots, drawn, duels, ints
+from tests.unit.stats.ballots import ballots, drawn, ints, matches
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 
@@ -128,7 +125,7 @@ def named(rows):
 
 def test_rates_and_points_are_those_of_evalica():
     rows = drawn(np.random.default_rng(1), 6, 200)
-    found, met = duels(6, rows), matrix(duels(6, rows))
+    found, met = matches(6, rows), matrix(matches(6, rows))
     average = evalica.average_win_rate(*named(rows)).scores.sort_index()
     points = evalica.counting(*named(rows)).scores.sort_index()
     assert met.averages == pytest.approx(average.to_numpy())
@@ -136,13 +133,6 @@ def test_rates_and_points_are_those_of_evalica():
     assert (met.votes == met.votes.T).all()
     for place, one in enumerate(win_rates(found, 0.95)):
         assert one.value == pytest.approx(met.points[place].sum() / met.votes[place].sum())
-
-
-def test_elo_is_that_of_evalica():
-    rows = drawn(np.random.default_rng(2), 5, 300)
-    expected = evalica.elo(*named(rows), initial=1000, base=10, scale=400, k=4).scores.sort_index()
-    assert elo(duels(5, rows)) == pytest.approx(expected.to_list(), abs=1e-9)
-    assert elo(duels(5, rows[::-1])) != pytest.approx(expected.to_list(), abs=1e-3)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 2), st.sampled_from([0, 1, 2, 3, -1]))))
@@ -191,11 +181,3 @@ def test_many_panels_decide_as_one_does(panels):
     places = zip(first.tolist(), second.tolist(), strict=True)
     met = [(names[one], names[other]) for one, other in places]
     assert dict(zip(met, outcome.tolist(), strict=True)) == expected
-
-
-def test_what_is_won_outright_is_no_tie_and_not_uncertain():
-    rows = [(0, "a", "b", ">"), (1, "a", "b", "="), (2, "b", "a", ">"), (3, "a", "c", "?")]
-    votes = ballots([*rows, (4, "c", "a", 0.7), (5, "a", "c", "")])
-    rates = outright_rates(vote_duels(votes, votes.outcome, votes.preference), 0.95)
-    assert [rate and rate.value for rate in rates] == pytest.approx([2 / 5, 1 / 3, 0])
-    assert all(rate is not None and rate.low <= rate.value <= rate.high for rate in rates)

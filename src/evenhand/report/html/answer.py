@@ -65,7 +65,7 @@ def _answers(report: Report, say: Words) -> Iterator[Sentence]:
     if compared:
         yield from compared
     elif report.is_pairs:
-        yield from standing_answers(report.standings, say, resampled=report.resampled)
+        yield from standing_answers(report.standings, say)
     else:
         yield from mean_answers(report.means, say)
         yield from _critical(report, say)
@@ -356,11 +356,8 @@ def _duel(row: Difference, noun: str, say: Words) -> Iterator[Sentence]:
     yield from _statistics(row, "pair", say)
 
 
-def standing_answers(
-    standings: Sequence[Standing], say: Words, *, resampled: bool
-) -> Iterator[Sentence]:
-    """Who leads, where only one may be the first; otherwise who all may be, where enough topics say
-    so."""
+def standing_answers(standings: Sequence[Standing], say: Words) -> Iterator[Sentence]:
+    """Yield who leads, where only one may be the first, or who all may be."""
     standings = [standing for standing in standings if standing.win_rate is not None]
     pairs = sum(standing.n for standing in standings) // 2
     if len(standings) < 2:
@@ -372,8 +369,7 @@ def standing_answers(
         standing for standing in standings if standing.rank_low is None or standing.rank_low <= 1
     ]
     if len(top) != 1 or top[0].rank_high != 1:
-        key = "level_with" if resampled else "too_few"
-        yield _unranked(key, top or standings, pairs, say)
+        yield _unranked("level_with", top or standings, pairs, say)
         return
     first, second = top[0], next(standing for standing in standings if standing is not top[0])
     parts = say.parts(

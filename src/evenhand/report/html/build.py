@@ -233,8 +233,6 @@ class Report:
     means: Sequence[Mean] = ()
     differences: Sequence[Difference] = ()
     standings: Sequence[Standing] = ()
-    resampled: bool = False
-    """Whether the places of the standings rest on resamples of enough topics."""
     meetings: Sequence[Meeting] = ()
     positions: Sequence[Position] = ()
     agreement: Share | None = None

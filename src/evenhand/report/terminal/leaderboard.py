@@ -31,9 +31,7 @@ RULES = {
 def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
     """Everything that is said on a terminal, top to bottom: the answer, then the figures."""
     board = leaderboard.board
-    yield from sentence_lines(
-        standing_answers(standings(board), english(), resampled=board.resampled)
-    )
+    yield from sentence_lines(standing_answers(standings(board), english()))
     yield ""
     yield board_table(leaderboard.board, leaderboard.options)
     yield ""
@@ -57,8 +55,9 @@ def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
 
 def board_table(board: Board, options: Options) -> TextTable:
     """A row a candidate."""
-    more = [name for name, is_shown in _columns(options) if is_shown]
-    headers = ("rank", "candidate", "pairs", "win rate, %", "rating", *more)
+    headers = ["rank", "candidate", "pairs", "win rate, %", "rating"]
+    if options.length_controlled:
+        headers.append("at equal length, %")
     grid = table(*headers, right=range(2, len(headers)), whole=[0])
     last, hidden = None, _hidden(board.rows)
     for place, row in enumerate(board.rows):
@@ -76,7 +75,10 @@ def board_table(board: Board, options: Options) -> TextTable:
             _rate(row),
             _rating(row, options),
         ]
-        grid.add_row(*cells, *_further(row, options))
+        if options.length_controlled:
+            ends = row.length_controlled_low, row.length_controlled_high
+            cells.append(_with_ends(row.length_controlled, *ends))
+        grid.add_row(*cells)
     return grid
 
 
@@ -84,26 +86,6 @@ def _hidden(rows: Sequence[Row]) -> range:
     """Which rows of a long table stand for themselves in JSON alone: those between the first and
     the last."""
     return range(TOP, len(rows) - BOTTOM) if len(rows) > TOP + BOTTOM + 1 else range(-1, -1)
-
-
-def _columns(options: Options) -> tuple[tuple[str, bool], ...]:
-    return (
-        ("won outright, %", options.outright),
-        ("by peers, %", options.peer_weights),
-        ("at equal length, %", options.length_controlled),
-        ("Elo", options.elo),
-    )
-
-
-def _further(row: Row, options: Options) -> list[str]:
-    cells = (
-        _with_ends(row.outright, row.outright_low, row.outright_high),
-        _with_ends(row.peer_win_rate, row.peer_win_rate_low, row.peer_win_rate_high),
-        _with_ends(row.length_controlled, row.length_controlled_low, row.length_controlled_high),
-        "-" if row.elo is None else f"{row.elo:.0f}",
-    )
-    columns = zip(cells, _columns(options), strict=True)
-    return [cell for cell, (_, is_shown) in columns if is_shown]
 
 
 def _rank(row: Row) -> str:
@@ -132,12 +114,9 @@ def _rating(row: Row, options: Options) -> str:
     if row.rating is None:
         return "-"
     form = "z.0f" if options.scale == "elo" else "+z.2f"
-    sign = "~" if row.regularised else ""
-    if row.rating_low is None and row.rating_high is None:
-        return f"{sign}{row.rating:{form}}"
-    low = "open" if row.rating_low is None else f"{row.rating_low:{form}}"
-    high = "open" if row.rating_high is None else f"{row.rating_high:{form}}"
-    return f"{sign}{row.rating:{form}} [{low}, {high}]"
+    if row.rating_low is None or row.rating_high is None:
+        return f"{row.rating:{form}}"
+    return f"{row.rating:{form}} [{row.rating_low:{form}}, {row.rating_high:{form}}]"
 
 
 def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
@@ -159,8 +138,6 @@ def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
         yield "consistency", "not known: no pair was judged in both orders"
     if board.position:
         yield "position", _position(board.position)
-    if board.judge_weights:
-        yield "weights", _weights(board)
     if leaderboard.fronts:
         yield "fronts", _fronts(leaderboard)
     for number, note in enumerate(board.notes):
@@ -177,16 +154,6 @@ def _position(position: Position) -> str:
     is_bounded = position.low is not None and position.high is not None
     limits = f" [{position.low:+z.2f}, {position.high:+z.2f}]" if is_bounded else ""
     return f"being shown first is worth {position.term:+z.2f}{limits} in log odds"
-
-
-def _weights(board: Board) -> str:
-    """What each judge weighs among its peers, the most first."""
-    weights = sorted(board.judge_weights.items(), key=lambda judge: -judge[1])
-    ends = board.judge_weight_intervals
-    return ", ".join(
-        f"{safe(name)} {weight:.2f} [{ends[name][0]:.2f}, {ends[name][1]:.2f}]"
-        for name, weight in weights
-    )
 
 
 def _votes(board: Board) -> str:

@@ -18,11 +18,11 @@ import numpy as np
 
 from evenhand.stats.agreement.pairing import Pairs
 from evenhand.stats.agreement.ratings import OVERALL, WINNER
-from evenhand.stats.comparison.holm import holm
 from evenhand.stats.comparison.means import mean_difference
 from evenhand.stats.comparison.paired import sign_flip
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.tables import Floats, Ints
+from evenhand.stats.test import holm
 
 Figure = Literal["agreement", "mae"]
 WHOLE = (WINNER, OVERALL)

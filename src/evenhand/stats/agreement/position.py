@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.stats.comparison.holm import holm
 from evenhand.stats.comparison.paired import sign_flip
 from evenhand.stats.proportion import Proportion
 from evenhand.stats.ranking.leaderboard import order_counts, orders
 from evenhand.stats.tables import Votes
+from evenhand.stats.test import holm
 
 Lean = Literal["first", "second", "not enough evidence"]
 

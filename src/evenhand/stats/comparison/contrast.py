@@ -11,7 +11,6 @@ from scipy.special import betaincinv
 
 from evenhand.errors import UsageError
 from evenhand.stats.comparison.comparison import Row
-from evenhand.stats.comparison.holm import holm
 from evenhand.stats.comparison.lopsided import is_lopsided, is_narrow, undoing_share
 from evenhand.stats.comparison.means import Estimate, mean, mean_difference
 from evenhand.stats.comparison.paired import ENUMERATED, SignTest, sign_flip, sign_flip_bound
@@ -19,6 +18,7 @@ from evenhand.stats.comparison.power import units_needed
 from evenhand.stats.decision.bounded import interval, sample
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.tables import Floats, Ints
+from evenhand.stats.test import holm
 
 ROUNDING = 1e-12
 """What so small a part of its scale is comes of the last bits: thirds that cancel out are 0."""
@@ -114,10 +114,10 @@ def as_rate(difference: float) -> float:
     return (1 + difference) / 2
 
 
-def are_apart(won: Floats, cluster: Ints, level: float, seed: int) -> bool:
+def are_apart(won: Floats, cluster: Ints, level: float) -> bool:
     """Whether the test tells two candidates apart, of what one of them won of each pair."""
     sums, _ = _summed(cluster, 2 * won - 1)
-    return sums.size > 1 and bool(sums.sum()) and _is_small(sign_flip(sums, seed).p, 1 - level)
+    return sums.size > 1 and bool(sums.sum()) and _is_small(sign_flip(sums).p, 1 - level)
 
 
 def with_sure_ends(rows: Sequence[Row], shared: Callable[[Row], Shared], level: float) -> list[Row]:

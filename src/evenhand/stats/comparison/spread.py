@@ -21,11 +21,11 @@ from scipy.special import stdtrit
 from evenhand.errors import UsageError, quoted
 from evenhand.stats.comparison.compare import VariantScores, measures_of
 from evenhand.stats.comparison.comparison import OVERALL
-from evenhand.stats.comparison.holm import holm
 from evenhand.stats.comparison.paired import sign_flip
 from evenhand.stats.comparison.variants import Layout, field_codes, layout
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.tables import Floats, Ints, field_named
+from evenhand.stats.test import holm
 
 _NOTHING = 1e-18
 """A sum of squares that is rounding alone."""

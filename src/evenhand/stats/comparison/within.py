@@ -17,9 +17,9 @@ from evenhand.stats.comparison.compare import (
 )
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
 from evenhand.stats.comparison.contrast import Shared
-from evenhand.stats.comparison.holm import holm
 from evenhand.stats.comparison.interaction import Design, gap_between, level_test
 from evenhand.stats.tables import Bools, Field, Fields, Ints, Votes, field_named
+from evenhand.stats.test import holm
 
 VALUES = 40
 """So many values of a field are compared by themselves at most."""

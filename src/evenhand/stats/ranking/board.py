@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from math import exp, log
+from math import log
 from typing import Any, Literal
 
 import numpy as np
 
 from evenhand.notes import Note
-from evenhand.stats.ranking.bootstrap import Rated, rate
-from evenhand.stats.ranking.bradley_terry import NO_TIES
+from evenhand.stats.comparison.contrast import are_apart
+from evenhand.stats.estimate import log_odds_interval
 from evenhand.stats.ranking.caveats import (
     EXCHANGED,
-    about_ratings,
     about_votes,
     names,
+    separate_sets,
     without_position,
 )
-from evenhand.stats.ranking.difficulty import difficulties, without_difficulty
-from evenhand.stats.ranking.duels import Duels, Ties, pass_duels, sample_of
-from evenhand.stats.ranking.elo import elo
-from evenhand.stats.ranking.length import Anchored, length_controlled
-from evenhand.stats.ranking.peers import peer_rank
-from evenhand.stats.ranking.places import SAME, is_apart, ranks
-from evenhand.stats.ranking.winrates import (
-    Matrix,
-    matrix,
-    outright_rates,
-    panel,
-    tallies,
-    win_rates,
-)
+from evenhand.stats.ranking.length import length_controlled
+from evenhand.stats.ranking.winrates import Matrix, matrix, panel, tallies, win_rates
+from evenhand.stats.rating import SAME, Matches, Ratings, Ties, pass_matches, rate
 from evenhand.stats.tables import NONE, UNCERTAIN, Floats, Ints, Votes
 
 Scale = Literal["log", "elo"]
@@ -47,20 +35,9 @@ class Options:
     ties: Ties = "davidson"
     scale: Scale = "log"
     anchor: str | None = None
-    elo: bool = False
     position: bool = False
-    outright: bool = False
-    """Also the share of votes that were won, ties being none."""
-    peer_weights: bool = False
-    """Also win rates with judges that are candidates weighted by their own."""
     length_controlled: bool = False
-    difficulty: Mapping[str, float] | None = None
-    """Of instructions, by unit or topic: how hard the second candidate has it against the first."""
-    anchored: Anchored | None = None
-    """Further rows that steady win rates at equal lengths."""
-    bootstrap: int = 1000
     level: float = 0.95
-    seed: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,7 +54,7 @@ class Row:
     high: float | None
     rating: float | None = None
     rating_low: float | None = None
-    """None where nothing bounds it, as below one that never won."""
+    """None where all votes are on one topic."""
     rating_high: float | None = None
     rank: int | None = None
     """Within its set; `rank_low` is the best that it may be."""
@@ -99,18 +76,9 @@ class Row:
     average_win_rate: float | None
     """The mean of its win rates over the opponents it met, each weighing the same."""
     set: int | None = None
-    regularised: bool = False
     length_controlled: float | None = None
     length_controlled_low: float | None = None
     length_controlled_high: float | None = None
-    outright: float | None = None
-    """The share of votes that it won: a tie is no win."""
-    outright_low: float | None = None
-    outright_high: float | None = None
-    peer_win_rate: float | None = None
-    peer_win_rate_low: float | None = None
-    peer_win_rate_high: float | None = None
-    elo: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,16 +104,8 @@ class Board:
     failed: int
     dropped: int
     sets: int = 0
-    resampled: bool = False
-    """Whether ranks rest on resamples. Without them a candidate may have any place, not because the
-    votes leave it open but because there are too few topics to ask."""
     tie_parameter: float | None = None
     position: Position | None = None
-    judge_weights: dict[str, float] = field(default_factory=dict[str, float])
-    """Of judges that are candidates, by their own standing."""
-    judge_weight_intervals: dict[str, tuple[float, float]] = field(
-        default_factory=dict[str, tuple[float, float]]
-    )
     matrix: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: list[str] = field(default_factory=list[str])
 
@@ -157,14 +117,14 @@ class Board:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:
-    """Votes with their outcomes, overall or on one criterion, and those with a verdict as duels."""
+    """Votes with their outcomes, overall or on one criterion; those with a verdict as matches."""
 
     votes: Votes
     outcome: Ints
     preference: Floats
-    duels: Duels
+    matches: Matches
     """A row per vote."""
-    pairs: Duels
+    pairs: Matches
     """A row per pair, the mean of its votes."""
     undecided: int = UNCERTAIN
     """What a panel without a majority says."""
@@ -172,30 +132,21 @@ class Ballot:
 
 def rated_board(ballot: Ballot, options: Options) -> Board:
     """All figures of a ballot: win rates, ratings and ranks, and what the options ask for."""
-    board, duels = plain_board(ballot, options.level), ballot.duels
+    board = plain_board(ballot, options.level)
     if not board.n:
         sentence = "No vote has a verdict: there is nothing to rate."
         board.notes.append(Note(sentence, "nothing_to_rate"))
         return board
-    _rate(board, ballot, duels, options)
-    if options.elo:
-        ratings = elo(duels)
-        for place, row in _placed(board, ballot):
-            row.elo = ratings[place] if row.n else None
-        board.notes.append("Elo depends on the order of the votes: it is that of the store.")
+    _rate(board, ballot, options)
     if options.length_controlled:
         _control_length(board, ballot, options)
-    if options.outright:
-        _win_outright(board, ballot, options.level)
-    if options.peer_weights:
-        _weigh_judges(board, ballot, options.level)
     board.matrix = _matrix_json(board, ballot, matrix(ballot.pairs))
     return board
 
 
 def plain_board(ballot: Ballot, level: float) -> Board:
     """Win rates alone, by win rate and name."""
-    votes, duels = ballot.votes, ballot.duels
+    votes, matches = ballot.votes, ballot.matches
     apart, size = votes.first != votes.second, len(votes.candidates)
     none = ballot.outcome == NONE
     dropped = none & votes.conflict & (votes.rule == "drop")
@@ -207,7 +158,7 @@ def plain_board(ballot: Ballot, level: float) -> Board:
     ).missing
     met, shares = matrix(ballot.pairs), win_rates(ballot.pairs, level)
     averages = met.averages
-    votes_of = np.bincount(np.concatenate([duels.first, duels.second]), minlength=size)
+    votes_of = np.bincount(np.concatenate([matches.first, matches.second]), minlength=size)
     rows: list[Row] = []
     for place in np.unique(np.concatenate([votes.first[apart], votes.second[apart]])).tolist():
         share = shares[place]
@@ -235,11 +186,11 @@ def plain_board(ballot: Ballot, level: float) -> Board:
     return Board(
         rows=rows,
         n=len(ballot.pairs.first),
-        votes=len(duels.first),
-        topics=len(np.unique(duels.topic)),
+        votes=len(matches.first),
+        topics=len(np.unique(matches.topic)),
         failed=int((none & ~dropped & apart).sum()),
         dropped=int((dropped & apart).sum()),
-        notes=about_votes(apart, duels),
+        notes=about_votes(apart, matches),
     )
 
 
@@ -249,133 +200,89 @@ def _placed(board: Board, ballot: Ballot) -> list[tuple[int, Row]]:
     return [(places[row.candidate], row) for row in board.rows]
 
 
-def _rate(board: Board, ballot: Ballot, duels: Duels, options: Options) -> None:
+def _rate(board: Board, ballot: Ballot, options: Options) -> None:
     """Put ratings and ranks on the rows."""
-    passes = pass_duels(ballot.votes) if options.position else duels
-    exchanged = _exchanged(passes) if options.position else 0.0
-    ordered = exchanged >= EXCHANGED
-    if options.position and not ordered:
-        board.notes.append(without_position(exchanged))
-    raw = passes if ordered else duels
-    sample = sample_of(raw, options.ties, ordered=ordered)
-    rated = rate(sample, options.bootstrap, np.random.default_rng(options.seed))
-    flat = bool((raw.tie | (raw.won == 0.5)).all())
-    _put(board, ballot, rated, options, flat=flat)
-    if not ordered:
-        _place_two(board, ballot, options)
-    low = high = None
-    if rated.rounds.shape[1]:
-        ends = rated.interval(options.level)
-        low, high = float(ends[0][-1]), float(ends[1][-1])
-    if ordered:
-        board.position = Position(
-            term=float(rated.values[-1]), low=low, high=high, passes=len(raw.first)
-        )
+    matches, has_position = ballot.matches, False
+    if options.position:
+        passes = pass_matches(ballot.votes)
+        exchanged = _exchanged_share(passes)
+        if exchanged >= EXCHANGED:
+            matches, has_position = passes, True
+        else:
+            board.notes.append(without_position(exchanged))
+    rows = dict(_placed(board, ballot))
+    for number, rated in enumerate(rate(matches, options.ties, position=has_position)):
+        _put(rows, rated, number + 1, ballot, options)
+        board.sets = number + 1
+        if number == 0:
+            board.tie_parameter = rated.tie
+            board.position = _position(rated, len(matches.first), options.level)
+    if not has_position:
+        _place_two(board, ballot, options.level)
+    ends = board.sets + 1
+    board.rows.sort(key=lambda row: (row.set or ends, row.rank or 0, row.candidate))
+    if has_position:
         board.notes.append(
             "Ratings are fitted on the passes, each a vote, with a term for the first position."
         )
-    if rated.values[-2] > NO_TIES and not flat:
-        board.tie_parameter = exp(rated.values[-2])
+    board.notes += separate_sets(board.sets)
 
 
-def _exchanged(passes: Duels) -> float:
-    """The share of passes that have a counterpart: the same two candidates in the other order. Only
-    these tell a liking for the first position from a liking for a candidate; what follows from one
-    order alone follows from the model's assumption that ratings add up."""
+def _put(
+    rows: dict[int, Row], rated: Ratings, number: int, ballot: Ballot, options: Options
+) -> None:
+    """Put the ratings and ranks of one set on its rows."""
+    at = None
+    if options.anchor is not None:
+        found = np.flatnonzero(rated.members == ballot.votes.candidates.index(options.anchor))
+        at = int(found[0]) if found.size else None
+    shift, unit = (1000.0, ELO) if options.scale == "elo" else (0.0, 1.0)
+    ratings = [shift + unit * column for column in rated.intervals(options.level, at)]
+    ranks = rated.ranks(options.level)
+    for place, candidate in enumerate(rated.members.tolist()):
+        row = rows[candidate]
+        row.set = number
+        row.rating, row.rating_low, row.rating_high = (_known(each[place]) for each in ratings)
+        row.rank, row.rank_low, row.rank_high = (int(each[place]) for each in ranks)
+
+
+def _place_two(board: Board, ballot: Ballot, level: float) -> None:
+    """Give two candidates that met nobody else the ranks of their comparison: it is the same
+    question, and has one answer."""
+    sizes = Counter(row.set for row in board.rows if row.set is not None)
+    for place, row in _placed(board, ballot):
+        if row.set is not None and sizes[row.set] == 2:
+            pairs = ballot.pairs
+            met = (pairs.first == place) | (pairs.second == place)
+            won = np.where(pairs.first == place, pairs.won, 1 - pairs.won)[met]
+            row.rank = 1 if (row.win_rate or 0) > 0.5 - SAME else 2
+            is_told = are_apart(won, pairs.topic[met], level)
+            row.rank_low, row.rank_high = (row.rank, row.rank) if is_told else (1, 2)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _position(rated: Ratings, passes: int, level: float) -> Position | None:
+    if rated.position is None or rated.position_error is None:
+        return None
+    low = high = None
+    if rated.questions > 1:
+        value, error = np.array([rated.position]), np.array([rated.position_error])
+        low, high = (
+            float(end[0]) for end in log_odds_interval(value, error, rated.questions, level)
+        )
+    return Position(term=rated.position, low=low, high=high, passes=passes)
+
+
+def _exchanged_share(passes: Matches) -> float:
+    """Return the share of passes that have a counterpart: the same two candidates in the other
+    order. Only these tell a liking for the first position from a liking for a candidate."""
     counts = np.bincount(
         passes.first * passes.size + passes.second, minlength=passes.size**2
     ).reshape(passes.size, passes.size)
     return float(np.minimum(counts, counts.T).sum() / max(len(passes.first), 1))
-
-
-def _put(board: Board, ballot: Ballot, rated: Rated, options: Options, *, flat: bool) -> None:
-    values, rounds = _anchored(rated, ballot, options)
-    board.resampled = rounds.shape[1] > 1
-    resampled = board.resampled and not flat
-    low, high = rated.interval(options.level, values, rounds) if resampled else (values, values)
-    rank, best, worst = ranks(rated, options.level)
-    order = _sets_by_size(rated.sets)
-    for place, row in _placed(board, ballot):
-        if rated.sets[place] < 0:
-            continue
-        number = int(rated.sets[place])
-        row.set, row.rating = order[number], float(values[place])
-        row.regularised = bool(rated.unsound[number]) and not flat
-        row.rank, row.rank_low, row.rank_high = (
-            int(column[place]) for column in (rank, best, worst)
-        )
-        if resampled:
-            row.rating_low = None if rated.below[place] else float(low[place])
-            row.rating_high = None if rated.above[place] else float(high[place])
-    board.sets = len(order)
-    board.rows.sort(key=lambda row: (row.set or len(order) + 1, -(row.rating or 0), row.candidate))
-    board.notes += about_ratings(
-        rated,
-        ballot.duels,
-        ballot.votes.candidates,
-        sets=board.sets,
-        regular=any(row.regularised for row in board.rows),
-        flat=flat,
-    )
-
-
-def _place_two(board: Board, ballot: Ballot, options: Options) -> None:
-    """Two candidates that met nobody else have the places that their comparison gives them."""
-    sizes = Counter(row.set for row in board.rows if row.set is not None)
-    for place, row in _placed(board, ballot):
-        if row.set is not None and sizes[row.set] == 2:
-            apart = is_apart(ballot.pairs, place, options.level, options.seed)
-            row.rank = 1 if (row.win_rate or 0) > 0.5 - SAME else 2
-            row.rank_low, row.rank_high = (row.rank, row.rank) if apart else (1, 2)
-    board.rows.sort(key=lambda row: (row.set or board.sets + 1, row.rank or 0))
-
-
-def _sets_by_size(sets: Ints) -> dict[int, int]:
-    """The sets numbered from 1, the largest first."""
-    numbers, sizes = np.unique(sets[sets >= 0], return_counts=True)
-    ordered = sorted(
-        zip(numbers.tolist(), sizes.tolist(), strict=True), key=lambda entry: -entry[1]
-    )
-    return {number: place + 1 for place, (number, _) in enumerate(ordered)}
-
-
-def _anchored(rated: Rated, ballot: Ballot, options: Options) -> tuple[Floats, Floats]:
-    """Ratings on the scale asked for, of the votes and of each round."""
-    values, rounds = rated.ratings, rated.rounds[:-2]
-    if options.anchor is not None:
-        at = ballot.votes.candidates.index(options.anchor)
-        same = (rated.sets == rated.sets[at]) & (rated.sets >= 0)
-        values = values - np.where(same, values[at], 0)
-        rounds = rounds - np.where(same[:, None], rounds[at], 0)
-    if options.scale == "elo":
-        values, rounds = 1000 + ELO * values, 1000 + ELO * rounds
-    return values, rounds
-
-
-def _win_outright(board: Board, ballot: Ballot, level: float) -> None:
-    """Put the shares of votes that were won on the rows."""
-    shares = outright_rates(ballot.duels, level)
-    for place, row in _placed(board, ballot):
-        if (won := shares[place]) is not None:
-            row.outright, row.outright_low, row.outright_high = won.value, won.low, won.high
-
-
-def _weigh_judges(board: Board, ballot: Ballot, level: float) -> None:
-    """Put win rates under the weights of peers on the rows."""
-    votes = replace(ballot.votes, outcome=ballot.outcome, preference=ballot.preference)
-    ranked = peer_rank(votes, level)
-    for judge, weight in ranked.weights.items():
-        board.judge_weights[judge] = weight.value
-        board.judge_weight_intervals[judge] = weight.low, weight.high
-    for row in board.rows:
-        if row.n:
-            by_peers = ranked.win_rates[row.candidate]
-            row.peer_win_rate = by_peers.value
-            row.peer_win_rate_low, row.peer_win_rate_high = by_peers.low, by_peers.high
-    if ranked.left_out:
-        board.notes.append(
-            f"Judges that are no candidates have no weight among peers: {names(ranked.left_out)}."
-        )
 
 
 def _control_length(board: Board, ballot: Ballot, options: Options) -> None:
@@ -383,22 +290,12 @@ def _control_length(board: Board, ballot: Ballot, options: Options) -> None:
     votes = ballot.votes
     ahead = votes.second_length - votes.first_length
     usable = (votes.first != votes.second) & ~np.isnan(ahead)
-    difficulty = None if options.difficulty is None else difficulties(votes, options.difficulty)
-    if difficulty is not None:
-        board.notes += without_difficulty(usable & np.isnan(difficulty))
-        usable &= ~np.isnan(difficulty)
     none: list[str] = []
     for place, row in _placed(board, ballot):
         first, second = usable & (votes.first == place), usable & (votes.second == place)
-        is_second = second.sum() >= first.sum()
-        anchored = options.anchored
         controlled = length_controlled(
             np.concatenate([1 - ballot.preference[first], ballot.preference[second]]),
             np.concatenate([ahead[first], -ahead[second]]),
-            difficulty=None
-            if difficulty is None
-            else np.concatenate([-difficulty[first], difficulty[second]]),
-            anchored=anchored if anchored is None or is_second else anchored.turned,
             groups=np.concatenate([votes.topic[first], votes.topic[second]]),
             level=options.level,
         )
@@ -412,11 +309,11 @@ def _control_length(board: Board, ballot: Ballot, options: Options) -> None:
             f"No length-controlled win rate for {names(none)}: fewer than 10 votes with known"
             " lengths, or lengths that do not differ."
         )
-    if len(none) < len(board.rows) and (difficulty is None or options.anchored is None):
-        lacking = "difficulties of instructions and anchors" if difficulty is None else "anchors"
+    if len(none) < len(board.rows):
         board.notes.append(
-            f"Win rates at equal lengths are without the {lacking} that AlpacaEval uses, and are no"
-            " figures of AlpacaEval: there they are up to 23 points apart."
+            "Win rates at equal lengths are without the difficulties of instructions and anchors"
+            " that AlpacaEval uses, and are no figures of AlpacaEval: there they are up to 23"
+            " points apart."
         )
 
 

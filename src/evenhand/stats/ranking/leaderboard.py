@@ -12,8 +12,8 @@ from evenhand.errors import UsageError, nearest, quoted
 from evenhand.stats.pairwise import Front, fronts_json
 from evenhand.stats.proportion import Proportion, clustered, exchanged
 from evenhand.stats.ranking.board import Ballot, Board, Options, plain_board, rated_board
-from evenhand.stats.ranking.duels import pair_duels, vote_duels
 from evenhand.stats.ranking.fronts import vote_fronts
+from evenhand.stats.rating import pair_matches, vote_matches
 from evenhand.stats.tables import (
     FIRST,
     NONE,
@@ -96,8 +96,6 @@ class Leaderboard:
             "rule": self.rule,
             "conflicts": self.conflicts,
             **{name: getattr(options, name) for name in ("ties", "scale", "anchor", "level")},
-            "bootstrap": options.bootstrap,
-            "seed": options.seed,
             "judge": self.judge,
             "criterion": self.criterion,
             **figures,
@@ -162,8 +160,6 @@ def leaderboard(
 def _check(votes: Votes, options: Options, criterion: str | None) -> None:
     if not 0 < options.level < 1:
         raise UsageError(f"level {options.level}: a share between 0 and 1 is wanted, as 0.95")
-    if options.bootstrap < 0:
-        raise UsageError(f"{options.bootstrap} rounds of bootstrap: 0 or more are wanted")
     if criterion is not None:
         _existing(criterion, tuple(votes.marks), "criterion")
         if options.position:
@@ -198,8 +194,8 @@ def _ballot(votes: Votes, criterion: str | None) -> Ballot:
         votes=votes,
         outcome=outcome,
         preference=preference,
-        duels=vote_duels(votes, outcome, preference),
-        pairs=pair_duels(votes, preference),
+        matches=vote_matches(votes, outcome, preference),
+        pairs=pair_matches(votes, preference),
         undecided=undecided,
     )
 

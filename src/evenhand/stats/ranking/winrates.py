@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 
 from evenhand.stats.comparison.contrast import win_rate_interval
 from evenhand.stats.proportion import bounds_of_one, wilson_bounds
-from evenhand.stats.ranking.duels import Duels
+from evenhand.stats.rating import Matches
 from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Floats, Ints, Votes
 
 _CODES = 1 + max(FIRST, SECOND, TIE, UNCERTAIN)
@@ -57,11 +57,11 @@ def share(values: Floats, topics: Ints, level: float = 0.95) -> Share:
     return Share(mean, variance**0.5, max(low, least), min(high, most))
 
 
-def win_rates(duels: Duels, level: float) -> list[Share | None]:
-    """The win rate of each candidate; None of one that has no duel. Who met one other alone has the
-    interval of the two compared: it is the same figure."""
-    won, rates = np.concatenate([duels.won, 1 - duels.won]), list[Share | None]()
-    for met in _meetings(duels):
+def win_rates(matches: Matches, level: float) -> list[Share | None]:
+    """Return the win rate of each candidate; None of one that has no match. Who met one other alone
+    has the interval of the two compared: it is the same figure."""
+    won, rates = np.concatenate([matches.won, 1 - matches.won]), list[Share | None]()
+    for met in _meetings(matches):
         rate = share(won[met.at], met.topic, level) if met.at.size else None
         if rate is not None and met.opponents == 1:
             low, high = win_rate_interval(won[met.at], met.topic, level)
@@ -70,15 +70,8 @@ def win_rates(duels: Duels, level: float) -> list[Share | None]:
     return rates
 
 
-def outright_rates(duels: Duels, level: float) -> list[Share | None]:
-    """Of each candidate the share of its votes that it won: a tie is no win, nor is an uncertain
-    vote."""
-    won = np.where(duels.tie, 0.5, duels.won)
-    return _shares(duels, (won > 0.5).astype(float), (won < 0.5).astype(float), level)
-
-
 class _Meetings(NamedTuple):
-    """The duels of one candidate: where they stand among those of all firsts and then all seconds,
+    """The matches of one candidate: their places among those of all firsts and then all seconds,
     their topics, and how many others it met."""
 
     at: Ints
@@ -86,24 +79,16 @@ class _Meetings(NamedTuple):
     opponents: int
 
 
-def _meetings(duels: Duels) -> Iterator[_Meetings]:
+def _meetings(matches: Matches) -> Iterator[_Meetings]:
     """Of each candidate in turn."""
-    candidate = np.concatenate([duels.first, duels.second])
-    opponent = np.concatenate([duels.second, duels.first])
-    topic = np.concatenate([duels.topic, duels.topic])
+    candidate = np.concatenate([matches.first, matches.second])
+    opponent = np.concatenate([matches.second, matches.first])
+    topic = np.concatenate([matches.topic, matches.topic])
     order = np.argsort(candidate, kind="stable")
-    ends = np.searchsorted(candidate[order], np.arange(duels.size + 1))
+    ends = np.searchsorted(candidate[order], np.arange(matches.size + 1))
     for begin, end in pairwise(ends.tolist()):
         at = order[begin:end]
         yield _Meetings(at, topic[at], len(np.unique(opponent[at])))
-
-
-def _shares(duels: Duels, first: Floats, second: Floats, level: float) -> list[Share | None]:
-    """The mean of each candidate's values, as the first or the second of a duel."""
-    values = np.concatenate([first, second])
-    return [
-        share(values[met.at], met.topic, level) if met.at.size else None for met in _meetings(duels)
-    ]
 
 
 def panel(votes: Votes, outcome: Ints, otherwise: int) -> tuple[Ints, Ints, Ints]:
@@ -179,12 +164,12 @@ class Matrix:
         return np.where(met > 0, total / np.maximum(met, 1), np.nan)
 
 
-def matrix(duels: Duels) -> Matrix:
+def matrix(matches: Matches) -> Matrix:
     """Who was preferred to whom."""
-    size = duels.size
-    there, back = duels.first * size + duels.second, duels.second * size + duels.first
+    size = matches.size
+    there, back = matches.first * size + matches.second, matches.second * size + matches.first
     votes = np.bincount(there, minlength=size**2) + np.bincount(back, minlength=size**2)
     points = np.zeros(size**2)
-    points += np.bincount(there, weights=duels.won, minlength=size**2)
-    points += np.bincount(back, weights=1 - duels.won, minlength=size**2)
+    points += np.bincount(there, weights=matches.won, minlength=size**2)
+    points += np.bincount(back, weights=1 - matches.won, minlength=size**2)
     return Matrix(points.reshape(size, size), votes.reshape(size, size))
