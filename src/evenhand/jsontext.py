@@ -148,6 +148,8 @@ def _read_member(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Any, in
     except RecursionError:
         raise TooDeep(JSON_DEPTH) from None
     brackets = text.count("{", at, end) + text.count("[", at, end)
+    if brackets > JSON_ELEMENTS:
+        require_bounds(text[at:end], JSON_DEPTH, JSON_ELEMENTS)
     if brackets > JSON_DEPTH and is_deeper(value, JSON_DEPTH):
         raise TooDeep(JSON_DEPTH)
     return value, end
