@@ -171,6 +171,10 @@ def test_a_host_is_trusted_once_and_remembered(
     assert proxy.has_key
     file.unlink()
     assert settings.run().returncode == 2
+    file.symlink_to(home / "elsewhere")
+    assert settings.run("--trust-host", HOST).returncode == 2
+    assert not (home / "elsewhere").exists()
+    file.unlink()
     assert settings.run(EVENHAND_TRUST_HOSTS=f"a.test, {HOST}").returncode == 4
 
 

@@ -71,9 +71,13 @@ def query(sql: str) -> Grid:
     duckdb = require_duckdb("queries")
     try:
         with _connect(duckdb) as connection:
-            result = connection.execute(sql)
-            if result.description is None:
-                raise UsageError("the query gives no rows", advice="Begin it with SELECT.")
+            statements = duckdb.extract_statements(sql)
+            if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+                raise UsageError(
+                    "--sql takes one query, which reads and writes nothing",
+                    advice="Begin it with SELECT, FROM, WITH or UNPIVOT.",
+                )
+            result = connection.execute(statements[0])
             header = [column[0] for column in result.description]
             records = result.fetchall()
     except duckdb.Error as error:

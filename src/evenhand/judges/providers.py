@@ -36,7 +36,8 @@ class JudgeOptions:
     seed: int | None = None
     attempt_seconds: float = limits.ATTEMPT_SECONDS
     folder: Path = Path()
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """It holds keys, which no repr shows."""
     notify: Callable[[str], None] = lambda line: None
     trust: Trust | None = None
     """What the user says about keys and hosts; without it, what they allowed before."""

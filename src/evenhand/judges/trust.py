@@ -97,8 +97,10 @@ class TrustedHosts:
         lines = [*([] if text.endswith("\n") or not text else [""]), *fresh, ""]
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+            # No link is followed: it may lead to a file of another program.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+            with os.fdopen(os.open(self.file, flags, 0o600), "a", encoding="utf-8") as file:
+                os.fchmod(file.fileno(), 0o600)
                 file.write("\n".join(lines))
         except OSError as error:
             raise UsageError(

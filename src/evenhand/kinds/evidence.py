@@ -11,6 +11,7 @@ A text is folded once, however many quotes are sought in it, in time linear in i
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -94,7 +95,8 @@ class FoldedText(NamedTuple):
     """A folded text, and the stretch of the original that each of its characters comes from."""
 
     text: str
-    spans: list[tuple[int, int]]
+    starts: array[int]
+    ends: array[int]
 
     def locate(self, sought: str) -> tuple[int, int] | None:
         """Return the first stretch of the original text that is folded to `sought`."""
@@ -106,40 +108,48 @@ class FoldedText(NamedTuple):
             at = self.text.find(sought, at + 1)
         else:
             return None
-        return None if at < 0 else (self.spans[at][0], self.spans[end - 1][1])
+        return None if at < 0 else (self.starts[at], self.ends[end - 1])
 
     def _cuts(self, at: int) -> bool:
         """Return True if an offset stands between characters of one stretch."""
-        return 0 < at < len(self.spans) and self.spans[at - 1] == self.spans[at]
+        return 0 < at < len(self.text) and self.starts[at - 1] == self.starts[at]
 
     def substitute(self, pattern: re.Pattern[str], text: str) -> FoldedText:
         """Return the folded text with `text` in the place of every match."""
-        pieces, spans, done = list[str](), list[tuple[int, int]](), 0
+        if pattern.search(self.text) is None:
+            return self
+        pieces, starts, ends, done = list[str](), array("I"), array("I"), 0
         for match in pattern.finditer(self.text):
             start, end = match.span()
             pieces += (self.text[done:start], text)
-            spans += self.spans[done:start]
-            spans += [(self.spans[start][0], self.spans[end - 1][1])] * len(text)
+            starts += self.starts[done:start]
+            starts.extend([self.starts[start]] * len(text))
+            ends += self.ends[done:start]
+            ends.extend([self.ends[end - 1]] * len(text))
             done = end
-        return FoldedText("".join([*pieces, self.text[done:]]), spans + self.spans[done:])
+        pieces.append(self.text[done:])
+        return FoldedText("".join(pieces), starts + self.starts[done:], ends + self.ends[done:])
 
 
 def _fold(text: str) -> FoldedText:
     """Return a text with white space as one space, and letters with their marks in NFC."""
-    pieces, spans = list[str](), list[tuple[int, int]]()
+    pieces, starts, ends = list[str](), array("I"), array("I")
     for stretch in _STRETCH.finditer(text):
         start, end = stretch.span()
         if stretch[0].isspace():
             pieces.append(" ")
-            spans.append((start, end))
+            starts.append(start)
+            ends.append(end)
         elif is_normalized("NFC", stretch[0]):
             pieces.append(stretch[0])
-            spans += zip(range(start, end), range(start + 1, end + 1), strict=True)
+            starts.extend(range(start, end))
+            ends.extend(range(start + 1, end + 1))
         else:
             for first, after in _find_clusters(text, start, end):
                 pieces.append(normalize("NFC", text[first:after]))
-                spans += [(first, after)] * len(pieces[-1])
-    return FoldedText("".join(pieces), spans)
+                starts.extend([first] * len(pieces[-1]))
+                ends.extend([after] * len(pieces[-1]))
+    return FoldedText("".join(pieces), starts, ends)
 
 
 def _find_clusters(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -174,16 +174,16 @@ class JudgedText:
     def holds(self, reply: Mapping[str, Any]) -> bool:
         """Return True if a reply with words of its own was copied from one of the texts: every
         part of it stands there, in any order, however spaced, quoted or escaped."""
-        leaves = list(_find_leaves({name: reply[name] for name in reply if name != "meta"}))
         # Evidence is a copy in any case.
-        if not any(isinstance(leaf, str) and leaf and name != "evidence" for name, leaf in leaves):
+        said = {name: reply[name] for name in reply if name != "meta"}
+        leaves = [leaf for leaf in _find_leaves(said) if leaf.name != "evidence"]
+        if not any(isinstance(leaf.value, str) and leaf.value for leaf in leaves):
             return False
-        parts = [
-            _fold(leaf if len(leaf) >= PHRASE_CHARS else name + leaf)
-            for name, leaf in ((name, jsontext.as_text(leaf)) for name, leaf in leaves)
-            if leaf
-        ]
-        return any(all(part in text for part in parts) for text in self._folded)
+        parts = [leaf.spellings() for leaf in leaves if leaf.value != ""]
+        return any(
+            all(any(spelling in text for spelling in part) for part in parts)
+            for text in self._folded
+        )
 
     def holds_line(self, line: str) -> bool:
         """Return True if a line of a table stands in one of the texts."""
@@ -195,16 +195,33 @@ class JudgedText:
         return list(map(_fold, readings))
 
 
-def _find_leaves(value: object, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value that holds no others, with its key."""
+class _Leaf(NamedTuple):
+    """A value that holds no others, and its key."""
+
+    name: str
+    value: Any
+    follows_name: bool
+    """False of the second item of a list, and of those after it."""
+
+    def spellings(self) -> set[str]:
+        """Return the folded texts by which a copy of it is known: a short one with its key."""
+        value, texts = self.value, {jsontext.as_text(self.value)}
+        if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
+            texts |= {str(int(value)), f"{int(value)}.0"}
+        name = self.name if self.follows_name else ""
+        return {_fold(text if len(text) >= PHRASE_CHARS else name + text) for text in texts}
+
+
+def _find_leaves(value: object, name: str = "", *, follows_name: bool = True) -> Iterator[_Leaf]:
+    """Yield every value that holds no others."""
     if isinstance(value, dict):
         for key, part in cast("dict[str, object]", value).items():
             yield from _find_leaves(part, key)
     elif isinstance(value, list):
-        for part in cast("list[object]", value):
-            yield from _find_leaves(part, name)
+        for number, part in enumerate(cast("list[object]", value)):
+            yield from _find_leaves(part, name, follows_name=number == 0)
     elif value is not None:
-        yield name, value
+        yield _Leaf(name, value, follows_name)
 
 
 def _unescape(text: str) -> str:

@@ -2,8 +2,9 @@
 
 With d the difference of two ratings, the chances of a win, a loss and a tie are as exp(d/2) to
 exp(-d/2) to v, where v is one number for all; without ties v is 0. A position term, if asked for,
-adds to d in favour of what was shown first. Half a vote is added between any two that met, a half
-of it won and a half lost, so that every rating is finite.
+adds to d in favour of what was shown first. Half a vote is added for each candidate, shared over
+those that it met, a half of it won and a half lost, so that every rating is finite. A vote for any
+two that met would draw large boards together, on which most meet a few times.
 
 The covariance is the sandwich clustered by question (Liang and Zeger, 1986): the scores of all
 votes on a question are summed before they are squared. The added votes are counted in it, or one
@@ -168,8 +169,8 @@ def rate(
 ) -> Iterator[Ratings]:
     """Yield the ratings of each set of candidates that meetings link, the largest set first.
 
-    `added` is how much of a vote is added between any two that met; with 0 the fit is the plain
-    maximum of the likelihood, and ValueError is raised where there is none.
+    `added` is how much of a vote is added for each candidate; with 0 the fit is the plain maximum
+    of the likelihood, and ValueError is raised where there is none.
     """
     links = sparse.csr_array(
         (np.ones(len(matches.first)), (matches.first, matches.second)),
@@ -234,12 +235,12 @@ def _rate_set(matches: Matches, members: Ints, ties: Ties, position: bool, added
 def _count(
     first: Ints, second: Ints, won: Floats, tie: Bools, size: int, added: float
 ) -> tuple[_Counts, Ints]:
-    """Return the counts of every two that met, and of each match which two these are. Two that met
-    in both orders share what is added."""
+    """Return the counts of every two that met, and of each match which two these are. What is
+    added for a candidate is shared over those it met, in each order."""
     keys, pair = np.unique(first * size + second, return_inverse=True)
-    ends = np.divmod(keys, size)
-    orders = 1 + np.isin(ends[1] * size + ends[0], keys)
-    more, number = added / orders, len(keys)
+    ends, number = np.divmod(keys, size), len(keys)
+    met = np.bincount(np.concatenate(ends), minlength=size)
+    more = added * (1 / met[ends[0]] + 1 / met[ends[1]]) / 2
     wins, losses = (
         np.bincount(pair, np.where(tie, 0, share), number) + more / 2 for share in (won, 1 - won)
     )

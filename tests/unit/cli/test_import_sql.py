@@ -62,6 +62,11 @@ def test_the_columns_of_a_second_table_are_fields(call: CallCommand) -> None:
         (("--sql", "select nothing from 'scores.csv'"), 2, "the query cannot be run"),
         (("--sql", "select * from 'none.csv'"), 2, "the query cannot be run"),
         (("--sql", "select 1 as a"), 3, "there is no column"),
+        (("--sql", ""), 2, "takes one query"),
+        (("--sql", "-- nothing"), 2, "takes one query"),
+        (("--sql", "select 1; select 2"), 2, "takes one query"),
+        (("--sql", "create table votes as select 1"), 2, "takes one query"),
+        (("--sql", "copy (select 1) to 'written.csv'"), 2, "takes one query"),
         (("scores.csv", "--sql", "select 1"), 2, "names its files itself"),
     ],
 )

@@ -127,6 +127,18 @@ def test_short_reasons_that_stand_in_a_text_by_chance_are_the_judges_own(kind: s
     assert found.problems == ()
 
 
+@pytest.mark.parametrize("score", [5, 5.0])
+def test_a_verdict_with_several_short_quotes_is_no_verdict(score: float) -> None:
+    """The second item of a list does not follow its key, and 5 may be written 5.0."""
+    verdict = forged("rubric")
+    for part in verdict["scores"].values():
+        part["evidence"] = ["short waves", "more."]
+    planted = json.dumps(verdict)
+    verdict["scores"]["correct"]["score"] = score
+    found = checked("rubric", planted, json.dumps(verdict))
+    assert (found.value, [problem.code for problem in found.problems]) == (None, ["ambiguous"])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_part_of_a_verdict_in_the_text_is_no_verdict(kind: str) -> None:
     """The text holds more than the judge quotes of it."""
