@@ -118,7 +118,7 @@ def test_other_weights_cost_no_call(tmp_path: Path, url: str) -> None:
     write_table(tmp_path / "kaitou.csv", table, separator="\t", encoding="shift_jis")
     judge, settle = blocks(PAGE, "Other weights, no new call")
     graded = flowing(told(judge, tmp_path, environ))
-    assert "24 answers for the protocol weighted, in ja" in graded and "shift_jis" in graded
+    assert "24 answers for the protocol weighted, in ja" in graded and "cp932" in graded
     assert counts(url)["calls"] == 24
     (weights,) = blocks(PAGE, "Other weights, no new call", "toml")
     (tmp_path / "grades/weights.toml").write_text(weights, encoding="utf-8")

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from pathlib import Path
 
 from evenhand.data.files import read_file
 from evenhand.errors import DataError, UsageError, quoted
 
 SAMPLE_BYTES = 1 << 16
+TELLING_BYTES, TELLING_ACCENTS = 24, 4
+"""Bytes beyond ASCII by which an encoding is guessed: in a word or two every guess is as good."""
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -82,6 +86,10 @@ def _decode_as(raw: bytes, encoding: str, name: str) -> str:
 def _guess(raw: bytes) -> str | None:
     from charset_normalizer import from_bytes  # spares every other start
 
+    runs = [len(run) for run in _BEYOND_ASCII.findall(raw[:SAMPLE_BYTES])]
+    # Accents stand singly among plain letters; other writing comes in words.
+    if sum(runs) < (TELLING_ACCENTS if max(runs, default=0) <= 2 else TELLING_BYTES):
+        return None
     match = from_bytes(raw[:SAMPLE_BYTES], cp_isolation=[*_LIKELY]).best()
     return match.encoding if match else None
 
@@ -101,7 +109,12 @@ def _wide(raw: bytes) -> str | None:
 
 def _not_utf8(guess: str | None, where: str, at: str = "") -> DataError:
     if guess is None:
-        return DataError(f"not UTF-8 text{at}", where=where, advice="save the file as UTF-8")
+        return DataError(
+            f"not UTF-8 text{at}",
+            where=where,
+            advice="save the file as UTF-8, or"
+            ' name its encoding: data = [{ file = "...", encoding = "cp1251" }]',
+        )
     return DataError(
         f"not UTF-8 text{at}; it looks like {guess}",
         where=where,

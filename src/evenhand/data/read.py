@@ -194,7 +194,7 @@ def _read_lines(text: str, name: str, lenient: bool) -> tuple[list[int], list[di
     lines: list[int] = []
     objects: list[dict[str, Any]] = []
     read = parse_lenient if lenient else parse
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(_split_lines(text), 1):
         where = f"{name}:{number}"
         if not line or line.isspace():
             continue
@@ -208,6 +208,15 @@ def _read_lines(text: str, name: str, lenient: bool) -> tuple[list[int], list[di
         lines.append(number)
         objects.append(_object(value, line, where, _NOT_A_LINE))
     return lines, objects
+
+
+def _split_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text without their ends, and never all of them at once."""
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
 
 
 def _read_array(text: str, name: str, lenient: bool) -> tuple[list[int], list[dict[str, Any]]]:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from evenhand.data.columns import flattened, place
+from evenhand.data.columns import flattened, place, require_parts
 from evenhand.data.conversation import find_conversation
 from evenhand.data.ids import find_roles, name_rows
 from evenhand.data.read import FileForm, Row, Rows, copy_columns, read_rows
@@ -144,6 +144,8 @@ class Table:
             name if name.split(".")[0] in {*form.fields, form.answer} else f"meta.{name}": value
             for name, value in source.constants.items()
         }
+        for name in self._constants:
+            require_parts(name, str(source.path))
         self.names = list(dict.fromkeys(name for row in source.sample for name in row))
         self._recognise(source.sample, fields_of(columns, form))
         self.is_long = self.recognition.is_long

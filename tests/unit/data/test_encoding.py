@@ -90,3 +90,13 @@ def test_what_an_encoding_does_not_know_is_refused(tmp_path: Path) -> None:
     file.write_bytes(b"question\na\x81")
     with pytest.raises(DataError, match="not gbk text"):
         rows(file, form=FileForm(encoding="gbk"))
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("Привет", "cp1251"), ("你好", "gb18030"), ("€5", "cp1252")]
+)
+def test_the_encoding_of_a_word_or_two_is_not_guessed(
+    tmp_path: Path, text: str, encoding: str
+) -> None:
+    (tmp_path / "a.csv").write_bytes(f"question,answer\nWhat is this?,{text}\n".encode(encoding))
+    assert guess_encoding(tmp_path / "a.csv") is None
