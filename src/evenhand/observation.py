@@ -20,6 +20,8 @@ CRITICAL_FAIL = "critical_fail"
 TAG = "tag:"
 WINNER = "winner"
 UNCERTAIN = "uncertain"
+RESERVED = frozenset({OVERALL, "pass", CRITICAL_FAIL, WINNER, UNCERTAIN})
+"""Measures that no dimension or criterion may be called by."""
 _SHARES = {"A": 1.0, "B": 0.0, "tie": 0.5, "uncertain": 0.5}
 """Of a winner: the share of the first candidate."""
 _MARKS = {"A+": 1.0, "B+": 0.0, "tie": 0.5}

@@ -233,7 +233,7 @@ def _import(name: str, folder: Path, file: str) -> Any:
     another suite. Raises UsageError."""
     sys.path[:] = [str(folder), *(path for path in sys.path if path != str(folder))]
     known = sys.modules.get(name)
-    if known is not None and known.__file__ != file:
+    if known is not None and getattr(known, "__file__", file) != file:
         del sys.modules[name]
     try:
         return importlib.import_module(name)

@@ -23,6 +23,7 @@ from evenhand.exchange import Style
 from evenhand.judgment import Problem, Reason
 from evenhand.kinds.custom_prompt import CustomForm, CustomPrompt
 from evenhand.kinds.prompt import Prompt, Template
+from evenhand.observation import RESERVED
 from evenhand.tomltext import TomlError, parse_toml
 
 FIELDS = ("path", "value", "allowed", "quote", "phrase")
@@ -225,6 +226,9 @@ class Protocol(Struct, frozen=True, kw_only=True):
             where = f"[[{table}]] {number}"
             if not isinstance(name, str) or not _ID.fullmatch(name):
                 raise ProtocolError(PROTOCOL_FILE, f"{where} needs an id, without full stops and |")
+            if name in RESERVED:
+                message = f"[[{table}]] {number}: {name} is the name of a figure; choose another id"
+                raise ProtocolError(PROTOCOL_FILE, message)
             if name in texts:
                 raise ProtocolError(PROTOCOL_FILE, f"two of [[{table}]] are called {name}")
             if not isinstance(text, str) or not text.strip():

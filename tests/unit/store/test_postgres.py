@@ -437,7 +437,7 @@ async def test_a_lock_whose_release_is_not_answered_ends_with_its_connection(
     url: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.5)
-    monkeypatch.setattr(postgres, "_UNLOCK", "SELECT pg_sleep(60) FROM unnest($1::bigint[])")
+    monkeypatch.setattr(postgres, "_UNLOCK", "SELECT pg_sleep(3) FROM unnest($1::bigint[])")
     server = Server(read_address(url))
     one, two = server.connect(), server.connect()
     try:

@@ -5,9 +5,10 @@ A reply speaks in the terms that the judge used: `A` is the candidate it saw fir
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from evenhand import jsontext
 from evenhand.judgment import Reason
 from evenhand.kinds.pairwise.table import (
     Ambiguous,
@@ -222,6 +223,15 @@ def _from_cells(value: Mapping[str, Any], criteria: Sequence[str]) -> dict[str, 
     return {"explanation": value.get("notes", ""), **rest, "criteria": marks}
 
 
+_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "rounds": (lambda number: number >= 0 and number % 1 == 0, "0, 1, 2, ..."),
+    "repeat": (lambda number: number >= 0 and number % 1 == 0, "0, 1, 2, ..."),
+    "preference": (lambda number: 0 <= number <= 1, "0 ... 1"),
+    "candidates": (lambda names: len(names) == 2, '["A", "B"]'),
+}
+"""Of a settled verdict: the numbers and lists that are allowed, and how they are told."""
+
+
 class _VerdictCheck(ReplyCheck):
     ignores_case = False
 
@@ -251,6 +261,10 @@ def check_verdict(
         preference=NUMBER,
     )
     found = check.match(value, form)
+    for name, (is_allowed, allowed) in _RANGES.items():
+        if name in found and not is_allowed(found[name]):
+            given = jsontext.dump(found[name])
+            check.problem("not_allowed", "out_of_range", name, value=given, allowed=allowed)
     settled, winner = found.get("settled", ""), found.get("winner", "")
     if settled and winner and (settled == "uncertain") != (winner == "uncertain"):
         others = [each for each in SETTLINGS if each != settled]

@@ -18,6 +18,7 @@ from evenhand import jsontext
 from evenhand.errors import nearest, quoted
 from evenhand.kinds.kind import RubricTextError, Understood
 from evenhand.kinds.protocol import Protocol
+from evenhand.observation import RESERVED
 from evenhand.tomltext import TomlError, parse_toml
 
 Path = tuple[str | int, ...]
@@ -72,6 +73,10 @@ def build_rubric(value: object) -> Rubric:
         _read_dimension(each, ("dimensions", index))
         for index, each in enumerate(_read_list(top, "dimensions", ()))
     )
+    for index, each in enumerate(dimensions):
+        if each.id in RESERVED:
+            message = f"{each.id} is the name of a figure; choose another id"
+            raise RubricTextError(message, path=("dimensions", index, "id"))
     _require_different("dimensions", "id", [each.id for each in dimensions], ("dimensions",))
     return Rubric(dimensions, "\n".join(map(_describe, dimensions)), top)
 

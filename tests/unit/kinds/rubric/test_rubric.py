@@ -75,6 +75,7 @@ def test_a_scale_may_be_anything_that_can_be_shown(scale, shown):
         (("zzz",), 1, ("zzz",), 'no key "zzz"; it has dimensions'),
         (("dimensions", 1), "x", ("dimensions", 1), "a dimension must be an object with bands,"),
         (("dimensions", 1, "id"), "correct", None, 'two dimensions have the id "correct"'),
+        (("dimensions", 1, "id"), "overall", None, "overall is the name of a figure"),
         (("dimensions", 1, "id"), " ", None, '"id" must be a text that is not empty'),
         (("dimensions", 1, "id"), 7, None, '"id" must be a text'),
         (("dimensions", 1, "definition"), GONE, None, '"definition" must be a text'),
