@@ -74,7 +74,7 @@ def query(sql: str) -> Grid:
             statements = duckdb.extract_statements(sql)
             if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
                 raise UsageError(
-                    "--sql takes one query, which reads and writes nothing",
+                    "--sql takes one query that only reads",
                     advice="Begin it with SELECT, FROM, WITH or UNPIVOT.",
                 )
             result = connection.execute(statements[0])
