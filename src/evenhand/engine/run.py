@@ -29,6 +29,7 @@ from evenhand.exchange import Question
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds.conversation import Offload
 from evenhand.kinds.kind import ReadyKind
+from evenhand.manifest import RELAY
 from evenhand.store.ports import Call, Ledger, Scope, StoredUnit
 
 Work = AsyncGenerator[tuple[int, Sequence[StoredUnit]], None]
@@ -189,7 +190,7 @@ class Engine(Struct, frozen=True, kw_only=True):
                 offload=self.offload,
             )
         except NothingRecorded:
-            self.tally.unrecorded[" > ".join(group.names)] += 1
+            self.tally.unrecorded[RELAY.join(group.names)] += 1
         else:
             judgment = result.judgment
             self.tally.count_judgment(judgment.status)

@@ -191,7 +191,7 @@ def stop_if_futile(stop: Stop, tally: Tally, group: JudgeGroup) -> None:
         return
     reasons = [(reason, number) for reason, number in outcomes.most_common() if reason]
     failed = ", ".join(f"{number:,} failed as {reason}" for reason, number in reasons)
-    judge = quoted(" > ".join(group.names))
+    judge = quoted(RELAY.join(group.names))
     stop.request(
         NoVerdicts(
             f"none of {outcomes.total():,} judgments by {judge} has a verdict: {failed}",

@@ -8,6 +8,7 @@ values of its own type; outside of its folder they are only handed on.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct, field
@@ -275,9 +276,9 @@ class ReadyKind:
         """Return the ids of dimensions or criteria that are known before any unit is read."""
         return self.kind.dimensions(self._languages[self._default])
 
-    @property
+    @cached_property
     def ends(self) -> Ends:
-        """Return the ends of the scores on each dimension, as far as they are given."""
+        """The ends of the scores on each dimension, as far as they are given."""
         return self.kind.ends(self._languages[self._default])
 
     @property
