@@ -14,11 +14,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -90,7 +92,6 @@ def judge(store: Path, units: int) -> None:
 PAGES = {
     "runs": "/",
     "run": "/runs/latest",
-    "progress (JSON)": "/api/runs/latest/progress",
     "units, first page": "/runs/latest/units",
     "units, last page": "/runs/latest/units?before=100000000000000000",
     "units, in the middle": "/runs/latest/units?after={middle}",
@@ -104,11 +105,7 @@ PAGES = {
     "search, in no text": "/runs/latest/units?text=nowhere",
     "search, only in keys": "/runs/latest/units?text=rationale",
     "one unit": "/runs/latest/unit?id={unit}",
-    "calls": "/runs/latest/calls",
-    "one call": "/runs/latest/calls/{middle}",
 }
-COMPARED = {"compared with itself": "/compare?first=latest&second=latest"}
-"""Asked for last: one long figure is made at a time, and this begins one."""
 
 
 def measure(store: Path, units: int, times: int) -> None:
@@ -129,13 +126,11 @@ def measure(store: Path, units: int, times: int) -> None:
             print(f"needle found after {search_on(client)} pages")
             print(f"memory of the server: {process.memory_info().rss / 2**20:.0f} MB")
             begun, worked = time.perf_counter(), cpu_seconds(process)
-            while client.get("/api/runs/latest/figures").json()["figures"] is None:
+            while 'data-ready="no"' in client.get("/runs/latest?figures=1").text:
                 time.sleep(1)
             seconds, busy = time.perf_counter() - begun, cpu_seconds(process) - worked
             print(f"figures, in the background: {seconds:.0f} s, {busy:.1f} s of CPU")
             print(f"memory after them: {process.memory_info().rss / 2**20:.0f} MB")
-            for name, path in COMPARED.items():
-                ask(client, name, path, times)
     finally:
         server.terminate()
         server.wait()
@@ -160,14 +155,15 @@ def cpu_seconds(process: psutil.Process) -> float:
 
 def search_on(client: httpx.Client) -> int:
     """How many pages a search for something in the last unit of all takes."""
-    place, pages = "", 0
+    path, pages = f"/runs/latest/units?text={quote(NEEDLE)}", 0
     while True:
         pages += 1
-        path = f"/api/runs/latest/judgments?text={quote(NEEDLE)}{place}"
-        page = client.get(path).json()
-        if page["judgments"]:
+        page = client.get(path).text
+        if '<tr class="row">' in page:
             return pages
-        place = f"&after={page['next']}"
+        following = re.search(r'href="([^"]*)" rel="next"', page)
+        assert following is not None, "the needle is gone"
+        path = unescape(following[1])
 
 
 def main() -> None:

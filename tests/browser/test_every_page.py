@@ -15,7 +15,7 @@ from evenhand.results.report import ReportOptions, write_report
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from tests.browser.gallery import fill
-from tests.unit.web.serving import Site, run_named, served
+from tests.unit.web.serving import Site, run_ids, run_named, served
 
 Open = Callable[..., Any]
 LANGUAGES = ("en", "ru", "zh", "ja")
@@ -48,12 +48,7 @@ PAGES = {
     "pairs": "/runs/{league of seven}/units",
     "unit": "/runs/{two variants}/unit?id=m/v1/q2",
     "hidden": "/runs/{odd units}/unit?id=hidden",
-    "calls": "/runs/{two variants}/calls",
-    "call": "/runs/{two variants}/calls/1",
     "protocol": "/runs/{two variants}/protocol",
-    "compare": "/compare?first={two variants}&second={two variants, again}",
-    "protocols": "/protocols",
-    "api": "/api",
 }
 FAULTS = """() => {
   const faults = [];
@@ -199,7 +194,7 @@ def test_every_report_can_be_read_anywhere(
 def test_every_page_of_the_view_can_be_read_anywhere(
     site: Site, open_page: Open, screenshot: Any, long: bool
 ) -> None:
-    ids = {run["name"]: run["run"] for run in site.json("/api/runs")["runs"]}
+    ids = run_ids(site)
     faults: list[str] = []
     page = open_page(site.url)
     for name, language in _looked_at(tuple(PAGES), long):

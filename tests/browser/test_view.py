@@ -11,17 +11,16 @@ from typing import Any
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.web import pages
-from evenhand.web.stores import Patience
+from evenhand.web.service import Timeouts
 from tests.security.hostile import BUNDLES, HOST, HOSTILE
 from tests.security.hostile_runs import hostile_suites
 from tests.suites import JUDGE, samples, started, stored, write_suite
-from tests.unit.web.serving import TOKEN, Site, fill, judge_all, run_named, served
+from tests.unit.web.serving import TOKEN, Site, fill, judge_all, run_ids, run_named, served
 from tests.waiting import PATIENCE, awaited
 
 Open = Callable[..., Any]
 Shot = Callable[[Any, str], None]
-LIVELY = Patience(counts=PATIENCE)
+LIVELY = Timeouts(counts=PATIENCE)
 """Pages come without figures that are not ready, and renew themselves until they are."""
 GATED = (
     JUDGE
@@ -62,7 +61,7 @@ def judging(
     run = started("run", cwd=folder)
     try:
         awaited(lambda: run.poll() is not None or _begun(folder), "the first verdict")
-        with served(folder / "evenhand.db", patience=LIVELY) as site:
+        with served(folder / "evenhand.db", timeouts=LIVELY) as site:
             yield site, allow
     finally:
         run.terminate()
@@ -80,7 +79,7 @@ def _begun(folder: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with served(fill(tmp_path_factory.mktemp("looked")), patience=LIVELY) as looked_at:
+    with served(fill(tmp_path_factory.mktemp("looked")), timeouts=LIVELY) as looked_at:
         yield looked_at
 
 
@@ -124,13 +123,11 @@ def test_filters_and_pages(site: Site, open_page: Open) -> None:
 
 
 def test_two_runs_side_by_side(site: Site, open_page: Open) -> None:
-    page = open_page(f"{site.url}/compare")
-    page.get_by_label("First run").select_option(run_named(site, "first"))
-    page.get_by_label("Second run").select_option(run_named(site, "second"))
-    page.get_by_role("button", name="Compare").click()
-    page.locator(".answer").wait_for()
-    assert "The runs agree on" in page.locator(".answer").inner_text()
-    page.get_by_role("link", name="All questions side by side").click()
+    page = open_page(f"{site.url}/runs/{run_named(site, 'second')}/changes")
+    page.get_by_label("Beside it").select_option(run_named(site, "first"))
+    page.get_by_label("Questions").select_option("different")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**only=different*")
     page.locator(".pair").first.wait_for()
     gaps = "all => all.map(one => Number(one.dataset.difference))"
     worst_first = page.locator(".pair").evaluate_all(gaps)
@@ -166,9 +163,8 @@ def test_live_progress_of_a_run_in_another_process(tmp_path: Path, open_page: Op
 
 
 def test_failures_and_figures_of_a_run_under_way_are_renewed(
-    tmp_path: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, open_page: Open
 ) -> None:
-    monkeypatch.setattr(pages, "FIGURES_SECONDS", 1)
     counted = "n => +document.querySelector('#failures td.num')?.textContent >= n"
     as_of = "n => parseInt(document.querySelector('#as-of')?.textContent.match(/\\d+/)) >= n"
     with judging(tmp_path, 60, "faulty") as (site, allow):
@@ -280,7 +276,7 @@ def test_fields_have_names_and_pages_have_one_heading(site: Site, open_page: Ope
     page = open_page(run)
     unnamed = "[...document.querySelectorAll('input, select')].filter(f => !f.labels.length).length"
     empty = "[...document.querySelectorAll('a, button')].filter(e => !e.textContent.trim()).length"
-    for path in ("", "/units", "/unit?id=m0/v0/q000", "/calls", "/protocol"):
+    for path in ("", "/units", "/unit?id=m0/v0/q000", "/changes", "/protocol"):
         page.goto(run + path)
         assert page.evaluate(unnamed) == 0, path
         assert page.locator("h1").count() == 1, path
@@ -307,12 +303,8 @@ PATHS = {
     "run": "/runs/{pairs}",
     "units": "/runs/{first}/units",
     "unit": "/runs/{pairs}/unit?id=p3",
-    "calls": "/runs/{first}/calls",
-    "call": "/runs/{first}/calls/1",
     "changes": "/runs/{first}/changes?against={second}",
-    "compare": "/compare?first={first}&second={second}",
-    "protocol": "/protocols/rubric",
-    "api": "/api",
+    "protocol": "/runs/{first}/protocol",
     "missing": "/runs/nobody",
 }
 
@@ -379,9 +371,9 @@ def test_hostile_texts_do_nothing_in_a_browser(
     page = open_page(hostile.url)
     title = page.title()
     units = 0
-    for run in hostile.json("/api/runs")["runs"]:
-        base = f"{hostile.url}/runs/{run['run']}"
-        for path in ("", "/calls", "/protocol"):
+    for run in run_ids(hostile).values():
+        base = f"{hostile.url}/runs/{run}"
+        for path in ("", "/changes", "/protocol"):
             page.goto(base + path)
         for link in _unit_links(page, f"{base}/units"):
             page.goto(hostile.url + link)

@@ -243,55 +243,12 @@ def test_few_failures_among_many_units_are_found(filled: Filled) -> None:
             assert found == [("u7", 0), ("u50", 0)], (browsed, forward)
 
 
-def test_calls_are_paged_both_ways_and_searched(filled: Filled) -> None:
-    every = [one for one in EVERY if one[1] is not None]
-
-    def calls(forward: bool, **wanted: str) -> list[str]:
-        found: list[str] = []
-        place: Cursor | None = None
-        while True:
-            page = filled.archive.call_page(
-                filled.runs[RUN], turns(5, place=place, forward=forward), **wanted
-            )
-            texts = [one.call.reply.text for one in page.rows]
-            found = found + texts if forward else texts + found
-            if page.more:
-                place = Cursor(page.rows[-1 if forward else 0].no)
-            elif page.stopped is not None:
-                place = Cursor(page.stopped)
-            else:
-                return found
-
-    told = [f"reply {name[1:]} by {judge}" for name, judge in every]
-    assert calls(True) == told
-    assert calls(False) == told
-    assert calls(False, judge="judge2") == [one for one in told if one.endswith("by 2")]
-    assert calls(True, text="REPLY 17 BY") == [one for one in told if one.startswith("reply 17 ")]
-    assert calls(True, judge="nobody") == []
-
-
-def test_a_call_knows_its_unit(filled: Filled) -> None:
-    page = filled.archive.call_page(filled.runs[RUN], turns(1000, limit=500))
-    for one in page.rows[::20]:
-        found = filled.archive.call(filled.runs[RUN], one.no)
-        assert found is not None
-        assert found[0] == one
-        assert found[1] == f"u{one.call.reply.text.split()[1]}"
-        assert filled.archive.call(filled.runs[OTHER], one.no) is None
-    assert filled.archive.call(filled.runs[RUN], 10**9) is None
-    keys = [one.call.key for one in page.rows[:3]]
-    assert filled.archive.calls(keys).keys() == set(keys)
+def test_the_last_calls_of_a_run_are_known_by_their_times(filled: Filled) -> None:
+    times = filled.archive.call_times(filled.runs[RUN], 10_000)
+    assert len(times) == sum(judge is not None for _, judge in EVERY)
+    assert filled.archive.call_times(filled.runs[RUN], 3) == times[:3]
+    assert filled.archive.call_times("nobody", 3) == []
     assert filled.archive.calls([]) == {}
-
-
-def test_units_of_both_runs_come_in_the_order_of_the_first(filled: Filled) -> None:
-    run, archive = filled.runs[RUN], filled.archive
-    beside = begun_in(filled.store, incoming(7, 3, 99), "run4").run
-    names = [(unit.id, twin.id) for unit, twin in archive.units_of_both(run, beside)]
-    assert names == [("u3", "u3"), ("u7", "u7")]
-    first = next(iter(archive.units_of_both(run, beside)))[0]
-    assert [unit.id for unit, _ in archive.units_of_both(run, beside, first.position)] == ["u7"]
-    assert [unit.id for unit, _ in archive.units_of_both(beside, run)] == ["u7", "u3"]
 
 
 def test_a_unit_is_found_by_its_name(filled: Filled) -> None:

@@ -38,7 +38,7 @@ def view_command(
     """
     try:
         from evenhand.web.app import listening, make_app, make_server
-        from evenhand.web.guard import Endpoint
+        from evenhand.web.security import Endpoint
     except ModuleNotFoundError as error:
         if (error.name or "evenhand").partition(".")[0] == "evenhand":
             raise

@@ -6,7 +6,7 @@ Nothing here holds more than a page, but for `figures` and `agreement`, which pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple
@@ -21,9 +21,7 @@ from evenhand.errors import UsageError, quoted
 from evenhand.jsontext import StoredText, stored_object
 from evenhand.manifest import plain
 from evenhand.report.html.units import JudgedRow
-from evenhand.report.outcome import unit_outcome
-from evenhand.results.rows import asked_row, full_name
-from evenhand.results.texts import OTHER_SIDE, Texts
+from evenhand.results.rows import asked_row
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.store.batches import BatchRow
@@ -109,8 +107,7 @@ def _counted(stands: Standing) -> dict[str, Any]:
 def progress(store: Archive, recorded: Recorded, stands: Standing) -> dict[str, Any]:
     """How a run gets on: counts, calls a minute, and the time left at that rate."""
     run, counted = recorded.row.id, _counted(stands)
-    last = PageRequest(forward=False, limit=RATE_CALLS, reach=RATE_CALLS)
-    moments = [call.at for call in reversed(store.call_page(run, last).rows)]
+    moments = store.call_times(run, RATE_CALLS)
     rate = calls_a_minute(moments, recorded.row.started, datetime.now(UTC))
     judging = store.is_claimed(run)
     done = counted["verdicts"] + sum(counted["failures"].values())
@@ -193,11 +190,6 @@ class UnitDetail(NamedTuple):
     unit: StoredUnit
     judged: list[JudgedRow]
 
-    def json(self) -> dict[str, Any]:
-        """As the API gives it."""
-        unit = stored_object(self.unit.body, "a unit")
-        return {"unit": unit, "judgments": [judgment.row for judgment in self.judged]}
-
 
 def unit_detail(store: Archive, recorded: Recorded, name: str) -> UnitDetail | None:
     """One unit with all that led to its judgments; None if the run has none of that name."""
@@ -243,44 +235,6 @@ def _paid(call: LedgerCall | None) -> dict[str, Any]:
     }
 
 
-def call_rows(
-    store: Archive, run: str, request: PageRequest, judge: str = "", text: str = ""
-) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
-    """A page of the calls that a run paid for, and the places of the pages beside it."""
-    page = store.call_page(run, request, judge, text)
-    places = [str(call.no) for call in page.rows]
-    beyond = None if page.stopped is None else str(page.stopped)
-    return [_call(call) for call in page.rows], _beside(request, places, page.more, beyond)
-
-
-def _call(call: LedgerCall) -> dict[str, Any]:
-    reply = call.call.reply
-    return {
-        **_paid(call),
-        "key": call.call.key,
-        "judge": call.call.judge,
-        "model": reply.model,
-        "finish": reply.finish,
-        "set_aside": call.aside,
-        "reply": reply.text,
-    }
-
-
-def call_detail(store: Archive, recorded: Recorded, no: int) -> dict[str, Any] | None:
-    """A call with its prompt, where a judgment of the run rests on it."""
-    recorded_call = store.call(recorded.row.id, no)
-    if recorded_call is None:
-        return None
-    call, name = recorded_call
-    call_row = _call(call) | {"unit": name, "messages": []}
-    detail = unit_detail(store, recorded, name) if name is not None else None
-    for judged in detail.judged if detail else []:
-        for exchange in judged.row["exchanges"]:
-            if exchange["key"] == call.call.key:
-                return call_row | {"messages": exchange["messages"]}
-    return call_row
-
-
 class _Candidate(Struct):
     id: str
 
@@ -296,28 +250,22 @@ _filterable: StoredText[_Filterable] = StoredText(_Filterable, "a unit")
 
 
 def suggestions(store: Archive, recorded: Recorded) -> dict[str, Any]:
-    """Values to filter by, from the first units of a run: fields with their values, candidates,
-    flags."""
+    """Values to filter by, from the first units of a run: fields with their values, and
+    candidates."""
     fields: dict[str, dict[str, None]] = {}
     candidates: dict[str, None] = {}
-    flags: dict[str, None] = {}
     for unit in islice(store.units(recorded.scope), SUGGESTED_UNITS):
         body = _filterable.read(unit.body)
         for name, value in stored_object(bytes(body.meta).decode(), "the meta of a unit").items():
             fields.setdefault(name, {})[jsontext.as_text(value)] = None
         candidates |= {candidate.id: None for candidate in body.candidates}
-        for stored in judgments_of_unit(store, recorded, unit):
-            flags |= {flag.partition(":")[0]: None for flag in recorded.judgment(stored).flags}
     choices = {
         name: plain_texts(values)
         for name, values in fields.items()
         if len(values) <= SUGGESTED_VALUES
     }
-    names = {
-        "candidates": plain_texts(candidates)[:SUGGESTED_VALUES],
-        "flags": sorted(plain_texts(flags)),
-    }
-    return {"fields": plain_texts(fields), "values": choices, **names}
+    known = plain_texts(candidates)[:SUGGESTED_VALUES]
+    return {"fields": plain_texts(fields), "values": choices, "candidates": known}
 
 
 def plain_texts(texts: Iterable[str]) -> list[str]:
@@ -327,127 +275,3 @@ def plain_texts(texts: Iterable[str]) -> list[str]:
         for text in texts
         if 0 < len(text) <= 200 and text.isprintable() and visible(text) == text
     ]
-
-
-class Pair(NamedTuple):
-    """A unit that two runs share, and what each says of it."""
-
-    no: int
-    name: str
-    same_text: bool
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any] | None
-
-    @property
-    def changed(self) -> bool:
-        return self.before != self.after
-
-
-def shared_units(
-    store: Archive, base_run: Recorded, twin_run: Recorded, after: int = 0
-) -> Iterator[Pair]:
-    """The units of both runs, with what came out in each."""
-    if base_run.kind_name != twin_run.kind_name:
-        raise UsageError(
-            f"run {base_run.row.id} is of the kind {base_run.kind_name}, {twin_run.row.id} of"
-            f" {twin_run.kind_name}: their verdicts cannot be set side by side",
-            advice="Choose two runs of one kind.",
-        )
-    for unit, twin in store.units_of_both(base_run.row.id, twin_run.row.id, after):
-        outcome, twin_outcome = _outcome(store, base_run, unit), _outcome(store, twin_run, twin)
-        same_text = unit.no == twin.no
-        if not same_text:
-            texts, twin_texts = Texts(unit.body), Texts(twin.body)
-            same_text = not texts.differ(twin_texts)
-            if twin_outcome and texts.is_turned(twin_texts):
-                twin_outcome = _turned(twin_outcome)
-        yield Pair(unit.position, unit.id, same_text, outcome, twin_outcome)
-
-
-def _turned(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """What came out, as if the candidates stood the other way round."""
-    return {name: OTHER_SIDE.get(value, value) for name, value in outcome.items()}
-
-
-def _outcome(store: Archive, recorded: Recorded, unit: StoredUnit) -> dict[str, Any] | None:
-    """What a run says of a unit, over all its judges and repeats; None without a verdict."""
-    stored = judgments_of_unit(store, recorded, unit)
-    judged = [(full_name(recorded, judgment), recorded.judgment(judgment)) for judgment in stored]
-    outcome = unit_outcome(recorded.kind, recorded.kind.measure.unit(unit.body), judged)
-    if outcome.winner is not None:
-        return {"winner": outcome.winner}
-    if outcome.total is not None:
-        return {"total": round(outcome.total, 6)}
-    return {name: round(mean, 6) for name, mean in outcome.scores.items()} or None
-
-
-def differences(
-    store: Archive,
-    base_run: Recorded,
-    twin_run: Recorded,
-    *,
-    after: int = 0,
-    changed_only: bool = True,
-    limit: int,
-    reach: int = WINDOW,
-) -> tuple[list[Pair], int | None]:
-    """Units that two runs share and judge differently, from a place on; and where to go on."""
-    pairs: list[Pair] = []
-    looked = after
-    for number, pair in enumerate(shared_units(store, base_run, twin_run, after)):
-        if len(pairs) == limit or number == reach:
-            return pairs, looked
-        looked = pair.no
-        if pair.changed or not changed_only:
-            pairs.append(pair)
-    return pairs, None
-
-
-def agreement(store: Archive, base_run: Recorded, twin_run: Recorded) -> dict[str, Any]:
-    """How far two runs agree over all the units they share, on each thing they say."""
-    shared = same = judged_by_both = altered = 0
-    measures: dict[str, dict[str, Any]] = {}
-    for pair in shared_units(store, base_run, twin_run):
-        shared += 1
-        altered += not pair.same_text
-        if pair.before is None or pair.after is None:
-            continue
-        judged_by_both += 1
-        same += not pair.changed
-        for name in pair.before.keys() & pair.after.keys():
-            _count(measures.setdefault(name, _nothing()), pair.before[name], pair.after[name])
-    return {
-        "shared": shared,
-        "judged_by_both": judged_by_both,
-        "same": same,
-        "text_differs": altered,
-        "measures": {name: _measured(measures[name]) for name in sorted(measures)},
-    }
-
-
-def _nothing() -> dict[str, Any]:
-    return {"n": 0, "same": 0, "up": 0, "down": 0, "sum": 0.0, "moves": {}}
-
-
-def _count(into: dict[str, Any], before: Any, after: Any) -> None:
-    into["n"] += 1
-    into["same"] += before == after
-    if isinstance(before, str):
-        moves = into["moves"]
-        moves[before, after] = moves.get((before, after), 0) + 1
-    else:
-        into["up"] += after > before
-        into["down"] += after < before
-        into["sum"] += after - before
-
-
-def _measured(tally: dict[str, Any]) -> dict[str, Any]:
-    counts = {name: tally[name] for name in ("n", "same")}
-    if tally["moves"]:
-        moves = [
-            {"from": before, "to": after, "n": number}
-            for (before, after), number in sorted(tally["moves"].items())
-        ]
-        return counts | {"moves": moves}
-    mean = round(tally["sum"] / tally["n"], 6)
-    return counts | {"up": tally["up"], "down": tally["down"], "mean_difference": mean}

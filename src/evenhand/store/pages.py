@@ -14,14 +14,12 @@ from evenhand.jsontext import StoredText, as_text, stored_object
 from evenhand.limits import PAGE_ROWS
 from evenhand.store.ports import (
     Browsed,
-    CallPage,
     Cursor,
     JudgmentPage,
-    LedgerCall,
     PageRequest,
     StoredUnit,
 )
-from evenhand.store.rows import JUDGMENT, LEDGER_CALL, UNIT, ledger_call, row_judgment
+from evenhand.store.rows import JUDGMENT, UNIT, row_judgment
 from evenhand.store.session import Session
 
 _NUMBER = "(SELECT no FROM runs WHERE id=:run)"
@@ -48,10 +46,6 @@ _BEFORE = (
     "m.position<=:unit AND (m.position<:unit OR"
     " (coalesce(j.judge, -1), coalesce(j.repeat, -1))<(:from_judge, :from_repeat))"
     " ORDER BY m.position DESC, j.judge DESC, j.repeat DESC LIMIT :limit"
-)
-_RESTING = (
-    f"SELECT u.id FROM run_units m CROSS JOIN judgments j ON {_OF_UNIT}"
-    f" CROSS JOIN units u ON u.no=m.unit WHERE m.run={_NUMBER} AND instr(j.body, :key) > 0 LIMIT 1"
 )
 _END = 2**62
 Predicate = Callable[[Any], bool]
@@ -83,31 +77,6 @@ def judgment_page(
         (StoredUnit(*row[:4]), None if row[4] is None else row_judgment(row[4:])) for row in rows
     ]
     return JudgmentPage(judgments, more, stopped)
-
-
-def call_page(session: Session, run: str, judge: str, text: str, request: PageRequest) -> CallPage:
-    """Return the calls that a run paid for, from one place on, in the order of their coming."""
-    sign, order = (">", "") if request.forward else ("<", "DESC")
-    of_judge = "AND judge=:judge" if judge else ""
-    sql = (
-        f"SELECT {LEDGER_CALL} FROM calls WHERE run=:run {of_judge} AND no{sign}:no"
-        f" ORDER BY no {order} LIMIT :limit"
-    )
-
-    def read(place: Cursor, limit: int) -> list[Any]:
-        return session.rows(sql, {"run": run, "judge": judge, "no": place.unit, "limit": limit})
-
-    reply = LEDGER_CALL.split(", ").index("reply")
-    predicates: list[Predicate] = [lambda row: _holds(text, row[reply])] if text else []
-    rows, more, stopped = _fill(request, read, lambda row: Cursor(row[0]), predicates)
-    return CallPage([ledger_call(row) for row in rows], more, stopped and stopped.unit)
-
-
-def unit_of_call(session: Session, run: str, call: LedgerCall) -> str | None:
-    """Return the id of the unit whose judgment rests on a call."""
-    for (ident,) in session.rows(_RESTING, {"run": run, "key": call.call.key}):
-        return str(ident)
-    return None
 
 
 def _fill(

@@ -214,14 +214,6 @@ class LedgerCall(NamedTuple):
     altered: bool = False
 
 
-class CallPage(NamedTuple):
-    """A page of calls, in the order in which they came; the rest as of judgments."""
-
-    rows: list[LedgerCall]
-    more: bool
-    stopped: int | None
-
-
 class Intake(NamedTuple):
     """Units that wait to become those of a run: the hash of their ids and contents, the same in
     whatever order they came."""
@@ -351,13 +343,6 @@ class Archive(Protocol):
         """Yield the units of a scope in their order, page by page; or the one of that name."""
         ...
 
-    def units_of_both(
-        self, run: str, other: str, after: int = 0
-    ) -> Iterator[tuple[StoredUnit, StoredUnit]]:
-        """Yield the units that two runs share by their ids, in the order of the first, after a
-        position."""
-        ...
-
     def judgments(
         self, scope: Scope, unit: str | None = None
     ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
@@ -391,20 +376,12 @@ class Archive(Protocol):
         """Return a page of a run's judgments and of its units without one."""
         ...
 
-    def call_page(
-        self, run: str, request: PageRequest, judge: str = "", text: str = ""
-    ) -> CallPage:
-        """Return a page of the calls that a run paid for: of one judge, with a text in the
-        reply."""
+    def call_times(self, run: str, most: int) -> list[str]:
+        """Return when the last calls that a run paid for came, the last first."""
         ...
 
     def calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
         """Return the calls under keys: the reply that answers, else one that was set aside."""
-        ...
-
-    def call(self, run: str, no: int) -> tuple[LedgerCall, str | None] | None:
-        """Return a call that the run paid for, and the id of the unit whose judgment rests on it,
-        if one does."""
         ...
 
     def is_claimed(self, run: str) -> bool:

@@ -13,10 +13,9 @@ from evenhand.manifest import JudgingRecord, Manifest, read_judging, read_manife
 from evenhand.store.batches import BatchRow, batch_rows
 from evenhand.store.intake import in_scope, scope_values
 from evenhand.store.keys import unit_digest
-from evenhand.store.pages import call_page, judgment_page, unit_of_call
+from evenhand.store.pages import judgment_page
 from evenhand.store.ports import (
     Browsed,
-    CallPage,
     Changes,
     Counts,
     JudgmentPage,
@@ -57,12 +56,6 @@ _OF_UNIT = (
     " ORDER BY j.judge, j.repeat"
 )
 _OTHER = "(SELECT no FROM runs WHERE id=:other)"
-_BOTH = (
-    f"SELECT {UNIT}, v.no, w.position, v.id, v.body FROM run_units m"
-    " CROSS JOIN units u ON u.no=m.unit CROSS JOIN units v ON v.id=u.id"
-    f" CROSS JOIN run_units w ON w.unit=v.no AND w.run={_OTHER}"
-    f" WHERE m.run={_NUMBER} AND m.position>:after ORDER BY m.position LIMIT {PAGE_ROWS}"
-)
 # Of the units that the other run lacks: how many, and how many of them it has by another content.
 _NEW = (
     "SELECT COUNT(*), COUNT(*) FILTER (WHERE EXISTS (SELECT 1 FROM units v CROSS JOIN run_units w"
@@ -159,13 +152,6 @@ class SqlArchive:
                 yield from map(StoredUnit._make, rows)
                 after = rows[-1][1]
 
-    def units_of_both(
-        self, run: str, other: str, after: int = 0
-    ) -> Iterator[tuple[StoredUnit, StoredUnit]]:
-        while rows := self._rows(_BOTH, run=run, other=other, after=after):
-            yield from ((StoredUnit._make(row[:4]), StoredUnit._make(row[4:])) for row in rows)
-            after = rows[-1][1]
-
     def judgments(
         self, scope: Scope, unit: str | None = None
     ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
@@ -258,10 +244,9 @@ class SqlArchive:
     def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
         return judgment_page(self.session, run, browsed, request)
 
-    def call_page(
-        self, run: str, request: PageRequest, judge: str = "", text: str = ""
-    ) -> CallPage:
-        return call_page(self.session, run, judge, text, request)
+    def call_times(self, run: str, most: int) -> list[str]:
+        sql = "SELECT at FROM calls WHERE run=:run ORDER BY no DESC LIMIT :most"
+        return [at for (at,) in self._rows(sql, run=run, most=most)]
 
     def calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
         calls: dict[str, LedgerCall] = {}
@@ -270,13 +255,6 @@ class SqlArchive:
             if before is None or before.altered or not call.altered:
                 calls[call.call.key] = call
         return calls
-
-    def call(self, run: str, no: int) -> tuple[LedgerCall, str | None] | None:
-        sql = f"SELECT {LEDGER_CALL} FROM calls WHERE no=:no AND run=:run"
-        for row in self._rows(sql, no=no, run=run):
-            call = ledger_call(row)
-            return call, unit_of_call(self.session, run, call)
-        return None
 
     def is_claimed(self, run: str) -> bool:
         return self.session.lock_holder(run) is not None

@@ -19,27 +19,11 @@ _MORE: Any = resources.files("evenhand.web") / "words"
 
 
 def language_of(request: Request) -> str:
-    """The language of an answer: named in the address, chosen before, or wanted by the browser."""
-    for choice in (request.query_params.get("lang"), request.cookies.get(COOKIE)):
-        if choice in LANGUAGES:
-            return choice
-    for name in _ranked(request.headers.get("accept-language", "")):
-        if name in LANGUAGES:
-            return name
-    return LANGUAGES[0]
-
-
-def _ranked(header: str) -> list[str]:
-    """The languages of an Accept-Language header, the most wanted first."""
-    weighted: list[tuple[float, int, str]] = []
-    for place, part in enumerate(header[:1000].split(",")):
-        name, _, weight = part.partition(";")
-        try:
-            wish = float(weight.partition("=")[2] or 1)
-        except ValueError:
-            wish = 0.0
-        weighted.append((-wish, place, name.strip().partition("-")[0].lower()))
-    return [name for wish, _, name in sorted(weighted) if wish < 0]
+    """Return the language named in the address, chosen before, or wanted by the browser."""
+    accepted = request.headers.get("accept-language", "")[:1000].split(",")
+    wanted = [part.partition(";")[0].strip().partition("-")[0].lower() for part in accepted]
+    chosen = (request.query_params.get("lang"), request.cookies.get(COOKIE), *wanted)
+    return next((name for name in chosen if name in LANGUAGES), LANGUAGES[0])
 
 
 class Renderer:
@@ -52,24 +36,24 @@ class Renderer:
         }
 
     def words(self, request: Request) -> Words:
+        """Return the words of the reader's language."""
         return self._words[language_of(request)]
 
-    def __call__(
-        self, request: Request, template: str, status: int = 200, **values: Any
-    ) -> HTMLResponse:
-        """A page."""
+    def __call__(self, request: Request, template: str, **values: Any) -> HTMLResponse:
+        """Return a page."""
         language = language_of(request)
         query = [pair for pair in request.query_params.multi_items() if pair[0] != "lang"]
         switch = [(name, f"?{urlencode([*query, ('lang', name)])}") for name in LANGUAGES]
         page = self._templates[language].get_template(template)
-        answer = HTMLResponse(page.render(languages=switch, **values), status_code=status)
+        response = HTMLResponse(page.render(languages=switch, **values))
         if request.query_params.get("lang") == language:
-            answer.set_cookie(
+            response.set_cookie(
                 COOKIE, language, max_age=31_536_000, httponly=True, samesite="strict"
             )
-        return answer
+        return response
 
-    def plain(self, template: str, **values: Any) -> str:
-        """A page for a request that was turned away before anything of it was read."""
-        page = self._templates[LANGUAGES[0]].get_template(template)
-        return page.render(languages=[], place="", **values)
+    def error(self, language: str, status: int, what: str, advice: str) -> HTMLResponse:
+        """Return a page that says what went wrong. Nothing of the request is in it."""
+        page = self._templates[language].get_template("error.html")
+        text = page.render(languages=[], code=status, what=what, advice=advice)
+        return HTMLResponse(text, status_code=status)

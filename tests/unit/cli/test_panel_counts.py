@@ -4,14 +4,17 @@ pair, the same in every command."""
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evenhand.results.report import ReportOptions, make_report
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive
 from tests.suites import pair_row, write_pairs, write_rows
 from tests.unit.cli.conftest import NEWEST, CallCommand
-from tests.unit.web.serving import served
 
 COUNTED = ("wins", "losses", "ties", "uncertain")
 # What each says of five pairs: a majority for either side, for a tie, for uncertain, and none.
@@ -45,17 +48,17 @@ def of_leaderboard(call: CallCommand, *more: str) -> dict[str, tuple[int, ...]]:
     return {row["candidate"]: tuple(row[key] for key in COUNTED) for row in rows}
 
 
-def of_view(folder: Path) -> dict[str, tuple[int, ...]]:
-    with served(folder / "evenhand.db") as site:
-        (run,) = site.json("/api/runs")["runs"]
-        standings = site.json(f"/api/runs/{run['run']}/figures")["figures"]["standings"]
-    return {one["candidate"]: tuple(one[key] for key in COUNTED) for one in standings}
+def of_report(folder: Path) -> dict[str, tuple[int, ...]]:
+    with closing(open_archive(f"sqlite:{folder / 'evenhand.db'}")) as store:
+        (row,) = store.runs()
+        report = make_report(store, find_run(store, row.id), ReportOptions(summary=True))
+    return {row.candidate: tuple(getattr(row, key) for key in COUNTED) for row in report.standings}
 
 
 def test_three_judges_are_counted_alike_by_every_command(call: CallCommand, tmp_path: Path) -> None:
     write_rows(tmp_path, votes(), "votes.jsonl")
     assert call("import", "votes.jsonl", "--kind", "votes").code == 0
-    assert of_show(call) == of_leaderboard(call) == of_view(tmp_path) == PANEL
+    assert of_show(call) == of_leaderboard(call) == of_report(tmp_path) == PANEL
     assert call("export", NEWEST, "-o", "v.txt").code == 0
     lines = (tmp_path / "v.txt").read_text().splitlines()[1:]
     winners = [line.split("|")[1].strip() for line in lines]
@@ -70,7 +73,7 @@ def test_the_rule_of_an_import_holds_in_every_command(
 ) -> None:
     write_rows(tmp_path, votes(), "votes.jsonl")
     assert call("import", "votes.jsonl", "--kind", "votes", "--on-conflict", rule).code == 0
-    assert of_show(call) == of_leaderboard(call) == of_view(tmp_path)
+    assert of_show(call) == of_leaderboard(call) == of_report(tmp_path)
     assert (of_show(call) == PANEL) == (rule in ("uncertain", "split"))
 
 
@@ -81,5 +84,5 @@ def test_judged_panels_with_repeats_are_counted_alike(call: CallCommand, tmp_pat
     write_pairs(tmp_path, [pair_row(f"p{i}", *both) for i, both in enumerate(worths)], *judges)
     ran = call("run", "--json").json["pairwise"]["candidates"]
     counts = {name: tuple(one[key] for key in COUNTED) for name, one in ran.items()}
-    assert counts == of_show(call) == of_leaderboard(call) == of_view(tmp_path)
+    assert counts == of_show(call) == of_leaderboard(call) == of_report(tmp_path)
     assert sum(counts["c1"]) == len(worths)

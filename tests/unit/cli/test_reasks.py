@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.suites import JUDGE, write_pairs, write_suite
 from tests.unit.cli.conftest import CallCommand
-from tests.unit.web.serving import served
+from tests.unit.web.serving import counts, served
 
 BAD, SECOND = {"model": "python/judge:bad"}, {"model": "python/judge:second"}
 ON_SECOND = """
@@ -27,8 +27,7 @@ def test_reasks_are_counted_alike_by_every_command(call: CallCommand, tmp_path: 
     assert call("show", "--json").json["reasks"] == 9
     assert call("settle", first["run"], "--json").json["reasks"] == 9
     with served(tmp_path / "evenhand.db") as site:
-        (run,) = site.json("/api/runs")["runs"]
-        assert run["reasks"] == 9
+        assert counts(site, "latest")["reasks"] == 9
     assert "from the ledger; 9 re-asks and $0 in all" in call("run").out
 
 

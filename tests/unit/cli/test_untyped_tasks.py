@@ -3,11 +3,15 @@ every command that reads a run must take them."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evenhand.results.report import ReportOptions, make_report
+from evenhand.runs.recorded import find_run
+from evenhand.runs.stores import open_archive
 from evenhand.stats.comparison.comparison import OVERALL
 from tests.suites import TASK, write_answers
 from tests.unit.cli.conftest import CallCommand
@@ -68,10 +72,8 @@ def test_every_command_that_reads_takes_them(
 
 def test_the_web_figures_take_them(tmp_path: Path, judged: list[dict[str, Any]]) -> None:
     with served(tmp_path / "evenhand.db") as site:
-        (run,) = site.json("/api/runs")["runs"]
-        figures = site.json(f"/api/runs/{run['run']}/figures")["figures"]
-        assert site.get(f"/runs/{run['run']}").status_code == 200
-    totals = {
-        one["variant"]: one["value"] for one in figures["means"] if one["dimension"] == OVERALL
-    }
+        assert site.get("/runs/latest").status_code == 200
+    with closing(open_archive(f"sqlite:{tmp_path / 'evenhand.db'}")) as store:
+        report = make_report(store, find_run(store, "latest"), ReportOptions(summary=True))
+    totals = {mean.variant: mean.value for mean in report.means if mean.dimension == OVERALL}
     assert totals == pytest.approx(means(judged))

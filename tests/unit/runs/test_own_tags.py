@@ -13,7 +13,7 @@ from evenhand.files.lint import lint
 from evenhand.files.protocols import find_protocol, protocol_texts
 from evenhand.kinds.protocol import ProtocolError
 from tests.suites import evenhand_here, samples, write_suite
-from tests.unit.web.serving import served
+from tests.unit.web.serving import listed, served
 
 TAGS = """
 [[tags]]
@@ -112,8 +112,7 @@ def test_the_view_names_and_filters_by_them(judged_folder: Path) -> None:
         assert '<option value="A"' not in page
         unit = site.get("/runs/latest/unit?id=u1&lang=zh").text
         assert "F1 · 编造事实" in unit
-        rows = site.json("/api/runs/latest/judgments?tag=F1")["judgments"]
-        assert [row["unit"] for row in rows] == ["u1"]
+        assert listed(site, "latest", "tag=F1") == ["u1"]
 
 
 @pytest.mark.parametrize(

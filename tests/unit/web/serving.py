@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,8 @@ import httpx
 
 from evenhand.runs.stores import open_store
 from evenhand.web.app import listening, make_app, make_server
-from evenhand.web.connections import ConnectionLimits
-from evenhand.web.guard import Endpoint
-from evenhand.web.stores import Patience
+from evenhand.web.security import Endpoint
+from evenhand.web.service import Timeouts
 from tests.suites import (
     JUDGE,
     judged,
@@ -65,21 +66,17 @@ class Site:
     url: str
     port: int
     client: httpx.Client
+    store: str
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         return self.client.get(path, headers=headers)
-
-    def json(self, path: str) -> Any:
-        answer = self.get(path)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
 
     def post(self, path: str, token: str | None = TOKEN, **headers: str) -> httpx.Response:
         sent = headers if token is None else {"x-evenhand-token": token, **headers}
         return self.client.post(path, headers=sent)
 
 
-PATIENT = Patience(counts=PATIENCE, figures=PATIENCE, pause=0)
+PATIENT = Timeouts(counts=PATIENCE, figures=PATIENCE, pause=0)
 """However busy the machine is, a page has its counts and figures, and they are of the store as it
 is."""
 
@@ -90,16 +87,15 @@ def served(
     *,
     closed: bool = False,
     host: str = "127.0.0.1",
-    patience: Patience = PATIENT,
-    limits: ConnectionLimits | None = None,
+    timeouts: Timeouts = PATIENT,
 ) -> Iterator[Site]:
     """The site over a store, a file or a URL, on a free port."""
     address = store if isinstance(store, str) else f"sqlite:{store}"
     bound = listening("127.0.0.1", 0)
     port = bound.getsockname()[1]
     endpoint = Endpoint(host=host, port=port, token=TOKEN, closed=closed)
-    app = make_app(lambda: open_store(address, must_exist=True), endpoint, "the store", patience)
-    server = make_server(app, limits)
+    app = make_app(lambda: open_store(address, must_exist=True), endpoint, "the store", timeouts)
+    server = make_server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
     try:
@@ -107,7 +103,7 @@ def served(
         once = httpx.Limits(max_keepalive_connections=0)
         url = f"http://127.0.0.1:{port}"
         with httpx.Client(base_url=url, timeout=PATIENCE, limits=once) as client:
-            yield Site(url, port, client)
+            yield Site(url, port, client, address)
     finally:
         server.should_exit = True
         thread.join()
@@ -165,6 +161,34 @@ def _write_replies(file: Path) -> None:
     file.write_text("".join(json.dumps(one) + "\n" for one in lines))
 
 
+def run_ids(site: Site) -> dict[str, str]:
+    """The runs of the first page: name and id, the one started last first."""
+    rows = re.findall(r'<a href="/runs/(\w+)">([^<]*)</a>', site.get("/").text)
+    return {unescape(name): run for run, name in rows}
+
+
 def run_named(site: Site, name: str) -> str:
     """The id of a run."""
-    return str(next(one["run"] for one in site.json("/api/runs")["runs"] if one["name"] == name))
+    return run_ids(site)[name]
+
+
+def counts(site: Site, run: str) -> dict[str, int]:
+    """The counts on the page of a run."""
+    page = site.get(f"/runs/{run}")
+    assert page.status_code == 200, page.text
+    found = re.findall(r'data-count="(\w+)">([\d,]+)<', page.text)
+    return {name: int(number.replace(",", "")) for name, number in found}
+
+
+def listed(site: Site, run: str, query: str = "", way: str = "next") -> list[str]:
+    """The units that the list of a run has, a row per judgment, from page to page."""
+    units: list[str] = []
+    path: str | None = f"/runs/{run}/units?{query}"
+    while path:
+        page = site.get(path)
+        assert page.status_code == 200, page.text
+        rows = re.findall(r'<a class="id"[^>]*>([^<]*)</a>', page.text)
+        units = units + rows if way == "next" else rows + units
+        link = re.search(rf'href="([^"]*)" rel="{way}"', page.text)
+        path = unescape(link[1]) if link else None
+    return [unescape(unit) for unit in units]

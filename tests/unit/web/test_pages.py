@@ -15,9 +15,18 @@ from urllib.parse import unquote
 import pytest
 
 from evenhand.report.html.page import LANGUAGES
-from evenhand.web import desk
+from evenhand.web import service
 from tests.suites import JUDGE, evenhand, judged, prepared, samples, write_rows, write_suite
-from tests.unit.web.serving import PATIENT, SAMPLES, Site, run_named, served
+from tests.unit.web.serving import (
+    PATIENT,
+    SAMPLES,
+    Site,
+    counts,
+    listed,
+    run_ids,
+    run_named,
+    served,
+)
 from tests.waiting import PATIENCE, awaited
 
 SCORING = """
@@ -47,7 +56,6 @@ def test_every_page_that_pages_link_to_is_there(site: Site) -> None:
     while waiting and len(seen) < 150:
         path = waiting.pop(0)
         shape = re.sub(r"=[^&]*", "=", re.sub(r"/[0-9a-f]{12}", "/RUN", path))
-        shape = re.sub(r"/calls/\d+", "/calls/N", shape)
         if shape in seen or path.endswith("report") or "summary" in path:
             continue
         seen.add(shape)
@@ -63,7 +71,7 @@ def test_every_page_that_pages_link_to_is_there(site: Site) -> None:
                 waiting.append(target)
             else:
                 assert target in ("", "data:,"), href
-    for part in ("/units", "/unit?id=", "/calls/N", "/protocol", "/units?reason="):
+    for part in ("/units", "/unit?id=", "/changes", "/protocol", "/units?reason="):
         assert f"/runs/RUN{part}" in seen
 
 
@@ -116,9 +124,9 @@ def test_the_last_page_leads_no_further(site: Site) -> None:
 def test_failures_are_said_with_what_they_mean(site: Site) -> None:
     page = site.get(f"/runs/{run_named(site, 'first')}?lang=en").text
     assert re.search(r'units\?reason=not_json">not_json</a> <span class="soft">[^<]{5}', page)
-    assert re.search(r'<p class="soft" hidden>No failures', page)
+    assert "No failures" not in page
     none = site.get(f"/runs/{run_named(site, 'graded')}?lang=en").text
-    assert '<table class="failures" hidden>' in none
+    assert '<table class="failures"' not in none
     assert '<p class="soft">No failures' in none
     site.client.cookies.clear()
 
@@ -136,7 +144,7 @@ async def test_means_of_a_comparison_have_two_digits(tmp_path: Path) -> None:
         )
         await judged(folder)
     with served(tmp_path / "all.db") as site:
-        ids = {one["name"]: one["run"] for one in site.json("/api/runs")["runs"]}
+        ids = run_ids(site)
         page = text(site.get(f"/runs/{ids['b']}/changes?against={ids['a']}").text)
     assert " 0.17 " in page and " 0.67 " in page and "+0.50" in page
     assert "0.1667" not in page
@@ -204,13 +212,31 @@ def test_a_unit_shows_its_evidence_marked_and_its_calls(site: Site) -> None:
     page = site.get(f"/runs/{run}/unit?id=m1/v1/q001").text
     assert re.search(r"<mark[^>]*>Answer 1, pl</mark>", page)
     assert "It is clear." in page
-    assert re.search(rf"/runs/{run}/calls/\d+", page)
+
+
+def test_a_unit_that_failed_shows_its_reason_and_every_reply(site: Site) -> None:
+    page = text(site.get(f"/runs/{run_named(site, 'first')}/unit?id=m1/v1/q003").text)
+    assert "not_json" in page
+    assert page.count("I would rather not say.") >= 3
+
+
+def test_a_run_is_found_by_its_id_a_prefix_and_latest(site: Site) -> None:
+    first = run_named(site, "first")
+    for name in (first, first[:6]):
+        assert f'<code class="soft">{first}</code>' in site.get(f"/runs/{name}").text
+    assert "waiting" in site.get("/runs/latest").text
+
+
+def test_what_is_planned_adds_up(site: Site) -> None:
+    for run in run_ids(site).values():
+        got = counts(site, run)
+        assert got["planned"] == got["verdicts"] + got["failed"] + got["pending"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_pages_speak_four_languages(site: Site, language: str) -> None:
-    own = {"en": "Runs", "ru": "Прогоны", "zh": "运行", "ja": "実行"}[language]
-    for path in ("/", "/runs/latest", "/runs/latest/units", "/compare", "/runs/nobody"):
+    own = {"en": "Overview", "ru": "Обзор", "zh": "概览", "ja": "概要"}[language]
+    for path in ("/runs/latest", "/runs/latest/units", "/runs/latest/protocol"):
         asked = site.get(f"{path}?lang={language}")
         wanted = site.get(path, **{"accept-language": f"xx, {language}-XX;q=0.9, en;q=0.1"})
         for page in (asked, wanted):
@@ -231,9 +257,9 @@ def test_a_language_that_nobody_knows_is_english(site: Site) -> None:
     [
         "/runs/nobody",
         "/runs/latest/unit?id=nobody",
-        "/runs/latest/calls/999",
         "/nowhere",
-        "/protocols/nobody",
+        "/api/runs",
+        "/compare",
         "/static/nobody.js",
         "/runs/nobody/units",
         "/favicon.ico",
@@ -243,13 +269,6 @@ def test_what_is_not_there_is_said_in_words(site: Site, path: str) -> None:
     answer = site.get(path)
     assert answer.status_code == 404
     assert "Not found" in text(answer.text)
-
-
-def test_a_comparison_that_cannot_be_is_said_in_words(site: Site) -> None:
-    first, pairs = run_named(site, "first"), run_named(site, "pairs")
-    page = site.get(f"/compare?first={first}&second={pairs}")
-    assert page.status_code == 200
-    assert "cannot be set side by side" in page.text
 
 
 def test_the_report_of_a_run_comes_as_a_file(site: Site) -> None:
@@ -272,7 +291,6 @@ async def test_a_store_that_is_gone_is_said_and_one_that_comes_back_is_shown(
         answer = site.get("/runs/latest")
         assert answer.status_code == 503
         assert "There is no such store" in answer.text or "there is no such store" in answer.text
-        assert site.get("/api/runs").json()["error"] == "there is no such store"
         (tmp_path / "elsewhere.db").rename(store)
         assert site.get("/runs/latest").status_code == 200
 
@@ -284,7 +302,6 @@ async def test_a_store_that_is_damaged_is_said(tmp_path: Path) -> None:
     with served(store) as site:
         store.write_bytes(b"no database" * 1000)
         assert site.get("/runs/latest/units").status_code == 503
-        assert site.get("/api/runs").status_code == 503
 
 
 async def test_a_store_that_somebody_writes_to_is_read_all_the_same(tmp_path: Path) -> None:
@@ -294,7 +311,7 @@ async def test_a_store_that_somebody_writes_to_is_read_all_the_same(tmp_path: Pa
     writer = sqlite3.connect(store, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     with served(store) as site:
-        assert site.json("/api/runs/latest")["verdicts"] == 2
+        assert counts(site, "latest")["verdicts"] == 2
         assert site.get("/runs/latest/units").status_code == 200
     writer.execute("ROLLBACK")
     writer.close()
@@ -307,25 +324,24 @@ async def test_judgments_made_elsewhere_are_shown(tmp_path: Path) -> None:
     done = evenhand("import", "votes.csv", "--kind", "votes", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with served(tmp_path / "evenhand.db") as site:
-        got = site.json("/api/runs/votes")
-        assert (got["kind"], got["verdicts"], got["pending"]) == ("pairwise", 2, 0)
-        rows = site.json("/api/runs/votes/judgments")["judgments"]
-        for path in ("", "/units", "/calls", "/protocol", "/units?status=pending"):
+        got = counts(site, "votes")
+        assert (got["verdicts"], got["pending"]) == (2, 0)
+        for path in ("", "/units", "/protocol", "/units?status=pending"):
             assert site.get(f"/runs/votes{path}").status_code == 200
-        for row in rows:
-            assert site.get(f"/runs/votes/unit?id={row['unit']}").status_code == 200
-        assert site.post("/api/runs/votes/settle").status_code == 400
+        for unit in listed(site, "votes"):
+            assert site.get(f"/runs/votes/unit?id={unit}").status_code == 200
+        assert site.post("/runs/votes/settle").status_code == 400
 
 
 async def test_what_is_judged_meanwhile_is_seen(tmp_path: Path) -> None:
     folder = write_suite(tmp_path, 2)
     await judged(folder)
     with served(tmp_path / "evenhand.db") as site:
-        assert site.json("/api/runs/latest")["verdicts"] == 2
+        assert counts(site, "latest")["verdicts"] == 2
         write_rows(folder, samples(5))
         await judged(prepared(folder))
-        assert site.json("/api/runs/latest")["verdicts"] == 5
-        assert len(site.json("/api/runs/latest/judgments")["judgments"]) == 5
+        assert counts(site, "latest")["verdicts"] == 5
+        assert len(listed(site, "latest")) == 5
 
 
 async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(
@@ -334,7 +350,7 @@ async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(
     folder = write_suite(tmp_path, 5)
     await judged(folder, limit=2)
     hurried = replace(PATIENT, figures=0)  # no page waits for them
-    with served(tmp_path / "evenhand.db", patience=hurried) as site:
+    with served(tmp_path / "evenhand.db", timeouts=hurried) as site:
         assert "Figures as of" not in awaited(lambda: ready(site, "latest"), "the figures")
         await judged(prepared(folder))
         with held_up(monkeypatch):
@@ -347,14 +363,14 @@ async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(
 @contextmanager
 def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A time in which no figures get ready."""
-    go, make_report = threading.Event(), desk.make_report
+    go, make_report = threading.Event(), service.make_report
 
     def waiting(*arguments: Any) -> Any:
         go.wait(PATIENCE)
         return make_report(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(desk, "make_report", waiting)
+        patch.setattr(service, "make_report", waiting)
         yield
     go.set()
 
@@ -380,14 +396,13 @@ async def test_settling_needs_the_token_and_changes_the_store(tmp_path: Path) ->
     folder = write_suite(tmp_path, 3)
     await judged(folder)
     with served(tmp_path / "evenhand.db") as site:
-        path = "/api/runs/latest/settle"
+        path = "/runs/latest/settle"
         assert site.post(path, None).status_code == 401
         assert site.post(path, "wrong").status_code == 401
-        done = site.post(path)
-        assert done.status_code == 200
-        assert (done.json()["verdicts"], done.json()["cached"]) == (3, 3)
+        assert site.post(path).status_code == 200
+        assert counts(site, "latest")["verdicts"] == 3
         assert site.get(path).status_code == 405
-        assert site.post("/api/runs/nobody/settle").status_code == 404
+        assert site.post("/runs/nobody/settle").status_code == 404
 
 
 async def test_a_run_that_is_judged_is_not_settled(tmp_path: Path) -> None:
@@ -396,13 +411,12 @@ async def test_a_run_that_is_judged_is_not_settled(tmp_path: Path) -> None:
     folder = write_suite(tmp_path, 1)
     await judged(folder)
     with served(tmp_path / "evenhand.db") as site:
-        run = site.json("/api/runs/latest")["run"]
+        (run,) = run_ids(site).values()
         store = open_store(f"sqlite:{tmp_path / 'evenhand.db'}")
         async with store.ledger() as ledger, ledger.claim(run):
-            answer = site.post(f"/api/runs/{run}/settle")
-            assert site.json(f"/api/runs/{run}/progress")["judging"] is True
+            answer = site.post(f"/runs/{run}/settle")
             assert "judging now" in site.get(f"/runs/{run}").text
         store.close()
         assert answer.status_code == 409
-        assert "being judged by another process" in answer.json()["error"]
-        assert site.json(f"/api/runs/{run}/progress")["judging"] is False
+        assert "being judged by another process" in answer.text
+        assert "judging now" not in site.get(f"/runs/{run}").text

@@ -1,40 +1,15 @@
-"""Figures of some units: by a field and value on the page of a run, by `where` in the API."""
+"""Figures of some units: by a field and value on the page of a run."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.unit.web.serving import SAMPLES, Site, run_named, sample
+from tests.unit.web.serving import SAMPLES, Site, run_named
 
 
 @pytest.fixture(scope="module")
 def first(site: Site) -> str:
     return run_named(site, "first")
-
-
-def scored(model: str) -> int:
-    """How many samples of a model have a verdict."""
-    rows = [sample(i) for i in range(SAMPLES)]
-    return sum(
-        row["meta"]["model"] == model and "broken" not in row["model_output"] for row in rows
-    )
-
-
-def test_the_api_selects_units_as_the_command_does(site: Site, first: str) -> None:
-    figures = site.json(f"/api/runs/{first}/figures?where=model%3Dm1")["figures"]
-    assert figures["selected"] == {"condition": "model = m1", "units": SAMPLES // 2, "of": SAMPLES}
-    # All samples of m1 are of v1, so that nothing is compared.
-    means = {(mean["dimension"], mean["variant"], mean["n"]) for mean in figures["means"]}
-    assert ("correct", "v1", scored("m1")) in means or ("correct", "", scored("m1")) in means
-    both = site.json(f"/api/runs/{first}/figures?where=model%3Dm1&where=model%3Dm0")["figures"]
-    assert both["selected"]["units"] == SAMPLES
-    assert site.json(f"/api/runs/{first}/figures")["figures"]["selected"] is None
-
-
-def test_the_api_says_which_values_there_are(site: Site, first: str) -> None:
-    answer = site.get(f"/api/runs/{first}/figures?where=model%3Dother")
-    assert answer.status_code == 400
-    assert '"m0", "m1"' in answer.text.replace("\\", "")
 
 
 def test_the_page_has_figures_of_some_units(site: Site, first: str) -> None:
@@ -50,6 +25,8 @@ def test_the_page_says_what_is_wrong_with_a_selection(site: Site, first: str) ->
     page = site.get(f"/runs/{first}?field=modle&value=m1")
     assert page.status_code == 200
     assert "Did you mean &#34;model&#34;?" in page.text
+    other = site.get(f"/runs/{first}?field=model&value=other").text
+    assert "&#34;m0&#34;, &#34;m1&#34;" in other
 
 
 def test_a_report_of_some_units_can_be_loaded(site: Site, first: str) -> None:

@@ -12,8 +12,8 @@ import pytest
 from evenhand.errors import StoreError, UsageError
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Archive, IncomingUnit
-from evenhand.web import stores as web_stores
-from evenhand.web.stores import FigureCache, Stores
+from evenhand.web import service
+from evenhand.web.service import FigureCache, StorePool
 from tests.contract.stores import begun_in
 from tests.waiting import PATIENCE
 
@@ -26,8 +26,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def stores(path: Path) -> Iterator[Stores]:
-    lender = Stores(lambda: open_store(f"sqlite:{path}", must_exist=True))
+def stores(path: Path) -> Iterator[StorePool]:
+    lender = StorePool(lambda: open_store(f"sqlite:{path}", must_exist=True))
     yield lender
     lender.close()
 
@@ -49,12 +49,12 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The only clock that figures are timed by."""
     clock = Clock()
-    monkeypatch.setattr(web_stores, "time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr(service, "time", SimpleNamespace(monotonic=clock.monotonic))
     return clock
 
 
 @pytest.fixture
-def cache(stores: Stores, clock: Clock) -> Iterator[FigureCache]:
+def cache(stores: StorePool, clock: Clock) -> Iterator[FigureCache]:
     figures = FigureCache(stores, PAUSE)
     yield figures
     figures.close()
@@ -66,18 +66,18 @@ def change(path: Path) -> None:
     store.close()
 
 
-def test_a_store_is_lent_to_one_at_a_time_and_used_again(stores: Stores) -> None:
-    with stores.lent() as one, stores.lent() as other:
+def test_a_store_is_lent_to_one_at_a_time_and_used_again(stores: StorePool) -> None:
+    with stores.borrow() as one, stores.borrow() as other:
         assert one is not other
-    with stores.lent() as again:
+    with stores.borrow() as again:
         assert again in (one, other)
 
 
-def test_a_store_that_is_gone_is_not_lent(stores: Stores, path: Path) -> None:
-    with stores.lent():
+def test_a_store_that_is_gone_is_not_lent(stores: StorePool, path: Path) -> None:
+    with stores.borrow():
         pass
     path.unlink()
-    with pytest.raises(StoreError, match="no such store"), stores.lent():
+    with pytest.raises(StoreError, match="no such store"), stores.borrow():
         pass
 
 
@@ -109,17 +109,6 @@ def test_a_figure_that_took_long_is_made_again_after_a_pause(
     assert cache.get("runs", count, PATIENCE) == 0
     clock.now += 0.1
     assert cache.get("runs", count, PATIENCE) == 1
-
-
-def test_a_figure_of_another_figure_is_made_again_with_that_one(
-    cache: FigureCache, path: Path
-) -> None:
-    """And not before: made of an old one after the store changed, it would stay old."""
-    words = [cache.get("word", lambda store, n=n: f"of {n}", PATIENCE, of=n) for n in (1, 1, 2)]
-    assert words == ["of 1", "of 1", "of 2"]
-    change(path)
-    assert cache.get("word", lambda store: "of the old one", PATIENCE, of=2) == "of 2"
-    assert cache.get("word", lambda store: "of 3", PATIENCE, of=3) == "of 3"
 
 
 def test_nobody_waits_longer_than_said(cache: FigureCache) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import unescape
+from urllib.parse import quote
 
 import pytest
 
-from tests.unit.web.serving import SAMPLES, Site, run_named
+from tests.unit.web.serving import SAMPLES, Site, listed, run_named
 
 
 @pytest.fixture
@@ -95,3 +97,83 @@ def test_a_unit_that_waits_is_sorted_last(site: Site) -> None:
     page = site.get(f"/runs/{run}/units?sort=lowest").text
     assert len(units(page)) == 10 and counted(page) == "10 of 10."
     assert sorted(units(page)[:5]) == [f"u{i}" for i in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("name", "judgments"), [("first", SAMPLES), ("pairs", 60), ("graded", 30), ("waiting", 10)]
+)
+def test_pages_hold_every_judgment_once_and_in_order_either_way(
+    site: Site, name: str, judgments: int
+) -> None:
+    run = run_named(site, name)
+    forward = listed(site, run)
+    assert len(forward) == judgments
+    assert listed(site, run, f"before={10**17}", "prev") == forward
+    if name == "first":
+        assert forward == named(lambda i: True)
+
+
+def named(wanted: Callable[[int], object]) -> list[str]:
+    """The ids of the samples that something holds for."""
+    return [f"m{i % 2}/v{i % 2}/q{i:03}" for i in range(SAMPLES) if wanted(i)]
+
+
+def test_filters_find_what_they_say(site: Site, first: str) -> None:
+    failed = named(lambda i: i % 7 == 3)
+    assert listed(site, first, "status=failure") == failed
+    assert listed(site, first, "reason=not_json") == failed
+    assert listed(site, first, "reason=empty") == []
+    assert listed(site, first, "tag=B") == named(lambda i: i % 5 == 0 and i % 7 != 3)
+    assert listed(site, first, "field=prompt_variant&value=v1") == named(lambda i: i % 2)
+    both = "status=failure&field=model&value=m0"
+    assert listed(site, first, both) == named(lambda i: i % 7 == 3 and i % 2 == 0)
+    assert listed(site, first, "judge=python/judge:one") == named(lambda i: True)
+
+
+def test_units_that_wait_and_pairs_and_answers_are_found(site: Site) -> None:
+    assert listed(site, run_named(site, "waiting"), "status=pending") == [
+        f"u{i}" for i in range(5, 10)
+    ]
+    pairs = run_named(site, "pairs")
+    assert len(listed(site, pairs, "judge=python/judge:coin")) == 20
+    assert listed(site, pairs, "judge=python/judge:coin&flag=self_contradiction")
+    assert len(listed(site, pairs, "candidate=c1")) == 60
+    assert listed(site, pairs, "candidate=nobody") == []
+    assert listed(site, run_named(site, "graded"), "confidence=low")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ANSWER 12,", 1),
+        ("ОТВЕТ", SAMPLES),
+        ("回答", SAMPLES),
+        ("答え", SAMPLES),
+        ("What is 7?", 1),
+        ("it is CLEAR", SAMPLES - 19),
+        ("m0/v0/q008", 1),
+        ("model_output", 0),
+        ("rationale", 0),
+        ("blake2b", 0),
+        ("%", 0),
+        ("_", 0),
+    ],
+)
+def test_search_reads_texts_ids_and_reasons_but_no_keys(
+    site: Site, first: str, text: str, found: int
+) -> None:
+    assert len(listed(site, first, f"text={quote(text)}")) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("after=x", 422),
+        ("status=odd", 422),
+        ("judge=nobody", 400),
+        (f"text={'x' * 201}", 422),
+        ("sort=odd", 422),
+    ],
+)
+def test_a_wrong_parameter_is_refused(site: Site, query: str, status: int) -> None:
+    assert site.get(f"/runs/latest/units?{query}").status_code == status

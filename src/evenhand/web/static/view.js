@@ -1,5 +1,5 @@
-// A little script for what a page cannot do without: the theme, live counts, and actions that
-// carry the token. Every page works without it.
+// A little script for what a page cannot do without: the theme, live pages, and actions that carry
+// the token. Every page works without it.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -19,19 +19,6 @@
     history.replaceState(null, "", location.pathname + location.search);
   }
 
-  const number = new Intl.NumberFormat(root.lang || "en", { maximumFractionDigits: 1 });
-  const whole = (value) => number.format(value);
-  const money = (value) => {
-    if (value === null) return "–";
-    const options = { maximumSignificantDigits: 4 };
-    return "$" + new Intl.NumberFormat(root.lang || "en", options).format(value);
-  };
-  const time = (seconds) => {
-    if (seconds === null) return "–";
-    const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
-    return parts.map((part) => String(part).padStart(2, "0")).join(":");
-  };
-
   function switchTheme(button) {
     const dark = () =>
       root.dataset.theme
@@ -47,96 +34,39 @@
     });
   }
 
-  function show(got) {
-    const failed = Object.values(got.failures).reduce((sum, n) => sum + n, 0);
-    const shown = {
-      ...Object.fromEntries(
-        ["planned", "verdicts", "pending", "calls", "reasks", "calls_a_minute"].map((name) => [
-          name,
-          whole(got[name]),
-        ]),
-      ),
-      failed: whole(failed),
-      cost_usd: money(got.cost_usd),
-      tokens: `${whole(got.usage.input_tokens)} + ${whole(got.usage.output_tokens)}`,
-      seconds_left: time(got.seconds_left),
-    };
-    for (const cell of document.querySelectorAll("[data-count]")) {
-      cell.textContent = shown[cell.dataset.count];
-    }
-    for (const tile of document.querySelectorAll("div[data-judging]")) {
-      tile.hidden = !got.judging;
-    }
-    const done = document.getElementById("done");
-    done.max = Math.max(1, got.planned);
-    done.value = got.planned - got.pending;
-    const state = document.getElementById("state");
-    const { judging, idle, complete } = state.dataset;
-    state.textContent = got.judging ? judging : got.pending ? idle : complete;
-    state.classList.toggle("live", got.judging);
-    showFailures(got.failures);
-  }
+  const read = async (answer) =>
+    new DOMParser().parseFromString(await answer.text(), "text/html");
 
-  function showFailures(found) {
-    const box = document.getElementById("failures");
-    const now = JSON.stringify(found);
-    if (box.dataset.shown === now) return; // a link that has the focus keeps it
-    box.dataset.shown = now;
-    const glosses = JSON.parse(box.dataset.glosses);
-    const made = (name, text, ...inner) => {
-      const element = document.createElement(name);
-      element.append(text, ...inner);
-      return element;
-    };
-    const rows = Object.entries(found).map(([reason, n]) => {
-      const link = made("a", reason);
-      link.href = `${box.dataset.units}?reason=${encodeURIComponent(reason)}`;
-      const gloss = made("span", glosses[reason] ?? reason);
-      gloss.className = "soft";
-      const number = made("td", whole(n));
-      number.className = "num";
-      return made("tr", made("td", link, " ", gloss), number);
-    });
-    box.querySelector("tbody").replaceChildren(...rows);
-    box.querySelector("table").hidden = rows.length === 0;
-    box.querySelector("p").hidden = rows.length > 0;
-  }
-
-  // Figures are the server's to write: read the page again, and take its section.
-  async function renewFigures() {
-    const old = document.getElementById("figures");
-    const answer = await fetch(location.pathname + location.search);
-    if (!answer.ok) return;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const section = page.getElementById("figures");
-    if (!section) return;
+  // The server writes the page: read it again, and take the parts that changed. What the reader
+  // opened stays open, and what has the focus keeps it.
+  const sent = new Map();
+  function renew(page, id) {
+    const old = document.getElementById(id);
+    const part = page.getElementById(id);
+    if (!old || !part || sent.get(id) === part.outerHTML) return;
+    sent.set(id, part.outerHTML);
     const inside = (one) => [...one.querySelectorAll("a, button, summary")];
     const focused = inside(old).indexOf(document.activeElement);
     const open = [...old.querySelectorAll("details")].map((one) => one.open);
-    section.querySelectorAll("details").forEach((one, i) => (one.open = open[i] ?? false));
-    old.replaceWith(section);
-    if (focused >= 0) inside(section)[focused]?.focus({ preventScroll: true });
+    part.querySelectorAll("details").forEach((one, i) => (one.open = open[i] ?? one.open));
+    old.replaceWith(part);
+    if (focused >= 0) inside(part)[focused]?.focus({ preventScroll: true });
   }
 
-  async function follow(live) {
-    let renewed = Date.now();
+  async function follow() {
     for (;;) {
       await new Promise((go) => setTimeout(go, 2000));
-      let got;
+      let page;
       try {
-        const answer = await fetch(`/api/runs/${live.dataset.run}/progress`);
+        const answer = await fetch(location.pathname + location.search);
         if (!answer.ok) continue;
-        got = await answer.json();
+        page = await read(answer);
       } catch {
         continue; // the server is stopped, or busy: look again
       }
-      if (live.dataset.live === "wait") return location.reload();
-      show(got);
-      if (!got.judging) return location.reload(); // at an end
-      const { ready, again } = document.getElementById("figures").dataset;
-      if (ready === "yes" && Date.now() - renewed < 1000 * again) continue;
-      renewed = Date.now();
-      await renewFigures().catch(() => {}); // as above
+      // At its end, or at its beginning, a page has other parts.
+      if (page.getElementById("live")?.dataset.live !== "yes") return location.reload();
+      for (const id of ["live", "standing", "figures"]) renew(page, id);
     }
   }
 
@@ -153,9 +83,9 @@
       try {
         const headers = { "x-evenhand-token": token.value };
         const answer = await fetch(form.dataset.action, { method: "POST", headers });
-        const got = await answer.json();
-        told.textContent = answer.ok ? form.dataset.done : `${form.dataset.failed} ${got.error}`;
         if (answer.ok) kept("sessionStorage", "token", token.value);
+        const problem = answer.ok ? "" : (await read(answer)).querySelector(".notice").textContent;
+        told.textContent = answer.ok ? form.dataset.done : `${form.dataset.failed} ${problem}`;
       } catch {
         told.textContent = form.dataset.failed;
       }
@@ -166,10 +96,10 @@
   document.addEventListener("DOMContentLoaded", () => {
     const theme = document.getElementById("theme");
     if (theme) switchTheme(theme);
-    const live = document.getElementById("live");
-    if (live && live.dataset.live !== "no") follow(live);
+    const live = document.getElementById("live")?.dataset.live;
     const figures = document.getElementById("figures");
-    if (figures && figures.dataset.ready === "no" && !(live && live.dataset.live !== "no")) {
+    if (live === "yes") follow();
+    else if (live === "wait" || figures?.dataset.ready === "no") {
       setTimeout(() => location.reload(), 3000);
     }
     // A search that found nothing in its part of a long run goes on by itself.

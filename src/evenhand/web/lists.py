@@ -1,0 +1,383 @@
+"""The long lists of a run: its judgments, and its questions with two answers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query
+from fastapi import Path as PathParameter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from evenhand.errors import UsageError, quoted
+from evenhand.report.changes import ChangedPair, ChangedSide
+from evenhand.report.html.answer import scaled_dimension
+from evenhand.report.html.page import Words
+from evenhand.report.html.units import JudgedRow, beginning, unit_line
+from evenhand.results import pages
+from evenhand.results.judgment_index import UnitSort
+from evenhand.results.pages import REACH, plain_texts, read_place
+from evenhand.results.side_by_side import Counts, NothingBeside, Only, Setting, SideBySide, Sort
+from evenhand.runs.recorded import Recorded
+from evenhand.store.ports import Browsed, PageRequest, StoredUnit
+from evenhand.text import visible
+from evenhand.web.render import Renderer
+from evenhand.web.service import ROWS, ViewService
+
+RunName = Annotated[str, PathParameter(max_length=64)]
+Text = Annotated[str, Query(max_length=200)]
+Code = Annotated[str, Query(pattern="^[a-z_]*$", max_length=40)]
+CursorText = Annotated[str, Query(pattern=r"^(\d{1,18}(\.-?\d{1,9}){0,2})?$", max_length=40)]
+Number = Annotated[int, Query(ge=0, le=2**62)]
+Status = Literal["", "verdict", "failure", "left_out", "pending"]
+UNIT_SORTS: tuple[UnitSort, ...] = ("order", "lowest", "highest")
+CHANGE_SORTS: tuple[Sort, ...] = ("worst", "best", "order")
+_TONES = {"failure": "bad", "pending": "dim", "left_out": "dim"}
+_END = str(10**17)
+"""A cursor behind every unit."""
+Row = tuple[StoredUnit, JudgedRow | None]
+Links = list[tuple[str, str | None]]
+
+
+def read_filters(
+    status: Status = "",
+    reason: Code = "",
+    judge: Text = "",
+    winner: Literal["", "A", "B", "tie", "uncertain"] = "",
+    candidate: Text = "",
+    flag: Text = "",
+    tag: Text = "",
+    confidence: Literal["", "high", "medium", "low"] = "",
+    field: Text = "",
+    value: Text = "",
+    text: Text = "",
+) -> dict[str, str]:
+    """Return the filters of a request; `field` and `value` are of the unit's meta."""
+    return dict(locals())
+
+
+Filters = Annotated[dict[str, str], Depends(read_filters)]
+
+
+def selection(run: Recorded, filters: Mapping[str, Any]) -> Browsed:
+    """Return the filters as the store takes them; raise UsageError for an unknown judge."""
+    name = filters["judge"]
+    if name and name not in run.names:
+        raise UsageError(
+            f"run {run.row.id} has no judge {quoted(name)}",
+            advice=f"It has: {', '.join(run.names)}.",
+        )
+    return Browsed(**{**filters, "judge": run.names.index(name) if name else None})
+
+
+def link(path: str, query: Mapping[str, Any]) -> str:
+    """Return an address with the parameters that are set."""
+    given = {name: str(value) for name, value in query.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def unit_href(side: ChangedSide) -> str:
+    """Return the address of the page of a unit."""
+    return link(f"/runs/{side.run}/unit", {"id": side.unit})
+
+
+def page_links(here: str, query: Mapping[str, Any], after: int, total: int, name: str) -> Links:
+    """Return the ways from a page that begins with row `after` to the others."""
+
+    def href(place: int) -> str:
+        return link(here, {**query, name: place})
+
+    following = after + ROWS if after + ROWS < total else None
+    return [
+        ("first_page", href(0) if after else None),
+        ("prev", href(max(0, after - ROWS)) if after else None),
+        ("next", href(following) if following else None),
+        ("last_page", href((total - 1) // ROWS * ROWS) if following else None),
+    ]
+
+
+class _Listing(NamedTuple):
+    """A list that is asked for."""
+
+    run: Recorded
+    browsed: Browsed
+    query: Mapping[str, str]
+    score: str
+    sort: UnitSort
+
+    @property
+    def here(self) -> str:
+        return f"/runs/{self.run.row.id}/units"
+
+
+class _Page(NamedTuple):
+    """A page of a list, and the ways to those beside it; `stopped` where a search goes on, at
+    `ahead`."""
+
+    rows: Sequence[Row]
+    links: Links
+    stopped: str | None = None
+    ahead: str | None = None
+    is_ready: bool = True
+
+
+class UnitList:
+    """The page `/runs/RUN/units`."""
+
+    def __init__(self, service: ViewService, renderer: Renderer) -> None:
+        self._service, self._render = service, renderer
+
+    def routes(self) -> APIRouter:
+        router = APIRouter(default_response_class=HTMLResponse)
+        router.add_api_route("/runs/{run}/units", self.page, response_model=None)
+        return router
+
+    def page(
+        self,
+        request: Request,
+        run: RunName,
+        filters: Filters,
+        score: Text = "",
+        sort: UnitSort = "order",
+        at: Number = 0,
+        after: CursorText = "",
+        before: CursorText = "",
+    ) -> Response:
+        """Show the judgments that filters leave, a page at a time."""
+        recorded = self._service.find_run(run)
+        given = {**filters, "score": score, "sort": sort if sort != "order" else ""}
+        query = {name: value for name, value in given.items() if value}
+        listing = _Listing(recorded, selection(recorded, filters), query, score, sort)
+        is_sorted = bool(score) or sort != "order"
+        page = self._indexed(listing, at) if is_sorted else self._paged(listing, after, before)
+        words = self._render.words(request)
+        say = words.naming_tags(recorded.tag_names(words.language))
+        offered = self._service.suggestions(recorded)
+        values = dict.fromkeys(v for values in offered["values"].values() for v in values)
+        return self._render(
+            request,
+            "units.html",
+            say=say,
+            run=recorded,
+            given={**filters, "score": score},
+            sort=sort,
+            sort_choices=[(name, say(f"view.sort_{name}")) for name in UNIT_SORTS],
+            filtered=bool(query),
+            total=self._total(listing),
+            choices=self._choices(listing, say),
+            rows=[_line(recorded, say, query, *row) for row in page.rows],
+            several=recorded.judgments_per_unit > 1,
+            page=page,
+            offered=offered | {"all": list(values)[:200]},
+        )
+
+    def _paged(self, listing: _Listing, after: str, before: str) -> _Page:
+        """Return a page in the order of the run, found in the database."""
+        place = read_place(before or after) if before or after else None
+        request = PageRequest(place=place, forward=not before, limit=ROWS, reach=REACH)
+        with self._service.stores.borrow() as store:
+            rows, beside = pages.judgment_rows(store, listing.run, listing.browsed, request)
+        following = None if before == _END else beside["next"]
+
+        def href(way: str, place: str | None) -> str | None:
+            return None if place is None else link(listing.here, {**listing.query, way: place})
+
+        links: Links = [
+            ("first_page", link(listing.here, listing.query) if place else None),
+            ("prev", href("before", beside["previous"])),
+            ("next", href("after", following)),
+            ("last_page", href("before", _END if following else None)),
+        ]
+        ahead = dict(links)["prev" if before else "next"]
+        return _Page(rows, links, beside["stopped"], ahead)
+
+    def _indexed(self, listing: _Listing, at: int) -> _Page:
+        """Return a page sorted by score, or of one score alone."""
+        index = self._service.index(listing.run, listing.browsed, listing.score)
+        if index is None:
+            return _Page([], [], is_ready=False)
+        rows = self._service.indexed_rows(listing.run, index.page(listing.sort, at, ROWS))
+        return _Page(rows, page_links(listing.here, listing.query, at, index.size, "at"))
+
+    def _total(self, listing: _Listing) -> int | None:
+        """Return the number of judgments that the filters leave, once it is counted."""
+        if not listing.query:
+            stands = self._service.standing(listing.run)
+            return stands.counts.planned + stands.counts.left_out if stands else None
+        index = self._service.index(listing.run, listing.browsed, listing.score)
+        return None if index is None else index.size
+
+    def _choices(self, listing: _Listing, say: Words) -> dict[str, list[tuple[str, str]]]:
+        """Return what each filter offers: values, their meaning, and how many judgments have
+        them."""
+        stands, facets = self._service.standing(listing.run), self._service.facets(listing.run)
+        counted: dict[str, tuple[Mapping[str, int], str]] = {}
+        if stands is not None:
+            counts = stands.counts
+            statuses = {
+                "verdict": counts.verdicts,
+                "failure": sum(counts.failures.values()),
+                "pending": counts.pending,
+                "left_out": counts.left_out,
+            }
+            counted["status"] = statuses, "view_status"
+            counted["reason"] = counts.failures, "reason"
+        if facets is not None:
+            counted["winner"] = facets.winners, "verdict"
+            counted["score"] = facets.scores, "view_total"
+            counted["confidence"] = facets.confidence, "confidence"
+            counted["tag"] = facets.tags, "tag"
+            counted["flag"] = facets.flags, "flag"
+        return {
+            name: _offered(numbers, say, group, listing.query.get(name, ""))
+            for name, (numbers, group) in counted.items()
+        }
+
+
+def _offered(
+    counts: Mapping[str, int], say: Words, group: str, chosen: str
+) -> list[tuple[str, str]]:
+    """Return values with their numbers, sorted; what is chosen is among them, if it can be read."""
+    options: list[tuple[str, str]] = []
+    values = {name for name, number in counts.items() if number} | set(plain_texts([chosen]))
+    is_code = group in ("reason", "tag", "flag")
+    for value in sorted(values):
+        gloss = say.gloss(group, value)
+        text = f"{value} · {gloss}" if is_code and gloss != value else gloss
+        options.append((value, f"{text} ({say.integer(counts.get(value, 0))})"))
+    return options
+
+
+def _line(
+    run: Recorded, say: Words, query: Mapping[str, str], unit: StoredUnit, judged: JudgedRow | None
+) -> dict[str, Any]:
+    """Return a judgment on a line."""
+    shown = run.kind.present(run.kind.load(unit.body), [])
+    row: Mapping[str, Any] = {"judge": "", "repeat": 0, "status": "pending"}
+    if judged is not None:
+        row = judged.row
+    return {
+        "href": link(f"/runs/{run.row.id}/unit", {"id": unit.id, **query}),
+        "line": unit_line(run.kind, unit.id, shown, [judged] if judged else [], say),
+        "text": beginning(shown),
+        "judge": f"{row['judge']} #{row['repeat'] + 1}" if row["repeat"] else str(row["judge"]),
+        "tone": _TONES.get(row["status"], ""),
+    }
+
+
+class ChangesPage:
+    """The page `/runs/RUN/changes`: two variants, candidates or runs, a row per question."""
+
+    def __init__(self, service: ViewService, renderer: Renderer) -> None:
+        self._service, self._render = service, renderer
+
+    def routes(self) -> APIRouter:
+        router = APIRouter(default_response_class=HTMLResponse)
+        router.add_api_route("/runs/{run}/changes", self.page, response_model=None)
+        return router
+
+    def page(
+        self,
+        request: Request,
+        run: RunName,
+        against: Text = "",
+        baseline: Text = "",
+        variant: Text = "",
+        only: Only = "",
+        sort: Sort = "worst",
+        after: Number = 0,
+    ) -> Response:
+        """Show two variants of a run, or a run and another one, side by side."""
+        recorded, say = self._service.find_run(run), self._render.words(request)
+        other = self._service.find_run(against) if against else None
+        setting = Setting((), baseline or None, variant or None, other)
+        table, problem = self._table(recorded, setting, say)
+        query: dict[str, Any] = {"against": against, "baseline": baseline, "variant": variant}
+        query |= {"only": only, "sort": sort}
+        here = f"/runs/{recorded.row.id}/changes"
+        values: dict[str, Any] = {}
+        if table:
+            values = self._values(recorded, setting, table, table.rows(only, sort).tolist(), after)
+            values["scale"] = "" if recorded.has_votes else _scale(table.dimension, say)
+        return self._render(
+            request,
+            "changes.html",
+            run=recorded,
+            runs=[
+                (one.row.id, f"{one.row.name} · {one.row.id}")
+                for one in self._service.list_runs()
+                if one.has_votes == recorded.has_votes and one.row.id != recorded.row.id
+            ],
+            against=other.row.id if other else "",
+            table=table,
+            problem=problem,
+            computing=table is None and not problem,
+            only=only,
+            sort=sort,
+            only_choices=_only_choices(table.counts if table else None, say),
+            sort_choices=[(name, say(f"view.sort_{name}")) for name in CHANGE_SORTS],
+            turned=link(here, {**query, "sort": "best" if sort == "worst" else "worst"}),
+            unit_href=unit_href,
+            pages=page_links(here, query, after, values.get("total", 0), "after"),
+            **values,
+        )
+
+    def _table(self, run: Recorded, setting: Setting, say: Words) -> tuple[SideBySide | None, str]:
+        """Return the table, once it is there, and what is wrong with the question."""
+        try:
+            return self._service.side_by_side(run, setting), ""
+        except NothingBeside:
+            return None, say("view.nothing_beside")
+        except UsageError as error:
+            return None, str(error)
+
+    def _values(
+        self, run: Recorded, setting: Setting, table: SideBySide, places: list[int], after: int
+    ) -> dict[str, Any]:
+        """Return the rows of a page and what stands above them."""
+        names = _run_names(run, setting.against)
+        page = places[after : after + ROWS]
+        return {
+            "sides": [names.get(side, side) for side in (table.variant, table.baseline)],
+            "counts": table.counts,
+            "own_variants": [(name, name) for name in plain_texts(table.variants)],
+            "total": len(places),
+            "pairs": [
+                _rename(pair, names) for pair in self._service.pairs(run, setting, table, page)
+            ],
+        }
+
+
+def _run_names(run: Recorded, other: Recorded | None) -> dict[str, str]:
+    """Return the names of two runs by id, with the ids where the names are alike."""
+    if other is None:
+        return {}
+    rows = (run.row, other.row)
+    are_alike = rows[0].name == rows[1].name
+    return {row.id: f"{row.name} · {row.id}" if are_alike else row.name for row in rows}
+
+
+def _rename(pair: ChangedPair, names: Mapping[str, str]) -> ChangedPair:
+    """Return a pair whose sides are called by the names of their runs."""
+    baseline, variant = (
+        replace(side, name=names.get(side.name, side.name))
+        for side in (pair.baseline, pair.variant)
+    )
+    return replace(pair, baseline=baseline, variant=variant)
+
+
+def _scale(dimension: str, say: Words) -> str:
+    return say("view.scale_of", dimension=visible(scaled_dimension(dimension, say)))
+
+
+def _only_choices(counts: Counts | None, say: Words) -> list[tuple[str, str]]:
+    """Return the filters, each with the number of rows that it leaves."""
+    names: tuple[Only, ...] = ("", "different", "failures")
+    numbers = (counts.n, counts.different, counts.missing) if counts else (None, None, None)
+    return [
+        (name, say(f"view.only_{name or 'all'}") + ("" if n is None else f" ({say.integer(n)})"))
+        for name, n in zip(names, numbers, strict=True)
+    ]

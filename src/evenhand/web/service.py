@@ -1,0 +1,329 @@
+"""The store behind the pages: runs, and figures that take long, kept while nothing changes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, Full, LifoQueue
+from typing import Any, Generic, TypeVar
+
+from evenhand.engine.loop import run_in_loop
+from evenhand.errors import EvenhandError, StoreError, UsageError, quoted
+from evenhand.judges.credentials import environment
+from evenhand.report.changes import ChangedPair
+from evenhand.report.html.build import Report
+from evenhand.report.html.render import render
+from evenhand.report.html.units import JudgedRow
+from evenhand.results import pages
+from evenhand.results.judgment_index import (
+    INDEXED,
+    Facets,
+    JudgmentIndex,
+    facets,
+    indexed_rows,
+    judgment_index,
+)
+from evenhand.results.pages import Standing, UnitDetail
+from evenhand.results.report import ReportOptions, make_report
+from evenhand.results.rows import asked_row
+from evenhand.results.selection import select
+from evenhand.results.side_by_side import Setting, SideBySide, page_of, side_by_side
+from evenhand.runs.differences import with_present_suite
+from evenhand.runs.recorded import Recorded, named_run, recorded_run
+from evenhand.runs.settle import settle_run
+from evenhand.store.ports import Archive, Browsed, Cursor, Store, StoredUnit
+
+T = TypeVar("T")
+IDLE_STORES = 4
+FIGURES = 1024
+"""Figures that are kept."""
+AT_ONCE = 2
+"""Figures that are made at a time."""
+ROWS = 50
+
+
+class NotFound(UsageError):  # noqa: N818  as in errors.py
+    """There is no such run, unit or file: 404."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """Seconds that a page waits for counts and figures before it is shown without them, or with
+    the last known ones; and the pause before they are made again, in multiples of the time that
+    they took: a store that changes all the time keeps no processor busy with counting."""
+
+    counts: float = 1.0
+    figures: float = 0.7
+    pause: float = 4.0
+
+
+class StorePool:
+    """One store a request: none is used by two threads at once."""
+
+    def __init__(self, open_one: Callable[[], Store]) -> None:
+        self.open = open_one
+        self._idle: LifoQueue[Store] = LifoQueue(IDLE_STORES)
+
+    @contextmanager
+    def borrow(self) -> Iterator[Archive]:
+        """Lend a store for a request, frozen in one state; raise StoreError where it is gone."""
+        store = self._idle_or_new()
+        try:
+            store.archive.set_frozen(True)
+            try:
+                yield store.archive
+            finally:
+                store.archive.set_frozen(False)
+        except StoreError:
+            store.close()
+            raise
+        except BaseException:
+            self._give_back(store)
+            raise
+        self._give_back(store)
+
+    def _give_back(self, store: Store) -> None:
+        try:
+            self._idle.put_nowait(store)
+        except Full:
+            store.close()
+
+    def _idle_or_new(self) -> Store:
+        with suppress(Empty):
+            while True:
+                store = self._idle.get_nowait()
+                if store.archive.state() is not None:
+                    return store
+                store.close()
+        return self.open()
+
+    def close(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+
+@dataclass(slots=True)
+class _Figure(Generic[T]):
+    """A figure, the state of the store that it is of, and how long it took."""
+
+    value: T | None = None
+    error: EvenhandError | None = None
+    state: int | None = None
+    took: float = 0.0
+    made_at: float = 0.0
+    ready: threading.Event = field(default_factory=threading.Event)
+    is_under_way: bool = False
+
+
+class FigureCache:
+    """Figures of a store, each made at most once per state of it, in a thread of its own. Whoever
+    asks waits a little, and then gets the last known figure, or None."""
+
+    def __init__(self, stores: StorePool, pause: float) -> None:
+        self._stores, self._pause = stores, pause
+        self._lock = threading.Lock()
+        self._figures: OrderedDict[Hashable, _Figure[Any]] = OrderedDict()
+        self._watched: Store | None = None
+        self._at_once = threading.Semaphore(AT_ONCE)
+
+    def get(self, key: Hashable, make: Callable[[Archive], T], wait: float) -> T | None:
+        """Return the figure under a key; raise what making it raised."""
+        with self._lock:
+            state = self._state()
+            figure = self._figures.setdefault(key, _Figure())
+            self._figures.move_to_end(key)
+            if len(self._figures) > FIGURES:
+                self._figures.popitem(last=False)
+            if self._is_due(figure, state):
+                figure.is_under_way = True
+                figure.ready.clear()
+                threading.Thread(target=self._make, args=(figure, state, make), daemon=True).start()
+        figure.ready.wait(wait)
+        if figure.error is not None:
+            raise figure.error
+        return figure.value
+
+    def _state(self) -> int | None:
+        if self._watched is not None:
+            state = self._watched.archive.state()
+            if state is not None:
+                return state
+            self._watched.close()
+            self._watched = None
+            self._figures.clear()
+        self._watched = self._stores.open()
+        return self._watched.archive.state()
+
+    def _is_due(self, figure: _Figure[Any], state: int | None) -> bool:
+        if figure.is_under_way or (figure.state == state and figure.ready.is_set()):
+            return False
+        return time.monotonic() - figure.made_at >= self._pause * figure.took
+
+    def _make(self, figure: _Figure[T], state: int | None, make: Callable[[Archive], T]) -> None:
+        begun = time.monotonic()
+        try:
+            with self._at_once, self._stores.borrow() as store:
+                begun = time.monotonic()
+                value = make(store)
+            figure.value, figure.error = value, None
+        except EvenhandError as error:
+            figure.error = error
+        except Exception as error:  # whoever asks must not wait for ever
+            figure.error = EvenhandError(f"this cannot be computed: {type(error).__name__}")
+        finally:
+            figure.made_at = time.monotonic()
+            figure.took = figure.made_at - begun
+            figure.state, figure.is_under_way = state, False
+            figure.ready.set()
+
+    def close(self) -> None:
+        if self._watched is not None:
+            self._watched.close()
+
+
+class ViewService:
+    """Answers what pages ask, each from a store of its own."""
+
+    def __init__(self, open_one: Callable[[], Store], timeouts: Timeouts) -> None:
+        self._timeouts = timeouts
+        self.stores = StorePool(open_one)
+        self.cache = FigureCache(self.stores, timeouts.pause)
+
+    def close(self) -> None:
+        self.cache.close()
+        self.stores.close()
+
+    def list_runs(self) -> list[Recorded]:
+        """Return all runs, the one started last first."""
+        make: Callable[[Archive], list[Recorded]] = lambda store: [  # noqa: E731
+            recorded_run(store, row) for row in store.runs()
+        ]
+        return self.cache.get("runs", make, 60) or []
+
+    def find_run(self, name: str) -> Recorded:
+        """Return the run that a command line would name so; raise NotFound."""
+        runs = {recorded.id: recorded for recorded in self.list_runs()}
+        try:
+            rows = [recorded.row for recorded in runs.values()]
+            recorded = runs[named_run(rows, name, lambda row: runs[row.id].is_judged_here).id]
+        except UsageError as error:
+            raise NotFound(error.what, advice=error.advice) from None
+        return with_present_suite(recorded, Path(), environment())
+
+    def standings(self, runs: Sequence[Recorded]) -> list[Standing | None]:
+        """Return the counts of runs, as far as they can be made in the time of one page."""
+        end = time.monotonic() + self._timeouts.counts
+        for run in runs:
+            self.standing(run, wait=0)
+        return [self.standing(run, wait=max(0.0, end - time.monotonic())) for run in runs]
+
+    def standing(self, run: Recorded, wait: float | None = None) -> Standing | None:
+        """Return the counts of a run; None if they were never made yet."""
+        key = ("standing", run.row.id, run.row.starts)
+        seconds = self._timeouts.counts if wait is None else wait
+        return self.cache.get(key, lambda store: pages.standing(store, run), seconds)
+
+    def progress(self, run: Recorded) -> dict[str, Any] | None:
+        """Return counts, calls a minute and time left of a run; None if not counted yet."""
+        stands = self.standing(run)
+        if stands is None:
+            return None
+        with self.stores.borrow() as store:
+            return pages.progress(store, run, stands)
+
+    def side_by_side(self, run: Recorded, setting: Setting) -> SideBySide | None:
+        """Return two variants or two runs question by question; None while it is being computed.
+        Raise UsageError where they cannot be set so."""
+        against = setting.against.row.id if setting.against else None
+        names = (setting.by, setting.baseline, setting.variant, against)
+        key = ("side by side", run.row.id, run.manifest.compare, *names)
+        make: Callable[[Archive], SideBySide] = lambda store: side_by_side(  # noqa: E731
+            store, run, setting
+        )
+        return self.cache.get(key, make, self._timeouts.figures)
+
+    def pairs(
+        self, run: Recorded, setting: Setting, table: SideBySide, places: Sequence[int]
+    ) -> list[ChangedPair]:
+        """Return these rows of a table with their texts and reasons."""
+        with self.stores.borrow() as store:
+            return page_of(store, run, setting, table, places)
+
+    def report(self, run: Recorded, where: Sequence[str] = ()) -> Report | None:
+        """Return the figures of a run, or of the units that FIELD=VALUE selects; None while they
+        are being computed. Raise UsageError for a field or value that nobody has."""
+        key = ("report", run.row.id, run.manifest.compare, *where)
+        make: Callable[[Archive], Report] = lambda store: make_report(  # noqa: E731
+            store, select(store, run, where), ReportOptions(summary=True)
+        )
+        return self.cache.get(key, make, self._timeouts.figures)
+
+    def report_file(
+        self, run: Recorded, language: str, summary: bool, where: Sequence[str] = ()
+    ) -> str:
+        """Return the report of a run as one HTML file."""
+        options = ReportOptions(language=language, summary=summary)
+        with self.stores.borrow() as store:
+            return render(make_report(store, select(store, run, where), options))
+
+    def suggestions(self, run: Recorded) -> dict[str, Any]:
+        """Return values to filter by, as far as they are known."""
+        make: Callable[[Archive], dict[str, Any]] = lambda store: pages.suggestions(  # noqa: E731
+            store, run
+        )
+        key = ("suggestions", run.row.id, run.row.starts)
+        found = self.cache.get(key, make, self._timeouts.counts)
+        return found or {"fields": [], "values": {}, "candidates": []}
+
+    def facets(self, run: Recorded) -> Facets | None:
+        """Return what the judgments of a run can be filtered by; None while it is being counted,
+        and of runs too large to count."""
+        if not self._is_indexed(run):
+            return None
+        key = ("facets", run.row.id)
+        return self.cache.get(key, lambda store: facets(store, run), self._timeouts.counts)
+
+    def index(self, run: Recorded, browsed: Browsed, score: str) -> JudgmentIndex | None:
+        """Return the judgments that filters leave; None while they are being looked for, and of
+        runs too large for it."""
+        if not self._is_indexed(run):
+            return None
+        make: Callable[[Archive], JudgmentIndex] = lambda store: judgment_index(  # noqa: E731
+            store, run, browsed, score
+        )
+        return self.cache.get(("index", run.row.id, browsed, score), make, self._timeouts.counts)
+
+    def indexed_rows(
+        self, run: Recorded, places: list[Cursor]
+    ) -> list[tuple[StoredUnit, JudgedRow | None]]:
+        """Return the judgments at these places of an index."""
+        with self.stores.borrow() as store:
+            return [
+                (unit, None if stored is None else asked_row(run, unit, stored))
+                for unit, stored in indexed_rows(store, run, places)
+            ]
+
+    def _is_indexed(self, run: Recorded) -> bool:
+        stands = self.standing(run)
+        return stands is not None and stands.counts.planned <= INDEXED
+
+    def unit(self, run: Recorded, name: str) -> UnitDetail:
+        """Return a unit with all its judgments; raise NotFound."""
+        with self.stores.borrow() as store:
+            detail = pages.unit_detail(store, run, name)
+        if detail is None:
+            raise NotFound(f"run {run.row.id} has no unit {quoted(name)}")
+        return detail
+
+    def settle(self, run: Recorded) -> None:
+        """Recompute the judgments of a run from its replies."""
+        if run.imported:
+            raise UsageError("its judgments were made elsewhere: there are no replies to settle")
+        with closing(self.stores.open()) as store:
+            run_in_loop(settle_run(run, store))
