@@ -20,14 +20,13 @@ HIDDEN = re.compile(r"[\u00a0\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff
 LABELS = {
     "judge": ("chart.judge", "units.judges", "view.judge", "role.assistant"),
     "answer": ("unit.answer",),
-    "reply": ("view.reply",),
     "candidate": ("chart.candidate", "units.candidates", "view.candidate"),
     "topic": ("unit.topic",),
     "task": ("unit.task",),
     "type": ("unit.type",),
     "reference": ("unit.reference",),
     "rubric": ("method.rubric", "view.rubric"),
-    "dimension": ("unit.dimension", "chart.dimension", "view.dimension"),
+    "dimension": ("unit.dimension", "chart.dimension"),
     "band": ("method.band",),
     "score": ("unit.score", "chart.score"),
     "criterion": ("unit.criterion", "chart.criterion"),
@@ -42,7 +41,7 @@ LABELS = {
     "verdict": ("units.verdicts",),
     "undecided": ("outcome.not enough evidence",),
     "unit": ("units.unit", "view.unit"),
-    "variant": ("chart.variant", "units.variant", "view.variant"),
+    "variant": ("chart.variant", "units.variant"),
     "rating": ("chart.rating",),
 }
 """Where a label is the name of a thing and nothing else."""
