@@ -20,6 +20,8 @@ CRITICAL_FAIL = "critical_fail"
 TAG = "tag:"
 WINNER = "winner"
 UNCERTAIN = "uncertain"
+SUBJECT_LENGTH, OPPONENT_LENGTH = "subject_length", "opponent_length"
+"""Fields of a pair: the lengths of its candidates' texts in characters."""
 RESERVED = frozenset({OVERALL, "pass", CRITICAL_FAIL, WINNER, UNCERTAIN})
 """Measures that no dimension or criterion may be called by."""
 _SHARES = {"A": 1.0, "B": 0.0, "tie": 0.5, "uncertain": 0.5}
@@ -58,6 +60,9 @@ def describe_unit(unit: ScoredUnit | VotedUnit, language: str) -> UnitDescriptio
         more["length"] = str(unit.length)
     else:
         candidates, more["topic"] = unit.candidates, unit.topic
+        for name, length in zip((SUBJECT_LENGTH, OPPONENT_LENGTH), unit.lengths, strict=True):
+            if length is not None:
+                more[name] = str(length)
     given = {name: value for name, value in unit.fields.items() if value is not None}
     fields = more | {name: jsontext.as_text(value) for name, value in given.items()}
     return UnitDescription(*candidates, jsontext.dump(fields))
@@ -91,12 +96,15 @@ def observe_votes(voted: Voted) -> Iterator[Observation]:
         yield Observation(WINNER, _share(voted.winner, voted.preference))
         yield Observation(UNCERTAIN, float(voted.winner == UNCERTAIN))
         yield from _observe_marks(voted.marks)
-    for number, vote in enumerate(voted.passes, 1):
-        yield from _observe_pass(number, vote, is_order_known=voted.is_order_known)
+    for vote in voted.passes:
+        yield from _observe_pass(vote, is_order_known=voted.is_order_known)
 
 
-def _observe_pass(number: int, vote: PassVote, *, is_order_known: bool) -> Iterator[Observation]:
-    position = (1 if vote.order == "12" else 2) if is_order_known else None
+def _observe_pass(vote: PassVote, *, is_order_known: bool) -> Iterator[Observation]:
+    """Yield the observations of a single call. Each round has two numbers, one for either order,
+    so that a number says of which round a call is."""
+    shown = 1 if vote.order == "12" else 2
+    number, position = 2 * (vote.round - 1) + shown, shown if is_order_known else None
     if vote.winner is not None:
         value = _share(vote.winner, vote.preference)
         yield Observation(WINNER, value, pass_number=number, position=position)

@@ -77,6 +77,23 @@ class StoredJudgment(NamedTuple):
     text: JudgmentText
 
 
+class ObservedRow(NamedTuple):
+    """A judgment in numbers, with its unit; without a status there is none of the unit."""
+
+    position: int
+    unit: str
+    subject: str
+    opponent: str
+    fields: str
+    """JSON, by name."""
+    judge: int
+    repeat: int
+    status: str | None
+    reason: str | None
+    observations: str
+    """JSON, as `evenhand.observation` writes it."""
+
+
 class RunRow(NamedTuple):
     """A run: its judging by its id, when it was made and last started."""
 
@@ -347,6 +364,11 @@ class Archive(Protocol):
         self, scope: Scope, unit: str | None = None
     ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
         """Yield the judgments in the order of the units; or those of the unit of that name."""
+        ...
+
+    def observations(self, scope: Scope) -> Iterator[ObservedRow]:
+        """Yield what the judgments of a scope say in numbers, in the order of the units; of a unit
+        without a judgment a row that has no status."""
         ...
 
     def known(self, judging: str, ident: str, body: str) -> list[StoredJudgment]:

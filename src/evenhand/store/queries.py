@@ -20,6 +20,7 @@ from evenhand.store.ports import (
     Counts,
     JudgmentPage,
     LedgerCall,
+    ObservedRow,
     PageRequest,
     RunRow,
     Scope,
@@ -46,6 +47,11 @@ _UNITS = f"SELECT {UNIT} FROM run_units m CROSS JOIN units u ON u.no=m.unit WHER
 _JUDGED = (
     "SELECT {} FROM run_units m CROSS JOIN judgments j ON j.judging=" + _JUDGING + " AND"
     " j.unit=m.unit"
+)
+_OBSERVED = (
+    "SELECT m.position, u.id, u.subject, u.opponent, u.fields, j.judge, j.repeat, j.status,"
+    " j.reason, j.observations FROM run_units m CROSS JOIN units u ON u.no=m.unit"
+    f" LEFT JOIN judgments j ON j.judging={_JUDGING} AND j.unit=m.unit"
 )
 _NAMED = (
     f"SELECT {UNIT} FROM units u CROSS JOIN run_units m ON m.unit=u.no AND m.run={_NUMBER}"
@@ -164,6 +170,10 @@ class SqlArchive:
         for rows in self._windows(sql, scope):
             for row in rows:
                 yield StoredUnit._make(row[:4]), row_judgment(row[4:])
+
+    def observations(self, scope: Scope) -> Iterator[ObservedRow]:
+        for rows in self._windows(_OBSERVED, scope):
+            yield from map(ObservedRow._make, rows)
 
     def _windows(self, sql: str, scope: Scope) -> Iterator[Sequence[Row]]:
         """Yield the rows of a statement over `m` and `j`, in their order, a page of units at a

@@ -1,0 +1,257 @@
+"""The judgments of a run, read from the store as one `Observations`."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.json import Decoder
+
+from evenhand.measures import Ends, Rule
+from evenhand.observation import OVERALL, UNCERTAIN, WINNER, Observation
+from evenhand.runs.recorded import Recorded
+from evenhand.stats.observations import (
+    NONE,
+    UNIT,
+    Bools,
+    FieldColumns,
+    Floats,
+    Ints,
+    Observations,
+    Passes,
+    Scale,
+    id_fields,
+    questions,
+)
+from evenhand.store.ports import Archive, ObservedRow
+
+_read_fields = Decoder(dict[str, str]).decode
+_read_observations = Decoder(list[Observation]).decode
+_DIGITS = 9
+"""The low end of a scale follows from a score and its share, but for the last bits."""
+
+
+def observe(store: Archive, run: Recorded, rule: Rule | None = None) -> Observations:
+    """Return the observations of a run, or of those of its units that were selected. Orders of a
+    pair that contradict each other count by the rule; without one the run's own holds."""
+    units, judgments = _Units(), _Judgments()
+    for _, group in groupby(store.observations(run.scope), key=lambda row: row.position):
+        rows = list(group)
+        place = units.add(rows)
+        for row in rows:
+            if row.status is not None:
+                judgments.add(place, row)
+    known_ends = {} if run.imported else run.judging.ends
+    measures = judgments.measure_columns(known_ends)
+    for name in (WINNER, UNCERTAIN) if run.has_votes else (OVERALL,):
+        measures.setdefault(name, _Column(np.full(judgments.size, np.nan), Scale()))
+    passes, rule = judgments.passes(), rule or run.rule
+    conflict = _apply(rule, measures, passes)
+    fields = units.columns.fields()
+    candidates, subject, opponent = units.pairs()
+    source = run.manifest.judging.source
+    return Observations(
+        measures=tuple(measures),
+        scales=tuple(column.scale for column in measures.values()),
+        values=_stack([column.values for column in measures.values()], judgments.size),
+        unit=judgments.numbers(0),
+        judge=judgments.numbers(1),
+        repeat=judgments.numbers(2),
+        conflict=conflict,
+        passes=passes,
+        units=units.ids,
+        fields=fields,
+        id_fields=id_fields(fields) if source is None else source.key,
+        question=questions(fields, len(units.ids), "topic" if run.has_votes else UNIT),
+        candidates=candidates,
+        subject=subject,
+        opponent=opponent,
+        judges=tuple(run.names),
+        planned=None if run.imported else _planned(run, len(units.ids), judgments.left_out),
+        failures=judgments.failures,
+        left_out=len(judgments.left_out),
+        rule=rule,
+    )
+
+
+def _stack(columns: Sequence[Floats], size: int) -> Floats:
+    return np.column_stack(columns) if columns else np.zeros((size, 0))
+
+
+def _planned(run: Recorded, units: int, left_out: Sequence[tuple[int, int]]) -> Ints:
+    """Return how many judgments each judge is to give of each unit, less those it is left out
+    of."""
+    planned = np.tile([group.repeats for group in run.judge_groups], (units, 1))
+    for unit, judge in left_out:
+        planned[unit, judge] -= 1
+    return planned
+
+
+class _Units:
+    """The units of a run, in their order."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.columns = FieldColumns()
+        self._pairs: list[tuple[str, str]] = []
+        self._is_judged: list[bool] = []
+
+    def add(self, rows: Sequence[ObservedRow]) -> int:
+        """Take the next unit, and return its place."""
+        row = rows[0]
+        self.ids.append(row.unit)
+        self.columns.add({UNIT: row.unit} | _read_fields(row.fields))
+        self._pairs.append((row.subject, row.opponent))
+        self._is_judged.append(row.status is not None)
+        return len(self.ids) - 1
+
+    def pairs(self) -> tuple[tuple[str, ...], Ints, Ints]:
+        """Return the candidates, and which of them each unit is about. They stand in the order in
+        which they were judged, whatever is still to come."""
+        numbers: dict[str, int] = {}
+        for is_wanted in (True, False):
+            for pair, is_judged in zip(self._pairs, self._is_judged, strict=True):
+                if is_judged == is_wanted and pair != ("", ""):
+                    for name in pair:
+                        numbers.setdefault(name, len(numbers))
+        codes = [[numbers.get(name, NONE) for name in pair] for pair in self._pairs]
+        sides = np.array(codes, np.int64).reshape(-1, 2)
+        return tuple(numbers), sides[:, 0], sides[:, 1]
+
+
+class _Column(NamedTuple):
+    """A measure: what each judgment says on it, and its scale."""
+
+    values: Floats
+    scale: Scale
+
+
+class _Judgments:
+    """Judgments, in their order; each observation is a cell in a column of its measure."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.failures: Counter[str] = Counter()
+        self.left_out: list[tuple[int, int]] = []
+        self._places = array("q")  # unit, judge, repeat
+        self._cells: dict[str, tuple[array[int], array[float]]] = {}
+        """By measure, the rows, and of each its share, points and most points."""
+        self._passes, self._pass_values = array("q"), array("d")
+
+    def add(self, unit: int, row: ObservedRow) -> None:
+        """Take the next judgment of a unit."""
+        if row.status == "left_out":
+            self.left_out.append((unit, row.judge))
+            return
+        if row.reason is not None:
+            self.failures[row.reason] += 1
+        self._places.extend((unit, row.judge, row.repeat))
+        for measure, value, points, most, number, position in map(
+            _parts, _read_observations(row.observations)
+        ):
+            if number == 0:
+                cells = self._cells.get(measure)
+                if cells is None:
+                    cells = self._cells[measure] = (array("q"), array("d"))
+                cells[0].append(self.size)
+                cells[1].extend((_number(value), _number(points), _number(most)))
+            elif measure == WINNER:
+                self._passes.extend((self.size, (number + 1) // 2, position or 0))
+                self._pass_values.append(_number(value))
+        self.size += 1
+
+    def numbers(self, part: int) -> Ints:
+        return np.array(self._places, np.int64).reshape(-1, 3)[:, part]
+
+    def passes(self) -> Passes:
+        places = np.array(self._passes, np.int64).reshape(-1, 3)
+        return Passes(
+            row=places[:, 0],
+            round=places[:, 1],
+            position=places[:, 2],
+            value=np.array(self._pass_values),
+        )
+
+    def measure_columns(self, ends: Ends) -> dict[str, _Column]:
+        """Return every measure; `ends` are those of the rubric, as far as it has any."""
+        columns: dict[str, _Column] = {}
+        for name, (rows, numbers) in self._cells.items():
+            cells = np.array(numbers).reshape(-1, 3).T
+            values, scale = _measured(cells[0], cells[1], cells[2], ends.get(name))
+            whole = np.full(self.size, np.nan)
+            whole[np.asarray(rows)] = values
+            columns[name] = _Column(whole, scale)
+        if columns and WINNER not in columns and OVERALL not in columns:
+            columns[OVERALL] = _overall(list(columns.values()))
+        return columns
+
+
+def _parts(
+    row: Observation,
+) -> tuple[str, float | None, float | None, float | None, int, int | None]:
+    return row.measure, row.value, row.points, row.max_points, row.pass_number, row.position
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _measured(
+    shares: Floats, points: Floats, most: Floats, ends: tuple[float, float] | None
+) -> tuple[Floats, Scale]:
+    """Return a measure in points where all of it is on one scale, else as shares of it."""
+    if np.isnan(points).all():
+        return shares, Scale()
+    if np.isnan(most).all():
+        with np.errstate(invalid="ignore"):
+            return points, Scale(float(np.nanmin(points)), float(np.nanmax(points)), False)
+    is_below = shares < 1
+    lows = (points - shares * most)[is_below] / (1 - shares)[is_below]
+    low_ends = np.unique(lows.round(_DIGITS))
+    if np.unique(most).size > 1 or low_ends.size > 1:
+        # 7 of 60 and 3.5 of 30 are the same share, whatever their last bits are.
+        return shares.round(12), Scale()
+    low = float(low_ends[0]) if low_ends.size else ends[0] if ends else 0.0
+    return points, Scale(low, float(most[0]))
+
+
+def _overall(columns: Sequence[_Column]) -> _Column:
+    """Return the mean of all dimensions, each as a share of what was observed, where nobody says
+    what the ends of their scales are."""
+    shares = [(values - scale.low) / ((scale.high - scale.low) or 1.0) for values, scale in columns]
+    return _Column(np.asarray(np.mean(shares, axis=0)), Scale(is_known=False))
+
+
+def _apply(rule: Rule, measures: Mapping[str, _Column], passes: Passes) -> Bools:
+    """Let orders that no round brought together count by the rule, in place; return whose
+    judgments they are."""
+    if UNCERTAIN not in measures:
+        return np.zeros(next(iter(measures.values())).values.size, np.bool_)
+    winner, uncertain = measures[WINNER].values, measures[UNCERTAIN].values
+    conflict = np.asarray(uncertain == 1)
+    if rule == "drop":
+        winner[conflict] = np.nan
+    elif rule == "tie":
+        winner[conflict], uncertain[conflict] = 0.5, 0.0
+    elif rule == "split":
+        _split(winner, uncertain, conflict, passes)
+    return conflict
+
+
+def _split(winner: Floats, uncertain: Floats, conflict: Bools, passes: Passes) -> None:
+    """Let each conflict come to the mean of what the orders of its last round say, in place."""
+    size = winner.size
+    last_round = np.zeros(size, np.int64)
+    np.maximum.at(last_round, passes.row, passes.round)
+    is_last = passes.round == last_round[passes.row]
+    rows, values = passes.row[is_last], passes.value[is_last]
+    counts = np.bincount(rows, minlength=size)
+    is_told = conflict & (counts > 0)
+    winner[is_told] = (np.bincount(rows, values, size) / np.maximum(counts, 1))[is_told]
+    # Two orders that name different winners call nobody equal.
+    has_tie = np.bincount(rows[values == 0.5], minlength=size) > 0
+    uncertain[is_told] = ((winner == 0.5) & ~has_tie)[is_told]
