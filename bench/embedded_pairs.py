@@ -45,9 +45,8 @@ from evenhand.judges.embedded.decoding import (
 from evenhand.judges.embedded.judge import count_threads
 from evenhand.judges.embedded.runtime import Runtime
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.pairwise.protocol import PairwiseProtocol, read_priority
-from evenhand.kinds.pairwise.settle import settle
-from evenhand.kinds.pairwise.verdict import PairPass
+from evenhand.kinds.pairwise.kind import PairwiseProtocol, read_priority
+from evenhand.kinds.pairwise.verdict import PairPass, settle
 from evenhand.units import Candidate, Pair
 
 # LLMBar: the first so many of the fitting pairs are for tuning; of the others, those up to SHORT.

@@ -39,7 +39,7 @@ from evenhand.judges.embedded.decoding import Choice, decide, find_choices, log_
 from evenhand.judges.embedded.judge import count_threads
 from evenhand.judges.embedded.runtime import Runtime
 from evenhand.kinds.prompt import fence_number
-from evenhand.kinds.rubric.protocol import RubricProtocol
+from evenhand.kinds.rubric.kind import RubricProtocol
 from evenhand.kinds.rubric.rubric import Rubric, build_rubric
 from evenhand.units import Sample
 

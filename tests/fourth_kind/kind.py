@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from evenhand.exchange import Question, Schema
 from evenhand.judgment import Judgment, Verdict
@@ -19,32 +20,43 @@ from evenhand.kinds.blocks import (
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
 from evenhand.kinds.protocol import Protocol, ProtocolForm
+from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import TableForm
-from evenhand.measures import Scored, ScoredUnit
+from evenhand.measures import Ends, Scored, ScoredUnit
 from tests.fourth_kind.unit import FIELDS, Claim, dump_claim, load_claim, read_claim
 from tests.fourth_kind.verdict import FORM, READER, ClaimVerdict, check_reply
 
 
-def prepare(protocol: Protocol, language: str, terms: Terms) -> PreparedProtocol:
-    return PreparedProtocol(**protocol.prepare(language, terms.settings))
+class ClaimProtocol(PreparedProtocol):
+    @property
+    def ends(self) -> Ends:
+        return {"supported": (0.0, 1.0)}
+
+    def read(self, row: Mapping[str, Any]) -> list[Claim]:
+        return [read_claim(row)]
+
+    def first_questions(self, claim: Claim, context: JudgingContext) -> list[Question]:
+        blocks = {"claim": claim.claim, "text": claim.text}
+        messages = self.fill_prompt("full", blocks, {}, {}, ())
+        return [Question(messages=messages, schema=Schema(FORM), unit=claim.id)]
+
+    async def judge(self, claim: Claim, context: JudgingContext) -> Judgment:
+        conversation = await self.converse(
+            context,
+            self.first_questions(claim, context)[0],
+            lambda reply: self.check_external_reply(claim, reply.text, reply.finish),
+            "full",
+        )
+        return conversation.to_judgment()
+
+    def check_external_reply(
+        self, claim: Claim, text: str, finish: str = "stop"
+    ) -> Checked[ClaimVerdict]:
+        return check_reply(self.words, claim, text, finish)
 
 
-def first_questions(
-    prepared: PreparedProtocol, claim: Claim, context: JudgingContext
-) -> list[Question]:
-    blocks = {"claim": claim.claim, "text": claim.text}
-    messages = prepared.fill_prompt("full", blocks, {}, {}, ())
-    return [Question(messages=messages, schema=Schema(FORM), unit=claim.id)]
-
-
-async def judge(prepared: PreparedProtocol, claim: Claim, context: JudgingContext) -> Judgment:
-    conversation = await prepared.converse(
-        context,
-        first_questions(prepared, claim, context)[0],
-        lambda reply: check_reply(prepared.words, claim, reply.text, reply.finish),
-        "full",
-    )
-    return conversation.to_judgment()
+def prepare(protocol: Protocol, language: str, terms: Terms) -> ClaimProtocol:
+    return ClaimProtocol(**protocol.prepare(language, terms.settings))
 
 
 def measure_claim(claim: Claim) -> ScoredUnit:
@@ -97,17 +109,11 @@ KIND = Kind(
     form=ProtocolForm(must=frozenset({"claim", "text"})),
     table_form=TableForm("claim", "text", FIELDS, lambda row: str(row.get("id") or row["claim"])),
     example=ExampleSuite("claims.jsonl"),
-    read=lambda _, row: [read_claim(row)],
     dump=dump_claim,
     load=load_claim,
     unit_keys=lambda claim: [claim.claim],
     output_key=lambda output: output.get("claim"),
     prepare=prepare,
-    dimensions=lambda _: ["supported"],
-    ends=lambda _: {"supported": (0.0, 1.0)},
-    first_questions=first_questions,
-    judge=judge,
-    check_external_reply=lambda prepared, *reply: check_reply(prepared.words, *reply),
     read_judgment=READER.read,
     present=present,
     measure=Scoring(lambda text: measure_claim(load_claim(text)), measure_judgment, summarise),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.pairwise.protocol import PairwiseProtocol
+from evenhand.kinds.pairwise.kind import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.pairwise.verdict import measure_judgment
 from evenhand.stats.pairwise import Judged

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.kinds.pairwise.settle import agrees, settle
-from evenhand.kinds.pairwise.verdict import Order, PairPass, Winner
+from evenhand.kinds.pairwise.verdict import Order, PairPass, Winner, agrees, settle
 from evenhand.stats.pairwise import Judged, pair_figures
 from evenhand.units import named_pair_id
 from tests.published.data import anchor, records

@@ -90,7 +90,7 @@ def _understood(protocol: str, path: Path) -> Understood:
     form = KINDS[loaded.kind].rubric_form
     rubric = read_rubric(path, loaded)
     assert form is not None, "a rubric was read by a kind that has none"
-    return form.understood(rubric, loaded)
+    return form.explain(rubric, loaded)
 
 
 def _taking(protocol: Protocol, path: Path) -> Protocol:

@@ -12,8 +12,7 @@ from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol, read_custom_prompt
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
-from evenhand.kinds.custom_prompt import CustomPrompt, lint_custom_prompt
-from evenhand.kinds.prompt import Prompt
+from evenhand.kinds.prompt import CustomPrompt, Prompt, lint_custom_prompt
 from evenhand.kinds.protocol import CUSTOM_PROMPT, Protocol, ProtocolError, placeholder_faults
 
 _BESIDE = re.compile(r"(?:words|prompts/compact)/([\w-]+)\.\w+")

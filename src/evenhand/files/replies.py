@@ -103,11 +103,13 @@ class _Units:
         """The unit that a row is about, and what the contract says of it; raises DataError."""
         raw = _raw(row)
         if raw is not None:
-            judged = self._unit(raw.unit, row.where)
-            return raw.unit, self._judging.check_external_reply(judged, raw.text, raw.finish)
+            loaded = self._unit(raw.unit, row.where)
+            protocol = self._judging.prepared(loaded)
+            return raw.unit, protocol.check_external_reply(loaded, raw.text, raw.finish)
         output = {name: value for name, value in row.value.items() if name != "unit"}
         unit = str(row.value["unit"]) if "unit" in row.value else self._unit_of(row)
-        return unit, self._judging.check_output(self._unit(unit, row.where), output)
+        loaded = self._unit(unit, row.where)
+        return unit, self._judging.prepared(loaded).check_output(loaded, output)
 
     def _unit_of(self, row: Row) -> str:
         """The one unit that an output object names."""

@@ -6,6 +6,7 @@ at the same time, and to run work that grows with a text off the loop.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,14 +15,15 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evenhand import jsontext
 from evenhand.errors import CallError
 from evenhand.exchange import Ask, Message, Question, Reply, Style
 from evenhand.judgment import Failure, Judgment, Pass, Problem, Verdict
-from evenhand.kinds.custom_prompt import CustomPrompt, unit_of
-from evenhand.kinds.prompt import Prompt, fenced, shown_extras
+from evenhand.kinds.prompt import CustomPrompt, Prompt, fenced, shown_extras
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import Checked, V
 from evenhand.limits import PROBLEMS_SHOWN, REPAIRS
+from evenhand.measures import Ends
 
 
 class Try(NamedTuple, Generic[V]):
@@ -142,8 +144,9 @@ class JudgingContext(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreparedProtocol:
-    """A protocol in one language with the settings of a suite, as far as all kinds have them."""
+class PreparedProtocol(ABC):
+    """A protocol in one language with the settings of a suite: reads rows and judges units. Each
+    kind has its own; a unit is of the kind's own type, and has at least `id` and `language`."""
 
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names that a custom prompt may use for parts of a unit."""
@@ -156,6 +159,42 @@ class PreparedProtocol:
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
     custom_prompt: CustomPrompt | None = None
+
+    @property
+    def ends(self) -> Ends:
+        """The ends of the scores on each dimension, as far as protocol or suite give them."""
+        return {}
+
+    @property
+    def dimension_ids(self) -> list[str]:
+        """The ids of dimensions or criteria, as far as they are known before any unit is read."""
+        return list(self.ends)
+
+    @property
+    def rounds(self) -> int:
+        """The most times that the first questions of a judgment are asked."""
+        return 1
+
+    @abstractmethod
+    def read(self, row: Mapping[str, Any]) -> Sequence[Any]:
+        """Return the units of an input row; raise RowError."""
+
+    @abstractmethod
+    def first_questions(self, unit: Any, context: JudgingContext) -> list[Question]:
+        """Return the questions about a unit that are asked whatever the replies; none where code
+        decides."""
+
+    @abstractmethod
+    async def judge(self, unit: Any, context: JudgingContext) -> Judgment:
+        """Return the judgment of a unit."""
+
+    @abstractmethod
+    def check_external_reply(self, unit: Any, text: str, finish: str = "stop") -> Checked[Any]:
+        """Apply the contract to the raw text of a reply from another tool and the way it ended."""
+
+    def check_output(self, unit: Any, output: dict[str, Any]) -> Checked[Any]:
+        """Apply the contract to an output object from another tool."""
+        return self.check_external_reply(unit, jsontext.dump(output))
 
     def fill_prompt(
         self,
@@ -193,7 +232,7 @@ class PreparedProtocol:
         """Return the opening by the user's own prompt: what it does not insert of the parts and of
         the extras follows it."""
         blind = {**parts, **shown_extras(extras, self.use)}
-        return custom_prompt.messages(unit_of(blind, self.aliases, texts))
+        return custom_prompt.messages(blind, self.aliases, texts)
 
     async def converse(
         self,

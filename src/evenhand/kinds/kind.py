@@ -7,23 +7,19 @@ values of its own type; outside of its folder they are only handed on.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from evenhand import jsontext
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
 from evenhand.kinds.blocks import ShownUnit, Summary
-from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.protocol import Protocol as LoadedProtocol
-from evenhand.kinds.protocol import ProtocolForm
-from evenhand.kinds.reply import Checked
+from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
+from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.rows import TableForm, check_language
 from evenhand.limits import REPAIRS
-from evenhand.measures import Ends, Scored, ScoredUnit, Voted, VotedUnit
+from evenhand.measures import Scored, ScoredUnit, Voted, VotedUnit
 from evenhand.observation import (
     Observation,
     UnitDescription,
@@ -34,9 +30,6 @@ from evenhand.observation import (
 
 Unit = Any
 """A unit in the type of its kind; it has at least `id` and `language`."""
-Prepared = Any
-"""A protocol in one language with the terms of a suite, in the type of its kind: what `prepare`
-returns and the other functions of the kind take."""
 
 
 class Terms(NamedTuple):
@@ -66,40 +59,23 @@ class Understood(NamedTuple):
     lines: Sequence[str]
 
 
-class RubricForm(Protocol):
+class RubricForm(NamedTuple):
     """Reads the rubrics that a suite or a row may bring, in the form of one kind."""
 
-    @property
-    def endings(self) -> tuple[str, ...]:
-        """Of the names of its files."""
-        ...
-
-    @property
-    def about(self) -> str:
-        """What such a file is, for whoever named another."""
-        ...
-
-    @property
-    def beside(self) -> tuple[str, ...]:
-        """Patterns of the files in a protocol's folder that are rubrics."""
-        ...
-
-    def parse(self, text: str, ending: str, protocol: LoadedProtocol) -> Any:
-        """The rubric of a file's text, as a run keeps it; raises RubricTextError."""
-        ...
-
-    @property
-    def has_bands(self) -> bool:
-        """Whether a rubric is made of dimensions with bands, so that a sentence needs some."""
-        ...
-
-    def is_file(self, rubric: object) -> bool:
-        """Whether what a row has as its rubric is the name of a file."""
-        ...
-
-    def understood(self, rubric: Any, protocol: LoadedProtocol) -> Understood:
-        """What a judge will be told of a rubric that was parsed."""
-        ...
+    endings: tuple[str, ...]
+    """Of the names of its files."""
+    about: str
+    """The name of such a file's form, for whoever named another."""
+    parse: Callable[[str, str, Protocol], Any]
+    """The rubric of a file's text and ending, as a run keeps it; raises RubricTextError."""
+    explain: Callable[[Any, Protocol], Understood]
+    """What a judge will be told of a rubric that was parsed."""
+    beside: tuple[str, ...] = ()
+    """Patterns of the files in a protocol's folder that are rubrics."""
+    has_bands: bool = False
+    """True if a rubric is made of dimensions with bands, so that a sentence needs some."""
+    is_file: Callable[[object], bool] = lambda _: False
+    """True if what a row has as its rubric is the name of a file."""
 
 
 class TableLine(NamedTuple):
@@ -165,7 +141,7 @@ class Scoring(Struct, frozen=True):
     judgment: Callable[[Judgment], Scored | None]
     summary: Callable[[Iterable[tuple[str, Verdict]]], Summary]
     """The verdicts of a run in a few figures, from each verdict and the text of its unit."""
-    tags: Callable[[LoadedProtocol, Sequence[str]], Mapping[str, str]] = lambda *_: {}
+    tags: Callable[[Protocol, Sequence[str]], Mapping[str, str]] = lambda *_: {}
     """The failure tags that a verdict under a protocol may have, each with its name in the first of
     some languages that has one."""
     full_marks: int | None = None
@@ -205,8 +181,6 @@ class Kind(Struct, frozen=True, kw_only=True):
     """The judgments of other tools that are taken in as judgments of this kind."""
 
     # Units
-    read: Callable[[Prepared, Mapping[str, Any]], Sequence[Unit]]
-    """The units of an input row; raises RowError."""
     dump: Callable[[Unit], str]
     """A unit as the text that a store keeps."""
     load: Callable[[str], Unit]
@@ -219,26 +193,13 @@ class Kind(Struct, frozen=True, kw_only=True):
     form. Raises RowError."""
 
     # Judging
-    prepare: Callable[[LoadedProtocol, str, Terms], Prepared]
+    prepare: Callable[[Protocol, str, Terms], PreparedProtocol]
     """The protocol in one language; raises ProtocolError."""
-    check_protocol: Callable[[LoadedProtocol, str], object] = lambda *_: None
+    check_protocol: Callable[[Protocol, str], object] = lambda *_: None
     """Read the tables of a protocol in one language; raises ProtocolError."""
-    resettle_settings: Callable[[LoadedProtocol, LoadedProtocol], Mapping[str, Any]] = lambda *_: {}
+    resettle_settings: Callable[[Protocol, Protocol], Mapping[str, Any]] = lambda *_: {}
     """The settings under which replies to the prompts of the second protocol are settled by the
     rules of the first; raises ProtocolError where those rules need other replies."""
-    dimensions: Callable[[Prepared], Sequence[str]]
-    """The ids of dimensions or criteria, as far as they are known before any unit is read."""
-    ends: Callable[[Prepared], Ends] = lambda _: {}
-    """The ends of the scores on each dimension, as far as protocol or suite give them."""
-    rounds: Callable[[Prepared], int] = lambda _: 1
-    """The most times that the first questions of a judgment are asked."""
-    first_questions: Callable[[Prepared, Unit, JudgingContext], list[Question]]
-    """The questions about a unit that are asked whatever the replies; none where code decides."""
-    judge: Callable[[Prepared, Unit, JudgingContext], Awaitable[Judgment]]
-    check_external_reply: Callable[[Prepared, Unit, str, str], Checked[Any]]
-    """The contract applied to the raw text of a reply from another tool and the way it ended."""
-    check_output: Callable[[Prepared, Unit, dict[str, Any]], Checked[Any]] | None = None
-    """The contract applied to an output object; None where that is as good as a reply."""
 
     # Judgments
     read_judgment: Callable[[JudgmentText], Judgment]
@@ -259,7 +220,7 @@ class UnitText(NamedTuple):
 class ReadyKind:
     """A kind with the texts of a protocol and the terms of a suite."""
 
-    def __init__(self, kind: Kind, protocol: LoadedProtocol, terms: Terms) -> None:
+    def __init__(self, kind: Kind, protocol: Protocol, terms: Terms) -> None:
         """Prepare every language; raises ProtocolError."""
         self.kind = kind
         self.load = kind.load
@@ -267,28 +228,20 @@ class ReadyKind:
         self._languages = {
             language: kind.prepare(protocol, language, terms) for language in terms.languages
         }
+        default = self._languages[terms.language]
+        self.dimensions, self.rounds = default.dimension_ids, default.rounds
+        self.ends = default.ends
         self._tags: Sequence[str] = ()
         if isinstance(kind.measure, Scoring):
             self._tags = list(kind.measure.tags(protocol, [terms.language]))
 
-    @property
-    def dimensions(self) -> Sequence[str]:
-        """Return the ids of dimensions or criteria that are known before any unit is read."""
-        return self.kind.dimensions(self._languages[self._default])
-
-    @cached_property
-    def ends(self) -> Ends:
-        """The ends of the scores on each dimension, as far as they are given."""
-        return self.kind.ends(self._languages[self._default])
-
-    @property
-    def rounds(self) -> int:
-        """Return the most times that the first questions of a judgment are asked."""
-        return self.kind.rounds(self._languages[self._default])
+    def prepared(self, unit: Unit) -> PreparedProtocol:
+        """Return the protocol in the unit's own language, else the suite's."""
+        return self._languages[unit.language or self._default]
 
     def read(self, row: Mapping[str, Any]) -> list[UnitText]:
         """Return the units of an input row as they are stored; raises RowError."""
-        units = self.kind.read(self._languages[self._default], row)
+        units = self._languages[self._default].read(row)
         for unit in units:
             check_language(unit.language, self._languages)
         return [self._unit_text(unit) for unit in units]
@@ -301,11 +254,11 @@ class ReadyKind:
 
     def first_questions(self, unit: Unit, context: JudgingContext) -> list[Question]:
         """Return the questions about a unit that are asked whatever the replies."""
-        return self.kind.first_questions(self._prepared(unit), unit, context)
+        return self.prepared(unit).first_questions(unit, context)
 
     async def judge(self, unit: Unit, context: JudgingContext) -> Judgment:
         """Return the judgment of a unit."""
-        return await self.kind.judge(self._prepared(unit), unit, context)
+        return await self.prepared(unit).judge(unit, context)
 
     def observe(self, body: str, judgment: Judgment) -> list[Observation]:
         """Return what a judgment of a unit, given as it is stored, says in numbers."""
@@ -318,17 +271,3 @@ class ReadyKind:
         ends = {**self.ends, **measure.unit(body).ends}
         critical = measure.has_critical_fails
         return list(observe_scores(scored, ends, self._tags, has_critical_fails=critical))
-
-    def check_external_reply(self, unit: Unit, text: str, finish: str) -> Checked[Any]:
-        """Apply the contract to a raw reply from another tool."""
-        return self.kind.check_external_reply(self._prepared(unit), unit, text, finish)
-
-    def check_output(self, unit: Unit, output: dict[str, Any]) -> Checked[Any]:
-        """Apply the contract to an output object from another tool."""
-        if self.kind.check_output is None:
-            return self.check_external_reply(unit, jsontext.dump(output), "stop")
-        return self.kind.check_output(self._prepared(unit), unit, output)
-
-    def _prepared(self, unit: Unit) -> Prepared:
-        """Return the protocol in the unit's own language, else the suite's."""
-        return self._languages[unit.language or self._default]

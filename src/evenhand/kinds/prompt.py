@@ -2,20 +2,27 @@
 
 Inserted text is never evaluated and never altered. A fence carries a number derived from a hash
 of what it encloses; while a text of the prompt contains it, of all of them, longer.
+
+A custom prompt is the user's own: any text, in any language, run unchanged. Whatever of the unit
+its placeholders do not insert follows as one JSON object; then the prompt is the system message,
+else the user's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import zip_longest
 from typing import Any, cast
 
+from msgspec import Struct
+
 from evenhand import jsontext
+from evenhand.errors import nearest
 from evenhand.exchange import Message, Role
-from evenhand.kinds.rows import is_given
+from evenhand.kinds.rows import EXTRAS, is_given
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -83,6 +90,147 @@ class Prompt:
             return (question,)
         return self.system.message("system", values, shared), question
 
+
+# Prompts of the user's own
+
+_CUSTOM_PLACEHOLDER = re.compile(r"(\{\{[ \t]*\w[\w -]*\}\})")
+_NAME_CHARS = 40
+_TAG = re.compile(r"<([A-Za-z_][\w.-]*)>$")
+_LABEL = re.compile(
+    r"#{1,6}\s+(?P<heading>.+)|[\[【(「]?(?P<label>[^\[\]【】「」]+?)(?:[:：]|[\]】)」])+"
+)
+
+
+class CustomForm(Struct, frozen=True, kw_only=True):
+    """The placeholders of a custom prompt under one kind, and the words that tell its kind."""
+
+    parts: tuple[str, ...]
+    """The blind form of a unit: what follows where no placeholder inserts it."""
+    aliases: Mapping[str, str] = {}
+    """Other names of parts."""
+    offered: tuple[str, ...] = ()
+    """What else may be inserted."""
+    by_setting: Mapping[str, str] = {}
+    """Parts that are sent only where a setting says so, each with that setting."""
+    marks: tuple[str, ...] = ()
+    """Words of the contract that a prompt of another kind does not use."""
+    asks_both_orders: Callable[[str], bool] | None = None
+    """Return True if a text demands in one reply what is asked in several."""
+
+
+class CustomPrompt(Struct, frozen=True):
+    """The text, cut at whatever looks like a placeholder: literal, placeholder, literal, ..."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> CustomPrompt:
+        return cls(tuple(_CUSTOM_PLACEHOLDER.split(text.strip())))
+
+    @property
+    def text(self) -> str:
+        """The whole of it, as it was written."""
+        return "".join(self.parts)
+
+    def says(self, word: str) -> bool:
+        """Return True if the prompt speaks of something; in a text without spaces a word ends where
+        its letters do."""
+        pattern = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
+        return any(pattern.search(part) for part in self.parts)
+
+    def prefix(self, sentence: str) -> CustomPrompt:
+        """Return the prompt with a sentence put before it."""
+        return CustomPrompt((f"{sentence}\n\n{self.parts[0]}", *self.parts[1:]))
+
+    def placeholders(self) -> dict[str, str]:
+        """Return what looks like a placeholder by its name, as it is written."""
+        return {placeholder_name(written): written for written in self.parts[1::2]}
+
+    def part_names(self, form: CustomForm) -> dict[str, str]:
+        """Return what this prompt calls each part that it inserts: by the part's own name where the
+        judge can read it, else by the label before the placeholder, else by the placeholder."""
+        names: dict[str, str] = {}
+        literal = CustomPrompt(self.parts[::2])
+        for before, written in zip(self.parts[::2], self.parts[1::2], strict=False):
+            name = placeholder_name(written)
+            part = form.aliases.get(name, name)
+            if part in form.parts:
+                label = part if literal.says(part) else _label_before(before) or name
+                names.setdefault(part, label)
+        return names
+
+    def messages(
+        self, blind: Mapping[str, Any], aliases: Mapping[str, str], texts: Mapping[str, str]
+    ) -> tuple[Message, ...]:
+        """Return the opening of the conversation about one unit.
+
+        Args:
+            blind: all that the judge must see of the unit.
+            aliases: other names for parts of it.
+            texts: what else may be inserted, and parts in another form than the blind one's.
+        """
+        filled, inserted, fixed = list(self.parts), set[str](), len(self.text)
+        for index in range(1, len(filled), 2):
+            name = placeholder_name(filled[index])
+            name = aliases.get(name, name)
+            if name in texts or name in blind:
+                fixed = min(fixed, len("".join(filled[:index])))
+                filled[index] = texts[name] if name in texts else jsontext.as_text(blind[name])
+                inserted.add(name)
+        text = "".join(filled)
+        rest = {name: value for name, value in blind.items() if name not in inserted}
+        if not rest:
+            return (Message("user", text, fixed),)
+        return Message("system", text, fixed), Message("user", jsontext.dump(rest))
+
+
+def _label_before(text: str) -> str:
+    """Return what stands before a placeholder to name it: a tag, a heading, a label with a
+    colon."""
+    lines = [line.strip() for line in text.splitlines()]
+    labels = [line for line in lines if line.strip("\"'") and not line.startswith(("```", "~~~"))]
+    last = labels[-1] if labels else ""
+    if tag := _TAG.search(last):
+        return tag[1]
+    label = _LABEL.fullmatch(last.strip("*_` \t-•>"))
+    name = (label["heading"] or label["label"]).strip(" \t*_`#-•>:：") if label else ""
+    return name if 0 < len(name) <= _NAME_CHARS else ""
+
+
+def placeholder_name(written: str) -> str:
+    """Return a placeholder's name, however it is written: `{{ Task Specific-Rubric }}`."""
+    return re.sub(r"[ -]+", "_", written.strip("{} \t")).casefold()
+
+
+def lint_custom_prompt(
+    prompt: CustomPrompt, kind: str, form: CustomForm, settings: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield what whoever wrote a prompt should know before it is sent, one sentence each;
+    `settings` are those of the run, `use` among them."""
+    names = (*form.parts, *form.aliases, *form.offered, *form.by_setting)
+    for name, written in prompt.placeholders().items():
+        if name in EXTRAS:
+            if name not in settings.get("use", EXTRAS):
+                yield f'{written} is not filled: the suite does not say use = ["{name}"]'
+        elif name not in names:
+            near = nearest(name, names)
+            meant = f"did you mean {{{{{near}}}}}?" if near else f"known: {', '.join(names)}"
+            yield f"{written} is no placeholder of the kind {kind}, and is sent as it is; {meant}"
+    for part, setting in form.by_setting.items():
+        if prompt.says(part) and not settings.get(setting):
+            yield (
+                f"the prompt speaks of {part}, which the judge is not sent: code fills it in. To"
+                f" send it, and have the copy checked, set {setting} = true under [settings]"
+            )
+    if form.asks_both_orders and form.asks_both_orders(prompt.text):
+        yield (
+            "the prompt asks for both orders in one reply. Each order is asked in a call of its"
+            " own, so the judge is told before the prompt that one line, for the order shown, is"
+            " wanted"
+        )
+
+
+# Texts of a unit
 
 _BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"}
 

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from evenhand.errors import nearest, quoted
 from evenhand.exchange import Style
 from evenhand.judgment import Problem, Reason
-from evenhand.kinds.custom_prompt import CustomForm, CustomPrompt
-from evenhand.kinds.prompt import Prompt, Template
+from evenhand.kinds.prompt import CustomForm, CustomPrompt, Prompt, Template
 from evenhand.observation import RESERVED
 from evenhand.tomltext import TomlError, parse_toml
 
@@ -266,7 +265,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
             )
         except KeyError as key:
             raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None
-        return words.calling(custom_prompt.names(form)) if custom_prompt and form else words
+        return words.calling(custom_prompt.part_names(form)) if custom_prompt and form else words
 
     def _no_evidence(self, language: str) -> str:
         """The phrase that a protocol of the user's own has for no evidence: one, or one a

@@ -131,11 +131,10 @@ def test_lint_tells_each_finding_on_a_line_and_as_json(call: CallCommand, tmp_pa
     assert (clean.code, clean.json) == (0, {"ok": True, "findings": []})
 
 
-FENCED = "Наш промпт для судьи:\n\n```markdown\n{}\n```\n"
 OWN_PROMPTS = {
     "pairwise": (
-        FENCED.format("Сравни тезисы A и B: {{tema}}. Сделай двойной прогон.\nwinner: A, B, tie"),
-        ["stands in a code fence", "{{tema}} is no placeholder", "orders"],
+        "Сравни тезисы A и B: {{tema}}. Сделай двойной прогон.\nwinner: A, B, tie",
+        ["{{tema}} is no placeholder", "orders"],
     ),
     "rubric": ('评分 model_output，原样返回 "meta"。failure_tags: []', ["expose_meta = true"]),
     "weighted": ("critical_fail と task_type を確認。{{ruburic}}", ["did you mean {{rubric}}?"]),

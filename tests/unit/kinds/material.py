@@ -9,7 +9,7 @@ from typing import Any
 from evenhand import jsontext
 from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
-from evenhand.kinds.rubric.protocol import RubricProtocol
+from evenhand.kinds.rubric.kind import RubricProtocol
 from evenhand.kinds.rubric.rubric import parse_rubric
 from evenhand.units import Sample
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.pairwise.protocol import PairwiseProtocol, read_priority
+from evenhand.kinds.pairwise.kind import PairwiseProtocol, read_priority
 from evenhand.kinds.pairwise.unit import first_order, read_pairs
 from evenhand.units import Pair
 from tests.provider import BLOCK

@@ -19,8 +19,8 @@ from evenhand.exchange import Question, Reply
 from evenhand.judgment import Judgment, write_judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.custom_prompt import CustomPrompt
 from evenhand.kinds.pairwise.verdict import MARKS, WINNERS
+from evenhand.kinds.prompt import CustomPrompt
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.reply import Checked
 from evenhand.kinds.rubric import check as rubric_check

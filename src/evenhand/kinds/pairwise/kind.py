@@ -1,26 +1,41 @@
-"""The kind `pairwise`: which of two answers to one topic is better, asked in both orders."""
+"""The kind `pairwise`: which of two answers to one topic is better, on content alone.
+
+A pass is one call in one presentation order; code derives its winner from the marks. A round is
+both orders. Where they agree the pair is settled, where they contradict each other another round
+is asked, and a pair that no round settles is `uncertain`: never silently a tie.
+Passes and verdicts speak of the candidates of the input file: `A` is the first of them, whatever
+the order in which a judge saw them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Literal
 
-from evenhand.exchange import Question
-from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.custom_prompt import CustomForm
+from msgspec import UNSET
+from msgspec.structs import replace as replace_fields
+
+from evenhand import jsontext
+from evenhand.exchange import Message, Question, Reply, Schema, Style
+from evenhand.judgment import Fix, Judgment, LeftOut, Verdict
+from evenhand.kinds.conversation import Conversation, JudgingContext, PreparedProtocol
 from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Terms, VerdictTable, Voting
-from evenhand.kinds.pairwise.present import present
-from evenhand.kinds.pairwise.protocol import (
-    ALIASES,
-    PairwiseProtocol,
-    asks_for_table,
-    read_max_rounds,
-    read_priority,
+from evenhand.kinds.masking import family, mask_names, names_its_author
+from evenhand.kinds.pairwise.check import (
+    ReplyForm,
+    check_reply,
+    check_verdict,
+    compact_schema,
+    reply_schema,
+    reply_shape,
 )
+from evenhand.kinds.pairwise.present import present
 from evenhand.kinds.pairwise.table import header, line, read_lines
 from evenhand.kinds.pairwise.unit import (
     FIELDS,
+    first_order,
     gather,
     ids_of_pairs,
     is_one_text,
@@ -28,12 +43,360 @@ from evenhand.kinds.pairwise.unit import (
     pair_text,
     read_pairs,
 )
-from evenhand.kinds.pairwise.verdict import READER, measure_judgment, measure_pair
+from evenhand.kinds.pairwise.verdict import (
+    ORDERS,
+    READER,
+    PairPass,
+    PairReply,
+    PairVerdict,
+    Round,
+    agrees,
+    derive_winner,
+    mean_odds,
+    measure_judgment,
+    measure_pair,
+    settle,
+    tied_round,
+    to_pass,
+)
 from evenhand.kinds.phrases import asks_both_orders
-from evenhand.kinds.protocol import Protocol, ProtocolForm, require_same_ids
-from evenhand.kinds.rows import TableForm
-from evenhand.limits import REPAIRS
+from evenhand.kinds.prompt import CustomForm, extra_blocks, size_of
+from evenhand.kinds.protocol import (
+    PROTOCOL_FILE,
+    Protocol,
+    ProtocolError,
+    ProtocolForm,
+    require_same_ids,
+)
+from evenhand.kinds.reply import Checked, JudgedText
+from evenhand.kinds.rows import TableForm, raw_json
+from evenhand.limits import MAX_ROUNDS, MAX_ROUNDS_MOST, REPAIRS
+from evenhand.text import hidden_characters
 from evenhand.units import TOPIC_ID, Pair, named_pair_id, topic_id
+
+ALIASES = {
+    "question": "topic",
+    "first": "candidate_1",
+    "second": "candidate_2",
+    "candidate_a": "candidate_1",
+    "candidate_b": "candidate_2",
+}
+LOW_MARGIN = 0.1
+"""A winner that so little probability more or less would have changed is flagged."""
+
+
+def read_priority(protocol: Protocol) -> tuple[str, ...]:
+    """Return the criteria that decide a conflict of marks, in order; raise ProtocolError."""
+    priority, ids = protocol.given.get("priority", []), protocol.ids("criteria")
+    if not isinstance(priority, list):
+        raise ProtocolError(PROTOCOL_FILE, "priority must be a list of criteria")
+    for name in priority:
+        if name not in ids:
+            message = f"priority names {name!r}, which is no criterion; known: {', '.join(ids)}"
+            raise ProtocolError(PROTOCOL_FILE, message)
+        if priority.count(name) > 1:
+            raise ProtocolError(PROTOCOL_FILE, f"priority names {name!r} twice")
+    return tuple(priority)
+
+
+def read_max_rounds(protocol: Protocol) -> int:
+    """Return the most rounds that a pair may take; raise ProtocolError."""
+    rounds = protocol.given.get("max_rounds", MAX_ROUNDS)
+    if type(rounds) is not int or not 1 <= rounds <= MAX_ROUNDS_MOST:
+        message = f"max_rounds must be a number from 1 to {MAX_ROUNDS_MOST}"
+        raise ProtocolError(PROTOCOL_FILE, message)
+    return rounds
+
+
+def asks_for_table(protocol: Protocol) -> bool:
+    """Return True if the prompts ask for a verdict-table line; raise ProtocolError."""
+    if protocol.given.get("reply", "table") != "table":
+        raise ProtocolError(PROTOCOL_FILE, 'reply can only be "table"; leave it out for JSON')
+    return "reply" in protocol.given
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseProtocol(PreparedProtocol):
+    """A pairwise protocol in one language, with the settings that can change a verdict."""
+
+    aliases = ALIASES
+    compact_names: ClassVar = {"topic": "question", "candidate_1": "A", "candidate_2": "B"}
+    # Long numbers cost a small model much of what it can tell.
+    compact_fence_bytes = 1
+
+    criteria: Mapping[str, str]
+    """The id of each, and its text."""
+    priority: tuple[str, ...]
+    told_priority: tuple[str, ...] | None = None
+    """The priority that judges were told, where their replies are settled by another."""
+    max_rounds: int = MAX_ROUNDS
+    blind: Literal["flag", "mask"] = "flag"
+    no_self_judging: bool = False
+    seed: int = 0
+    tables: bool = False
+    """True if the prompt asks for a verdict-table line."""
+    texts: Mapping[str, str] = field(init=False, compare=False)
+    """What every prompt may insert."""
+    schema: Schema = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        texts = {
+            "criteria": "\n".join(f"- {name}: {text}" for name, text in self.criteria.items()),
+            "rule": "\n".join(self._describe_rule()),
+            "shape": jsontext.dump(reply_shape(list(self.criteria))),
+        }
+        object.__setattr__(self, "texts", texts)
+        object.__setattr__(self, "schema", Schema(reply_schema(list(self.criteria))))
+
+    def _describe_rule(self) -> Iterator[str]:
+        """Yield the rule of `derive_winner` as the judge is told it, one case per line."""
+        phrases, priority = self.words.phrases, self._told
+        yield phrases["rule.all_tie"]
+        yield phrases["rule.one_side"]
+        if not priority:
+            yield phrases["rule.conflict_is_tie"]
+            return
+        yield phrases["rule.conflict"].format(priority=phrases["rule.join"].join(priority))
+        if set(self.criteria) - set(priority):
+            yield phrases["rule.still_tie"]
+
+    @property
+    def _told(self) -> tuple[str, ...]:
+        return self.priority if self.told_priority is None else self.told_priority
+
+    @property
+    def dimension_ids(self) -> list[str]:
+        return list(self.criteria)
+
+    @property
+    def rounds(self) -> int:
+        return self.max_rounds
+
+    def read(self, row: Mapping[str, Any]) -> list[Pair]:
+        return read_pairs(row)
+
+    # Judging
+
+    async def judge(self, pair: Pair, context: JudgingContext) -> Judgment:
+        """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
+        size = size_of(pair.topic, *pair.texts, pair.extras)
+        if is_one_text(pair):
+            rounds = [tied_round(list(self.criteria))]
+            return await context.offload(partial(self._verdict, pair, pair, rounds, [], []), size)
+        judges = self.eligible_judges(pair, context.judges)
+        if not judges:
+            return LeftOut(detail="shares its family with a candidate")
+        visible = await context.offload(partial(self.mask, pair), size)
+        rounds, passes, fixes = list[Round](), list[PairPass](), list[Fix]()
+        while len(rounds) < self.max_rounds and not (rounds and agrees(rounds[-1])):
+            time, index = divmod(len(rounds), len(judges))
+            judge_index = judges[index]
+            conversations = await self._ask_round(visible, size, context, time + 1, judge_index)
+            judge, counted = context.judges[judge_index], list[PairPass]()
+            for conversation in conversations:
+                passes += [
+                    to_pass(attempt, len(rounds) + 1, judge, self.priority, self._told)
+                    for attempt in conversation.tries
+                ]
+                counted += passes[-1:]
+                if not conversation.failure:
+                    fixes += conversation.tries[-1].checked.fixes
+            if failures := [failure for each in conversations if (failure := each.failure)]:
+                flags = await context.offload(partial(self._flags, pair, visible, passes), size)
+                return replace(failures[0], flags=flags, passes=tuple(passes))
+            rounds.append((counted[0], counted[1]))
+        finish = partial(self._verdict, pair, visible, rounds, passes, fixes)
+        return await context.offload(finish, size)
+
+    async def _ask_round(
+        self, visible: Pair, size: int, context: JudgingContext, time: int, judge_index: int
+    ) -> Sequence[Conversation[PairReply]]:
+        """Return the conversations about both orders, held at the same time, in the order of the
+        questions."""
+        style, judged = context.styles[judge_index], JudgedText(*visible.texts)
+
+        def check(reply: Reply) -> Checked[PairReply]:
+            topic = visible.topic
+            return self.check(reply.text, style, finish=reply.finish, topic=topic, judged=judged)
+
+        ask = partial(self.questions, visible, context, time=time, judge_index=judge_index)
+        return await context.gather_conversations(
+            [
+                partial(self.converse, context, question, check, style, size)
+                for question in await context.offload(ask, size)
+            ]
+        )
+
+    def _verdict(
+        self,
+        pair: Pair,
+        visible: Pair,
+        rounds: Sequence[Round],
+        passes: Sequence[PairPass],
+        fixes: Sequence[Fix],
+    ) -> Verdict:
+        result, odds = settle(rounds), mean_odds(rounds[-1])
+        explanations = {pass_.order: pass_.explanation for pass_ in rounds[-1]}
+        notes = explanations["12"]
+        if result.winner == "uncertain" and explanations["21"]:
+            both = {"first": explanations["12"], "second": explanations["21"]}
+            notes = self.words.phrases["both_orders"].format_map(both)
+        verdict = PairVerdict(
+            pair_id=pair.id,
+            candidates=(pair.first.id, pair.second.id),
+            winner=result.winner,
+            settled=result.how,
+            rounds=len(rounds) if passes else 0,
+            criteria=result.marks,
+            unstable=tuple(result.unstable),
+            notes=notes,
+            meta_json=raw_json(pair.meta),
+            odds=odds or UNSET,
+        )
+        flags = [*self._flags(pair, visible, passes), *([] if passes else ["equal_text"])]
+        flags += dict.fromkeys(flag for both in rounds for pass_ in both for flag in pass_.flags)
+        likeliest = sorted(odds.values())
+        if odds and likeliest[-1] - likeliest[-2] < LOW_MARGIN:
+            flags.append("low_margin")
+        return Verdict(value=verdict, fixes=tuple(fixes), flags=tuple(flags), passes=tuple(passes))
+
+    def _flags(self, pair: Pair, visible: Pair, passes: Sequence[PairPass]) -> tuple[str, ...]:
+        """Return what a reader of the verdict must know of the texts and of the judges asked."""
+        judges = dict.fromkeys(pass_.judge for pass_ in passes)
+        flags = [f"shares_family:{side}" for judge in judges for side in _relatives(pair, judge)]
+        for side, text, seen in zip("AB", pair.texts, visible.texts, strict=True):
+            flags += [f"masked:{side}"] if text != seen else []
+            flags += [f"gives_itself_away:{side}"] if names_its_author(text) else []
+        if self.blind == "mask" and visible is pair and not is_one_text(pair):
+            flags.append("mask_hides_difference")
+        hidden = hidden_characters(pair.topic, *pair.texts)
+        return tuple(dict.fromkeys([*flags, *(f"hidden_characters:{kind}" for kind in hidden)]))
+
+    def eligible_judges(self, pair: Pair, judges: Sequence[str]) -> list[int]:
+        """Return the indexes of the judges that may judge this pair."""
+        return [
+            index
+            for index, judge in enumerate(judges)
+            if not (self.no_self_judging and _relatives(pair, judge))
+        ]
+
+    def mask(self, pair: Pair) -> Pair:
+        """Return the pair as a judge sees it: with `blind = "mask"`, model names masked, unless
+        they are all that tells the candidates apart."""
+        if self.blind != "mask":
+            return pair
+        masked = pair.with_texts(*(mask_names(text, topic=pair.topic) for text in pair.texts))
+        if is_one_text(masked):
+            return pair
+        extras = {name: _mask_value(value, pair.topic) for name, value in pair.extras.items()}
+        return replace_fields(masked, extras=extras)
+
+    # Checks
+
+    def check(
+        self,
+        text: str,
+        style: Style = "full",
+        *,
+        finish: str = "stop",
+        topic: str = "",
+        judged: JudgedText | None = None,
+        is_external: bool = False,
+    ) -> Checked[PairReply]:
+        """Return what one reply says of its slots, or what is wrong with it."""
+        form: ReplyForm = "external" if is_external else style
+        if self.tables or self.custom_prompt is not None:
+            form = "table"
+        criteria = list(self.criteria)
+        return check_reply(
+            text, criteria, self.words, finish, topic=topic, judged=judged, form=form
+        )
+
+    def check_external_reply(
+        self, pair: Pair, text: str, finish: str = "stop"
+    ) -> Checked[PairReply]:
+        """Check a reply from another tool, which may be a verdict-table line; flagged as the pass
+        of a run would be."""
+        judged = JudgedText(*pair.texts)
+        checked = self.check(text, finish=finish, topic=pair.topic, judged=judged, is_external=True)
+        reply = checked.value
+        if reply is None or reply.winner in (None, derive_winner(reply.marks, self.priority)):
+            return checked
+        return replace_fields(checked, flags=("self_contradiction", *checked.flags))
+
+    def check_output(self, pair: Pair, output: dict[str, Any]) -> Checked[PairVerdict]:
+        """Check a settled verdict from another tool, which has no replies any more."""
+        return check_verdict(output, list(self.criteria), self.words)
+
+    # Questions
+
+    def first_questions(self, pair: Pair, context: JudgingContext) -> list[Question]:
+        visible, judges = self.mask(pair), self.eligible_judges(pair, context.judges)
+        if not judges or is_one_text(visible):
+            return []
+        return self.questions(visible, context, judge_index=judges[0])
+
+    def questions(
+        self, pair: Pair, context: JudgingContext, *, time: int = 1, judge_index: int = 0
+    ) -> list[Question]:
+        """Return both orders, put to one judge for the first time, the second, ...; every other
+        judgment of a pair starts with the other order."""
+        style = context.styles[judge_index]
+        is_swapped = (first_order(self.seed, pair) == "21") != bool(context.judgment_index % 2)
+        texts = {"12": pair.texts, "21": pair.texts[::-1]}
+        return [
+            Question(
+                messages=self._messages(pair, texts[order], style),
+                schema=self._schema(pair, texts[order], style),
+                unit=pair.id,
+                order=order,
+                round=time,
+                judge_index=judge_index,
+            )
+            for order in (ORDERS[::-1] if is_swapped else ORDERS)
+        ]
+
+    def _schema(self, pair: Pair, texts: tuple[str, str], style: Style) -> Schema | None:
+        """Return None where the prompt may ask for another form than ours; a judge that fills a
+        form by probabilities always needs one."""
+        if style == "compact":
+            criteria = list(self.criteria)
+            leading = self._told[0] if self._told else criteria[0]
+            beside = extra_blocks(pair.extras, self.use).values()
+            topic = "\n".join((*beside, pair.topic))
+            return Schema(compact_schema(criteria, leading, topic, texts, self.words.phrases))
+        return None if self.tables or self.custom_prompt else self.schema
+
+    def _messages(self, pair: Pair, texts: tuple[str, str], style: Style) -> tuple[Message, ...]:
+        parts = {"topic": pair.topic, "candidate_1": texts[0], "candidate_2": texts[1]}
+        if self.custom_prompt is not None:
+            return self.fill_custom_prompt(self.custom_prompt, parts, pair.extras, self.texts)
+        extras = extra_blocks(pair.extras, self.use)
+        return self.fill_prompt(style, parts, extras, self.texts, self.texts)
+
+
+def _mask_value(value: Any, topic: str) -> Any:
+    """Return what is shown beside the candidates with its model names masked too."""
+    if isinstance(value, str):
+        return mask_names(value, topic=topic)
+    if isinstance(value, list):
+        return [_mask_value(item, topic) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _mask_value(inner, topic) for name, inner in value.items()}
+    return value
+
+
+def _relatives(pair: Pair, judge: str) -> list[str]:
+    """Return the sides whose model is of the judge's family."""
+    judge_family = family(judge)
+    return [
+        side
+        for side, candidate in zip("AB", (pair.first, pair.second), strict=True)
+        if judge_family and judge_family == family(candidate.model or candidate.id)
+    ]
+
+
+# The record
 
 
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> PairwiseProtocol:
@@ -54,7 +417,7 @@ def _prepare(protocol: Protocol, language: str, terms: Terms) -> PairwiseProtoco
     if custom_prompt is None or not asks_both_orders(custom_prompt.text):
         return prepared
     one_order = prepared.words.phrases["one_order"]
-    return replace(prepared, custom_prompt=custom_prompt.after(one_order))
+    return replace(prepared, custom_prompt=custom_prompt.prefix(one_order))
 
 
 def _check_protocol(protocol: Protocol, language: str) -> None:
@@ -67,15 +430,6 @@ def _check_protocol(protocol: Protocol, language: str) -> None:
 def _resettle_settings(protocol: Protocol, asked: Protocol) -> dict[str, Any]:
     require_same_ids(protocol, asked, "criteria")
     return {"priority": list(read_priority(protocol)), "max_rounds": read_max_rounds(protocol)}
-
-
-def _first_questions(
-    protocol: PairwiseProtocol, pair: Pair, context: JudgingContext
-) -> list[Question]:
-    visible, judges = protocol.mask(pair), protocol.eligible_judges(pair, context.judges)
-    if not judges or is_one_text(visible):
-        return []
-    return protocol.questions(visible, context, judge_index=judges[0])
 
 
 def _unit_keys(pair: Pair) -> list[str]:
@@ -129,7 +483,6 @@ KIND = Kind(
     example=ExampleSuite("pairs.jsonl"),
     reply_length=ReplyLength(form=15, prose=80, form_each=22, prose_each=20),
     imports="votes",
-    read=lambda _, row: read_pairs(row),
     dump=pair_text,
     load=load_pair,
     unit_keys=_unit_keys,
@@ -137,12 +490,6 @@ KIND = Kind(
     prepare=_prepare,
     check_protocol=_check_protocol,
     resettle_settings=_resettle_settings,
-    dimensions=lambda protocol: list(protocol.criteria),
-    rounds=lambda protocol: int(protocol.max_rounds),
-    first_questions=_first_questions,
-    judge=PairwiseProtocol.judge,
-    check_external_reply=PairwiseProtocol.check_external_reply,
-    check_output=lambda protocol, _, output: protocol.check_verdict(output),
     read_judgment=READER.read,
     present=present,
     measure=Voting(lambda text: measure_pair(load_pair(text)), measure_judgment),

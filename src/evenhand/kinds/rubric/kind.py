@@ -1,28 +1,209 @@
-"""The kind `rubric`: one output scored on every dimension of a rubric, each score backed by a
-quote."""
+"""The kind `rubric`: one output scored on every dimension, each score backed by a quote.
+
+The judge sees question, output and rubric, never `meta`: code copies that into the result. What
+code knows it repairs and logs as a fix; what only the judge knows it asks again, with the exact
+list of what is wrong.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import accumulate
+from typing import Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
-from evenhand.exchange import Question
-from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.custom_prompt import CustomForm
+from evenhand import jsontext
+from evenhand.exchange import Message, Question, Schema, Style
+from evenhand.judgment import Judgment
+from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
+from evenhand.kinds.evidence import fragments
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
+from evenhand.kinds.prompt import CustomForm, extra_blocks, size_of
 from evenhand.kinds.protocol import Protocol, ProtocolError, ProtocolForm
-from evenhand.kinds.rows import RowError, TableForm
+from evenhand.kinds.reply import Checked
+from evenhand.kinds.rows import RowError, TableForm, object_text
+from evenhand.kinds.rubric.check import (
+    Sources,
+    check_reply,
+    compact_schema,
+    reply_schema,
+    reply_shape,
+    schema_of_copy,
+    with_meta,
+)
 from evenhand.kinds.rubric.present import present, summary
-from evenhand.kinds.rubric.protocol import ALIASES, RubricProtocol
-from evenhand.kinds.rubric.rubric import BandsForm, build_rubric
+from evenhand.kinds.rubric.rubric import RUBRIC_FORM, Rubric, build_rubric, parse_rubric
 from evenhand.kinds.rubric.unit import FIELDS, load_sample, read_sample, sample_text
-from evenhand.kinds.rubric.verdict import READER, ends_of, measure_judgment, measure_sample
+from evenhand.kinds.rubric.verdict import (
+    READER,
+    RubricVerdict,
+    ends_of,
+    measure_judgment,
+    measure_sample,
+)
 from evenhand.limits import REPAIRS
 from evenhand.measures import Ends
 from evenhand.units import Sample, sample_id
+
+LOW_MARGIN = 0.05
+"""A score that so little probability more or less would have changed is flagged."""
+ALIASES = {"answer": "model_output", "output": "model_output"}
+
+
+class ReplyForm(NamedTuple):
+    """The parts that every question under one rubric shares."""
+
+    shape: str
+    schema: Schema
+
+
+@lru_cache(maxsize=64)
+def _form_of(rubric: Rubric, tags: tuple[str, ...]) -> ReplyForm:
+    """Return the form of a reply under a rubric: rows often repeat one rubric."""
+    return ReplyForm(jsontext.dump(reply_shape(rubric)), Schema(reply_schema(rubric, tags)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RubricProtocol(PreparedProtocol):
+    """A rubric protocol in one language, with the settings that can change a verdict."""
+
+    aliases = ALIASES
+    compact_names: ClassVar = {"model_output": "answer"}
+
+    rubric: Rubric | None = None
+    expose_meta: bool = False
+    allowed_tags: tuple[str, ...] = ()
+    """The failure tags that a verdict may have, where they are others than the judge was told."""
+
+    @property
+    def ends(self) -> Ends:
+        return {} if self.rubric is None else ends_of(self.rubric)
+
+    def read(self, row: Mapping[str, Any]) -> list[Sample]:
+        return [read_sample(row, has_rubric=self.rubric is not None)]
+
+    def first_questions(self, sample: Sample, context: JudgingContext) -> list[Question]:
+        return [self.question(sample, self.rubric_of(sample), context.styles[0])]
+
+    async def judge(self, sample: Sample, context: JudgingContext) -> Judgment:
+        """Return the verdict on a sample, or why there is none."""
+        rubric, style = self.rubric_of(sample), context.styles[0]
+        sources = Sources(sample, rubric)
+        size = size_of(sample.question, sample.model_output, sample.extras)
+        conversation = await self.converse(
+            context,
+            await context.offload(partial(self.question, sample, rubric, style), size),
+            lambda reply: self.check(
+                reply.text, sample, style, finish=reply.finish, sources=sources
+            ),
+            style,
+            size,
+        )
+        odds = conversation.tries[-1].reply.odds if conversation.tries else {}
+        # The median of a judge by probabilities may nearly have tipped over.
+        is_close = (path for path, each in odds.items() if _margin(each) < LOW_MARGIN)
+        return conversation.to_judgment(f"low_margin:{path}" for path in is_close)
+
+    def check(
+        self,
+        text: str,
+        sample: Sample,
+        style: Style = "full",
+        *,
+        finish: str = "stop",
+        sources: Sources | None = None,
+    ) -> Checked[RubricVerdict]:
+        """Return the verdict of one reply, or its problems; `sources` are the sample's, where they
+        are at hand already."""
+        return check_reply(
+            text,
+            sample,
+            self.rubric_of(sample),
+            self.words,
+            finish,
+            exposed=self.expose_meta,
+            asked_meta=self.custom_prompt is not None and self.custom_prompt.says("meta"),
+            is_compact=style == "compact",
+            sources=sources,
+            tags=self.allowed_tags,
+        )
+
+    def check_external_reply(
+        self, sample: Sample, text: str, finish: str = "stop"
+    ) -> Checked[RubricVerdict]:
+        """Check a reply from another tool."""
+        return self.check(text, sample, finish=finish)
+
+    def rubric_of(self, sample: Sample) -> Rubric:
+        """Return the sample's own rubric, else the suite's."""
+        if sample.rubric is not None:
+            return parse_rubric(object_text(sample.rubric))
+        assert self.rubric is not None, "a sample without a rubric passed the loader"
+        return self.rubric
+
+    def question(self, sample: Sample, rubric: Rubric, style: Style) -> Question:
+        """Return the question about one sample."""
+        meta = dict(sample.meta) if self.expose_meta else None
+        shape, schema = _form_of(rubric, tuple(self.words.tags))
+        neutral = None
+        if style == "compact":
+            unknown = self.words.neutral
+            blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
+            neutral = self._messages(blank, rubric, shape, style)
+            compact = compact_schema(rubric, fragments(sample.model_output), self.words.no_evidence)
+            schema = Schema(compact if meta is None else with_meta(compact, {"const": meta}))
+        elif meta is not None:
+            schema = Schema(with_meta(schema.value, schema_of_copy(meta)))
+        if meta is not None:
+            shape = jsontext.dump({"meta": meta, **reply_shape(rubric)})
+        return Question(
+            messages=self._messages(sample, rubric, shape, style),
+            schema=None if self.custom_prompt and style == "full" else schema,
+            neutral=neutral,
+            unit=sample.id,
+        )
+
+    def _messages(
+        self, sample: Sample, rubric: Rubric, shape: str, style: Style
+    ) -> tuple[Message, ...]:
+        texts = {"shape": shape, "tags": self._list_tags()}
+        parts = {"question": sample.question, "model_output": sample.model_output}
+        if self.custom_prompt is not None:
+            meta = {"meta": sample.meta} if self.expose_meta else {}
+            blind: dict[str, Any] = {**meta, **parts, "rubric": rubric.value}
+            texts["rubric"] = rubric.text
+            return self.fill_custom_prompt(self.custom_prompt, blind, sample.extras, texts)
+        extras = extra_blocks(sample.extras, self.use)
+        if self.expose_meta:
+            extras["meta"] = jsontext.dump(sample.meta)
+            texts["after_extras"] = self.words.copy_meta
+        shared = ("rubric", "shape", "tags") if sample.rubric is None else ("tags",)
+        return self.fill_prompt(style, {**parts, "rubric": rubric.text}, extras, texts, shared)
+
+    def _list_tags(self) -> str:
+        """Return the failure tags as a judge is told of them, one per line."""
+        phrases = self.words.phrases
+        return "\n".join(
+            phrases["tag_line"]
+            .format(tag=tag, name=name, meaning=phrases.get(f"tag_meanings.{tag}", ""))
+            .rstrip(": ")
+            for tag, name in self.words.tags.items()
+        )
+
+
+def _margin(odds: Mapping[str, float]) -> float:
+    """Return how far the probability up to some score is from one half, at the closest."""
+    likely = [math.exp(odds[score]) for score in sorted(odds, key=float)]
+    total = math.fsum(likely)
+    return min((abs(below / total - 0.5) for below in accumulate(likely[:-1])), default=1.0)
+
+
+# The record
 
 
 def tag_names(protocol: Protocol, languages: Sequence[str]) -> Mapping[str, str]:
@@ -57,20 +238,6 @@ def _resettle_settings(protocol: Protocol, asked: Protocol) -> dict[str, Any]:
     return {"no_evidence": protocol.given.get("no_evidence"), "tags": tags}
 
 
-def _ends(protocol: RubricProtocol) -> Ends:
-    return {} if protocol.rubric is None else ends_of(protocol.rubric)
-
-
-def _read(protocol: RubricProtocol, row: Mapping[str, Any]) -> list[Sample]:
-    return [read_sample(row, has_rubric=protocol.rubric is not None)]
-
-
-def _first_questions(
-    protocol: RubricProtocol, sample: Sample, context: JudgingContext
-) -> list[Question]:
-    return [protocol.question(sample, protocol.rubric_of(sample), context.styles[0])]
-
-
 def _output_key(output: Mapping[str, Any]) -> str | None:
     """Return the id that the meta of an output object makes."""
     if "scores" not in output:
@@ -97,10 +264,9 @@ KIND = Kind(
         ),
     ),
     table_form=TableForm("question", "model_output", FIELDS, sample_id),
-    rubric_form=BandsForm(),
+    rubric_form=RUBRIC_FORM,
     example=ExampleSuite("samples.jsonl", "rubric.json", by="prompt_variant", baseline="v1"),
     imports="scores",
-    read=_read,
     dump=sample_text,
     load=load_sample,
     unit_keys=lambda sample: [sample_id({"meta": sample.meta})],
@@ -108,11 +274,6 @@ KIND = Kind(
     prepare=_prepare,
     check_protocol=lambda protocol, language: protocol.words(language),
     resettle_settings=_resettle_settings,
-    dimensions=lambda protocol: list(_ends(protocol)),
-    ends=_ends,
-    first_questions=_first_questions,
-    judge=RubricProtocol.judge,
-    check_external_reply=RubricProtocol.check_external_reply,
     read_judgment=READER.read,
     present=present,
     measure=Scoring(

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.errors import nearest, quoted
-from evenhand.kinds.kind import RubricTextError, Understood
+from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
 from evenhand.kinds.protocol import Protocol
 from evenhand.observation import RESERVED
 from evenhand.tomltext import TomlError, parse_toml
@@ -168,28 +168,27 @@ def _describe(dimension: Dimension) -> str:
     return "\n".join([head, *bands])
 
 
-class BandsForm:
-    """Dimensions with bands; a row brings its rubric itself, never the name of a file."""
+def _parse_file(text: str, ending: str, protocol: Protocol) -> Any:
+    try:
+        value = parse_toml(text) if ending == ".toml" else jsontext.parse(text)
+    except TomlError as error:
+        raise RubricTextError(str(error), line=error.line) from None
+    except ValueError as error:
+        raise RubricTextError(f"not JSON: {error}", line=getattr(error, "lineno", None)) from None
+    return build_rubric(value).value
 
-    endings = (".json", ".toml")
-    about = "a rubric is JSON or TOML"
-    beside = ("*.json", "rubric*.toml")
-    has_bands = True
 
-    def parse(self, text: str, ending: str, protocol: Protocol) -> Any:
-        try:
-            value = parse_toml(text) if ending == ".toml" else jsontext.parse(text)
-        except TomlError as error:
-            raise RubricTextError(str(error), line=error.line) from None
-        except ValueError as error:
-            line = getattr(error, "lineno", None)
-            raise RubricTextError(f"not JSON: {error}", line=line) from None
-        return build_rubric(value).value
+def _explain(rubric: Any, protocol: Protocol) -> Understood:
+    built = build_rubric(rubric)
+    dimensions = [{"id": d.id, "name": d.name, "scores": d.scores} for d in built.dimensions]
+    return Understood({"dimensions": dimensions}, built.text.splitlines())
 
-    def is_file(self, rubric: object) -> bool:
-        return False
 
-    def understood(self, rubric: Any, protocol: Protocol) -> Understood:
-        built = build_rubric(rubric)
-        dimensions = [{"id": d.id, "name": d.name, "scores": d.scores} for d in built.dimensions]
-        return Understood({"dimensions": dimensions}, built.text.splitlines())
+RUBRIC_FORM = RubricForm(
+    endings=(".json", ".toml"),
+    about="a rubric is JSON or TOML",
+    parse=_parse_file,
+    explain=_explain,
+    beside=("*.json", "rubric*.toml"),
+    has_bands=True,
+)

@@ -31,11 +31,7 @@ SEARCH_SECONDS = 0.5
 
 
 class ConditionError(ValueError):
-    """What is wrong with a condition; `line` is known where two of them contradict."""
-
-    def __init__(self, message: str, line: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
+    """A condition that cannot be decided as it is written."""
 
 
 class Condition(NamedTuple):
@@ -91,66 +87,36 @@ def decide(
     return None
 
 
-_KEYED = re.compile(r"[`*\s]*([^\W\d_]+(?:[_＿-][^\W\d_]+)+)[`*\s]*[:：=](.*)", re.DOTALL)
-_SLASHED = re.compile(r"/((?:\\.|[^/\\])*)/(\w*)`?(?:\s+[#—–(（].*)?", re.DOTALL)
-_NUMBER = re.compile(r"(\d{1,9})(?:\s+[#—–(（].*)?", re.DOTALL)
+_KEYED = re.compile(
+    r"[`*\s]*((?:must|max|min)_[a-z_]+)[`*\s]*[:：=](.*)", re.DOTALL | re.IGNORECASE
+)
+_SLASHED = re.compile(r"/((?:\\.|[^/\\\n])*)/(\w*)`?(?:[ \t]+[#—–(（].*)?")
+_NUMBER = re.compile(r"(\d{1,9})(?:[ \t]+[#—–(（].*)?")
 
 
-def find_condition(text: str) -> tuple[str, str] | None:
-    """Return the key and value of an item that is written as a condition for code, whether or not
-    the key is known. A hyphen is taken for the underscore of a known key only: "must-have: ..." is
-    prose."""
-    keyed = _KEYED.match(text.strip().strip("`"))
+def parse_condition(entry: str, line: int) -> Condition | None:
+    """Return the condition for code that an entry of a rubric is; None if only the judge can tell.
+    Raise ConditionError."""
+    keyed = _KEYED.match(entry)
     if keyed is None:
         return None
-    written = normalize("NFKC", keyed[1]).lower()
-    key = written.replace("-", "_")
-    if key in KINDS or ("-" not in written and written.startswith(("must_", "max_", "min_"))):
-        return key, keyed[2].strip("*` \t")
-    return None
-
-
-def build_condition(key: str, value: str, line: int) -> Condition:
-    """Return the condition of a key and its value; raise ConditionError."""
-    if key in ("must_match", "must_not_match"):
-        slashed = _SLASHED.fullmatch(value)
-        if slashed is None:
-            message = f"{quoted(value)} is not /pattern/flags; a slash inside is written \\/"
-            raise ConditionError(f"{key}: {message}")
-        pattern, flags = slashed[1], "".join(dict.fromkeys(slashed[2]))
-        try:
-            check_pattern(pattern, flags)
-        except ConditionError as error:
-            raise ConditionError(f"{key}: {error}") from None
-        return Condition(key, line, pattern, flags)
-    if key in KINDS:
+    key, value = keyed[1].lower(), keyed[2].strip("*` \t")
+    if key not in KINDS:
+        near = nearest(key, KINDS)
+        meant = f"did you mean {near}?" if near else f"code decides {', '.join(KINDS)}"
+        raise ConditionError(f"unknown condition {quoted(key)}; {meant}")
+    if key in ("max_chars", "min_chars"):
         number = _NUMBER.fullmatch(normalize("NFKC", value))
         if number is None:
             message = f"{key} must be a whole number of characters, and is {quoted(value)}"
             raise ConditionError(message)
         return Condition(key, line, limit=int(number[1]))
-    near = nearest(key, KINDS)
-    meant = f"did you mean {near}?" if near else f"code decides {', '.join(KINDS)}"
-    raise ConditionError(f"unknown condition {quoted(key)}; {meant}")
-
-
-def check_together(conditions: Iterable[Condition]) -> None:
-    """Raise ConditionError if no answer at all could pass these conditions."""
-    patterns: dict[str, Condition] = {}
-    limits: dict[str, Condition] = {}
-    for condition in conditions:
-        kind, line = condition.kind, condition.line
-        if condition.pattern:
-            other = patterns.setdefault(condition.written, condition)
-            if other.kind != kind:
-                raise ConditionError(f"the opposite stands on line {other.line}", line)
-            continue
-        choose = min if kind == "max_chars" else max
-        limits[kind] = choose(limits.get(kind, condition), condition, key=lambda each: each.limit)
-        most, least = limits.get("max_chars"), limits.get("min_chars")
-        if most and least and least.limit > most.limit:
-            message = f"min_chars {least.limit} (line {least.line}) is more than max_chars"
-            raise ConditionError(f"{message} {most.limit} (line {most.line})", line)
+    slashed = _SLASHED.fullmatch(value)
+    if slashed is None:
+        message = f"{quoted(value)} is not /pattern/flags; a slash inside is written \\/"
+        raise ConditionError(f"{key}: {message}")
+    check_pattern(slashed[1], slashed[2])
+    return Condition(key, line, slashed[1], slashed[2])
 
 
 _QUANTIFIER = r"(?:\+|\{\s*(\d*)\s*(,?)\s*\d*\s*\})"

@@ -13,19 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import chain
 from typing import NamedTuple
 from unicodedata import category, normalize
 
 from evenhand.errors import nearest, quoted
 from evenhand.kinds.kind import RubricTextError
-from evenhand.kinds.weighted.conditions import (
-    KINDS,
-    Condition,
-    ConditionError,
-    build_condition,
-    check_together,
-    find_condition,
-)
+from evenhand.kinds.weighted.conditions import Condition, ConditionError, parse_condition
 
 TYPES = ("fact", "creative", "speculative")
 RUBRIC_CHARS = 200_000
@@ -58,17 +52,23 @@ def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
     blocks = list(_find_blocks(lines))
     task_type = _take_type(lines, blocks, types)
     points, *sections = _split_sections(lines, blocks)
-    entries = [
-        entry for each in sections if each.name == "critical" for entry in _read_entries(each)
-    ]
-    decidable = {line: condition for line, entry in entries if (condition := _decide(line, entry))}
-    _refuse_stray_conditions(lines, blocks, decidable)
+    critical, conditions = list[str](), list[Condition]()
+    for line, entry in chain.from_iterable(
+        _read_entries(each) for each in sections if each.name == "critical"
+    ):
+        if condition := _decide(line, entry):
+            conditions.append(condition)
+        else:
+            critical.append(entry)
+    if len(conditions) > CONDITIONS_MOST:
+        message = f"there are more than {CONDITIONS_MOST} conditions for code to decide"
+        raise RubricTextError(message, line=conditions[CONDITIONS_MOST].line)
     facts = [_read_facts(each) for each in sections if each.name == "facts"]
     return TaskRubric(
         text=text,
         task_type=task_type,
-        critical=tuple(entry for line, entry in entries if line not in decidable),
-        conditions=_check_conditions(list(decidable.values())),
+        critical=tuple(critical),
+        conditions=tuple(conditions),
         facts="\n\n".join(filter(None, facts)) or None,
         points=points.text,
     )
@@ -262,47 +262,14 @@ def _read_entries(section: Section) -> list[tuple[int, str]]:
     if not entries:
         message = 'nothing stands under this heading; write a condition, or "none"'
         raise RubricTextError(message, line=section.number)
-    none = [line for line, entry in entries if _key(entry) in _keys("none")]
-    if none and len(entries) > 1:
-        raise RubricTextError('"none" stands beside other conditions', line=none[0])
-    return [] if none else entries
+    return [entry for entry in entries if _key(entry[1]) not in _keys("none")]
 
 
 def _decide(line: int, entry: str) -> Condition | None:
-    """Return the condition for code that an entry is; None if only the judge can tell."""
-    keyed = find_condition(entry)
-    if keyed is None:
-        return None
-    if "\n" in entry:
-        raise RubricTextError(f"{keyed[0]} must stand on one line of its own", line=line)
     try:
-        return build_condition(*keyed, line)
+        return parse_condition(entry, line)
     except ConditionError as error:
         raise RubricTextError(str(error), line=line) from None
-
-
-def _refuse_stray_conditions(
-    lines: Sequence[str], blocks: Sequence[Block], decidable: Mapping[int, Condition]
-) -> None:
-    """Raise RubricTextError for a condition that stands where nobody would decide it."""
-    prose = (range(block.start, block.end) for block in blocks if block.kind not in _CODE)
-    for index in (index for each in prose for index in each):
-        keyed = find_condition(_ITEM.sub("", lines[index], count=1))
-        if keyed and keyed[0] in KINDS and index + 1 not in decidable:
-            message = f"{keyed[0]} must be a list item of its own under the critical-fail heading"
-            raise RubricTextError(message, line=index + 1)
-
-
-def _check_conditions(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions if an answer could pass them all; raise RubricTextError."""
-    if len(conditions) > CONDITIONS_MOST:
-        message = f"there are more than {CONDITIONS_MOST} conditions for code to decide"
-        raise RubricTextError(message, line=conditions[CONDITIONS_MOST].line)
-    try:
-        check_together(conditions)
-    except ConditionError as error:
-        raise RubricTextError(f"no answer can pass: {error}", line=error.line) from None
-    return tuple(conditions)
 
 
 def _read_facts(section: Section) -> str:

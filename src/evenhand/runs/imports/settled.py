@@ -11,7 +11,6 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from evenhand.judgment import Failure, Judgment, Problem, Reason, Verdict
-from evenhand.kinds.pairwise.settle import derive_winner
 from evenhand.kinds.pairwise.verdict import (
     ORDERS,
     CriterionComment,
@@ -21,6 +20,7 @@ from evenhand.kinds.pairwise.verdict import (
     PairVerdict,
     Settling,
     Winner,
+    derive_winner,
 )
 from evenhand.measures import Unreadable
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from evenhand.exchange import Question, Reply
-from evenhand.kinds.pairwise.settle import settle
-from evenhand.kinds.pairwise.verdict import MARKS, WINNERS, PairPass
+from evenhand.kinds.pairwise.verdict import MARKS, WINNERS, PairPass, settle
 from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import (
@@ -84,7 +83,7 @@ TURNED_ORDER = {"12": "21", "21": "12"}
 )
 def test_the_rule_turns_with_the_candidates(marks: list[str], orders: list[str]) -> None:
     """Whoever is called A, the same candidate wins; the order of the criteria does not matter."""
-    from evenhand.kinds.pairwise.settle import derive_winner
+    from evenhand.kinds.pairwise.verdict import derive_winner
 
     given_marks = dict(zip(CRITERIA, marks, strict=True))
     turned = {c: TURNED[mark] for c, mark in given_marks.items()}

@@ -17,10 +17,9 @@ from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import load_protocol
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.pairwise.protocol import read_max_rounds, read_priority
-from evenhand.kinds.pairwise.settle import derive_winner
+from evenhand.kinds.pairwise.kind import read_max_rounds, read_priority
 from evenhand.kinds.pairwise.unit import read_pairs
-from evenhand.kinds.pairwise.verdict import MARKS
+from evenhand.kinds.pairwise.verdict import MARKS, derive_winner
 from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import CRITERIA
 from tests.unit.kinds.pairing import PAIR, protocol

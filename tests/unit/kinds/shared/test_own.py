@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,7 @@ from evenhand.exchange import Message
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.kinds import KINDS
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.custom_prompt import CustomPrompt, spelled, unit_of
-from evenhand.kinds.prompt import shown_extras
+from evenhand.kinds.prompt import CustomPrompt, placeholder_name, shown_extras
 from evenhand.kinds.protocol import CUSTOM_PROMPT, LANGUAGES
 from evenhand.manifest import JudgingRecord
 from tests.suites import CRITERIA, pair_reply, pair_row
@@ -26,12 +26,12 @@ from tests.unit.kinds.material import Scripted
 
 PAIRWISE = KINDS["pairwise"]
 BLIND = {"topic": "T", "candidate_1": "one", "candidate_2": "two"}
-UNIT = unit_of(BLIND, {"first": "candidate_1"}, {"shape": "{}"})
 UNSAFE = ("{{7*7}}", "{{prompt}}", "{{topic}}", "{% for x in y %}", "${HOME}", "%s", "{}", "}}{{")
 
 
-def messages(text: str, unit: Any = UNIT) -> tuple[Message, ...]:
-    return CustomPrompt.parse(text).messages(unit)
+def messages(text: str, blind: Mapping[str, Any] = BLIND) -> tuple[Message, ...]:
+    aliases, texts = {"first": "candidate_1"}, {"shape": "{}"}
+    return CustomPrompt.parse(text).messages(blind, aliases, texts)
 
 
 def test_without_placeholders_it_is_the_system_message_and_the_unit_follows() -> None:
@@ -64,7 +64,7 @@ def test_spaces_and_case_do_not_matter(written: str) -> None:
     ["{{Task_Specific_Rubric}}", "{{ task specific rubric }}", "{{TASK-SPECIFIC-RUBRIC}}"],
 )
 def test_a_name_of_several_words_is_known_however_it_is_joined(written: str) -> None:
-    assert spelled(written) == "task_specific_rubric"
+    assert placeholder_name(written) == "task_specific_rubric"
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_whatever_else_stays_to_the_letter(literal: str) -> None:
 
 @given(st.text(min_size=1), st.text(alphabet="{}topicandate_12% $\n", max_size=60))
 def test_what_is_inserted_is_never_read_again(topic: str, odd: str) -> None:
-    unit = unit_of({"topic": topic + odd, "candidate_1": odd, "candidate_2": topic}, {}, {})
-    system, user = messages("<{{topic}}><{{candidate_1}}>", unit)
+    blind = {"topic": topic + odd, "candidate_1": odd, "candidate_2": topic}
+    system, user = messages("<{{topic}}><{{candidate_1}}>", blind)
     assert system.content == f"<{topic + odd}><{odd}>"
     assert jsontext.parse(user.content) == {"candidate_2": topic}
 
@@ -366,8 +366,8 @@ def test_what_the_suite_uses_follows_or_is_inserted() -> None:
 
 def test_of_earlier_messages_only_who_said_what_is_told() -> None:
     said = [{"role": "user", "content": "Hi.", "model": "gpt-4-0613"}]
-    unit = unit_of({"topic": "T", **shown_extras({"messages": said}, ["messages"])}, {}, {})
+    blind = {"topic": "T", **shown_extras({"messages": said}, ["messages"])}
     for text in ("Judge.", "Judge {{topic}} after {{messages}}."):
-        sent = "".join(message.content for message in CustomPrompt.parse(text).messages(unit))
+        sent = "".join(message.content for message in messages(text, blind))
         assert "Hi." in sent
         assert "0613" not in sent

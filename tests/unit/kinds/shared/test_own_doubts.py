@@ -6,27 +6,11 @@ import pytest
 
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import KINDS
-from evenhand.kinds.custom_prompt import CustomPrompt, lint_custom_prompt
 from evenhand.kinds.phrases import asks_both_orders
+from evenhand.kinds.prompt import CustomPrompt, lint_custom_prompt
 from evenhand.kinds.protocol import CUSTOM_PROMPT, LANGUAGES
 
 RUBRIC = KINDS["rubric"].form.custom_prompt
-BODY = "# Роль\n\nТы судья. Оцени ответ по критериям.\n\n" + "Пиши кратко и по делу.\n" * 6
-
-
-@pytest.mark.parametrize(
-    ("text", "is_fenced"),
-    [
-        (f"Наш промпт:\n\n```markdown\n{BODY}```\n", True),
-        (f"```\n{BODY}```", True),
-        (BODY, False),
-        (f'{BODY}```json\n{{"winner": "A"}}\n```', False),
-        (f"Формат:\n```\nwinner | C1\n```\n{BODY}", False),
-        (f"Формат:\n```json\n{BODY}```", False),
-    ],
-)
-def test_a_fence_around_a_prompt_is_told_from_one_in_it(text: str, is_fenced: bool) -> None:
-    assert any("code fence" in doubt for doubt in doubts(text)) == is_fenced
 
 
 @pytest.mark.parametrize(
@@ -128,7 +112,7 @@ def test_both_orders_are_a_matter_of_pairs() -> None:
 )
 def test_what_is_inserted_is_called_as_the_prompt_calls_it(prompt: str, name: str | None) -> None:
     assert RUBRIC is not None
-    assert CustomPrompt.parse(prompt).names(RUBRIC).get("model_output") == name
+    assert CustomPrompt.parse(prompt).part_names(RUBRIC).get("model_output") == name
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

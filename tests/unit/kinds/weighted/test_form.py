@@ -15,8 +15,7 @@ from evenhand.kinds import load_protocol
 from evenhand.kinds.protocol import LANGUAGES, Protocol, ProtocolError
 from evenhand.kinds.weighted.check import compact_schema
 from evenhand.kinds.weighted.conditions import Hit
-from evenhand.kinds.weighted.kind import KIND
-from evenhand.kinds.weighted.protocol import read_types
+from evenhand.kinds.weighted.kind import KIND, read_types
 from evenhand.kinds.weighted.unit import read_answer
 from tests.unit.kinds.grading import DIMENSIONS, WEIGHTS, protocol
 

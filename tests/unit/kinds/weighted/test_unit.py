@@ -68,7 +68,7 @@ WRONG = [
     ({"rubric": "task_type: fact\ntask_type: creative\n"}, '"rubric", line 2: task_type is'),
     (
         {"rubric": "# Critical Fail Conditions\n\n- must_match: /(/\n"},
-        '"rubric", line 3: must_match',
+        '"rubric", line 3: the pattern',
     ),
     ({"meta": [1]}, '"meta" must be an object'),
     ({"id": True}, '"id" must be a text'),
