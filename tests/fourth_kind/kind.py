@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.exchange import Question, Schema
@@ -13,9 +13,7 @@ from evenhand.kinds.blocks import (
     Notice,
     ShownJudgment,
     ShownUnit,
-    Summary,
     Text,
-    score_table,
 )
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
@@ -70,19 +68,6 @@ def measure_judgment(judgment: Judgment) -> Scored | None:
     return Scored({"supported": float(judgment.value.supported)})
 
 
-def summarise(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
-    values: dict[tuple[str, str], list[float]] = {}
-    for text, judgment in verdicts:
-        variant, scored = (
-            str(load_claim(text).meta.get("prompt_variant", "")),
-            measure_judgment(judgment),
-        )
-        values.setdefault((variant, "supported"), []).extend(
-            scored.scores.values() if scored else ()
-        )
-    return Summary([score_table(values)], {"supported": int(sum(map(sum, values.values())))})
-
-
 def present(claim: Claim, judgments: Sequence[Judgment]) -> ShownUnit:
     return ShownUnit(
         unit=[
@@ -116,5 +101,5 @@ KIND = Kind(
     prepare=prepare,
     read_judgment=READER.read,
     present=present,
-    measure=Scoring(lambda text: measure_claim(load_claim(text)), measure_judgment, summarise),
+    measure=Scoring(lambda text: measure_claim(load_claim(text)), measure_judgment),
 )

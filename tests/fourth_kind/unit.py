@@ -9,7 +9,7 @@ from msgspec import Struct, to_builtins
 
 from evenhand import jsontext
 from evenhand.jsontext import StoredText
-from evenhand.kinds.rows import check_id, filled_text_of, meta_of
+from evenhand.kinds.rows import common_fields, filled_text_of
 
 FIELDS = ("id", "claim", "text", "meta")
 
@@ -24,9 +24,13 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 def read_claim(row: Mapping[str, Any]) -> Claim:
     """Return the claim of a row; raises RowError."""
-    check_id(row.get("id"))
     claim, text = (filled_text_of(row, name) for name in ("claim", "text"))
-    return Claim(id=str(row.get("id") or claim), claim=claim, text=text, meta=dict(meta_of(row)))
+    return Claim(
+        id=str(row.get("id") or claim),
+        claim=claim,
+        text=text,
+        meta=dict(common_fields(row)["meta"]),
+    )
 
 
 def dump_claim(claim: Claim) -> str:

@@ -29,7 +29,7 @@ def run_figures(
     candidates fared."""
     kind, measure = run.kind, run.kind.measure
     if not isinstance(measure, Voting):
-        yield from rendered(measure.summary(verdicts_of(kind, store, scope)).blocks)
+        yield from rendered(measure.summarise(verdicts_of(kind, store, scope)).blocks)
         return
     figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
     has_fronts = any(len(sets.candidates) > 2 for sets in figures.fronts.values())
@@ -57,7 +57,7 @@ def run_json(
     if isinstance(measure, Voting):
         figures = figures_of_pairs(kind, store, scope, judge_groups, rule)
         return {kind.name: figures.json()}
-    counts = measure.summary(verdicts_of(kind, store, scope)).json
+    counts = measure.summarise(verdicts_of(kind, store, scope)).json
     return {kind.name: dict(counts)} if counts else {}
 
 

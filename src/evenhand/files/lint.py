@@ -13,7 +13,7 @@ from evenhand.files.protocols import find_protocol, read_custom_prompt
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
 from evenhand.kinds.prompt import CustomPrompt, Prompt, lint_custom_prompt
-from evenhand.kinds.protocol import CUSTOM_PROMPT, Protocol, ProtocolError, placeholder_faults
+from evenhand.kinds.protocol import CUSTOM_PROMPT, Protocol, ProtocolError, placeholder_problems
 
 _BESIDE = re.compile(r"(?:words|prompts/compact)/([\w-]+)\.\w+")
 """What stands beside the prompt of a language."""
@@ -110,7 +110,7 @@ def _placeholders(protocol: Protocol) -> Iterator[Finding]:
             yield Finding(file, str(error))
             continue
         used[file] = prompt.user.names | (prompt.system.names if prompt.system else frozenset())
-        for fault in placeholder_faults(protocol.form, protocol.kind, prompt):
+        for fault in placeholder_problems(protocol.form, protocol.kind, prompt):
             yield Finding(file, fault)
     everywhere = frozenset[str]().union(*used.values())
     for file, names in used.items():

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
-from evenhand.kinds.blocks import ShownUnit, Summary
+from evenhand.kinds.blocks import Block, Notice, ShownUnit, Summary, score_table
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.rows import TableForm, check_language
@@ -139,8 +139,6 @@ class Scoring(Struct, frozen=True):
     unit: Callable[[str], ScoredUnit]
     """Of the text of a unit that a store keeps."""
     judgment: Callable[[Judgment], Scored | None]
-    summary: Callable[[Iterable[tuple[str, Verdict]]], Summary]
-    """The verdicts of a run in a few figures, from each verdict and the text of its unit."""
     tags: Callable[[Protocol, Sequence[str]], Mapping[str, str]] = lambda *_: {}
     """The failure tags that a verdict under a protocol may have, each with its name in the first of
     some languages that has one."""
@@ -149,6 +147,38 @@ class Scoring(Struct, frozen=True):
     has_critical_fails: bool = False
     has_confidence: bool = False
     has_notes: bool = False
+
+    def summarise(self, verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
+        """Return the verdicts of a run in a few figures, from each and the text of its unit: mean
+        and spread of each dimension, or of the total, by variant; and what should be looked at."""
+        values: dict[tuple[str, str], list[float]] = {}
+        noted = critical = unsure = 0
+        for text, verdict in verdicts:
+            scored, fields = self.judgment(verdict), self.unit(text).fields
+            assert scored is not None, "every verdict has scores"
+            scores = scored.scores
+            if self.full_marks is not None and scored.total is not None:
+                scores = {"total": scored.total * self.full_marks}
+            variant = str(fields.get("prompt_variant") or fields.get("model") or "")
+            for name, score in scores.items():
+                values.setdefault((variant, name), []).append(score)
+            noted += bool(scored.notes.strip())
+            critical += scored.is_critical
+            unsure += scored.confidence == "low"
+        counts = {"notes": noted} if self.has_notes else {}
+        counts |= {"critical_fails": critical} if self.has_critical_fails else {}
+        counts |= {"low_confidence": unsure} if self.has_confidence else {}
+        blocks: list[Block] = [score_table(values)] if values else []
+        found = [f"{_SUMMARY[name]}: {number:,}" for name, number in counts.items() if number]
+        blocks += [Notice("\n" + "\n".join(found))] if found else []
+        return Summary(blocks, counts)
+
+
+_SUMMARY = {
+    "notes": "verdicts with notes (list them with show --only notes)",
+    "critical_fails": "critical fails",
+    "low_confidence": "low confidence (list them with show --only low-confidence)",
+}
 
 
 class Voting(Struct, frozen=True):

@@ -44,22 +44,22 @@ class Words(Struct, frozen=True, kw_only=True):
     @property
     def tags(self) -> dict[str, str]:
         """The failure tags, each with its name."""
-        places = ((name.partition(".")[2], name) for name in self.phrases if name[:5] == "tags.")
-        return {tag: self.phrases[place] for tag, place in places}
+        named = self.phrases.items()
+        return {name.removeprefix("tags."): text for name, text in named if name[:5] == "tags."}
 
     @property
     def no_evidence(self) -> str:
         return self.phrases["no_evidence"]
 
-    @property
-    def copy_meta(self) -> str:
-        return self.phrases["copy_meta"]
-
-    def calling(self, names: Mapping[str, str]) -> Words:
-        """The same words with other names for what a prompt shows, where it calls it otherwise."""
-        changed = {name: label for name, label in names.items() if name != label}
-        problems = {kind: _renamed(text, changed) for kind, text in self.problems.items()}
-        return replace(self, problems=problems) if changed else self
+    def with_names(self, names: Mapping[str, str]) -> Words:
+        """Return the words with other names for what a prompt shows: in a problem they stand in
+        backticks."""
+        problems = dict(self.problems)
+        for name, label in names.items():
+            literal = label.replace("{", "{{").replace("}", "}}").replace("`", "'")
+            for key, text in problems.items():
+                problems[key] = text.replace(f"`{name}`", f"`{literal}`")
+        return replace(self, problems=problems)
 
     def problem(
         self, name: str, code: Reason, path: str = "", json_type: str = "", **about: object
@@ -85,14 +85,6 @@ def _escape(value: object) -> str:
     return quoted(value)[1:-1]
 
 
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """A wording with the names of blocks, which stand in backticks, replaced."""
-    for name, label in names.items():
-        literal = label.replace("{", "{{").replace("}", "}}").replace("`", "'")
-        text = text.replace(f"`{name}`", f"`{literal}`")
-    return text
-
-
 LANGUAGES = ("ru", "zh", "ja", "en")
 PROTOCOL_FILE = "protocol.toml"
 CUSTOM_PROMPT = "own.md"
@@ -100,14 +92,13 @@ CUSTOM_PROMPT = "own.md"
 CUSTOM_REASK = "own.again.md"
 """The prompt beside it that words a re-ask, where the protocol does not speak its language."""
 _FORMLESS = "problems_of_any_form"
-"""What takes the place of problems whose wording takes a JSON object for granted."""
+"""Wordings of problems that do not take a JSON object for granted."""
 _ID = re.compile(r"(?=.*\S)[^|.\n]{1,64}")
 _PROMPT = re.compile(r"prompts/([\w-]+)\.md")
-_PROMPT_FILES: dict[Style, str] = {"full": "prompts/{}.md", "compact": "prompts/compact/{}.md"}
 
 
 class ProtocolError(ValueError):
-    """What is wrong with a protocol, and in which of its files."""
+    """A protocol that is wrong, and in which of its files."""
 
     def __init__(self, file: str, message: str) -> None:
         super().__init__(message)
@@ -115,7 +106,7 @@ class ProtocolError(ValueError):
 
 
 class ProtocolForm(Struct, frozen=True, kw_only=True):
-    """What the protocols of one kind have in common."""
+    """The parts that the protocols of one kind may have, and must."""
 
     keys: tuple[str, ...] = ()
     """What `protocol.toml` may say beside `kind` and `about`."""
@@ -165,27 +156,23 @@ class Protocol(Struct, frozen=True, kw_only=True):
         return None if text is None else CustomPrompt.parse(text)
 
     def prompts(self, language: str) -> dict[Style, Prompt]:
-        """The prompts in one language; a style without a file of its own uses the full one."""
+        """Return the prompts in one language; a style without a file of its own uses the full
+        one. Where they may ask for another form than JSON, a re-ask names no form."""
+        file = f"prompts/{language}.md"
         if CUSTOM_PROMPT in self.texts and language not in self.languages:
-            again = self._prompt(CUSTOM_REASK)  # all that an own prompt needs of these
-            return {"full": again, "compact": again}
-        full = self._prompt(_PROMPT_FILES["full"].format(language))
-        compact = _PROMPT_FILES["compact"].format(language)
-        return {"full": full, "compact": self._prompt(compact) if compact in self.texts else full}
-
-    def judge_prompts(self, language: str) -> dict[Style, Prompt]:
-        """The prompts as judges are asked by them: where they may ask for another form than JSON, a
-        re-ask names no form."""
-        prompts = self.prompts(language)
-        if not self._is_of_any_form:
-            return prompts
-        again = Template.parse(self.words(language).phrases["again"])
-        return {style: replace_prompt(prompt, again=again) for style, prompt in prompts.items()}
+            file = CUSTOM_REASK  # all that a custom prompt needs of these
+        full, compact = self._prompt(file), f"prompts/compact/{language}.md"
+        short = self._prompt(compact) if compact in self.texts else full
+        prompts: dict[Style, Prompt] = {"full": full, "compact": short}
+        if self._is_of_any_form:
+            again = Template.parse(self.words(language).phrases["again"])
+            prompts = {style: replace_prompt(each, again=again) for style, each in prompts.items()}
+        return prompts
 
     def prepare(self, language: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the prepared protocols of all kinds have, by name; raise ProtocolError."""
         return {
-            "prompts": self.judge_prompts(language),
+            "prompts": self.prompts(language),
             "words": self.words(language),
             "repairs": settings["repairs"],
             "use": tuple(settings["use"]),
@@ -194,7 +181,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
 
     @property
     def _is_of_any_form(self) -> bool:
-        """Whether the prompts may ask for another form than JSON."""
+        """Return True if the prompts may ask for another form than JSON."""
         return self.custom_prompt is not None or self.given.get("reply") == "table"
 
     def _prompt(self, file: str) -> Prompt:
@@ -204,8 +191,8 @@ class Protocol(Struct, frozen=True, kw_only=True):
             prompt = Prompt.parse(self.texts[file])
         except ValueError as error:
             raise ProtocolError(file, str(error)) from None
-        for fault in placeholder_faults(self.form, self.kind, prompt):
-            raise ProtocolError(file, fault)
+        for problem in placeholder_problems(self.form, self.kind, prompt):
+            raise ProtocolError(file, problem)
         return prompt
 
     def read_table(self, table: str, language: str) -> dict[str, str]:
@@ -237,23 +224,29 @@ class Protocol(Struct, frozen=True, kw_only=True):
         return texts
 
     def rows(self, table: str) -> list[Mapping[str, Any]]:
-        """The rows of one of its tables that have an id."""
+        """Return the rows of one of its tables that have an id."""
         rows = self.given.get(table)
         values = cast("list[object]", rows) if isinstance(rows, list) else []
         tables = [cast("Mapping[str, Any]", row) for row in values if isinstance(row, Mapping)]
         return [row for row in tables if "id" in row]
 
     def ids(self, table: str) -> list[str]:
-        """The ids in one of its tables, whatever its languages are."""
+        """Return the ids in one of its tables, whatever its languages are."""
         return [str(row["id"]) for row in self.rows(table)]
 
     def words(self, language: str) -> Words:
-        """The fixed phrases in one language; beside a prompt of the user's own, in its names."""
-        english = self._said("en")
-        texts = _joined(english, self._said(language))
-        custom_prompt, form = self.custom_prompt, self.form.custom_prompt
-        texts |= {"no_evidence": self._no_evidence(language)} if "no_evidence" in self.given else {}
-        texts |= self._tags(language) if "tags" in self.given else {}
+        """Return the fixed phrases in one language; beside a custom prompt, in its names."""
+        english = self._read_words("en")
+        texts = _overlay(english, self._read_words(language))
+        if "no_evidence" in self.given:
+            texts["no_evidence"] = self._no_evidence(language)
+        if "tags" in self.given:
+            meanings = ((row["id"], row.get("meaning")) for row in self.rows("tags"))
+            texts["tags"] = self.read_table("tags", language)
+            texts["tag_meanings"] = {
+                name: str(meaning.get(language, "")) if isinstance(meaning, Mapping) else ""
+                for name, meaning in meanings
+            }
         try:
             words = Words(
                 problems=texts["problems"],
@@ -261,56 +254,42 @@ class Protocol(Struct, frozen=True, kw_only=True):
                 neutral=texts.get("neutral", {}),
                 english=english["problems"],
                 english_types=english["types"],
-                phrases=dict(_phrases(texts)),
+                phrases=dict(_flatten(texts)),
             )
         except KeyError as key:
             raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None
-        return words.calling(custom_prompt.part_names(form)) if custom_prompt and form else words
+        custom_prompt, form = self.custom_prompt, self.form.custom_prompt
+        return words.with_names(custom_prompt.part_names(form)) if custom_prompt and form else words
 
     def _no_evidence(self, language: str) -> str:
-        """The phrase that a protocol of the user's own has for no evidence: one, or one a
-        language."""
+        """Return a custom protocol's phrase for no evidence: one, or one for each language."""
         phrases = self.given["no_evidence"]
         phrase = phrases.get(language) if isinstance(phrases, dict) else phrases
         if not isinstance(phrase, str) or not phrase.strip():
             raise ProtocolError(PROTOCOL_FILE, f"no_evidence has no phrase in {language}")
         return phrase
 
-    def _tags(self, language: str) -> dict[str, dict[str, str]]:
-        """Return the failure tags that a protocol has in the place of the built-in ones: their
-        names, and what the judge is told of each."""
-        meanings: dict[str, str] = {}
-        for row in self.rows("tags"):
-            meaning = row.get("meaning")
-            texts = cast("Mapping[str, Any]", meaning) if isinstance(meaning, Mapping) else {}
-            meanings[str(row["id"])] = str(texts.get(language, ""))
-        return {"tags": self.read_table("tags", language), "tag_meanings": meanings}
-
-    def _said(self, language: str) -> dict[str, Any]:
-        """The protocol's own words over those that all kinds share."""
+    def _read_words(self, language: str) -> dict[str, Any]:
+        """Return the protocol's own words over those of its kind, and of all kinds."""
         texts: dict[str, Any] = {}
-        for place in ("words/common", "words/kind", "words"):
-            if f"{place}/{language}.toml" in self.texts:
-                texts = _joined(texts, self._toml(f"{place}/{language}.toml"))
+        for folder in ("words/common", "words/kind", "words"):
+            file = f"{folder}/{language}.toml"
+            if file in self.texts:
+                texts = _overlay(texts, protocol_toml(file, self.texts[file]))
         formless = texts.pop(_FORMLESS, {})
-        return _joined(texts, {"problems": formless}) if self._is_of_any_form else texts
-
-    def _toml(self, file: str) -> Mapping[str, Any]:
-        if file not in self.texts:
-            raise ProtocolError(file, "the protocol has no such file")
-        return protocol_toml(file, self.texts[file])
+        return _overlay(texts, {"problems": formless}) if self._is_of_any_form else texts
 
 
-def _joined(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """One set of words over another: what the upper one leaves out, the lower one says."""
+def _overlay(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one set of words over another: what the upper one leaves out, the lower one says."""
     joined = dict(under)
     for name, value in over.items():
         joined[name] = joined.get(name, {}) | value if isinstance(value, dict) else value
     return joined
 
 
-def _phrases(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What else is said, by name; in a table, by its name and the phrase's."""
+def _flatten(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield phrases by their names; those in a table by its name and theirs."""
     for name, value in texts.items():
         if isinstance(value, str):
             yield name, value
@@ -320,9 +299,8 @@ def _phrases(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def protocol_toml(file: str, text: str) -> Mapping[str, Any]:
-    """The values of a TOML text, not to be changed: the English words stand under those of every
-    language, so that one text is asked for again and again. Raises ProtocolError naming the
-    file."""
+    """Return the values of a TOML text, not to be changed; raise ProtocolError naming the file.
+    The English words stand under those of every language: one text is asked for again and again."""
     try:
         return parse_toml(text)
     except TomlError as error:
@@ -330,7 +308,7 @@ def protocol_toml(file: str, text: str) -> Mapping[str, Any]:
 
 
 def require_same_ids(protocol: Protocol, asked: Protocol, table: str) -> None:
-    """Refuse rules about other things than those that replies speak of; raises ProtocolError."""
+    """Raise ProtocolError for rules about other things than those that replies speak of."""
     ids, asked_ids = protocol.ids(table), asked.ids(table)
     if set(ids) != set(asked_ids):
         raise ProtocolError(
@@ -341,7 +319,7 @@ def require_same_ids(protocol: Protocol, asked: Protocol, table: str) -> None:
 
 
 def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:
-    """The kind that a protocol says it is of, one of those there are; raises ProtocolError."""
+    """Return the kind that a protocol says it is of; raise ProtocolError if there is no such."""
     if PROTOCOL_FILE not in texts:
         raise ProtocolError(PROTOCOL_FILE, "the folder has no protocol.toml")
     kind = protocol_toml(PROTOCOL_FILE, texts[PROTOCOL_FILE]).get("kind")
@@ -351,25 +329,21 @@ def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:
 
 
 def protocol_of(name: str, kind: str, form: ProtocolForm, texts: Mapping[str, str]) -> Protocol:
-    """The protocol of these texts, which are of a kind and have its form; raises ProtocolError."""
+    """Return the protocol of these texts, which are of a kind and have its form; raise
+    ProtocolError also for keys that the kind does not have: mistyped, they would go unheard."""
     values = protocol_toml(PROTOCOL_FILE, texts[PROTOCOL_FILE])
+    keys = ("kind", "about", *form.keys)
+    for key in values:
+        if key not in keys:
+            near = nearest(key, keys)
+            meant = f'did you mean "{near}"?' if near else f"known: {', '.join(keys)}"
+            raise ProtocolError(PROTOCOL_FILE, f'unknown key "{key}"; {meant}')
     about = str(values.get("about", ""))
-    _check_keys(form, values)
     return Protocol(name=name, kind=kind, form=form, about=about, texts=texts, given=values)
 
 
-def _check_keys(form: ProtocolForm, values: Mapping[str, Any]) -> None:
-    """Refuse what a protocol of the kind does not have: mistyped, it would go unheard."""
-    keys = ("kind", "about", *form.keys)
-    for name in values:
-        if name not in keys:
-            near = nearest(name, keys)
-            meant = f'did you mean "{near}"?' if near else f"known: {', '.join(keys)}"
-            raise ProtocolError(PROTOCOL_FILE, f'unknown key "{name}"; {meant}')
-
-
-def placeholder_faults(form: ProtocolForm, kind: str, prompt: Prompt) -> Iterator[str]:
-    """What a prompt inserts too little, or that nothing fills."""
+def placeholder_problems(form: ProtocolForm, kind: str, prompt: Prompt) -> Iterator[str]:
+    """Yield what a prompt inserts too little, or that nothing fills."""
     used = prompt.user.names | (prompt.system.names if prompt.system else frozenset())
     for name in sorted(form.must - used):
         yield f"{{{{{name}}}}} is missing: the judge would not see it"

@@ -4,7 +4,7 @@ errors that say what is wrong with one."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -90,30 +90,46 @@ class TableForm(NamedTuple):
     """A field that no other kind has: a table that has it is of this kind."""
 
 
-class ExtrasBody(Struct, frozen=True, kw_only=True):
-    """The extras among the fields of a stored unit."""
+class UnitBody(Struct, frozen=True, kw_only=True):
+    """A stored unit, as far as those of all kinds are alike."""
 
+    id: str
+    meta: Raw
+    language: str | None = None
     reference: Raw | UnsetType = UNSET
     context: Raw | UnsetType = UNSET
     messages: Raw | UnsetType = UNSET
 
     @property
-    def extras(self) -> dict[str, Any]:
-        """Those that are there."""
-        if self.reference is UNSET and self.context is UNSET and self.messages is UNSET:
-            return {}
+    def fields(self) -> dict[str, Any]:
+        """What units of all kinds have, by name."""
         texts = zip(EXTRAS, (self.reference, self.context, self.messages), strict=True)
-        return {name: read_raw(text) for name, text in texts if text is not UNSET}
+        extras = {name: read_raw(text) for name, text in texts if text is not UNSET}
+        meta = raw_object(self.meta)
+        return {"id": self.id, "meta": meta, "language": self.language, "extras": extras}
 
 
 def unit_text(unit: Any, **fields: Any) -> str:
     """Return a unit as one line of JSON: the fields of its kind, then its language and extras."""
-    body = fields | {"language": unit.language, **unit.extras}
+    body = {"id": unit.id, **fields, "language": unit.language, **unit.extras}
     return jsontext.dump({name: value for name, value in body.items() if value is not None})
 
 
+def common_fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what units of all kinds have beside an id, by name; raise RowError."""
+    language, meta = row.get("language"), row.get("meta")
+    if language is not None and not isinstance(language, str):
+        raise FieldError("language", f'must be a text such as "en", and is {named(language)}')
+    # dict first: the abstract test is slow
+    if meta is not None and not isinstance(meta, (dict, Mapping)):
+        raise FieldError("meta", f"must be an object, and is {named(meta)}")
+    check_id(row.get("id"))
+    extras = {name: row[name] for name in EXTRAS if row.get(name) is not None}
+    return {"meta": meta or {}, "language": language, "extras": extras}
+
+
 def without_empty(row: Mapping[str, Any], texts: Collection[str]) -> dict[str, Any]:
-    """The row without its empty cells: they count as absent, but for the texts that are judged."""
+    """Return the row without its empty cells, which count as absent, but for the judged texts."""
     return {key: value for key, value in row.items() if value != "" or key in texts}
 
 
@@ -139,32 +155,10 @@ def filled_text_of(row: Mapping[str, Any], name: str) -> str:
     return text
 
 
-def meta_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The row's `meta`; raises RowError."""
-    meta = row.get("meta")
-    # dict first: the abstract test is slow
-    if meta is not None and not isinstance(meta, (dict, Mapping)):
-        raise FieldError("meta", f"must be an object, and is {named(meta)}")
-    return cast("Mapping[str, Any]", meta or {})
-
-
 def check_id(value: object, name: str = "id") -> None:
-    """An id is a text or a whole number; raises RowError."""
+    """Raise RowError unless an id is a text or a whole number."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
         raise FieldError(name, f"must be a text, and is {named(value)}")
-
-
-def language_of(row: Mapping[str, Any]) -> str | None:
-    """The row's own language, if it has one; raises RowError."""
-    value = row.get("language")
-    if value is None or isinstance(value, str):
-        return value
-    raise FieldError("language", f'must be a text such as "en", and is {named(value)}')
-
-
-def extras_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of a row that may be shown beside the judged one."""
-    return {name: row[name] for name in EXTRAS if row.get(name) is not None}
 
 
 def is_given(value: object) -> bool:
@@ -179,7 +173,7 @@ def named(value: object) -> str:
 
 
 def check_language(language: str | None, spoken: Collection[str]) -> None:
-    """A row's language must be one that the protocol speaks; raises RowError."""
+    """Raise RowError unless the protocol speaks a row's language."""
     if language and language not in spoken:
         listed = ", ".join(spoken)
         raise RowError(f'the protocol speaks {listed}, and "language" is {language}')

@@ -127,7 +127,7 @@ def test_verdicts_with_notes_are_counted_and_listed(call: CallCommand, tmp_path:
     write_suite(tmp_path, samples(5), JUDGE, judge=NOTES_JUDGE)
     assert call("run", "--json").json["rubric"] == {"notes": 2}
     assert call("show", "--json").json["rubric"] == {"notes": 2}
-    assert "2 verdicts have notes: list them with show --only notes" in call("run").out
+    assert "verdicts with notes (list them with show --only notes): 2" in call("run").out
     rows = exported(call, tmp_path, "notes.jsonl", "--only", "notes")
     assert [row["notes"] for row in rows] == [
         f"Cannot verify: Answer number {i}"[:30] for i in (1, 3)

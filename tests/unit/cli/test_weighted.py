@@ -43,8 +43,8 @@ def test_run_and_show_count_low_confidence_and_critical_fails(
     assert call("show", "--json").json["weighted"] == told["weighted"]
     for said in (call("run"), call("show")):
         text = re.sub(r" +", " ", said.out)
-        assert "model type n mean range critical low conf." in text
-        assert "m fact 7 15.0 0 to 21 2 2" in text
+        assert "total 7 15.00 2 x 0, 5 x 21" in text.replace("\u00a0", " ")
+        assert "critical fails: 2" in text
         assert "show --only low-confidence" in text
     shown = re.sub(r" +", " ", call("show").out)
     assert "t0/m 21 of 100 logic_and_fact 7" in shown
@@ -272,7 +272,7 @@ def test_check_a_rubric_of_another_protocol(call: CallCommand, tmp_path: Path) -
     [
         ("", "task.md:1: the rubric is empty"),
         ("task_type: fact\ntask_type: creative\n", "task.md:2: task_type is creative here"),
-        ("# Critical Fail Conditions\n\n- must_match: /(/\n", "task.md:3: must_match"),
+        ("# Critical Fail Conditions\n\n- must_match: /(/\n", "task.md:3: the pattern"),
     ],
 )
 def test_check_a_rubric_that_cannot_be_read(

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from evenhand.files.protocols import find_protocol
-from evenhand.kinds.weighted.check import Task, TaskType
 from evenhand.kinds.weighted.kind import WeightedProtocol, read_types
+from evenhand.kinds.weighted.verdict import Task, TaskType
 from evenhand.units import Answer
 
 DIMENSIONS = ("logic_and_fact", "constraint_adherence", "helpfulness_and_creativity")

@@ -23,7 +23,7 @@ from evenhand.kinds.pairwise.verdict import MARKS, WINNERS
 from evenhand.kinds.prompt import CustomPrompt
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.reply import Checked
-from evenhand.kinds.rubric import check as rubric_check
+from evenhand.kinds.rubric import verdict as rubric_verdict
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.limits import PROBLEMS_KEPT
 from evenhand.units import Sample
@@ -124,7 +124,7 @@ def checked_pairwise(reply: str, seed: int) -> Checked:
     except ValueError:
         value = None
     if isinstance(value, dict):
-        protocol.check_verdict(value)
+        protocol.check_output(pairing.PAIR, value)
     return checked
 
 
@@ -240,7 +240,7 @@ def test_a_copy_is_found_whatever_its_dimensions_are_called(name: str) -> None:
     )
     sample = Sample(id="i", question="Q?", model_output=output)
     words = material.protocol().words
-    (problem,) = rubric_check.check_reply(reply, sample, rubric, words).problems
+    (problem,) = rubric_verdict.check_reply(reply, sample, rubric, words).problems
     assert problem.code == "ambiguous"
 
 

@@ -15,26 +15,21 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Any, cast
 
-from msgspec import Raw
-
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.jsontext import StoredText, as_text
 from evenhand.kinds.rows import (
     EXTRAS,
-    ExtrasBody,
     FieldError,
     Gathered,
     PlacedRow,
     RowError,
+    UnitBody,
     check_id,
-    extras_of,
+    common_fields,
     filled_text_of,
     is_given,
-    language_of,
-    meta_of,
     named,
-    raw_object,
     unit_text,
     without_empty,
 )
@@ -58,9 +53,8 @@ def read_pairs(row: Mapping[str, Any]) -> list[Pair]:
     """Return the pairs of a row; raises RowError."""
     row = without_empty(row, _TEXTS)
     topic, candidates = filled_text_of(row, "topic"), _candidates(row)
-    for name in ("id", "pair_id"):
-        check_id(row.get(name), name)
-    meta, language, extras, ident = meta_of(row), language_of(row), extras_of(row), topic_id(row)
+    check_id(row.get("pair_id"), "pair_id")
+    common, ident = common_fields(row), topic_id(row)
     keeps_id = len(candidates) == 2 and bool(own_pair_id(row))
     if not keeps_id:
         candidates.sort(key=lambda candidate: candidate.id)
@@ -71,9 +65,7 @@ def read_pairs(row: Mapping[str, Any]) -> list[Pair]:
             first=first,
             second=second,
             row=ident,
-            meta=meta,
-            language=language,
-            extras=extras,
+            **common,
         )
         for first, second in combinations(candidates, 2)
     ]
@@ -112,18 +104,13 @@ def pair_text(pair: Pair) -> str:
         {"id": each.id, "text": each.text} | ({"model": each.model} if each.model else {})
         for each in (pair.first, pair.second)
     ]
-    return unit_text(
-        pair, id=pair.id, topic=pair.topic, candidates=candidates, row=pair.row, meta=pair.meta
-    )
+    return unit_text(pair, topic=pair.topic, candidates=candidates, row=pair.row, meta=pair.meta)
 
 
-class _PairBody(ExtrasBody, frozen=True):
-    id: str
+class _PairBody(UnitBody, frozen=True, kw_only=True):
     topic: str
     candidates: tuple[Candidate, Candidate]
     row: str
-    meta: Raw
-    language: str | None = None
     lengths: tuple[int | None, int | None] | None = None
 
 
@@ -135,15 +122,12 @@ def load_pair(text: str) -> Pair:
     body = _body.read(text)
     first, second = body.candidates
     return Pair(
-        id=body.id,
         topic=body.topic,
         first=first,
         second=second,
         row=body.row,
         given_lengths=body.lengths,
-        meta=raw_object(body.meta),
-        language=body.language,
-        extras=body.extras,
+        **body.fields,
     )
 
 

@@ -15,8 +15,6 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple
 
-from msgspec.structs import replace
-
 from evenhand import jsontext
 from evenhand.exchange import Message, Question, Schema, Style
 from evenhand.judgment import Judgment
@@ -27,24 +25,22 @@ from evenhand.kinds.prompt import CustomForm, extra_blocks, size_of
 from evenhand.kinds.protocol import Protocol, ProtocolError, ProtocolForm
 from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import RowError, TableForm, object_text
-from evenhand.kinds.rubric.check import (
-    Sources,
-    check_reply,
-    compact_schema,
-    reply_schema,
-    reply_shape,
-    schema_of_copy,
-    with_meta,
-)
-from evenhand.kinds.rubric.present import present, summary
+from evenhand.kinds.rubric.present import present
 from evenhand.kinds.rubric.rubric import RUBRIC_FORM, Rubric, build_rubric, parse_rubric
 from evenhand.kinds.rubric.unit import FIELDS, load_sample, read_sample, sample_text
 from evenhand.kinds.rubric.verdict import (
     READER,
     RubricVerdict,
+    Sources,
+    check_reply,
+    compact_schema,
     ends_of,
     measure_judgment,
     measure_sample,
+    reply_schema,
+    reply_shape,
+    schema_of_copy,
+    with_meta,
 )
 from evenhand.limits import REPAIRS
 from evenhand.measures import Ends
@@ -181,7 +177,7 @@ class RubricProtocol(PreparedProtocol):
         extras = extra_blocks(sample.extras, self.use)
         if self.expose_meta:
             extras["meta"] = jsontext.dump(sample.meta)
-            texts["after_extras"] = self.words.copy_meta
+            texts["after_extras"] = self.words.phrases["copy_meta"]
         shared = ("rubric", "shape", "tags") if sample.rubric is None else ("tags",)
         return self.fill_prompt(style, {**parts, "rubric": rubric.text}, extras, texts, shared)
 
@@ -217,8 +213,6 @@ def tag_names(protocol: Protocol, languages: Sequence[str]) -> Mapping[str, str]
 
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> RubricProtocol:
     settings = terms.settings
-    if "no_evidence" in settings:
-        protocol = _with_phrase(protocol, settings["no_evidence"])
     return RubricProtocol(
         **protocol.prepare(language, settings),
         rubric=None if terms.rubric is None else build_rubric(terms.rubric),
@@ -227,15 +221,8 @@ def _prepare(protocol: Protocol, language: str, terms: Terms) -> RubricProtocol:
     )
 
 
-def _with_phrase(protocol: Protocol, phrase: object) -> Protocol:
-    """Return the protocol with another phrase for no evidence; None is that of its kind."""
-    values = {name: value for name, value in protocol.given.items() if name != "no_evidence"}
-    return replace(protocol, given=values | ({} if phrase is None else {"no_evidence": phrase}))
-
-
 def _resettle_settings(protocol: Protocol, asked: Protocol) -> dict[str, Any]:
-    tags = protocol.ids("tags") or list(protocol.words("en").tags)
-    return {"no_evidence": protocol.given.get("no_evidence"), "tags": tags}
+    return {"tags": protocol.ids("tags") or list(protocol.words("en").tags)}
 
 
 def _output_key(output: Mapping[str, Any]) -> str | None:
@@ -279,7 +266,6 @@ KIND = Kind(
     measure=Scoring(
         lambda text: measure_sample(load_sample(text)),
         measure_judgment,
-        summary,
         tag_names,
         has_notes=True,
     ),

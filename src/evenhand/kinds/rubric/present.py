@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 from evenhand import jsontext
@@ -17,19 +17,16 @@ from evenhand.kinds.blocks import (
     Label,
     Mark,
     Named,
-    Notice,
     Number,
     Piece,
     Reason,
     ShownJudgment,
     ShownUnit,
-    Summary,
     Table,
     Text,
     about_unit,
     cells,
     labels,
-    score_table,
 )
 from evenhand.kinds.rubric.verdict import RubricVerdict, measure_sample
 from evenhand.units import Sample
@@ -98,20 +95,3 @@ def _present_quote(text: str, numbered: tuple[int, Evidence]) -> Piece:
     place: list[Piece] = [f"{quote.start}:{quote.end}"]
     place += [] if quote.match == "exact" else [Gloss("match", quote.match)]
     return Joined([f"{number} “{text}” [", Joined(place, ", "), "]"], "")
-
-
-def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
-    """Return mean and spread of each dimension, by prompt variant, and the number of notes."""
-    values: dict[tuple[str, str], list[float]] = {}
-    noted = 0
-    for _, judgment in verdicts:
-        assert isinstance(judgment.value, RubricVerdict)
-        variant = str(judgment.value.meta.get("prompt_variant", ""))
-        noted += bool(judgment.value.notes.strip())
-        for name, score in judgment.value.scores.items():
-            values.setdefault((variant, name), []).append(float(score.score))
-    blocks: list[Block] = [score_table(values)] if values else []
-    if noted:
-        verb = "verdict has" if noted == 1 else "verdicts have"
-        blocks.append(Notice(f"\n{noted} {verb} notes: list them with show --only notes"))
-    return Summary(blocks, {"notes": noted})

@@ -12,13 +12,10 @@ from evenhand.jsontext import StoredText
 from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.rows import (
     EXTRAS,
-    ExtrasBody,
     RowError,
-    check_id,
-    extras_of,
+    UnitBody,
+    common_fields,
     filled_text_of,
-    language_of,
-    meta_of,
     raw_object,
     text_of,
     unit_text,
@@ -34,18 +31,12 @@ FIELDS = ("id", "question", "model_output", "meta", "rubric", "language", *EXTRA
 def read_sample(row: Mapping[str, Any], *, has_rubric: bool) -> Sample:
     """Return the sample of a row; raise RowError. `has_rubric` says that the suite brings one."""
     row = without_empty(row, _TEXTS)
-    question = filled_text_of(row, "question")
-    output = text_of(row, "model_output")
-    meta = meta_of(row)
-    check_id(row.get("id"))
     return Sample(
         id=sample_id(row),
-        question=question,
-        model_output=output,
-        meta=meta,
+        question=filled_text_of(row, "question"),
+        model_output=text_of(row, "model_output"),
         rubric=_rubric(row, has_rubric),
-        language=language_of(row),
-        extras=extras_of(row),
+        **common_fields(row),
     )
 
 
@@ -53,7 +44,6 @@ def sample_text(sample: Sample) -> str:
     """Return a sample as one line of JSON: what the store keeps; `load_sample` reads it back."""
     return unit_text(
         sample,
-        id=sample.id,
         question=sample.question,
         model_output=sample.model_output,
         meta=sample.meta,
@@ -61,13 +51,10 @@ def sample_text(sample: Sample) -> str:
     )
 
 
-class _SampleBody(ExtrasBody, frozen=True):
-    id: str
+class _SampleBody(UnitBody, frozen=True, kw_only=True):
     question: str
     model_output: str
-    meta: Raw
     rubric: Raw | UnsetType = UNSET
-    language: str | None = None
 
 
 _body: StoredText[_SampleBody] = StoredText(_SampleBody, "a sample")
@@ -76,15 +63,9 @@ _body: StoredText[_SampleBody] = StoredText(_SampleBody, "a sample")
 def load_sample(text: str) -> Sample:
     """Return the sample of a line that `sample_text` wrote."""
     body = _body.read(text)
-    return Sample(
-        id=body.id,
-        question=body.question,
-        model_output=body.model_output,
-        meta=raw_object(body.meta),
-        rubric=None if body.rubric is UNSET else raw_object(body.rubric),
-        language=body.language,
-        extras=body.extras,
-    )
+    rubric = None if body.rubric is UNSET else raw_object(body.rubric)
+    question, output = body.question, body.model_output
+    return Sample(question=question, model_output=output, rubric=rubric, **body.fields)
 
 
 def _rubric(row: Mapping[str, Any], has_rubric: bool) -> Mapping[str, Any] | None:

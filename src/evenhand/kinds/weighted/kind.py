@@ -40,26 +40,24 @@ from evenhand.kinds.protocol import (
 )
 from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import TableForm
-from evenhand.kinds.weighted.check import (
-    Task,
-    TaskType,
-    check_reply,
-    compact_schema,
-    failed_grade,
-    reply_schema,
-    reply_shape,
-    under_weights,
-)
 from evenhand.kinds.weighted.conditions import Hit, TimedOut, decide
-from evenhand.kinds.weighted.present import present, summary
+from evenhand.kinds.weighted.present import present
 from evenhand.kinds.weighted.task_rubric import TaskRubric, read_task
 from evenhand.kinds.weighted.unit import FIELDS, answer_text, load_answer, read_answer
 from evenhand.kinds.weighted.verdict import (
     FULL_MARKS,
     READER,
     Grade,
+    Task,
+    TaskType,
+    check_reply,
+    compact_schema,
+    failed_grade,
     measure_answer,
     measure_judgment,
+    reply_schema,
+    reply_shape,
+    under_weights,
 )
 from evenhand.measures import Ends
 from evenhand.text import hidden_characters
@@ -443,7 +441,6 @@ KIND = Kind(
     measure=Scoring(
         lambda text: measure_answer(load_answer(text)),
         measure_judgment,
-        summary,
         full_marks=FULL_MARKS,
         has_critical_fails=True,
         has_confidence=True,

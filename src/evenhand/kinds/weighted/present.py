@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from evenhand import jsontext
 from evenhand.judgment import Judgment, Verdict
@@ -22,18 +22,14 @@ from evenhand.kinds.blocks import (
     Reason,
     ShownJudgment,
     ShownUnit,
-    Summary,
     Table,
     Text,
     about_unit,
     cells,
     labels,
 )
-from evenhand.kinds.weighted.unit import load_answer
 from evenhand.kinds.weighted.verdict import FULL_MARKS, Grade, measure_answer
 from evenhand.units import Answer
-
-UNSURE = "\nlow confidence: list them with show --only low-confidence"
 
 
 def present(answer: Answer, judgments: Sequence[Judgment]) -> ShownUnit:
@@ -98,29 +94,3 @@ def _present_grade(grade: Grade, texts: Mapping[str, str]) -> Iterator[Block]:
     kind += [" ", Label("unit.inferred")] if grade.inferred_task_type else []
     sure: list[Piece] = [Label("unit.confidence"), ": ", Gloss("confidence", grade.confidence)]
     yield Items(items=[Joined(kind, ""), Joined(sure, "")])
-
-
-def summary(verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
-    """Return totals by model and task type: mean, range, critical fails, low confidence."""
-    groups: dict[tuple[str, str], list[Grade]] = {}
-    for text, judgment in verdicts:
-        grade = judgment.value
-        assert isinstance(grade, Grade)
-        model = str(load_answer(text).meta.get("model", ""))
-        groups.setdefault((model, grade.task_type or ""), []).append(grade)
-    rows: list[list[Cell]] = []
-    failed = unsure = 0
-    for (model, kind), grades in sorted(groups.items()):
-        totals = sorted(grade.total_score for grade in grades)
-        fails, doubts = (
-            sum(grade.critical_fail for grade in grades),
-            sum(grade.is_unsure for grade in grades),
-        )
-        mean, spread = f"{sum(totals) / len(totals):.1f}", f"{totals[0]:g} to {totals[-1]:g}"
-        about = [model or "-", kind or "-", str(len(totals)), mean, spread]
-        rows.append(cells([*about, str(fails), str(doubts)]))
-        failed, unsure = failed + fails, unsure + doubts
-    head = ["model", "type", "n", "mean", "range", "critical", "low conf."]
-    blocks: list[Block] = [Table(head=head, rows=rows, right=(2, 3, 5, 6))] if rows else []
-    blocks += [Notice(UNSURE)] if unsure else []
-    return Summary(blocks, {"critical_fails": failed, "low_confidence": unsure})

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Raw
-
 from evenhand.jsontext import StoredText
 from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.rows import (
     EXTRAS,
-    ExtrasBody,
     RowError,
-    check_id,
-    extras_of,
+    UnitBody,
+    common_fields,
     filled_text_of,
-    language_of,
-    meta_of,
     named,
-    raw_object,
     text_of,
     unit_text,
     without_empty,
@@ -34,19 +28,13 @@ FIELDS = ("id", "task_name", "prompt", "answer", "rubric", "meta", "language", *
 def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: bool) -> Answer:
     """Return the answer of a row; raise RowError. `has_rubric` says that the suite brings one."""
     row = without_empty(row, _TEXTS)
-    prompt, answer = filled_text_of(row, "prompt"), text_of(row, "answer")
-    meta, language = meta_of(row), language_of(row)
-    check_id(row.get("id"))
-    name = filled_text_of(row, "task_name") if "task_name" in row else task_name_of(row)
     return Answer(
         id=answer_id(row),
-        task_name=name,
-        prompt=prompt,
-        answer=answer,
+        task_name=filled_text_of(row, "task_name") if "task_name" in row else task_name_of(row),
+        prompt=filled_text_of(row, "prompt"),
+        answer=text_of(row, "answer"),
         rubric=_rubric(row, types, has_rubric),
-        meta=meta,
-        language=language,
-        extras=extras_of(row),
+        **common_fields(row),
     )
 
 
@@ -54,7 +42,6 @@ def answer_text(answer: Answer) -> str:
     """Return an answer as one line of JSON: what the store keeps; `load_answer` reads it back."""
     return unit_text(
         answer,
-        id=answer.id,
         task_name=answer.task_name,
         prompt=answer.prompt,
         answer=answer.answer,
@@ -63,14 +50,11 @@ def answer_text(answer: Answer) -> str:
     )
 
 
-class _AnswerBody(ExtrasBody, frozen=True):
-    id: str
+class _AnswerBody(UnitBody, frozen=True, kw_only=True):
     task_name: str
     prompt: str
     answer: str
-    meta: Raw
     rubric: str | None = None
-    language: str | None = None
 
 
 _body: StoredText[_AnswerBody] = StoredText(_AnswerBody, "an answer")
@@ -80,14 +64,11 @@ def load_answer(text: str) -> Answer:
     """Return the answer of a line that `answer_text` wrote."""
     body = _body.read(text)
     return Answer(
-        id=body.id,
         task_name=body.task_name,
         prompt=body.prompt,
         answer=body.answer,
         rubric=body.rubric,
-        meta=raw_object(body.meta),
-        language=body.language,
-        extras=body.extras,
+        **body.fields,
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import CRITERIA, pair_reply
-from tests.unit.kinds.pairing import protocol
+from tests.unit.kinds.pairing import PAIR, protocol
 
 JUDGED = protocol()
 TABLES = protocol(tables=True)
@@ -318,10 +318,10 @@ def test_every_breach_has_words_in_every_language(language: str) -> None:
 def test_a_settled_verdict_keeps_the_contract(winner: str, mark: str) -> None:
     value: dict[str, Any] = {"pair_id": "p", "winner": winner}
     value["criteria"] = dict.fromkeys(CRITERIA, mark)
-    assert JUDGED.check_verdict(value).problems == ()
+    assert JUDGED.check_output(PAIR, value).problems == ()
     how = "uncertain" if winner == "uncertain" else "stable"
     full = value | {"candidates": ["x", "y"], "settled": how, "rounds": 1, "unstable": []}
-    assert JUDGED.check_verdict(full | {"notes": "", "meta": {}, "odds": {}}).problems == ()
+    assert JUDGED.check_output(PAIR, full | {"notes": "", "meta": {}, "odds": {}}).problems == ()
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_a_settled_verdict_keeps_the_contract(winner: str, mark: str) -> None:
 )
 def test_a_settled_verdict_that_breaks_it(change: dict[str, Any], path: str, code: str) -> None:
     value = {"pair_id": "p", "winner": "A", "criteria": dict.fromkeys(CRITERIA, "tie"), **change}
-    problem = JUDGED.check_verdict(value).problems[0]
+    problem = JUDGED.check_output(PAIR, value).problems[0]
     assert (problem.path, problem.code) == (path, code)
 
 
@@ -364,7 +364,7 @@ def test_the_check_is_total_and_what_it_passes_is_whole(value: Any) -> None:
             assert found.output["winner"] in ("A", "B", "tie")
             assert [given["mark"] for given in found.output["criteria"].values()]
     if isinstance(value, dict):
-        assert JUDGED.check_verdict(value).problems is not None
+        assert JUDGED.check_output(PAIR, value).problems is not None
 
 
 @given(text=st.text(alphabet="AB+tie|C123 \n{}\"'`-", max_size=80))

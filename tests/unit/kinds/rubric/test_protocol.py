@@ -170,7 +170,7 @@ async def test_an_exposed_meta_is_shown_as_it_is_spelled_and_asked_back(language
     assert judgment.status == "verdict"
     text = prompt(ask.asked[0])
     assert f"\n{jsontext.dump(META)}\n[[/meta " in text
-    assert judged.words.copy_meta in text
+    assert judged.words.phrases["copy_meta"] in text
     assert next(iter(ask.asked[0].schema.value["properties"])) == "meta"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.files.protocols import protocol_texts
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.kinds.weighted.check import REASONING_CHARS
+from evenhand.kinds.weighted.verdict import REASONING_CHARS
 
 APPLIED = ("critical", "facts", "rubric")
 """The blocks that come from those who set up an evaluation."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evenhand import jsontext
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.reply import Checked
-from evenhand.kinds.weighted.check import check_reply, rescale, total_of
+from evenhand.kinds.weighted.verdict import check_reply, rescale, total_of
 from tests.unit.kinds.grading import (
     DIMENSIONS,
     FACT,
