@@ -174,6 +174,10 @@ class Table:
 
     def column_of(self, field: str) -> str | None:
         """Return the column that a field is taken from; None where no row has one for it."""
+        if self.recognition.is_pair:
+            for number, each in enumerate(self.recognition.answers, 1):
+                if field == f"{self._form.several}.{number}.text":
+                    return each.column
         return self._columns.get(field, field if field in self.names else None)
 
     @property
@@ -225,7 +229,7 @@ class Table:
         texts = [value.get(each.column) for each in answers]
         if self.recognition.is_pair:
             if authors[0] == authors[1]:
-                authors = [each.label for each in answers]
+                authors = [f"{author} ({number})" for number, author in enumerate(authors, 1)]
             pair = [{"id": a, "text": text} for a, text in zip(authors, texts, strict=True)]
             return [{**rest, self._form.several: pair}]
         name, meta = self.recognition.author_field, rest.get("meta") or {}

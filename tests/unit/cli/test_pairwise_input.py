@@ -125,11 +125,32 @@ def test_a_table_with_other_columns_is_mapped(call: CallCommand, tmp_path: Path)
     assert outputs[0]["meta"] == {"set": "test"}
 
 
-def test_an_empty_cell_of_a_table_is_told_with_its_line(call: CallCommand, tmp_path: Path) -> None:
-    columns = {"candidates.1.text": "a", "candidates.2.text": "b"}
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ({"candidates.1.text": "old", "candidates.2.text": "new"}, ("old", "new")),
+        ({}, ("answer_a", "answer_b")),
+    ],
+)
+def test_an_empty_cell_of_a_pair_is_told_by_its_line_and_column(
+    call: CallCommand, tmp_path: Path, columns: dict[str, str], names: tuple[str, str]
+) -> None:
     write_pairs(tmp_path, 1, data=["in.csv"], columns=columns)
-    (tmp_path / "in.csv").write_text("pair_id,topic,a,b\nq1,Why?,one 1,two 2\nq2,Why?,one 1,\n")
+    header = ",".join(("pair_id", "topic", *names))
+    (tmp_path / "in.csv").write_text(f"{header}\nq1,Why?,one 1,two 2\nq2,Why?,one 1,\n")
     said = call("run")
     assert said.code == 3
-    assert "in.csv:3" in said.err
-    assert "candidates[1].text" in said.err
+    assert f'in.csv:3: "{names[1]}" is empty' in said.err
+    assert "candidates" not in said.err
+
+
+def test_two_answers_of_one_model_are_told_apart_by_a_number(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_pairs(tmp_path, 1, data=["in.csv"], columns={})
+    (tmp_path / "in.csv").write_text(
+        "topic,answer_a,answer_b,model_a,model_b\nWhy?,worth 3,worth 8,gpt-4o,gpt-4o\n"
+    )
+    assert call("run").code == 0
+    (row,) = stored(tmp_path)
+    assert row["output"]["candidates"] == ["gpt-4o (1)", "gpt-4o (2)"]

@@ -25,7 +25,6 @@ VERDICT: dict[str, Any] = {
     "unstable": ["C1"],
     "notes": "so it is",
     "meta": {},
-    "odds": {"A": 0.9},
 }
 
 
@@ -113,7 +112,6 @@ def test_an_unknown_ending_tells_of_tables_too(tmp_path: Path) -> None:
         ({"candidates": ["c1", 2]}, "candidates[1]", "schema"),
         ({"notes": 5}, "notes", "schema"),
         ({"meta": "m"}, "meta", "schema"),
-        ({"odds": []}, "odds", "schema"),
         ({"judge": 1}, "judge", "schema"),
         ({"unstable": 7}, "unstable", "schema"),
         ({"unstable": ["C9"]}, "unstable[0]", "out_of_range"),

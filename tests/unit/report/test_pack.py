@@ -23,7 +23,7 @@ BLOCKS = [
     text_block("Question", [["one"], ["two", "1,2", "1 clear"], ["one"]], note="n"),
     columns_block([[notice_block("left", "bad")], [notice_block("right")]]),
     table_block("Scores", ["a", "b"], [["x", ("5", "strong")], ["x", ""]]),
-    items_block("Flags", [("low_margin", "near")], "warn"),
+    items_block("Flags", [("snapped", "near")], "warn"),
     section_block("by", [group_block("Call 1", [text_block("", [["prompt"]], part="call")])]),
 ]
 LINE = {
@@ -32,7 +32,7 @@ LINE = {
     "result": "5",
     "text": "Why?",
     "chips": ["A"],
-    "flags": ["low_margin"],
+    "flags": ["snapped"],
 }
 
 
@@ -86,7 +86,7 @@ def test_blocks_come_out_as_they_went_in() -> None:
     assert _unpacked(packed, 0) == BLOCKS and _unpacked(packed, 1) == BLOCKS[:1]
     assert [packed.strings[unit[0]] for unit in packed.units] == ["u1", "u2"]
     assert len(set(map(str, packed.strings))) == len(packed.strings)
-    assert packed.facets[0].values == ["low_margin"] and packed.units[1][5] == [[0]]
+    assert packed.facets[0].values == ["snapped"] and packed.units[1][5] == [[0]]
     assert [line["id"] for line, _ in packed.static_units] == ["u1"] and not packed.was_cut
 
 

@@ -147,12 +147,6 @@ WRONG: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int, str]] = {
         'there is no rubric file "none.md"',
     ),
     "an empty one": ({"rubric": "empty.md"}, rows(None), 2, "empty.md:1: the rubric is empty"),
-    "a contradiction": (
-        {},
-        rows("# Critical Fail Conditions\n- max_chars: 1\n- min_chars: 2\n"),
-        3,
-        'answers.jsonl:1: "rubric", line 3: no answer can pass',
-    ),
     "a rubric of dimensions": (
         {"rubric": "rubric.json"},
         rows(None),

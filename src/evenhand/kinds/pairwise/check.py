@@ -252,7 +252,6 @@ def check_verdict(
         notes=TEXT,
         judge=TEXT,
         meta=_OBJECT,
-        odds=_OBJECT,
         candidates={"type": "array", "items": TEXT},
         settled={"type": "string", "enum": list(SETTLINGS)},
         rounds=NUMBER,

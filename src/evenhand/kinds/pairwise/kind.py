@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from msgspec import UNSET
 from msgspec.structs import replace as replace_fields
 
 from evenhand import jsontext
@@ -52,7 +51,6 @@ from evenhand.kinds.pairwise.verdict import (
     Round,
     agrees,
     derive_winner,
-    mean_odds,
     measure_judgment,
     measure_pair,
     settle,
@@ -81,8 +79,6 @@ ALIASES = {
     "candidate_a": "candidate_1",
     "candidate_b": "candidate_2",
 }
-LOW_MARGIN = 0.1
-"""A winner that so little probability more or less would have changed is flagged."""
 
 
 def read_priority(protocol: Protocol) -> tuple[str, ...]:
@@ -235,7 +231,7 @@ class PairwiseProtocol(PreparedProtocol):
         passes: Sequence[PairPass],
         fixes: Sequence[Fix],
     ) -> Verdict:
-        result, odds = settle(rounds), mean_odds(rounds[-1])
+        result = settle(rounds)
         explanations = {pass_.order: pass_.explanation for pass_ in rounds[-1]}
         notes = explanations["12"]
         if result.winner == "uncertain" and explanations["21"]:
@@ -251,13 +247,9 @@ class PairwiseProtocol(PreparedProtocol):
             unstable=tuple(result.unstable),
             notes=notes,
             meta_json=raw_json(pair.meta),
-            odds=odds or UNSET,
         )
         flags = [*self._flags(pair, visible, passes), *([] if passes else ["equal_text"])]
         flags += dict.fromkeys(flag for both in rounds for pass_ in both for flag in pass_.flags)
-        likeliest = sorted(odds.values())
-        if odds and likeliest[-1] - likeliest[-2] < LOW_MARGIN:
-            flags.append("low_margin")
         return Verdict(value=verdict, fixes=tuple(fixes), flags=tuple(flags), passes=tuple(passes))
 
     def _flags(self, pair: Pair, visible: Pair, passes: Sequence[PairPass]) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from evenhand.kinds.reply import BAR, without_thinking
 from evenhand.limits import REPLY_BYTES
 from evenhand.text import INVISIBLE
 
-_FIXED = ["pair_id", "winner", "notes"]
 _CELL = re.compile(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
 
 
@@ -60,50 +59,39 @@ def read_lines(lines: Iterable[str], criteria: Sequence[str] | None = None) -> I
     """Yield the lines of a table with the output objects that they are; blank lines are stepped
     over.
 
-    The first line is the header and says which column is which, in any order. Raises TableError at
-    a line that is wrong, and if the header has other criteria than those given; it may have none,
-    as where votes from another tool name a winner and no marks.
+    The first line is the header. Raises TableError at a line that is wrong, and if the header has
+    other criteria than those given; it may have none, as where votes from another tool name a
+    winner and no marks.
     """
-    columns: list[int] = []
     names: list[str] = []
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
-        cells = _read_cells(text if columns else text.removeprefix("\ufeff"), number)
-        if not columns:
-            columns = _find_columns(cells, number)
-            names = [cells[at] for at in columns[2:-1]]
-            _check_criteria(names, criteria, number)
-        elif len(cells) != len(columns):
-            raise TableError(number, f"{len(cells)} columns; the header has {len(columns)}")
+        cells = _read_cells(text if names else text.removeprefix("\ufeff"), number)
+        if not names:
+            _check_header(cells, criteria, number)
+            names = cells
+        elif len(cells) != len(names):
+            raise TableError(number, f"{len(cells)} columns; the header has {len(names)}")
         else:
-            pair_id, winner, *marks, notes = (cells[at] for at in columns)
+            pair_id, winner, *marks, notes = cells
             if problem := _find_problem(winner, marks):
                 raise TableError(number, problem)
             output = {"pair_id": pair_id, "winner": winner, "notes": notes}
-            named = dict(zip(names, marks, strict=True))
+            named = dict(zip(names[2:-1], marks, strict=True))
             yield TableLine(number, pair_id, output | {"criteria": named})
-    if not columns:
+    if not names:
         raise TableError(1, "the table is empty; its first line must be the header")
 
 
-def _find_columns(names: list[str], number: int) -> list[int]:
-    """Return the columns of pair_id, winner, the criteria and the notes."""
-    # A criterion may be called like one of these; then only the contract's own order is clear.
-    if len(names) >= len(_FIXED) and [*names[:2], names[-1]] == _FIXED:
-        return list(range(len(names)))
-    if any(names.count(name) != 1 for name in _FIXED):
+def _check_header(names: list[str], expected: Sequence[str] | None, number: int) -> None:
+    if [*names[:2], names[-1]] != ["pair_id", "winner", "notes"]:
         raise TableError(number, "no header; expected pair_id | winner | criteria | notes")
-    pair_id, winner, notes = map(names.index, _FIXED)
-    criteria = [at for at, name in enumerate(names) if name not in _FIXED]
-    return [pair_id, winner, *criteria, notes]
-
-
-def _check_criteria(names: list[str], expected: Sequence[str] | None, number: int) -> None:
-    if len(set(names)) < len(names):
+    criteria = names[2:-1]
+    if len(set(criteria)) < len(criteria):
         raise TableError(number, "a criterion stands twice in the header")
-    if expected is not None and names and set(names) != set(expected):
-        listed = quoted(", ".join(names))
+    if expected is not None and criteria and set(criteria) != set(expected):
+        listed = quoted(", ".join(criteria))
         raise TableError(number, f"criteria {listed}; expected {quoted(', '.join(expected))}")
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
 from evenhand import jsontext
 from evenhand.errors import quoted
@@ -137,56 +137,43 @@ def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
         try:
             value = jsontext.parse(value)
         except ValueError as error:
-            raise RowError(f'"candidates" is a text that is not JSON: {error}') from None
+            raise FieldError("candidates", f"is a text that is not JSON: {error}") from None
+    # Columns of a table: candidates.1.text, candidates.2.text, ...
+    if isinstance(value, dict) and all(key.isdecimal() for key in value):
+        value = [value[key] for key in sorted(value, key=int)]
     if value is None:
-        raise RowError('"candidates" is missing')
-    if not isinstance(value, list) and isinstance(value, Mapping):
-        value = _numbered(cast("Mapping[str, Any]", value))
+        raise FieldError("candidates", "is missing")
     if not isinstance(value, list):
-        raise RowError(f'"candidates" must be a list, and is {named(value)}')
-    rows = cast("Sequence[object]", value)
-    if len(rows) < 2:
-        raise RowError(f'"candidates" must hold two or more answers, and holds {len(rows)}')
-    candidates = [_candidate(candidate, i) for i, candidate in enumerate(rows)]
-    ids: set[str] = set()
-    for i, candidate in enumerate(candidates):
-        if candidate.id in ids:
-            raise RowError(f"candidates[{i}].id: two candidates are called {candidate.id!r}")
-        ids.add(candidate.id)
-    return candidates
+        raise FieldError("candidates", f"must be a list, and is {named(value)}")
+    if len(value) < 2:
+        raise FieldError("candidates", f"must hold two or more answers, and holds {len(value)}")
+    candidates: dict[str, Candidate] = {}
+    for number, each in enumerate(value, 1):
+        candidate = _candidate(each, number)
+        if candidate.id in candidates:
+            message = f"two candidates are called {quoted(candidate.id)}"
+            raise RowError(f"candidates.{number}.id: {message}")
+        candidates[candidate.id] = candidate
+    return list(candidates.values())
 
 
-def _numbered(columns: Mapping[str, Any]) -> object:
-    """Candidates from the columns of a table: `candidates.1.text`, `candidates.2.text`, ..."""
-    if not all(key.isdecimal() for key in columns):
-        return columns
-    return [columns[key] for key in sorted(columns, key=int)]
-
-
-def _candidate(value: object, index: int) -> Candidate:
-    path = f"candidates[{index}]"
+def _candidate(value: Any, number: int) -> Candidate:
+    path = f"candidates.{number}"
     if not isinstance(value, (dict, Mapping)):  # dict first: the abstract test is slow
-        raise RowError(f'"{path}" must be an object with "id" and "text", and is {named(value)}')
-    fields = cast("Mapping[str, Any]", value)
-    ident, text = fields.get("id"), fields.get("text")
+        raise FieldError(path, f'must be an object with "id" and "text", and is {named(value)}')
+    ident, text = value.get("id"), value.get("text")
     check_id(ident, f"{path}.id")
     if not isinstance(text, str):
         what = "is missing" if text is None else f"must be a text, and is {named(text)}"
-        raise RowError(f'"{path}.text" {what}')
+        raise FieldError(f"{path}.text", what)
     if not text.strip():
-        raise RowError(f'"{path}.text" is empty')
+        raise FieldError(f"{path}.text", "is empty")
+    meta, model = value.get("meta"), value.get("model")
+    if not model and isinstance(meta, Mapping):
+        model = meta.get("model")
     # Without an id a candidate is known by its place: 1, 2, ...
-    return Candidate(
-        id=str(index + 1 if ident in (None, "") else ident), text=text, model=_model(fields)
-    )
-
-
-def _model(fields: Mapping[str, Any]) -> str:
-    """The model behind a candidate, where the row names it apart from the id."""
-    model, meta = fields.get("model"), fields.get("meta")
-    if not model and meta is not None and isinstance(meta, Mapping):
-        model = cast("Mapping[str, Any]", meta).get("model")
-    return model if isinstance(model, str) else ""
+    name = str(number if ident in (None, "") else ident)
+    return Candidate(id=name, text=text, model=model if isinstance(model, str) else "")
 
 
 # Tables with one row per answer

@@ -8,7 +8,6 @@ the pair; one that no round settles is `uncertain`, never silently a tie.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -117,8 +116,6 @@ class PairVerdict(Struct, frozen=True, kw_only=True):
     """Those criteria."""
     notes: str
     meta_json: Raw = stored(name="meta")
-    odds: dict[str, float] | UnsetType = UNSET
-    """The probability of each winner, where the judge tells it."""
     preference: float | UnsetType = UNSET
     """The preference for the second candidate, where another tool gives it."""
 
@@ -230,18 +227,6 @@ def tied_round(criteria: Sequence[str]) -> Round:
     marks: dict[str, Mark | None] = dict.fromkeys(criteria, "tie")
     first, second = (PairPass(order=o, winner="tie", marks=marks, **common) for o in ORDERS)
     return first, second
-
-
-def mean_odds(passes: Round) -> dict[str, float]:
-    """Return the probability of each winner, the mean of both orders; nothing where a judge does
-    not tell it."""
-    both = [pass_.odds.get("winner", {}) for pass_ in passes]
-    if not all(both):
-        return {}
-    return {
-        name: math.fsum(math.exp(odds[name]) for odds in both if name in odds) / len(both)
-        for name in WINNERS
-    }
 
 
 def _comment(reply: CriterionReply, order: Order) -> CriterionComment:

@@ -7,12 +7,10 @@ list of what is wrong.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple
 
 from evenhand import jsontext
@@ -39,15 +37,12 @@ from evenhand.kinds.rubric.verdict import (
     measure_sample,
     reply_schema,
     reply_shape,
-    schema_of_copy,
     with_meta,
 )
 from evenhand.limits import REPAIRS
 from evenhand.measures import Ends
 from evenhand.units import Sample, sample_id
 
-LOW_MARGIN = 0.05
-"""A score that so little probability more or less would have changed is flagged."""
 ALIASES = {"answer": "model_output", "output": "model_output"}
 
 
@@ -100,10 +95,7 @@ class RubricProtocol(PreparedProtocol):
             style,
             size,
         )
-        odds = conversation.tries[-1].reply.odds if conversation.tries else {}
-        # The median of a judge by probabilities may nearly have tipped over.
-        is_close = (path for path, each in odds.items() if _margin(each) < LOW_MARGIN)
-        return conversation.to_judgment(f"low_margin:{path}" for path in is_close)
+        return conversation.to_judgment()
 
     def check(
         self,
@@ -154,7 +146,7 @@ class RubricProtocol(PreparedProtocol):
             compact = compact_schema(rubric, fragments(sample.model_output), self.words.no_evidence)
             schema = Schema(compact if meta is None else with_meta(compact, {"const": meta}))
         elif meta is not None:
-            schema = Schema(with_meta(schema.value, schema_of_copy(meta)))
+            schema = Schema(with_meta(schema.value, {"type": "object"}))
         if meta is not None:
             shape = jsontext.dump({"meta": meta, **reply_shape(rubric)})
         return Question(
@@ -190,13 +182,6 @@ class RubricProtocol(PreparedProtocol):
             .rstrip(": ")
             for tag, name in self.words.tags.items()
         )
-
-
-def _margin(odds: Mapping[str, float]) -> float:
-    """Return how far the probability up to some score is from one half, at the closest."""
-    likely = [math.exp(odds[score]) for score in sorted(odds, key=float)]
-    total = math.fsum(likely)
-    return min((abs(below / total - 0.5) for below in accumulate(likely[:-1])), default=1.0)
 
 
 # The record

@@ -73,10 +73,6 @@ def build_rubric(value: object) -> Rubric:
         _read_dimension(each, ("dimensions", index))
         for index, each in enumerate(_read_list(top, "dimensions", ()))
     )
-    for index, each in enumerate(dimensions):
-        if each.id in RESERVED:
-            message = f"{each.id} is the name of a figure; choose another id"
-            raise RubricTextError(message, path=("dimensions", index, "id"))
     _require_different("dimensions", "id", [each.id for each in dimensions], ("dimensions",))
     return Rubric(dimensions, "\n".join(map(_describe, dimensions)), top)
 
@@ -89,10 +85,19 @@ def _read_dimension(value: object, path: Path) -> Dimension:
     if len(bands) < 2:
         raise RubricTextError("a dimension needs at least two bands", path=(*path, "bands"))
     _require_different("bands", "score", [band.score for band in bands], (*path, "bands"))
+    try:
+        jsontext.dump(fields).encode()
+    except (TypeError, ValueError):
+        # Half of a surrogate pair, a date of TOML, NaN.
+        raise RubricTextError("a dimension holds what is no text or number", path=path) from None
+    ident = _read_text(fields, "id", path)
+    if ident in RESERVED:
+        message = f"{ident} is the name of a figure; choose another id"
+        raise RubricTextError(message, path=(*path, "id"))
     return Dimension(
-        id=_read_text(fields, "id", path),
+        id=ident,
         name=_read_text({"name": fields.get("id")} | fields, "name", path),
-        scale=_read_scale(fields.get("scale", ""), (*path, "scale")),
+        scale=jsontext.as_text(fields.get("scale", "")),
         definition=_read_text(fields, "definition", path),
         bands=bands,
     )
@@ -129,28 +134,7 @@ def _read_text(fields: Mapping[str, Any], name: str, path: Path) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
         raise RubricTextError(f'"{name}" must be a text that is not empty', path=(*path, name))
-    return _require_unicode(value, (*path, name))
-
-
-def _read_scale(value: object, path: Path) -> str:
-    """Return a text as it is, anything else as JSON: `[1, 5]` is a scale too."""
-    try:
-        return _require_unicode(jsontext.as_text(value), path)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, RubricTextError):
-            raise
-        raise RubricTextError('"scale" must be a text', path=path) from None
-
-
-def _require_unicode(text: str, path: Path) -> str:
-    """Return a text that can be stored and sent: JSON can spell half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise RubricTextError(
-            f'"{path[-1]}" is no Unicode text: {quoted(text)}', path=path
-        ) from None
-    return text
+    return value
 
 
 def _require_different(noun: str, name: str, values: Sequence[object], path: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Raw, Struct
 from msgspec import field as stored
@@ -113,21 +113,8 @@ def compact_schema(rubric: Rubric, quotes: list[str], no_evidence: str) -> dict[
 
 
 def with_meta(schema: Mapping[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a reply that copies meta first."""
+    """Return the schema of a reply that copies meta first; whether it is copied is checked."""
     return object_of(meta=meta, **schema["properties"])
-
-
-def schema_of_copy(value: object) -> dict[str, Any]:
-    """Return a schema that a copy of a value satisfies, in the strict form that endpoints take."""
-    if isinstance(value, Mapping):
-        return object_of(**{str(name): schema_of_copy(part) for name, part in value.items()})
-    if isinstance(value, list):
-        parts = map(schema_of_copy, cast("list[object]", value))
-        different = list({jsontext.dump(part): part for part in parts}.values())
-        items = {"anyOf": different} if len(different) > 1 else next(iter(different), ANYTHING)
-        return {"type": "array", "items": items}
-    names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
-    return {"type": names.get(type(value), "number")}
 
 
 class Sources:

@@ -207,19 +207,17 @@ def _split_sections(lines: list[str], blocks: Sequence[Block]) -> list[Section]:
     """Return the points, then the other sections in order. A section ends at the next heading of
     its level or above; other headings below it belong to it."""
     sections = [Section("points", 1, [])]
-    stack = [(0, sections[0])]
+    current, level = sections[0], 0
     ends = [*(block.start for block in blocks[1:]), len(lines)]
     for block, end in zip(blocks, ends, strict=True):
         name = _name_section(lines, block)
-        if block.level:
-            while stack[-1][0] >= block.level:
-                stack.pop()
-            stack.append((block.level, stack[-1][1]))
+        if 0 < block.level <= level:
+            current, level = sections[0], 0
         if name:
-            sections.append(Section(name, block.start + 1, []))
-            stack[-1] = (block.level, sections[-1])
+            current, level = Section(name, block.start + 1, []), block.level
+            sections.append(current)
         else:
-            stack[-1][1].blocks.append((block, "\n".join(lines[block.start : end])))
+            current.blocks.append((block, "\n".join(lines[block.start : end])))
     return sections
 
 

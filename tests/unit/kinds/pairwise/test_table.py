@@ -150,8 +150,8 @@ def test_what_could_not_be_read_back_is_not_written(winner, marks):
 
 
 def test_a_table_is_read_by_its_header():
-    head = "notes | C5 | C4 | winner | C3 | C2 | C1 | pair_id"
-    rows = rows_in([head, "n | B+ | tie | A | A+ | tie | B+ | p"], CRITERIA)
+    head = "pair_id | winner | C5 | C4 | C3 | C2 | C1 | notes"
+    rows = rows_in([head, "p | A | B+ | tie | A+ | tie | B+ | n"], CRITERIA)
     marks = dict(zip(CRITERIA, ("B+", "tie", "A+", "tie", "B+"), strict=True))
     assert rows == [TableRow("p", "A", marks, "n")]
 
