@@ -66,7 +66,7 @@ def test_a_failure_is_a_value_and_equal_texts_need_no_judge() -> None:
     [
         (("", GOOD, POOR), {}, '"topic" is empty'),
         ((TOPIC, GOOD, " "), {}, "is empty"),
-        ((TOPIC, GOOD, POOR), {"names": ("x", "x")}, "two candidates are called 'x'"),
+        ((TOPIC, GOOD, POOR), {"names": ("x", "x")}, 'two candidates are called "x"'),
         ((TOPIC, GOOD, POOR), {"language": "tlh"}, 'no prompt in "tlh"'),
         ((TOPIC, GOOD, POOR), {"settings": {"max_rounds": 99}}, "settings.max_rounds"),
         ((TOPIC, GOOD, POOR), {"settings": {"expose_meta": True}}, "no setting"),

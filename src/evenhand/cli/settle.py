@@ -111,7 +111,7 @@ def _print(recorded: Recorded, summary: Summary, changes: list[RuleChange]) -> N
         out.print(safe(change))
     out.print(outcome_lines(summary.json()))
     if summary.counts.pending:
-        notice(f"{summary.counts.pending} would need a call that was never made: pending")
+        notice(f"{summary.counts.pending} pending: the store has no reply to settle them from")
     if summary.run != recorded.id:
         beside = f"evenhand compare {summary.run} --against {recorded.id}"
         out.print(f"side by side: {beside}", soft_wrap=True)

@@ -99,6 +99,17 @@ def test_rules_add_up_from_one_settling_to_the_next(call: CallCommand, tmp_path:
     assert winners(tmp_path, both["run"]) == ["A", "A"]
 
 
+def test_a_call_without_a_reply_is_not_said_to_be_never_made(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    crash = "async def judge(messages, schema, params):\n    raise ValueError('broken')\n"
+    write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=crash)
+    assert call("run", "--json").json["failures"] == {"judge_crash": 2}
+    said = call("settle", "latest")
+    assert "2 pending: the store has no reply to settle them from" in said.err
+    assert "never" not in said.err
+
+
 def test_fewer_rounds_settle_and_more_rounds_are_pending(call: CallCommand, tmp_path: Path) -> None:
     write_pairs(
         tmp_path, pairs_of_two(3), {"model": "python/judge:first"}, settings={"max_rounds": 2}
@@ -109,7 +120,7 @@ def test_fewer_rounds_settle_and_more_rounds_are_pending(call: CallCommand, tmp_
     assert (fewer["verdicts"], fewer["pending"], fewer["calls"]) == (3, 0, 0)
     assert {row["output"]["rounds"] for row in stored(tmp_path, fewer["run"])} == {1}
     said = call("settle", old, "--max-rounds", "5")
-    assert "3 would need a call that was never made: pending" in said.err
+    assert "3 pending: the store has no reply to settle them from" in said.err
     more = call("settle", old, "--max-rounds", "5", "--json").json
     assert (more["verdicts"], more["pending"], more["calls"]) == (0, 3, 0)
     assert winners(tmp_path, old) == ["uncertain"] * 3
