@@ -49,7 +49,7 @@ _encoder = Encoder()
 
 
 class Problem(Struct, frozen=True, omit_defaults=True):
-    """One breach of the contract that only the judge can mend.
+    """One broken rule of the contract that only the judge can mend.
 
     `message` is for people and logs, in English; `wording` is for the judge, in its language, and
     not stored.
@@ -62,7 +62,7 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 
 
 class Fix(Struct, frozen=True, array_like=True):
-    """One breach of the contract that code mended."""
+    """One broken rule of the contract that code mended."""
 
     code: FixCode
     path: str

@@ -59,7 +59,7 @@ NOTES_CHARS = 300
 REASK_CHARS = 20_000
 # Work on longer texts takes milliseconds, and is done beside the event loop.
 ASIDE_CHARS = 10_000
-# Re-asks after a breach of the contract.
+# Re-asks after a broken rule of the contract.
 REPAIRS = 2
 REPAIRS_MAX = 10
 

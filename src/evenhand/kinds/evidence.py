@@ -59,18 +59,18 @@ class SearchText:
         if at >= 0:
             return Span(at, at + len(quote), "exact")
         sought = SearchText(quote)
-        if place := self.folded.locate(sought.folded.text.strip()):
-            return Span(*place, "folded")
-        if place := self.unified.locate(sought.unified.text.strip()):
-            return Span(*place, "unified")
+        if found := self.folded.locate(sought.folded.text.strip()):
+            return Span(*found, "folded")
+        if found := self.unified.locate(sought.unified.text.strip()):
+            return Span(*found, "unified")
         core = _strip_quote(quote)
         if not any(map(str.isalnum, core)):
             return None
         loosened = SearchText(core).loosened.text.strip()
         if self.loosened.text.find(loosened) != self.loosened.text.rfind(loosened):
             return None
-        place = self.loosened.locate(loosened)
-        return Span(*place, "unified") if place else None
+        found = self.loosened.locate(loosened)
+        return Span(*found, "unified") if found else None
 
     @cached_property
     def folded(self) -> FoldedText:

@@ -109,7 +109,7 @@ def family(name: str) -> str | None:
 
 def _family_of(part: str, name: str, *, is_model: bool) -> str | None:
     """Return the base named last in a part of a name, else the fine-tune named last."""
-    places = [
+    found = [
         (not each.is_tuned, match.start(), each.key)
         for each, sure, weak, owners in _id_patterns()
         for match in (
@@ -117,7 +117,7 @@ def _family_of(part: str, name: str, *, is_model: bool) -> str | None:
             *(weak.finditer(part) if is_model or owners.search(name) else ()),
         )
     ]
-    return max(places)[2] if places else None
+    return max(found)[2] if found else None
 
 
 @cache

@@ -220,7 +220,7 @@ CROWDED = {
 
 
 @pytest.mark.parametrize("kind", CROWDED)
-def test_very_many_breaches_are_not_all_put_into_words(kind: str) -> None:
+def test_very_many_problems_are_not_all_put_into_words(kind: str) -> None:
     assert len(CHECKS[kind](CROWDED[kind], 1).problems) == PROBLEMS_KEPT
 
 

@@ -306,19 +306,19 @@ def _shared_id(group: Sequence[PlacedRow]) -> str:
 def _name_answers(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the answers to a topic as candidates; raise RowError where two have one name."""
     candidates: list[dict[str, Any]] = []
-    places: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for row in group:
         values = _given_meta(row, names)
         # A name in one field is what people call it. Of several, what is joined must stay apart.
         ident = as_text(values[0]) if values and len(names) == 1 else joined_id(values)
         if not ident:
             raise RowError("nothing says whose answer it is", where=row.where)
-        if ident in places:
+        if ident in origins:
             raise RowError(
-                f"{quoted(ident)} answers the same topic at {places[ident]} and {row.where};"
+                f"{quoted(ident)} answers the same topic at {origins[ident]} and {row.where};"
                 ' tell them apart: [columns] meta.run_id = "COLUMN"'
             )
-        places[ident] = row.where
+        origins[ident] = row.where
         candidate = {"id": ident, "text": row.value["answer"]}
         model = _meta(row).get("model")
         candidates.append(candidate | ({"model": model} if model and model != ident else {}))

@@ -76,9 +76,9 @@ def _present_verdict(verdict: RubricVerdict, quotes: Quotes) -> Iterator[Block]:
     """Yield scores with reasons and numbered quotes, then tags and notes."""
     rows: list[list[Cell]] = []
     for name, each in verdict.scores.items():
-        places = [quote for quote in quotes if quote[1].dimension == name]
+        located = [quote for quote in quotes if quote[1].dimension == name]
         # What was judged elsewhere may have quotes that stand nowhere.
-        evidence = list(map(_present_quote, each.evidence, places))
+        evidence = list(map(_present_quote, each.evidence, located))
         score = Cell(Number(float(each.score)), "strong")
         rows.append(cells([Named(name), score, each.rationale, Joined(evidence, "\n")]))
     head = labels("dimension", "score", "rationale", "evidence")
@@ -92,6 +92,6 @@ def _present_verdict(verdict: RubricVerdict, quotes: Quotes) -> Iterator[Block]:
 
 def _present_quote(text: str, numbered: tuple[int, Evidence]) -> Piece:
     number, quote = numbered
-    place: list[Piece] = [f"{quote.start}:{quote.end}"]
-    place += [] if quote.match == "exact" else [Gloss("match", quote.match)]
-    return Joined([f"{number} “{text}” [", Joined(place, ", "), "]"], "")
+    offsets: list[Piece] = [f"{quote.start}:{quote.end}"]
+    offsets += [] if quote.match == "exact" else [Gloss("match", quote.match)]
+    return Joined([f"{number} “{text}” [", Joined(offsets, ", "), "]"], "")

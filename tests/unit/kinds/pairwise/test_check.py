@@ -64,21 +64,21 @@ def test_a_good_reply_is_kept_as_it_is() -> None:
         (changed("explanation", to=7), "schema", "explanation"),
     ],
 )
-def test_each_breach_is_named_where_it_stands(text: str, code: str, path: str) -> None:
+def test_each_problem_is_named_where_it_stands(text: str, code: str, path: str) -> None:
     found = JUDGED.check(text)
     assert found.output is None
     assert [(one.code, one.path) for one in found.problems] == [(code, path)]
     assert path in found.problems[0].message
 
 
-def test_a_null_is_a_breach_and_no_missing_part() -> None:
+def test_a_null_is_a_problem_and_no_missing_part() -> None:
     text = changed("winner", to="X").replace('"X"', "null")
     assert [one.path for one in JUDGED.check(text).problems] == ["winner"]
     text = pair_reply("X").replace('"X"', "null")
     assert len(JUDGED.check(text).problems) == 5
 
 
-def test_a_criterion_of_another_protocol_is_a_breach() -> None:
+def test_a_criterion_of_another_protocol_is_a_problem() -> None:
     value = json.loads(json.dumps(GOOD))
     value["criteria"]["C6"] = value["criteria"]["C1"]
     found = JUDGED.check(json.dumps(value))
@@ -139,7 +139,7 @@ def test_a_table_line_is_read_where_one_was_asked_for(text: str) -> None:
     assert (found.output["winner"], found.output["explanation"]) == ("A", "the first is right")
 
 
-def test_a_table_line_where_none_was_asked_for_is_a_breach() -> None:
+def test_a_table_line_where_none_was_asked_for_is_a_problem() -> None:
     (problem,) = JUDGED.check(LINE).problems
     assert problem.code == "not_json"
     assert "table" in problem.message
@@ -299,7 +299,7 @@ def test_an_object_counts_before_a_table() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_breach_has_words_in_every_language(language: str) -> None:
+def test_every_problem_has_words_in_every_language(language: str) -> None:
     judged = protocol(language)
     spoilt = [changed("winner", to="X"), changed("criteria", "C1", "mark", to="X"), LINE, "", "x"]
     spoilt += [changed("criteria", "C1", "first_meets", to=0), changed("criteria", "C1", to=None)]

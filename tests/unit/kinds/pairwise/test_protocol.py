@@ -301,7 +301,7 @@ async def test_hidden_characters_are_flagged_wherever_they_stand(where: str, kin
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_breach_is_asked_about_within_its_pass(language: str) -> None:
+async def test_a_problem_is_asked_about_within_its_pass(language: str) -> None:
     def reply(question: Question) -> str:
         spoilt = question.order == "21" and question.reask == 0
         return pair_reply("A++") if spoilt else by_worth(question)

@@ -146,7 +146,7 @@ BREACHES = {
 
 
 @pytest.mark.parametrize("name", BREACHES)
-def test_a_breach_has_its_code_its_path_and_no_output(name):
+def test_a_problem_has_its_code_its_path_and_no_output(name):
     reply, code, path = BREACHES[name]
     checked = check(reply)
     assert [(one.code, one.path) for one in checked.problems] == [(code, path)]
@@ -164,7 +164,7 @@ def test_a_wrong_quote_is_told_where_it_comes_from(quote, said):
     assert f'"{quote}"' in problem.message
 
 
-def test_every_breach_of_a_reply_is_listed():
+def test_every_problem_of_a_reply_is_listed():
     reply = dimension(score=4, evidence=[])
     reply["scores"]["brief"]["evidence"] = ["Mie"]
     reply["failure_tags"] = ["Z"]

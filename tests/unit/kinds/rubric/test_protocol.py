@@ -61,7 +61,7 @@ async def test_a_good_reply_settles_at_once():
 
 @pytest.mark.parametrize("language", PHRASES)
 @pytest.mark.parametrize("style", STYLES)
-async def test_a_breach_is_asked_about_in_the_same_conversation(language, style):
+async def test_a_problem_is_asked_about_in_the_same_conversation(language, style):
     ask = Scripted([OFF, GOOD])
     judged = protocol(language)
     judgment = await judged.judge(SAMPLE, JudgingContext(ask=ask, styles=(style,)))

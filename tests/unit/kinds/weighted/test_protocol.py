@@ -59,7 +59,7 @@ async def test_a_good_reply_settles_at_once() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("style", STYLES)
-async def test_a_breach_is_asked_about_in_the_same_conversation(
+async def test_a_problem_is_asked_about_in_the_same_conversation(
     language: str, style: Style
 ) -> None:
     ask = Scripted([said(61, 0, 0), said()])
