@@ -252,7 +252,7 @@ def _pass(question: Question, winner: str) -> PairPass:
     turned = {"A": "B", "B": "A"}.get(winner, winner)
     mapped = winner if question.order == "12" else turned
     record = {"reask": 0, "problems": [], "round": question.round, "order": question.order}
-    return convert({**record, "judge": "", "flags": [], "marks": {}, "winner": mapped}, PairPass)
+    return convert({**record, "judge": "", "flags": [], "winner": mapped}, PairPass)
 
 
 OUTCOMES = ("right", "wrong", "tie", "uncertain")

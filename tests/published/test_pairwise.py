@@ -24,9 +24,7 @@ Labelled = list[tuple[dict[str, Any], Judged]]
 
 def pair_pass(order: Order, winner: Winner) -> PairPass:
     """A pass of which only the winner is published."""
-    return PairPass(
-        round=1, order=order, judge="", flags=(), marks={}, reask=0, problems=(), winner=winner
-    )
+    return PairPass(round=1, order=order, judge="", flags=(), reask=0, problems=(), winner=winner)
 
 
 # autoj.pairwise: 1,392 pairs, the second order not mapped back

@@ -21,7 +21,7 @@ from evenhand.judgment import (
     write_judgment,
 )
 from evenhand.kinds import KINDS
-from evenhand.kinds.pairwise.verdict import CriterionComment, PairPass, PairVerdict
+from evenhand.kinds.pairwise.verdict import CriterionReply, PairPass, PairVerdict
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.weighted.verdict import Grade
 
@@ -37,8 +37,7 @@ PASS = PairPass(
     flags=("self_contradiction",),
     winner="A",
     said="B",
-    marks={"C1": "A+", "C2": None},
-    criteria={"C1": CriterionComment(True, False, "why")},
+    criteria={"C1": CriterionReply(True, False, "why", "A+"), "C2": CriterionReply()},
     explanation="so",
 )
 VALUES = {
@@ -58,7 +57,6 @@ VALUES = {
         unstable=("C1",),
         notes="so",
         meta_json=Raw(META),
-        odds={"A": 0.5},
         preference=0.25,
     ),
     "weighted": Grade(

@@ -174,7 +174,7 @@ def test_export_writes_pairs_in_every_format(
         if full:
             assert {"passes", "flags", "reason", "output"} <= rows[0].keys()
             made = rows[0]["passes"][0]
-            assert {"round", "order", "marks", "winner", "said", "flags"} <= made.keys()
+            assert {"round", "order", "criteria", "winner", "said", "flags"} <= made.keys()
             assert [row["reason"] for row in rows] == [None, "schema"] * 3
             assert len(rows[1]["passes"]) == 6
         else:

@@ -30,7 +30,7 @@ from evenhand.kinds.blocks import (
     labels,
 )
 from evenhand.kinds.pairwise.verdict import (
-    CriterionComment,
+    CriterionReply,
     PairPass,
     PairVerdict,
     measure_pair,
@@ -116,23 +116,22 @@ def _present_pass(pass_: PairPass, *, by_judge: bool) -> Block:
         own_winner = Label("unit.own_winner", {"winner": Gloss("verdict", pass_.said)})
         outcome = Joined([outcome, " (", own_winner, ")"], "")
     label = Joined([outcome, pass_.judge if by_judge else ""])
-    if not pass_.marks:
+    if not pass_.criteria:
         text = pass_.explanation
         return Text(label=label, text=text) if text else Notice(label)
     meets = [Label("unit.meets", {"side": side}) for side in "AB"]
     head = [*labels("criterion", "mark"), *meets, *labels("comment")]
-    rows = [_present_criterion(name, mark, pass_) for name, mark in pass_.marks.items()]
+    rows = [_present_criterion(name, reply) for name, reply in pass_.criteria.items()]
     return Table(label=label, head=head, rows=rows)
 
 
-def _present_criterion(name: str, mark: str | None, pass_: PairPass) -> list[Cell]:
-    comment = pass_.criteria.get(name, CriterionComment())
+def _present_criterion(name: str, reply: CriterionReply) -> list[Cell]:
     meets = [
         "" if met is None else Gloss("meets", str(met).lower())
-        for met in (comment.first_meets, comment.second_meets)
+        for met in (reply.first_meets, reply.second_meets)
     ]
-    mark_cell = Cell(Gloss("mark", mark or "none"), _TONES.get(mark, ""))
-    return cells([Named(name), mark_cell, *meets, comment.comment or ""])
+    mark = Cell(Gloss("mark", reply.mark or "none"), _TONES.get(reply.mark, ""))
+    return cells([Named(name), mark, *meets, reply.comment or ""])
 
 
 def _present_marks(verdict: PairVerdict, passes: Sequence[PairPass]) -> Iterator[Block]:
@@ -146,5 +145,5 @@ def _present_marks(verdict: PairVerdict, passes: Sequence[PairPass]) -> Iterator
             rows.append(cells([Named(name), Cell(Joined([Gloss("mark", mark), *more]), tone)]))
         head = labels("criterion", "mark")
         yield Table(label=Label("unit.settled_marks"), head=head, rows=rows)
-    if verdict.notes and not any(pass_.explanation and not pass_.marks for pass_ in passes):
+    if verdict.notes and not any(pass_.explanation and not pass_.criteria for pass_ in passes):
         yield Text(label=Label("unit.explanation"), text=verdict.notes)

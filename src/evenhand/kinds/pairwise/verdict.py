@@ -34,13 +34,25 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 SETTLINGS: tuple[str, ...] = get_args(Settling)
 
 
-class CriterionReply(Struct, frozen=True):
-    """The part of a reply about one criterion; None where the form did not ask."""
+_SWAPPED: dict[Any, Any] = {"A": "B", "B": "A", "A+": "B+", "B+": "A+"}
+
+
+class CriterionReply(Struct, frozen=True, omit_defaults=True):
+    """The part of a reply, or of a pass, about one criterion; None where the form did not ask."""
 
     first_meets: bool | None = None
     second_meets: bool | None = None
     comment: str | None = None
     mark: Mark | None = None
+
+    def swap(self) -> CriterionReply:
+        """Return what is said of two candidates, said of them the other way round."""
+        mark = _SWAPPED.get(self.mark, self.mark)
+        return CriterionReply(self.second_meets, self.first_meets, self.comment, mark)
+
+
+def _marks_of(criteria: Mapping[str, CriterionReply]) -> dict[str, Mark | None]:
+    return {criterion: reply.mark for criterion, reply in criteria.items()}
 
 
 class PairReply(Struct, frozen=True):
@@ -52,21 +64,13 @@ class PairReply(Struct, frozen=True):
 
     @property
     def marks(self) -> dict[str, Mark | None]:
-        return {criterion: reply.mark for criterion, reply in self.criteria.items()}
+        return _marks_of(self.criteria)
 
     @property
     def output(self) -> dict[str, Any]:
         """The reply in the form that the contract asks for."""
         criteria = {criterion: asdict(reply) for criterion, reply in self.criteria.items()}
         return asdict(self) | {"criteria": criteria}
-
-
-class CriterionComment(Struct, frozen=True, omit_defaults=True):
-    """The part of a pass about one criterion, beside its mark."""
-
-    first_meets: bool | None = None
-    second_meets: bool | None = None
-    comment: str | None = None
 
 
 class PairPass(Pass, frozen=True, kw_only=True, omit_defaults=True):
@@ -77,22 +81,22 @@ class PairPass(Pass, frozen=True, kw_only=True, omit_defaults=True):
     order: Order
     judge: str
     flags: tuple[str, ...]
-    marks: dict[str, Mark | None]
     winner: Winner | None = None
     """Derived by code from the marks."""
     said: Winner | None = None
     """The winner that the judge itself named."""
     preference: float | None = None
     """The preference for the second candidate, from 0 to 1, where another tool gives it."""
-    criteria: dict[str, CriterionComment] = stored(default_factory=dict)
+    criteria: dict[str, CriterionReply] = stored(default_factory=dict)
     explanation: str = ""
 
+    @property
+    def marks(self) -> dict[str, Mark | None]:
+        return _marks_of(self.criteria)
+
     def json(self) -> dict[str, Any]:
-        """With what was said to each criterion in one place."""
-        said = {
-            name: asdict(self.criteria.get(name, CriterionComment())) | {"mark": mark}
-            for name, mark in self.marks.items()
-        }
+        """Return the pass with all that was said to each criterion."""
+        said = {name: asdict(reply) for name, reply in self.criteria.items()}
         return super().json() | ({"criteria": said} if said else {})
 
     @property
@@ -137,7 +141,6 @@ class PairVerdict(Struct, frozen=True, kw_only=True):
 # The rule
 
 _BETTER: dict[str | None, Winner] = {"A+": "A", "B+": "B"}
-_SWAPPED = {"A": "B", "B": "A", "A+": "B+", "B+": "A+"}
 Round = tuple[PairPass, PairPass]
 
 
@@ -194,14 +197,14 @@ def to_pass(
     order: Order = "21" if attempt.question.order == "21" else "12"
     reply, flags, said = attempt.checked.value, attempt.checked.flags, dict[str, Any]()
     if reply is not None:
-        marks = {c: _swap(given.mark, order) for c, given in reply.criteria.items()}
-        named = _swap(reply.winner, order)
+        criteria = {c: r if order == "12" else r.swap() for c, r in reply.criteria.items()}
+        marks, named = _marks_of(criteria), _swap(reply.winner, order)
         if named not in (None, derive_winner(marks, told_priority)):
             flags = ("self_contradiction", *flags)
         said = {
             "winner": derive_winner(marks, priority),
             "said": named,
-            "criteria": {c: _comment(given, order) for c, given in reply.criteria.items()},
+            "criteria": criteria,
             "explanation": reply.explanation,
             "odds": {
                 path: {_swap(name.strip('"'), order): value for name, value in odds.items()}
@@ -216,7 +219,6 @@ def to_pass(
         order=order,
         judge=judge,
         flags=flags,
-        marks={} if reply is None else marks,
         **said,
     )
 
@@ -224,16 +226,9 @@ def to_pass(
 def tied_round(criteria: Sequence[str]) -> Round:
     """Return the round that two equal texts are spared."""
     common: dict[str, Any] = {"reask": 0, "problems": (), "round": 1, "judge": "", "flags": ()}
-    marks: dict[str, Mark | None] = dict.fromkeys(criteria, "tie")
-    first, second = (PairPass(order=o, winner="tie", marks=marks, **common) for o in ORDERS)
+    tied = dict.fromkeys(criteria, CriterionReply(mark="tie"))
+    first, second = (PairPass(order=o, winner="tie", criteria=tied, **common) for o in ORDERS)
     return first, second
-
-
-def _comment(reply: CriterionReply, order: Order) -> CriterionComment:
-    """Return what a judge said of a criterion beside its mark, said of the candidates."""
-    if order == "12":
-        return CriterionComment(reply.first_meets, reply.second_meets, reply.comment)
-    return CriterionComment(reply.second_meets, reply.first_meets, reply.comment)
 
 
 def _swap(word: Any, order: Order) -> Any:

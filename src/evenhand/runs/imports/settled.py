@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evenhand.judgment import Failure, Judgment, Problem, Reason, Verdict
 from evenhand.kinds.pairwise.verdict import (
     ORDERS,
-    CriterionComment,
+    CriterionReply,
     Mark,
     Order,
     PairPass,
@@ -113,9 +113,7 @@ def _pass(slot: Mapping[str, VoteRow], order: Order, judge: str) -> PairPass:
     bad = whole if whole else next((row for row in slot.values() if row.failed), None)
     if bad and bad.failed and (whole or not any(marks.values())):
         problems = (Problem(cast("Reason", bad.failed), "winner", bad.detail),)
-        return PairPass(
-            reask=0, problems=problems, round=1, order=order, judge=judge, flags=(), marks={}
-        )
+        return PairPass(reask=0, problems=problems, round=1, order=order, judge=judge, flags=())
     return PairPass(
         reask=0,
         problems=(),
@@ -124,12 +122,10 @@ def _pass(slot: Mapping[str, VoteRow], order: Order, judge: str) -> PairPass:
         judge=judge,
         flags=(),
         winner=_SIDES[order].get(whole.said, "tie") if whole else derive_winner(marks, ()),
-        marks=marks,
         preference=_preference(whole, order),
         criteria={
-            criterion: CriterionComment(comment=row.explanation)
-            for criterion, row in slot.items()
-            if criterion and row.explanation
+            criterion: CriterionReply(comment=slot[criterion].explanation or None, mark=mark)
+            for criterion, mark in marks.items()
         },
         explanation=whole.explanation if whole else "",
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from evenhand.exchange import Question, Reply
-from evenhand.kinds.pairwise.verdict import MARKS, WINNERS, PairPass, settle
+from evenhand.kinds.pairwise.verdict import MARKS, WINNERS, CriterionReply, PairPass, settle
 from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import (
@@ -234,7 +234,7 @@ def test_settling_against_a_plain_count(winners: list[tuple[str, str]]) -> None:
                 judge="",
                 flags=(),
                 winner=winner,
-                marks={"C1": "B+"},
+                criteria={"C1": CriterionReply(mark="B+")},
             )
             for order, winner in zip(("12", "21"), both, strict=True)
         )
