@@ -207,15 +207,15 @@ def test_a_verdict_table_reads_back_the_same_and_keeps_the_contract(
 @pytest.mark.parametrize(
     ("head", "code"),
     [
-        ("notes | C5 | C4 | C3 | C2 | C1 | winner | pair_id", 0),
-        ("notes | style | C4 | C3 | C2 | C1 | winner | pair_id", 3),
+        ("pair_id | winner | C5 | C4 | C3 | C2 | C1 | notes", 0),
+        ("pair_id | winner | style | C4 | C3 | C2 | C1 | notes", 3),
     ],
 )
 def test_a_table_is_checked_by_its_header(
     call: CallCommand, tmp_path: Path, head: str, code: int
 ) -> None:
     write_pairs(tmp_path, 1)
-    line = "so | tie | B+ | tie | tie | A+ | A | p0"
+    line = "p0 | A | tie | B+ | tie | tie | A+ | so"
     (tmp_path / "verdicts.txt").write_text(f"{head}\n{line}\n", encoding="utf-8")
     files = ("--units", "pairs.jsonl", "--replies", "verdicts.txt")
     checked = call("check", "--protocol", "pairwise", *files)

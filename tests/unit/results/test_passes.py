@@ -39,7 +39,7 @@ CASES = {
         {"compare": 1, "leaderboard": 1, "show": 4, "report": 5, "run": 3},
         {"report": 4},
     ),
-    "rubric": Case(write_suite, samples, {"show": 2, "report": 3, "run": 1}),
+    "rubric": Case(write_suite, samples, {"show": 3, "report": 3, "run": 2}),
     "weighted": Case(write_answers, answers, {"show": 3, "report": 3, "run": 2}),
 }
 
