@@ -22,6 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
+from sys import intern
 from typing import Any, Generic, NoReturn, TypeVar, cast
 
 from msgspec.json import Decoder, Encoder
@@ -219,13 +220,16 @@ def is_deeper(value: Any, depth: int) -> bool:
 
 
 def _dump_exact(value: Any, depth: int) -> str:
+    if isinstance(value, str):
+        return compact(value)
     if isinstance(value, ExactNumber):
         return value.text
-    if not isinstance(value, Mapping | list | tuple):
+    # dict before Mapping: the abstract test is slow
+    if not isinstance(value, (dict, list, tuple, Mapping)):
         return compact(value)
     if not depth:
         raise TooDeep(STORED_DEPTH)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         inner = [f"{compact(str(key))}:{_dump_exact(value[key], depth - 1)}" for key in value]
         return "{" + ",".join(inner) + "}"
     return "[" + ",".join([_dump_exact(item, depth - 1) for item in value]) + "]"
@@ -250,7 +254,8 @@ def _integer(text: str) -> int | ExactNumber:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
+    # Rows of a table have the same keys: one text of each is kept, and not one a row.
+    members = {intern(name): value for name, value in pairs}
     if len(members) < len(pairs):
         counts = Counter(name for name, _ in pairs)
         raise DuplicateKey(next(name for name, count in counts.items() if count > 1))

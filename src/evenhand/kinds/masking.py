@@ -10,7 +10,7 @@ import re
 import tomllib
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -135,9 +135,11 @@ def _whole_word(pattern: str) -> re.Pattern[str]:
 
 def mask_names(text: str, *, topic: str = "") -> str:
     """Replace the names of models and of their makers by MASK, except families in the topic."""
-    kept = {mention.family for mention in _find_mentions(_fold(topic)[0])}
-    folded, spans = _fold(text)
+    if not any(_find_mentions(_fold(text))):
+        return text
+    folded, spans = _fold_with_spans(text)
     mentions = list(_find_mentions(folded))
+    kept = {mention.family for mention in _find_mentions(_fold(topic))}
     authors = _find_author_sentences(folded, mentions)
     # A word that may mean something else is a name if its sentence has a sure name, or another
     # word, of the same family.
@@ -150,9 +152,7 @@ def mask_names(text: str, *, topic: str = "") -> str:
         is_name = len(spellings[mention.sentence, mention.family]) > 1
         if mention.family in kept or not (is_name or mention.sentence in authors):
             continue
-        start, end = mention.start, mention.end
-        if spans is not None:
-            start, end = spans[start][0], spans[end - 1][1]
+        start, end = spans[mention.start][0], spans[mention.end - 1][1]
         pieces += [text[at:start], MASK]
         at = end
     return "".join([*pieces, text[at:]])
@@ -160,7 +160,7 @@ def mask_names(text: str, *, topic: str = "") -> str:
 
 def names_its_author(text: str) -> bool:
     """Return True if the text introduces itself as a model, or as made by the maker of one."""
-    folded, _ = _fold(text)
+    folded = _fold(text)
     return bool(_find_author_sentences(folded, list(_find_mentions(folded))))
 
 
@@ -178,28 +178,30 @@ def _find_author_sentences(folded: str, mentions: Sequence[Mention]) -> set[int]
     }
 
 
-def _fold(text: str) -> tuple[str, list[tuple[int, int]] | None]:
-    """Return the text in NFKC and lower case without hidden characters, and the span of the text
-    that each of its characters comes from; None where the characters are the same."""
-    low = text.lower()
-    is_plain = unicodedata.is_normalized("NFKC", text) and len(low) == len(text)
-    if is_plain and not _HIDDEN.search(text):
-        return low.translate(_PLAIN_DASHES), None
+def _fold(text: str) -> str:
+    """Return the text in NFKC and lower case without hidden characters."""
+    plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", text))
+    return plain.lower().translate(_PLAIN_DASHES)
+
+
+def _fold_with_spans(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return the folded text, and the span of the text that each of its characters is from."""
     folded: list[str] = []
     spans: list[tuple[int, int]] = []
     for match in _CLUSTER.finditer(text):
-        plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", match[0])).lower()
-        folded.append(plain.translate(_PLAIN_DASHES))
+        plain = _fold(match[0])
+        folded.append(plain)
         spans += [match.span()] * len(plain)
     return "".join(folded), spans
 
 
 def _find_mentions(folded: str) -> Iterator[Mention]:
-    at, ends = 0, [match.start() for match in _SENTENCE_END.finditer(folded)]
+    at, ends = 0, list[int]()
     while beginning := _beginning().search(folded, at):
         match = _mention().match(folded, beginning.start())
         at = beginning.start() + 1
         if match:
+            ends = ends or [end.start() for end in _SENTENCE_END.finditer(folded)]
             kind, _, index = str(match.lastgroup).partition("_")
             key, sentence = families()[int(index)].key, bisect_left(ends, match.start())
             yield Mention(*match.span(), key, kind == "name", sentence)
@@ -213,12 +215,19 @@ def _beginning() -> re.Pattern[str]:
     patterns = [pattern for each in families() for pattern in (each.names, each.words)]
     words = [_NESTED.sub("", _NESTED.sub("", pattern)).split("|") for pattern in patterns]
     stems = sorted({stem for group in words for word in group for stem in _STEM.findall(word)})
-    latin = "|".join(stem for stem in stems if stem < "\u3041")
-    dense = "|".join(stem for stem in stems if stem >= "\u3041")
-    return re.compile(rf"(?<![{_LETTER}])(?:{latin})|{dense}")
+    latin = _alternatives(stem for stem in stems if stem < "\u3041")
+    dense = _alternatives(stem for stem in stems if stem >= "\u3041")
+    return re.compile(rf"(?<![{_LETTER}]){latin}|{dense}")
 
 
-_NESTED = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
+def _alternatives(stems: Iterable[str]) -> str:
+    """Return a pattern of any of the stems, tried only where the first letter of one stands."""
+    stems = list(stems)
+    letters = "".join(sorted({stem[0] for stem in stems}))
+    return f"(?=[{letters}])(?:{'|'.join(stems)})"
+
+
+_NESTED = re.compile(r"\((?:[^()]|\([^()]*\))*\)[?*]?")
 _STEM = re.compile(r"^\w(?:(?:\w|[ -]|\[[^]]*\]|\\.)(?![?*{]))*")
 
 

@@ -133,7 +133,7 @@ def _decode(text: str) -> tuple[object, str]:
                 raise
             text, rest = text[: error.pos], text[error.pos :]
             value = jsontext.parse(text, JSON_DEPTH, REPLY_ELEMENTS)
-        jsontext.dump(value).encode()
+        jsontext.compact(value).encode()  # an escape may stand for a lone surrogate
     except jsontext.DuplicateKey as error:
         return Unreadable("duplicate_key", error.name), rest
     except jsontext.NotFinite as error:
@@ -179,11 +179,8 @@ class JudgedText:
         leaves = [leaf for leaf in _find_leaves(said) if leaf.name != "evidence"]
         if not any(isinstance(leaf.value, str) and leaf.value for leaf in leaves):
             return False
-        parts = [leaf.spellings() for leaf in leaves if leaf.value != ""]
-        return any(
-            all(any(spelling in text for spelling in part) for part in parts)
-            for text in self._folded
-        )
+        parts = [leaf for leaf in leaves if leaf.value != ""]
+        return any(all(part.stands_in(text) for part in parts) for text in self._folded)
 
     def holds_line(self, line: str) -> bool:
         """Return True if a line of a table stands in one of the texts."""
@@ -203,13 +200,15 @@ class _Leaf(NamedTuple):
     follows_name: bool
     """False of the second item of a list, and of those after it."""
 
-    def spellings(self) -> set[str]:
-        """Return the folded texts by which a copy of it is known: a short one with its key."""
+    def stands_in(self, folded: str) -> bool:
+        """Return True if a folded text holds a copy of it: of a short one with its key."""
         value, texts = self.value, {jsontext.as_text(self.value)}
         if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
             texts |= {str(int(value)), f"{int(value)}.0"}
         name = self.name if self.follows_name else ""
-        return {_fold(text if len(text) >= PHRASE_CHARS else name + text) for text in texts}
+        return any(
+            _fold(text if len(text) >= PHRASE_CHARS else name + text) in folded for text in texts
+        )
 
 
 def _find_leaves(value: object, name: str = "", *, follows_name: bool = True) -> Iterator[_Leaf]:

@@ -8,6 +8,7 @@ be read through again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b, file_digest
 from importlib.metadata import version
 from io import BufferedReader
@@ -41,11 +42,17 @@ class DataFiles:
         protocol: Protocol,
         notify: Callable[[str], None],
     ) -> None:
-        self._suite, self._sources = suite, sources
+        self._suite, self._sources, self._protocol = suite, sources, protocol
+        self._notify, self._remarks = notify, list[str]()
+        self._units = self._open()
+
+    def _open(self) -> TableUnits:
+        suite, protocol = self._suite, self._protocol
+        sources = [replace(source) for source in self._sources]  # each keeps the rows it has read
         form = KINDS[protocol.kind].table_form
         tables = Tables(sources, suite.file.columns, form, self._tell, use=suite.file.use)
-        self._units = TableUnits(tables, protocol, suite.folder, suite.file.language, notice=notify)
-        self._notify, self._remarks = notify, list[str]()
+        language = suite.file.language
+        return TableUnits(tables, protocol, suite.folder, language, notice=self._notify)
 
     def units(self, judging: ReadyKind) -> Iterator[IncomingUnit]:
         """The units of the files, checked; raises DataError with file:line."""
@@ -80,6 +87,10 @@ class DataFiles:
         if not fingerprint or self._units.has_more_files or self.fingerprint() != fingerprint:
             return None
         return DataRecord(fingerprint=fingerprint, remarks=tuple(self._remarks))
+
+    def release(self) -> None:
+        """Drop the rows that were read; whoever asks for units again reads the files again."""
+        self._units = self._open()
 
     def recall(self, record: DataRecord) -> None:
         """Tell what was told when the files were read."""

@@ -266,7 +266,9 @@ async def _taken_in(plan: Plan, archive: Archive, ledger: Ledger) -> _Data:
         plan.data.recall(record)
         return _Data(before.id, None, record)
     intake = await ledger.intake(plan.units(plan.judging))
-    record = plan.data.record(fingerprint) if plan.data else None
+    if plan.data:
+        record = plan.data.record(fingerprint)
+        plan.data.release()
     return _Data(run_id(plan.name, judging, intake.content), intake, record)
 
 
