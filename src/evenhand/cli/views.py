@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand.engine.unit import JudgeGroup
+from evenhand.engine.run import JudgeGroup
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.measures import Rule

@@ -20,9 +20,8 @@ from evenhand.engine.call import AskFn, route
 from evenhand.engine.loop import offloader
 from evenhand.engine.prices import token_bound, usd
 from evenhand.engine.progress import Tally
-from evenhand.engine.run import Schedule
+from evenhand.engine.run import JudgeGroup, Schedule, judge_unit, note_outcome, stop_if_futile
 from evenhand.engine.stop import Stop, Stopped
-from evenhand.engine.unit import JudgeGroup, judge_unit, note_outcome, stop_if_futile
 from evenhand.errors import NothingRecorded, StoppedEarly
 from evenhand.exchange import Judge, Question
 from evenhand.kinds.conversation import Offload

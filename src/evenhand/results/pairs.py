@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from evenhand import jsontext
-from evenhand.engine.unit import JudgeGroup, group_names
+from evenhand.engine.run import JudgeGroup, group_names
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.measures import QUESTIONS, Rule, VotedUnit

@@ -17,8 +17,8 @@ from evenhand.engine.budget import most_tokens
 from evenhand.engine.call import AskFn, route
 from evenhand.engine.prices import token_bound
 from evenhand.engine.progress import Tally
+from evenhand.engine.run import judge_unit
 from evenhand.engine.stop import Stopped
-from evenhand.engine.unit import judge_unit
 from evenhand.errors import AskAgain, CallLost, DataError, ProviderRefused, UsageError, quoted
 from evenhand.exchange import BatchAnswer, BatchJudge, Judge, Question
 from evenhand.judges import JudgeOptions, split_name

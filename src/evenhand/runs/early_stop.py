@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import fsum
 
-from evenhand.engine.run import Work
-from evenhand.engine.unit import JudgeGroup
+from evenhand.engine.run import JudgeGroup, Work
 from evenhand.errors import UsageError, quoted
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting

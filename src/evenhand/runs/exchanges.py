@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from evenhand.engine.call import AskFn, route
 from evenhand.engine.progress import Tally
+from evenhand.engine.run import judging_context
 from evenhand.engine.stop import Stopped
-from evenhand.engine.unit import judging_context
 from evenhand.errors import ReplyAltered
 from evenhand.exchange import Question, Reply
 from evenhand.manifest import JudgeRecord

@@ -15,8 +15,8 @@ from itertools import islice
 from msgspec import Struct
 
 from evenhand.engine.prices import Price, token_guess
+from evenhand.engine.run import judging_context
 from evenhand.engine.stop import Stopped
-from evenhand.engine.unit import judging_context
 from evenhand.errors import StoreError, UsageError
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.kinds.kind import ReadyKind

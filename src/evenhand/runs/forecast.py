@@ -11,9 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from evenhand.engine.prices import PICO, dollars, token_bound, token_guess
-from evenhand.engine.run import FileOrder, Schedule
+from evenhand.engine.run import FileOrder, JudgeGroup, Schedule, judging_context
 from evenhand.engine.stop import Stopped
-from evenhand.engine.unit import JudgeGroup, judging_context
 from evenhand.errors import ProviderRefused
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.judgment import RETRIED_BY_NEXT_RUN

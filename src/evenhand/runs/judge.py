@@ -28,9 +28,8 @@ from evenhand.engine.call import CallStack, RetryPolicy
 from evenhand.engine.pacing import Pacer, SentLog, account_name, ages
 from evenhand.engine.prices import dollars
 from evenhand.engine.progress import Tally
-from evenhand.engine.run import Engine, FileOrder, Pool, Schedule
+from evenhand.engine.run import Engine, FileOrder, Pool, Schedule, failure_advice
 from evenhand.engine.stop import Stop
-from evenhand.engine.unit import failure_advice
 from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import BACKOFF_FIRST

@@ -12,7 +12,7 @@ from msgspec import Struct
 from pydantic import BaseModel
 
 from evenhand.engine.prices import PICO, Price, similar_model
-from evenhand.engine.unit import JudgeGroup
+from evenhand.engine.run import JudgeGroup
 from evenhand.errors import UsageError, quoted
 from evenhand.exchange import Judge
 from evenhand.files.protocols import judging_of

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenhand.engine.unit import JudgeGroup, group_names
+from evenhand.engine.run import JudgeGroup, group_names
 from evenhand.errors import StoreError, UsageError, quoted
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.judgment import Judgment

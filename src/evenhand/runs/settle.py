@@ -9,8 +9,8 @@ from msgspec import structs
 
 from evenhand.engine.call import AskFn
 from evenhand.engine.progress import Tally
+from evenhand.engine.run import JudgeGroup, judge_unit
 from evenhand.engine.stop import Stopped
-from evenhand.engine.unit import JudgeGroup, judge_unit
 from evenhand.errors import UsageError
 from evenhand.files.protocols import judging_of
 from evenhand.kinds.kind import ReadyKind

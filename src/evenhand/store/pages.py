@@ -1,4 +1,4 @@
-"""Pages of judgments and of calls, by keyset pagination.
+"""Pages of judgments, by keyset pagination.
 
 A page is found by the row before it, never by counting rows, so the last page of a million is as
 near as the first. A filter that looks into texts reads a bounded number of rows; the page then says
