@@ -29,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib import import_module
@@ -228,7 +228,7 @@ def floor_side(folder: Path, url: str, width: int) -> dict[str, float]:
     return measured(lambda: run_in_loop(loop()))
 
 
-SIDES = {
+SIDES: dict[str, Callable[[Path, str, int], dict[str, float]]] = {
     "floor": floor_side,
     "bare": bare_side,
     "bare, a connection each": partial(bare_side, closes=True),
