@@ -125,6 +125,7 @@ class Compare(Struct, frozen=True, kw_only=True):
 
     by: tuple[str, ...] = ()
     baseline: str | None = None
+    margin: float | None = None
 
 
 class Stopping(Struct, frozen=True, kw_only=True):

@@ -43,22 +43,6 @@ class Places(NamedTuple):
     more: int = 0
 
 
-class Span(NamedTuple):
-    """The interval of a variant on a dimension."""
-
-    variant: str
-    dimension: str
-    low: Signed
-    high: Signed
-
-
-class Spans(NamedTuple):
-    """The first few of many intervals, and how many more there are."""
-
-    spans: Sequence[Span]
-    more: int = 0
-
-
 class Signed(float):
     """A number that is written with its sign."""
 
@@ -67,7 +51,7 @@ class Percent(float):
     """A share that is written in percent."""
 
 
-Value = str | int | float | Names | Counts | Places | Spans
+Value = str | int | float | Names | Counts | Places
 """What fills a place of a sentence: the number as it is to be written, or names."""
 
 

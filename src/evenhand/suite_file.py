@@ -127,6 +127,8 @@ class CompareSpec(_Table):
     by: NameList = []
     """The field, or fields, that tell the variants apart; pairs are compared by candidate."""
     baseline: str | None = None
+    margin: Annotated[float, Field(gt=0)] | None = None
+    """Variants whose difference lies within it are the same."""
 
 
 class StopSpec(_Table):

@@ -49,7 +49,15 @@ if TYPE_CHECKING:
 @where_option
 @click.option("--within", metavar="FIELD", help="Also inside each value, and whether they differ.")
 @click.option(
-    "--spread", metavar="FIELD", help="Also how far answers waver over its values, such as run_id."
+    "--stability",
+    metavar="FIELD",
+    help="Also how far answers vary over its values, such as run_id.",
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="D",
+    help="Variants are the same if their difference surely lies within D.",
 )
 @click.option(
     "--worst",
@@ -61,7 +69,7 @@ if TYPE_CHECKING:
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @on_conflict_option
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--seed", type=int, help="Of what is sampled. Default: that of the run.")
+@click.option("--verbose", is_flag=True, help="Show all notes.")
 @store_option
 @json_option
 def compare_command(
@@ -73,6 +81,7 @@ def compare_command(
     on_conflict: Rule | None,
     store: str | None,
     as_json: bool,
+    verbose: bool,
     **options: Any,
 ) -> None:
     """Variants of RUN side by side: which is better, by how much, and how sure that is.
@@ -107,14 +116,14 @@ def compare_command(
         print_json(about_run(run_record) | {"against": earlier} | answer.json())
         return
     tell_run(run_record)
-    _print(answer, run_record, question.against)
+    _print(answer, run_record, question.against, verbose=verbose)
 
 
-def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
+def _print(answer: Answer, run: Recorded, earlier: Recorded | None, *, verbose: bool) -> None:
     from evenhand.report.terminal.changed_units import changed_lines
     from evenhand.report.terminal.comparison import comparison_lines
     from evenhand.report.terminal.pairs import criteria_line
-    from evenhand.report.terminal.spread import spread_lines
+    from evenhand.report.terminal.stability import stability_lines
     from evenhand.report.terminal.tables import safe
     from evenhand.report.terminal.within import blocks_lines
     from evenhand.results.names import names_of
@@ -124,7 +133,7 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
         moments = [record.row.started[:16].replace("T", " ") for record in (run, earlier)]
         against = f"against run {earlier.id}  {earlier.row.name}"
         out.print(safe(f"{against} ({moments[0]} against {moments[1]})"))
-    for line in comparison_lines(answer.comparison):
+    for line in comparison_lines(answer.comparison, verbose=verbose):
         out.print(line)
     if answer.comparison.is_duel:
         for line in criteria_line(names_of(run)):
@@ -132,8 +141,8 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None) -> None:
     if answer.blocks is not None:
         for line in blocks_lines(answer.blocks):
             out.print(line)
-    if answer.spread is not None:
-        for line in spread_lines(answer.spread):
+    if answer.stability is not None:
+        for line in stability_lines(answer.stability):
             out.print(line)
     if answer.changed is not None:
         for line in changed_lines(answer.changed):

@@ -67,7 +67,6 @@ _SHARE = click.FloatRange(0, 1)
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @on_conflict_option
 @click.option("--level", type=float, help="Of the intervals.  [default: 0.95]")
-@click.option("--seed", type=int, help="Of what is sampled. Default: that of the run.")
 @click.option(
     "--junit", "report", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit XML."
 )
@@ -78,7 +77,6 @@ def gate_command(
     run: str,
     where: tuple[str, ...],
     report: Path | None,
-    seed: int | None,
     force: bool,
     store: str | None,
     as_json: bool,
@@ -100,8 +98,7 @@ def gate_command(
     opened, run_record = recorded(store, run, where, asks_suite=True)
     try:
         conditions, rule = conditions_of(run_record, flags)
-        chance = run_record.manifest.judging.seed if seed is None else seed
-        gate = gate_run(opened, run_record, conditions, rule, chance)
+        gate = gate_run(opened, run_record, conditions, rule)
     finally:
         opened.close()
     _tell(gate, run_record, as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from evenhand.errors import UsageError, quoted
@@ -24,7 +25,7 @@ from evenhand.stats.comparison.compare import (
 )
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.comparison.contrast import proper_level
-from evenhand.stats.comparison.spread import Spread, scores_spread
+from evenhand.stats.comparison.stability import Stability, scores_stability
 from evenhand.stats.comparison.two_runs import run_variants, vote_run_variants
 from evenhand.stats.comparison.within import Blocks, scores_within, votes_within
 from evenhand.store.ports import Archive, Scope
@@ -40,14 +41,14 @@ class Question:
     pair_by: Sequence[str] = ()
     against: Recorded | None = None
     within: str | None = None
-    spread: str | None = None
+    stability: str | None = None
     worst: int = 0
     """How many of the units that changed most are wanted, either way."""
     judge: str | None = None
     rule: Rule | None = None
     level: float = 0.95
-    seed: int | None = None
-    """That of the run where it is None."""
+    margin: float | None = None
+    """Differences within it count as none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +57,12 @@ class Answer:
 
     comparison: Comparison
     blocks: Blocks | None = None
-    spread: Spread | None = None
+    stability: Stability | None = None
     changed: ChangedUnits | None = None
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        parts = {"within": self.blocks, "spread": self.spread, "changed": self.changed}
+        parts = {"within": self.blocks, "stability": self.stability, "changed": self.changed}
         asked = {name: part.json() for name, part in parts.items() if part is not None}
         return self.comparison.json() | asked
 
@@ -85,12 +86,16 @@ def answered(store: Archive, run: Recorded, question: Question) -> Answer:
         refuse_against(run, question.against, question)
         for each in (run, question.against):
             _refuse_unjudged(store, each)
-    seed = run.manifest.judging.seed if question.seed is None else question.seed
-    question = replace(question, seed=seed)
-    answer = (_of_votes if run.has_votes else _of_scores)(store, run, question, seed)
-    notes = [*_runs_told(store, run, question.against), *_history(run)]
+    question = replace(question, margin=own_margin(run, question))
+    answer = (_of_votes if run.has_votes else _of_scores)(store, run, question)
     comparison = answer.comparison
-    comparison = replace(comparison, notes=(*comparison.notes, *notes))
+    notes = (
+        *_what_may_differ(run, question.against),
+        *comparison.notes,
+        *_shared_texts(store, run, question.against),
+        *_history(run),
+    )
+    comparison = replace(comparison, notes=notes)
     if question.against is not None and is_of_same_replies(run, question.against):
         # More units would have the same rules: they decide nothing about these.
         comparison = comparison.without_needed
@@ -120,14 +125,22 @@ def own_baseline(run: Recorded, question: Question) -> str | None:
     return own.baseline if question.baseline is None and is_own else question.baseline
 
 
-def _of_scores(store: Archive, run: Recorded, question: Question, seed: int) -> Answer:
+def own_margin(run: Recorded, question: Question) -> float | None:
+    """Return the margin that is asked for, or the suite's; raise UsageError for one below 0."""
+    margin = _own(run).margin if question.margin is None else question.margin
+    if margin is not None and not 0 < margin < inf:
+        raise UsageError(f"there is no margin of {margin:g}", advice="Give a number above 0.")
+    return margin
+
+
+def _of_scores(store: Archive, run: Recorded, question: Question) -> Answer:
     refuse_rule(question.rule)
     variants = laid_out(store, run, question)
-    within, spread, level = question.within, question.spread, question.level
+    within, stability, level = question.within, question.stability, question.level
     return Answer(
-        comparison=compare_variants(variants, level, seed),
-        blocks=scores_within(variants, within, level, seed) if within else None,
-        spread=scores_spread(variants, spread, level, seed) if spread else None,
+        comparison=compare_variants(variants, level, question.margin),
+        blocks=scores_within(variants, within, level, question.margin) if within else None,
+        stability=scores_stability(variants, stability, level) if stability else None,
         changed=_changed(store, run, question, variants),
     )
 
@@ -152,29 +165,29 @@ def laid_out(store: Archive, run: Recorded, question: Question) -> VariantScores
     return run_variants((run.id, question.against.id), *tables, pair_by=pair_by, judge=judge)
 
 
-def _of_votes(store: Archive, run: Recorded, question: Question, seed: int) -> Answer:
+def _of_votes(store: Archive, run: Recorded, question: Question) -> Answer:
     _only_candidates(question.by or _own(run).by, question.pair_by)
-    if question.spread is not None:
-        raise UsageError("--spread is for runs of samples or answers", advice="Leave it out.")
+    if question.stability is not None:
+        raise UsageError("--stability is for runs of samples or answers", advice="Leave it out.")
     votes = vote_table(store, run, question.rule, with_pending=True)
     base = own_baseline(run, question)
     judge, level = question.judge, question.level
     if question.against is not None:
         tables = votes, vote_table(store, question.against, question.rule, with_pending=True)
         variants = vote_run_variants((run.id, question.against.id), *tables, judge=judge)
-        comparison = compare_variants(variants, level, seed)
+        comparison = compare_variants(variants, level, question.margin)
         return Answer(
             comparison=replace(
                 comparison, notes=(*position_notes(run, votes, judge), *comparison.notes)
             ),
             changed=_changed(store, run, question, variants),
         )
-    comparison = compare_votes(votes, base, judge=judge, level=level, seed=seed)
+    comparison = compare_votes(votes, base, judge=judge, level=level, margin=question.margin)
     notes = trust_notes(run, votes, leader_of(comparison), judge)
     comparison = replace(comparison, notes=(*notes, *comparison.notes))
     within, blocks = question.within, None
     if within is not None:
-        blocks = votes_within(votes, within, comparison.baseline, judge, level, seed)
+        blocks = votes_within(votes, within, comparison.baseline, judge, level, question.margin)
     changed = None
     if question.worst:
         sides = Sides(store, run, run, comparison.baseline)
@@ -217,12 +230,22 @@ def _refuse_unjudged(store: Archive, run: Recorded) -> None:
     )
 
 
-def _runs_told(store: Archive, run: Recorded, earlier: Recorded | None) -> Iterator[str]:
-    """What two runs have in common, so that a reader knows whose the difference is."""
+def _what_may_differ(run: Recorded, earlier: Recorded | None) -> Iterator[str]:
+    """Yield what else than the answers may differ between two runs."""
     if earlier is None:
         return
     if is_of_same_replies(run, earlier):
         yield "Both runs rest on the same replies, weighed anew: what differs are the rules."
+    elif run.row.judging != earlier.row.judging:
+        yield (
+            "The two runs were not judged alike (protocol, prompt, judges, seed or settings): what"
+            " differs may be the judge."
+        )
+
+
+def _shared_texts(store: Archive, run: Recorded, earlier: Recorded | None) -> Iterator[str]:
+    """Yield how many texts two runs have in common."""
+    if earlier is None or is_of_same_replies(run, earlier):
         return
     changes = store.changes(run.id, earlier.id)
     here = sum(1 for _ in store.units(Scope(run.id)))
@@ -231,12 +254,7 @@ def _runs_told(store: Archive, run: Recorded, earlier: Recorded | None) -> Itera
         f"Of the units of both runs {same} have the same texts, {changes.changed} have others;"
         f" {changes.added} are only in {run.id}, {changes.removed} only in {earlier.id}."
     )
-    if run.row.judging != earlier.row.judging:
-        yield (
-            "The two runs were not judged alike (protocol, prompt, judges, seed or settings): what"
-            " differs may be the judge."
-        )
-    elif same:
+    if same and run.row.judging == earlier.row.judging:
         yield "Units with the same texts share their judgments, so they do not differ."
 
 

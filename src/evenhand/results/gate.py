@@ -50,6 +50,7 @@ def conditions_of(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Conditi
     raises UsageError."""
     manifest, pairs = recorded.manifest, recorded.has_votes
     compared = plain(manifest.compare) if manifest.compare else {}
+    compared.pop("margin", None)
     flag_fields = _by(flags.get("by") or (), pairs=pairs)
     if flag_fields and flag_fields != _by(compared.get("by") or (), pairs=pairs):
         compared = {}  # a baseline of other variants than those asked for means nothing
@@ -140,9 +141,9 @@ def _whole(conditions: Mapping[str, Any]) -> None:
 
 
 def gate_run(
-    store: Archive, recorded: Recorded, request: Conditions, rule: Rule | None = None, seed: int = 0
+    store: Archive, recorded: Recorded, request: Conditions, rule: Rule | None = None
 ) -> Gate:
-    """Hold a run to its conditions. The same store and seed give the same gate."""
+    """Hold a run to its conditions."""
     test = stored_decision(store, recorded)
     comparisons = test.comparisons if test else ()
     counts = _counts(store, recorded, request.judge)
@@ -156,13 +157,13 @@ def gate_run(
                 advice="Give a margin below 1, e.g. 0.05.",
             )
         votes = vote_table(store, recorded, rule, with_pending=counts.pending > 0)
-        gate = gate_votes(votes, counts, request, seed, decisions)
+        gate = gate_votes(votes, counts, request, decisions)
         warnings = position_notes(recorded, votes, request.judge)
         gate = replace(gate, notes=(*warnings, *gate.notes))
     else:
         scores = score_table(store, recorded)
         _on_scale(request, scores)
-        gate = gate_scores(scores, counts, request, seed, decisions)
+        gate = gate_scores(scores, counts, request, decisions)
     if recorded.selection is not None:
         gate = replace(gate, notes=(recorded.selection.text, *gate.notes))
     if recorded.manifest.is_sequential:

@@ -151,6 +151,7 @@ class _Of:
         self.store, self.recorded, self.language = store, recorded, language
         self.scope = recorded.scope
         self.seed = recorded.manifest.judging.seed if options.seed is None else options.seed
+        self.margin = recorded.manifest.compare.margin if recorded.manifest.compare else None
         compare = recorded.manifest.compare or Compare()
         self.by: Sequence[str] = tuple(options.by or compare.by)
         self.baseline = options.baseline or compare.baseline
@@ -249,7 +250,7 @@ class _OfScores(_Of):
         comparison = changed = None
         if by:
             variants = variant_scores(scores, list(by), self.baseline)
-            comparison = compare_variants(variants, 0.95, self.seed)
+            comparison = compare_variants(variants, 0.95, self.margin)
             if self.is_whole:
                 changed = self.changed(variants.baseline, score_changes(variants, CHANGED))
             comparison = with_decision(self.store, self.recorded, comparison, by)
@@ -408,7 +409,7 @@ class _OfPairs(_Of):
             return None
         if self.baseline in (None, *votes.candidates) and self.recorded.counts(self.store).pending:
             votes = vote_table(self.store, self.recorded, with_pending=True)
-        comparison = compare_votes(votes, self.baseline, seed=self.seed)
+        comparison = compare_votes(votes, self.baseline, margin=self.margin)
         return with_decision(self.store, self.recorded, comparison, self.by)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from evenhand.measures import PassVote, Rule, Voted
 from evenhand.stats.fronts import pareto, schwartz
-from evenhand.stats.proportion import Proportion, clustered, exchanged
+from evenhand.stats.proportion import Proportion, clustered
 
 OUTCOMES = ("A", "B", "tie", "uncertain")
 _TURNED = {"A+": "B+", "B+": "A+"}
@@ -184,7 +184,7 @@ def pair_figures(pairs: Iterable[Judged], *, by_judge: bool = True) -> PairFigur
 def _figures(counts: _Counts) -> PairFigures:
     figures = counts.figures
     figures.consistency = clustered(counts.agreeing.values())
-    figures.first_slot = exchanged(counts.first_slots.values())
+    figures.first_slot = clustered(counts.first_slots.values())
     figures.agreement = clustered(counts.alike.values())
     figures.fronts = counts.topics.fronts()
     return figures

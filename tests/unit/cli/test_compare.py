@@ -279,7 +279,7 @@ def test_two_tests_of_one_question_give_one_answer(call: CallCommand) -> None:
     overall = rows["overall"]
     assert overall["p_adjusted"] < 0.05 and overall["outcome"] == "not enough evidence"
     assert overall["outcome"] == found["sequential"]["outcome"]
-    assert (overall["decided_by"], overall["units_needed"]) == ("sequential", None)
+    assert (overall["decided_by"], overall["more_questions"]) == ("sequential", None)
     said = " ".join(call("compare").answer.split())
     assert said.startswith("Not enough evidence: v2 against v1,")
     assert "is better than" not in said

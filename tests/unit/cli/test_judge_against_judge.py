@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import random
 from itertools import product
-from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,8 @@ import pytest
 from rich.cells import cell_len
 
 from tests.unit.cli.conftest import CallCommand
-from tests.unit.cli.weekly import mean, sign_flip_p
+from tests.unit.cli.weekly import mean
+from tests.unit.stats.twin import naive, naive_difference
 
 
 class Vote(NamedTuple):
@@ -77,11 +77,9 @@ def test_the_closer_of_two_judges_is_found_on_the_same_labels(
     assert contrast["value"] == pytest.approx(mean(hits["good"]))
     assert contrast["other_value"] == pytest.approx(mean(hits["poor"]))
     assert contrast["difference"] == pytest.approx(mean(gaps))
-    assert contrast["p"] == contrast["p_adjusted"] == pytest.approx(sign_flip_p(gaps))
-    # On hits and misses the sign-flip test is McNemar's exact one.
-    better, worse = gaps.count(1), gaps.count(-1)
-    tail = sum(comb(better + worse, k) for k in range(worse + 1)) / 2 ** (better + worse)
-    assert contrast["p"] == pytest.approx(min(1, 2 * tail))
+    oracle = naive_difference([[gap] for gap in gaps], 1.0)
+    assert (contrast["low"], contrast["high"], contrast["p"]) == pytest.approx(oracle)
+    assert contrast["p"] == contrast["p_adjusted"]
     assert contrast["low"] <= contrast["difference"] <= contrast["high"]
     assert contrast["outcome"] == "better"
     of_judges = {row["judge"]: row["agreement"]["value"] for row in agreed["rows"] if row["judge"]}
@@ -106,11 +104,18 @@ def test_each_judge_leans_or_not_to_a_position(call: CallCommand, tmp_path: Path
         units = list(dict.fromkeys(row.unit for row in passes))
         alike = [said(rows, unit, judge) != "tie" for unit in units]
         assert lean["consistency"]["value"] == pytest.approx(mean(alike))
-        sums = [
-            sum(1 if row.winner == row.first else -1 for row in passes if row.unit == unit)
-            for unit in units
+        firsts_of = [
+            [float(row.winner == row.first) for row in passes if row.unit == unit] for unit in units
         ]
-        assert lean["p"] == pytest.approx(sign_flip_p(sums))
+        if (
+            len({mean(firsts) for firsts in firsts_of}) == 1
+        ):  # it never leans, which shows no spread
+            assert lean["p"] == 1
+            ps.append(lean["p"])
+            continue
+        low, high, p = naive(firsts_of, (0.0, 1.0), (0.0, 1.0), 0.95)
+        assert (lean["first_slot"]["low"], lean["first_slot"]["high"]) == pytest.approx((low, high))
+        assert lean["p"] == pytest.approx(p)
         ps.append(lean["p"])
     assert leans["poor"]["p_adjusted"] == pytest.approx(2 * min(ps))
     assert leans["poor"]["outcome"] == "first"
@@ -172,7 +177,7 @@ def test_scores_are_compared_by_agreement_and_by_error(call: CallCommand, tmp_pa
         gaps = [a - b for a, b in zip(errors[first], errors[second], strict=True)]
         assert error["value"] == pytest.approx(mean(errors[first]))
         assert error["difference"] == pytest.approx(mean(gaps))
-        assert error["p"] == pytest.approx(sign_flip_p(gaps))
+        assert error["p"] == pytest.approx(naive_difference([[g] for g in gaps], 4.0)[2], rel=0.01)
         same = contrasts[dimension, "agreement"]
         assert same["value"] == pytest.approx(mean([e == 0 for e in errors[first]]))
     # A smaller error is closer.

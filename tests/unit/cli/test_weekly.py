@@ -8,7 +8,6 @@ import re
 import shlex
 import statistics
 from collections.abc import Iterable
-from itertools import product
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -26,8 +25,8 @@ from tests.unit.cli.weekly import (
     mean,
     paired,
     samples,
-    sign_flip_p,
 )
+from tests.unit.stats.twin import naive_difference
 
 LAST, ROWS = samples(), samples(gain=1)
 BY = ("--by", "prompt_variant", "--baseline", "v1")
@@ -61,8 +60,9 @@ def test_this_week_against_last_is_paired_by_unit(call: CallCommand, weeks: None
         gaps, row = week_gaps(value), row_of(found, value)
         assert (row["n"], row["clusters"]) == (240, 10)
         assert row["difference"] == pytest.approx(mean([gap for _, gap in gaps]))
-        sums = [sum(gap for row, gap in gaps if row.question == q) for q in range(10)]
-        assert row["p"] == pytest.approx(sign_flip_p(sums))
+        questions = [[gap for row, gap in gaps if row.question == q] for q in range(10)]
+        span = row["scale"][1] - row["scale"][0]
+        assert row["p"] == pytest.approx(naive_difference(questions, span)[2])
         assert row["low"] <= row["difference"] <= row["high"]
     changed = sum(row != last for row, last in zip(ROWS, LAST, strict=True))
     told = f"{240 - changed} have the same texts, {changed} have others; 0 are only in"
@@ -94,22 +94,6 @@ def test_weeks_with_run_ids_of_their_own_are_paired_by_other_fields(
     assert row_of(one_model)["n"] < 80
 
 
-def exchange_p(rows: list[tuple[int, str, float]], levels: tuple[str, str]) -> float:
-    """All ways to exchange two levels within each question, with equally many of each: the share
-    whose means lie as far apart."""
-    contrasts = []
-    for question in sorted({question for question, _, _ in rows}):
-        sides = [
-            sum(gap for q, level, gap in rows if (q, level) == (question, side)) for side in levels
-        ]
-        contrasts.append(sides[1] - sides[0])
-    totals = [
-        abs(sum(sign * contrast for sign, contrast in zip(signs, contrasts, strict=True)))
-        for signs in product((-1, 1), repeat=len(contrasts))
-    ]
-    return mean([total >= abs(sum(contrasts)) - 1e-9 for total in totals])
-
-
 @pytest.mark.parametrize("field", ["model", "eval_set"])
 def test_the_difference_inside_each_value_and_between_them(
     call: CallCommand, weeks: None, field: str
@@ -129,15 +113,23 @@ def test_the_difference_inside_each_value_and_between_them(
         means[block["value"]] = mean([gap for *_, gap in own])
         assert (row["n"], block["units"]) == (60, 120)
         assert row["difference"] == pytest.approx(means[block["value"]])
-        sums = [sum(gaps) for gaps in by_question(own).values()]
-        assert row["p"] == pytest.approx(sign_flip_p(sums))
+        oracle = naive_difference(list(by_question(own).values()), 1.0)
+        assert (row["low"], row["high"], row["p"]) == pytest.approx(oracle)
         assert block["missing"]["v1"]["units"] == 60
     test = next(test for test in within["between"] if test["dimension"] == "overall")
     assert test["differences"] == pytest.approx(means)
     assert test["gap"] == pytest.approx(means[values[1]] - means[values[0]])
-    rows = [(row.question, getattr(row, field), gap) for row, _, gap in gaps]
-    assert test["p"] == test["p_adjusted"] == pytest.approx(exchange_p(rows, values))
-    assert test["exact"] and test["design"] == "within questions"
+    sides = [
+        [
+            mean([gap for row, _, gap in gaps if (row.question, getattr(row, field)) == (q, value)])
+            for q in range(10)
+        ]
+        for value in values
+    ]
+    known = stats.ttest_rel(sides[1], sides[0])
+    interval = known.confidence_interval(0.95)
+    assert test["p"] == test["p_adjusted"] == pytest.approx(known.pvalue)
+    assert (test["low"], test["high"]) == pytest.approx((interval.low, interval.high))
     assert (test["outcome"] == "differs") == (test["p"] <= 0.05)
 
 
@@ -148,7 +140,6 @@ def test_blocks_fit_the_terminal(
     said = call("compare", *BY, "--within", "model")
     assert said.code == 0
     assert "v2 against v1, by model: big 120 units, small 120 units" in said.out
-    assert "levels exchanged within each question" in said.out
     assert max(map(cell_len, said.out.splitlines())) <= 80
 
 
@@ -182,9 +173,7 @@ def test_pairs_inside_each_value(call: CallCommand, tmp_path: Path) -> None:
     differences = {b["value"]: row_of(b)["difference"] for b in found["within"]["blocks"]}
     assert differences == {"a": -1, "b": 1}
     test = next(test for test in found["within"]["between"] if test["dimension"] == "overall")
-    # Six topics in each area: of 924 ways to deal them out two lie as far apart.
-    assert test["p"] == pytest.approx(2 / 924)
-    assert (test["design"], test["outcome"]) == ("between questions", "differs")
+    assert (test["gap"], test["outcome"]) == (2, "differs")
 
 
 def test_what_got_worse_most_is_shown_with_both_answers_and_reasons(
@@ -288,7 +277,7 @@ def test_a_report_lists_what_changed_most(call: CallCommand, weeks: None) -> Non
     assert '<div class="pairs">' in section
 
 
-def spread_oracle(rows: list[Scored], value: str) -> dict[str, Any]:
+def stability_oracle(rows: list[Scored], value: str) -> dict[str, Any]:
     """Variances over run ids, by hand: of 40 cells on 10 questions under each variant."""
     cells: dict[tuple[Any, ...], list[float]] = {}
     for row in rows:
@@ -305,31 +294,32 @@ def spread_oracle(rows: list[Scored], value: str) -> dict[str, Any]:
         return pooled[0], pooled[1]
 
     base, variance = ratio(range(10))
-    rests = [ratio([q for q in range(10) if q != left]) for left in range(10)]
-    logs = [math.log(above / below) for below, above in rests]
-    error = math.sqrt(9 / 10 * sum((one - mean(logs)) ** 2 for one in logs))
+    # By how much each question moves the logarithm of the ratio, of ten that weigh alike.
+    moves = [
+        mean(by_variant["v2"][q]) / variance / 10 - mean(by_variant["v1"][q]) / base / 10
+        for q in range(10)
+    ]
+    error = math.sqrt(10 / 9 * sum(move**2 for move in moves))
     reach = math.exp(stats.t.ppf(0.975, 9) * error)
-    sums = [sum(by_variant["v2"][q]) - sum(by_variant["v1"][q]) for q in range(10)]
     return {
-        "variance": variance,
-        "baseline_variance": base,
+        "sd": math.sqrt(variance),
+        "baseline_sd": math.sqrt(base),
         "ratio": variance / base,
         "low": variance / base / reach,
         "high": variance / base * reach,
-        "p": sign_flip_p(sums),
+        "p": 2 * stats.t.sf(abs(math.log(variance / base)) / error, 9),
     }
 
 
 def test_how_far_answers_waver_over_repeated_runs(call: CallCommand, weeks: None) -> None:
-    spread = call("compare", *BY, "--spread", "run_id", "--json").json["spread"]
-    assert (spread["field"], spread["baseline"]) == ("run_id", "v1")
-    rows = {row["dimension"]: row for row in spread["rows"]}
+    stability = call("compare", *BY, "--stability", "run_id", "--json").json["stability"]
+    assert (stability["field"], stability["baseline"]) == ("run_id", "v1")
+    rows = {row["dimension"]: row for row in stability["rows"]}
     assert list(rows) == ["correct", "clear", "overall"]
     for name, row in rows.items():
-        oracle = spread_oracle(ROWS, name)
+        oracle = stability_oracle(ROWS, name)
         assert {key: row[key] for key in oracle} == pytest.approx(oracle)
-        assert (row["n"], row["clusters"], row["exact"]) == (40, 10, True)
-        assert row["sd"] == pytest.approx(math.sqrt(oracle["variance"]))
+        assert (row["n"], row["clusters"]) == (40, 10)
     # The two dimensions are one family.
     first, second = sorted((rows["correct"]["p"], rows["clear"]["p"]))
     assert rows["correct"]["p"] == first
@@ -337,19 +327,19 @@ def test_how_far_answers_waver_over_repeated_runs(call: CallCommand, weeks: None
     assert rows["clear"]["p_adjusted"] == pytest.approx(max(2 * first, second))
     assert rows["correct"]["outcome"] == "worse"
     turned = call(
-        "compare", "--by", "prompt_variant", "--baseline", "v2", "--spread", "run_id", "--json"
-    ).json["spread"]["rows"][0]
+        "compare", "--by", "prompt_variant", "--baseline", "v2", "--stability", "run_id", "--json"
+    ).json["stability"]["rows"][0]
     assert (turned["outcome"], turned["ratio"]) == (
         "better",
         pytest.approx(1 / rows["correct"]["ratio"]),
     )
 
 
-def test_spread_fits_the_terminal_and_says_what_it_needs(
+def test_stability_fits_the_terminal_and_says_what_it_needs(
     call: CallCommand, weeks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    said = call("compare", *BY, "--spread", "meta.run_id")
+    said = call("compare", *BY, "--stability", "meta.run_id")
     assert max(map(cell_len, said.out.splitlines())) <= 80
     assert "over run_id overall: variance x " in " ".join(said.out.split())
     told = {
@@ -358,21 +348,21 @@ def test_spread_fits_the_terminal_and_says_what_it_needs(
         ("question_id", "--where", "question_id=q1"): "under two values",
     }
     for (field, *more), message in told.items():
-        refused = call("compare", *BY, "--spread", field, *more)
+        refused = call("compare", *BY, "--stability", field, *more)
         assert refused.code == 2 and message in refused.err
-    weekly = call("compare", "--against", "latest~1", "--spread", "run_id")
+    weekly = call("compare", "--against", "latest~1", "--stability", "run_id")
     assert weekly.code == 2 and "--pair-by" in weekly.err
     fields = "model,prompt_variant,eval_set_variant,question_id"
     pairing = ("--against", "latest~1", "--pair-by", fields, "--json")
-    assert call("compare", *pairing, "--spread", "run_id").json["spread"]["rows"][0]["n"] == 80
+    assert (
+        call("compare", *pairing, "--stability", "run_id").json["stability"]["rows"][0]["n"] == 80
+    )
 
 
-def test_answers_that_never_waver_have_no_ratio_but_a_test(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_answers_that_never_vary_have_no_ratio(call: CallCommand, tmp_path: Path) -> None:
     steady = [row._replace(correct=3, clear=3) if row.variant == "v1" else row for row in samples()]
     judged_folder(tmp_path, steady)
-    row = call("compare", *BY, "--spread", "run_id", "--json").json["spread"]["rows"][0]
-    assert (row["baseline_variance"], row["ratio"], row["low"]) == (0, None, None)
-    assert (row["p"], row["outcome"]) == (pytest.approx(2 / 2**10), "worse")
-    assert call("compare", *BY, "--spread", "run_id").code == 0
+    row = call("compare", *BY, "--stability", "run_id", "--json").json["stability"]["rows"][0]
+    assert (row["baseline_sd"], row["ratio"], row["low"]) == (0, None, None)
+    assert (row["p"], row["outcome"]) == (None, "not enough evidence")
+    assert call("compare", *BY, "--stability", "run_id").code == 0

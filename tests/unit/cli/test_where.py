@@ -19,8 +19,8 @@ from tests.unit.cli.weekly import (
     mean,
     paired,
     samples,
-    sign_flip_p,
 )
+from tests.unit.stats.twin import naive_difference
 
 ROWS = samples()
 BY = ("--by", "prompt_variant", "--baseline", "v1")
@@ -47,8 +47,8 @@ def test_a_comparison_is_of_the_units_that_were_selected(call: CallCommand, run:
     row = overall(found)
     assert row["n"] == len(pairs) == 60
     assert row["difference"] == pytest.approx(mean([gap for _, _, gap in pairs]))
-    sums = [sum(gaps) for gaps in by_question(pairs).values()]
-    assert row["p"] == pytest.approx(sign_flip_p(sums))
+    oracle = naive_difference(list(by_question(pairs).values()), 1.0)
+    assert (row["low"], row["high"], row["p"]) == pytest.approx(oracle)
     assert found["missing"]["v1"]["units"] == 60
     whole = call("compare", *BY, "--json").json
     assert whole["selected"] is None and overall(whole)["n"] == 120

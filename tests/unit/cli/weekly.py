@@ -119,13 +119,3 @@ def by_question(gaps: Sequence[tuple[Scored, Scored, float]]) -> dict[int, list[
     for row, _, gap in gaps:
         questions.setdefault(row.question, []).append(gap)
     return questions
-
-
-def sign_flip_p(sums: Sequence[float]) -> float:
-    """The share of all sign patterns whose total is as far from 0, gone through one by one."""
-    seen = abs(sum(sums)) - 1e-9
-    totals = [
-        abs(sum(sign * value for sign, value in zip(signs, sums, strict=True)))
-        for signs in product((-1, 1), repeat=len(sums))
-    ]
-    return sum(total >= seen for total in totals) / len(totals)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand.notes import Note, Percent, Place, Places, Signed, Span, Spans
+from evenhand.notes import Note, Place, Places, Signed
 from evenhand.report.html.page import LANGUAGES, words
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
@@ -105,22 +105,6 @@ def test_values_are_written_in_the_way_of_the_language() -> None:
     said = words("ru").note(note)
     assert "«v2» (C1, в целом) и ещё 3" in said and "от −0,5 до +0,25" in said
     assert "“v2”（C1、总体）" in words("zh").note(note)
-    span = Span("v2", "overall", Signed(-0.1), Signed(0.2))
-    said = words("ja").note(Note("x", "sure", level=Percent(0.95), intervals=Spans([span], 1)))
-    assert "「v2」（全体） −0.1 … +0.2、ほか 1 件" in said
-    assert words("ru").note(Note("x", "conflicts", n=1200, rule="tie")).count("1\xa0200") == 1
-
-
-def test_a_long_name_is_cut() -> None:
-    note = Note("x", "no_baseline", variant="v" * 5000)
-    assert len(words("ru").note(note)) < 300 and words("ru").note(note).endswith("…».")
-
-
-def test_a_level_is_written_as_it_is() -> None:
-    span = Spans([Span("v2", "overall", Signed(-0.1), Signed(0.2))])
-    note = Note("x", "sure", level=Percent(0.975), intervals=span)
-    assert "с вероятностью 97,5\xa0% при" in words("ru").note(note)
-    assert "以 97.5% 成立" in words("zh").note(note)
 
 
 def test_a_note_is_its_english_sentence_for_everybody_else() -> None:

@@ -21,7 +21,7 @@ from evenhand.stats.decision.conditions import (
     no_worse_than,
     share_at_most,
 )
-from evenhand.stats.decision.figure import Figure, mean_figure, more_units
+from evenhand.stats.decision.figure import Figure
 from evenhand.stats.decision.gate import Conditions, Gate, gate_scores, gate_votes
 from evenhand.stats.tables import Field, Passes, Scores, Votes
 
@@ -80,36 +80,21 @@ def test_reasons_say_what_was_found_and_what_would_help() -> None:
     assert still.reason.startswith(
         "It is open whether the mean is at least 0.8: it is 0.850 [0.750"
     )
-    assert still.more == 361 and "about 370 more units would decide it" in still.reason
+    assert still.more == "several hundred" and still.more in still.reason
     far = at_least("min_mean", figure(0.801, 0.1), 0.8, "the mean")
-    assert far.more == 1_021_554 and "about 1,100,000 more units would decide it" in far.reason
+    assert far.more == "more than is practical" and "than is practical" in far.reason
     turned = at_least("min_mean", figure(0.9, 0.05, bounds=(0.7, 0.95)), 0.8, "the mean")
     assert "missing judgments could make it anything from 0.7 to 0.95" in turned.reason
     assert turned.more is None
     even = at_least("min_mean", figure(0.8, 0.1), 0.8, "the mean")
-    assert (even.more, "may not decide" in even.reason) == (None, True)
+    assert even.more == "more than is practical"
 
 
 def test_one_is_counted_in_the_singular() -> None:
     one = Figure(value=0.9, low=0.7, high=1.0, n=1, clusters=1)
     assert "over 1 unit." in at_least("min_mean", one, 0.5, "the mean").reason
-    almost = mean_figure(np.full(40, 0.5), np.arange(40), (0.0, 1.0), 0.95)
-    found = at_least("min_mean", almost, 0.456, "the mean")
-    assert (found.more, "about 1 more unit would" in found.reason) == (1, True)
     alone = share_at_most("max_failure_rate", Judgments(1, 0, 0), 0.0)
     assert "over 1 judgment." in alone.reason
-
-
-def test_what_would_decide_is_said_of_intervals_from_elsewhere_too() -> None:
-    spread, start, limit = 0.3, 20, 0.7
-    reach = 1.96 * spread / math.sqrt(start)
-    found = Figure(value=0.75, low=0.75 - reach, high=0.75 + reach, n=20, clusters=20)
-    more = more_units(found, limit)
-    assert more is not None
-    number = start + more
-    means = np.random.default_rng(3).normal(0.75, spread / math.sqrt(number), 20_000)
-    decided = np.mean(means - 1.97 * spread / math.sqrt(number) >= limit)
-    assert 0.78 < decided < 0.83
 
 
 @pytest.mark.parametrize(
@@ -205,7 +190,7 @@ def scores(
 def gate(table: Scores, pending: int = 0, **asked: Any) -> Gate:
     failed = int(table.failed.sum())
     counts = Judgments(table.failed.size - failed, failed, pending)
-    return gate_scores(table, counts, Conditions(**asked), seed=1)
+    return gate_scores(table, counts, Conditions(**asked))
 
 
 AGAINST: dict[str, Any] = {"by": ("prompt_variant",), "baseline": "v1"}
@@ -365,7 +350,7 @@ def gate_pairs(table: Votes, pending: int = 0, **asked: Any) -> Gate:
     failed = int((np.isnan(table.preference) & ~is_pending).sum())
     counts = Judgments(table.preference.size - failed - pending, failed, pending)
     table = replace(table, pending=is_pending if pending else None)
-    return gate_votes(table, counts, Conditions(**asked), seed=1)
+    return gate_votes(table, counts, Conditions(**asked))
 
 
 WON = [1.0] * 36 + [0.0] * 12 + [0.5] * 4

@@ -1,161 +1,86 @@
-"""Whether a difference differs between levels, against permutations gone through by hand and
-scipy's own."""
+"""Whether a difference differs between the values of a field, against scipy's tests."""
 
 from __future__ import annotations
-
-from itertools import permutations, product
-from math import sqrt
-from statistics import mean
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from evenhand.stats.comparison.interaction import gap_between, level_test
-
-Rows = list[tuple[int, int, float]]
-"""Question, level, difference."""
+from evenhand.stats.comparison.interaction import Interaction, interaction
 
 
-def level_p(rows: Rows, levels: int, seed: int = 0) -> tuple[float | None, bool, str]:
-    cluster, level, gaps = (np.array(column) for column in zip(*rows, strict=True))
-    test = level_test(gaps.astype(float), cluster, level, levels, seed)
-    return test.p, test.exact, test.design
+def of(columns: list[np.ndarray], level: float = 0.95) -> Interaction:
+    """Questions that have every value: a column per value."""
+    questions = np.tile(np.arange(columns[0].size), len(columns))
+    value = np.repeat(np.arange(len(columns)), columns[0].size)
+    return interaction(np.concatenate(columns), questions, value, len(columns), level)
 
 
-def apart(rows: Rows) -> float:
-    """The sum of squares between levels."""
-    middle = mean(gap for *_, gap in rows)
-    total = 0.0
-    for level in {level for _, level, _ in rows}:
-        gaps = [gap for _, at, gap in rows if at == level]
-        total += len(gaps) * (mean(gaps) - middle) ** 2
-    return total
-
-
-def within_by_hand(rows: Rows) -> float:
-    """All ways to exchange whole levels within each question."""
-    questions = sorted({question for question, _, _ in rows})
-    choices = []
-    for question in questions:
-        there = sorted({level for q, level, _ in rows if q == question})
-        orders = [dict(zip(there, order, strict=True)) for order in permutations(there)]
-        choices.append([(question, order) for order in orders])
-    distances = []
-    for arrangement in product(*choices):
-        renamed = dict(arrangement)
-        distances.append(apart([(q, renamed[q][level], gap) for q, level, gap in rows]))
-    return mean(distance >= apart(rows) - 1e-9 for distance in distances)
-
-
-def crossed(levels: int, questions: int, seed: int) -> Rows:
-    draw = np.random.default_rng(seed)
-    return [
-        (question, level, float(draw.integers(-2, 3)) + level * 0.7)
-        for question in range(questions)
-        for level in range(levels)
-        for _ in range(1 + (question + level) % 3)
-    ]
-
-
-@pytest.mark.parametrize(("levels", "questions"), [(2, 8), (3, 5), (4, 2)])
-@pytest.mark.parametrize("seed", range(3))
-def test_levels_are_exchanged_within_questions(levels: int, questions: int, seed: int) -> None:
-    rows = crossed(levels, questions, seed)
-    p, exact, design = level_p(rows, levels)
-    assert (exact, design) == (True, "within questions")
-    assert p == pytest.approx(within_by_hand(rows))
-
-
-def test_a_question_without_some_level_keeps_to_those_it_has() -> None:
-    rows = [row for row in crossed(3, 5, 4) if row[:2] not in {(0, 1), (3, 0), (3, 2)}]
-    assert level_p(rows, 3)[0] == pytest.approx(within_by_hand(rows))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_where_each_question_has_one_level_questions_are_exchanged(seed: int) -> None:
-    draw = np.random.default_rng(seed)
-    rows = [(q, int(q >= 6), float(draw.normal() + (q >= 6))) for q in range(13)]
-    p, exact, design = level_p(rows, 2)
-    sides = [[gap for _, level, gap in rows if level == at] for at in (0, 1)]
-
-    def squares(a: np.ndarray, b: np.ndarray, axis: int = 0) -> np.ndarray:
-        return (a.mean(axis=axis) - b.mean(axis=axis)) ** 2
-
-    oracle = stats.permutation_test(sides, squares, n_resamples=np.inf, alternative="greater")
-    assert (exact, design) == (True, "between questions")
-    assert p == pytest.approx(oracle.pvalue)
-
-
-def test_three_levels_of_questions_are_gone_through() -> None:
-    gaps = [0.0, 1.0, 1.0, 3.0, 4.0, 2.0]
-    rows = [(q, q // 2, gap) for q, gap in enumerate(gaps)]
-    distances = [
-        apart([(q, level, gap) for (q, _, gap), level in zip(rows, order, strict=True)])
-        for order in set(permutations([0, 0, 1, 1, 2, 2]))
-    ]
-    oracle = mean(distance >= apart(rows) - 1e-9 for distance in distances)
-    assert level_p(rows, 3)[0] == pytest.approx(oracle)
-
-
-def test_a_sample_of_arrangements_comes_close_to_all_of_them() -> None:
+def test_two_values_on_the_same_questions_are_a_paired_t_test() -> None:
     draw = np.random.default_rng(1)
-    rows = [(q, level, float(draw.normal() + level / 2)) for q in range(15) for level in (0, 1)]
-    p, exact, _ = level_p(rows, 2)
-    assert not exact and p == level_p(rows, 2)[0]
-    contrasts = np.array([rows[2 * q + 1][2] - rows[2 * q][2] for q in range(15)])
-    signs = np.array(list(product((-1, 1), repeat=15)))
-    totals = np.abs(signs @ contrasts)
-    assert p == pytest.approx((totals >= abs(contrasts.sum()) - 1e-9).mean(), abs=0.01)
+    own = draw.normal(size=12)
+    first, second = own + draw.normal(size=12), own + draw.normal(0.8, 1, 12)
+    found, known = of([first, second], 0.9), stats.ttest_rel(second, first)
+    interval = known.confidence_interval(0.9)
+    assert found.gap == pytest.approx((second - first).mean())
+    assert found.p == pytest.approx(known.pvalue)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
 
 
-def test_many_questions_take_no_longer_than_some() -> None:
+def test_two_values_on_different_questions_are_welchs_t_test() -> None:
+    draw = np.random.default_rng(2)
+    first, second = draw.normal(size=5), draw.normal(1, 3, 40)
+    gaps, value = np.concatenate([first, second]), np.repeat([0, 1], [5, 40])
+    found = interaction(gaps, np.arange(45), value, 2)
+    known = stats.ttest_ind(second, first, equal_var=False)
+    interval = known.confidence_interval(0.95)
+    assert found.p == pytest.approx(known.pvalue)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_three_values_on_the_same_questions_are_hotellings_test() -> None:
     draw = np.random.default_rng(3)
-    count = 30_000
-    cluster, level = np.repeat(np.arange(count), 2), np.tile([0, 1], count)
-    same = level_test(draw.normal(size=2 * count), cluster, level, 2)
-    other = level_test(draw.normal(size=2 * count) + 0.1 * level, cluster, level, 2)
-    assert same.p is not None and same.p > 0.01
-    assert other.p is not None and other.p <= 0.001
+    columns = [draw.normal(mean, 1, 10) for mean in (0, 0.5, 1)]
+    apart = np.stack([columns[1] - columns[0], columns[2] - columns[0]])
+    square = 10 * apart.mean(axis=1) @ np.linalg.solve(np.cov(apart), apart.mean(axis=1))
+    found = of(columns)
+    assert found.p == pytest.approx(stats.f(2, 8).sf(square * 8 / (2 * 9)))
+    assert found.gap is None
 
 
-def test_it_errs_as_often_as_it_says() -> None:
-    """Questions have a difference of their own, which the test must not take for one of levels."""
-    hits, rounds = 0, 400
-    draw = np.random.default_rng(11)
+def test_units_of_a_question_are_one_observation() -> None:
+    draw = np.random.default_rng(4)
+    columns = [draw.normal(size=8), draw.normal(size=8)]
+    gaps = np.repeat(np.concatenate(columns), 3)
+    questions, value = np.repeat(np.tile(np.arange(8), 2), 3), np.repeat([0, 1], 24)
+    assert interaction(gaps, questions, value, 2).p == pytest.approx(of(columns).p)
+
+
+@pytest.mark.parametrize("sizes", [(8, 8), (5, 30), (6, 6, 20)])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_it_errs_about_as_often_as_it_says(sizes: tuple[int, ...], is_shared: bool) -> None:
+    """Questions have a difference of their own, which the test must not take for one of values."""
+    draw, hits, rounds = np.random.default_rng(11), 0, 400
     for _ in range(rounds):
-        own = draw.normal(size=8)
-        rows = [(q, level, own[q] + draw.normal()) for q in range(8) for level in (0, 1)]
-        p = level_p(rows, 2)[0]
+        own = draw.normal(size=max(sizes))
+        gaps = np.concatenate([own[:size] * is_shared + draw.normal(size=size) for size in sizes])
+        value = np.repeat(np.arange(len(sizes)), sizes)
+        questions = np.concatenate([np.arange(size) for size in sizes])
+        questions = questions if is_shared else np.arange(gaps.size)
+        p = interaction(gaps, questions, value, len(sizes)).p
         hits += p is not None and p <= 0.05
-    assert hits <= stats.binom.ppf(0.999, rounds, 0.05)
+    assert hits <= stats.binom.ppf(0.999, rounds, 0.065)
 
 
-def test_one_level_or_one_question_is_not_tested() -> None:
-    assert level_p([(0, 0, 1.0), (1, 0, 2.0)], 2)[0] is None
-    assert level_p([(0, 0, 1.0), (0, 1, 2.0)], 2)[0] is None
+def test_what_shows_no_spread_is_not_tested() -> None:
+    two = np.array([1.0, 2.0])
+    assert interaction(two, np.arange(2), np.zeros(2, int), 2) == Interaction()
+    assert interaction(two, np.zeros(2, int), np.arange(2), 2) == Interaction(gap=1.0)
+    assert of([np.zeros(5), np.zeros(5)]).p is None
 
 
-def test_the_interval_is_that_of_leaving_out_questions() -> None:
-    rows = crossed(2, 7, 5)
-    cluster, level, gaps = (np.array(column) for column in zip(*rows, strict=True))
-    gap = gap_between(gaps.astype(float), cluster, level, 0.9)
-
-    def estimate(some: Rows) -> float:
-        sides = [[gap for _, at, gap in some if at == side] for side in (0, 1)]
-        return mean(sides[1]) - mean(sides[0])
-
-    rests = [estimate([row for row in rows if row[0] != question]) for question in range(7)]
-    error = sqrt(6 / 7 * sum((rest - mean(rests)) ** 2 for rest in rests))
-    reach = stats.t.ppf(0.95, 6) * error
-    assert gap is not None and gap.low is not None and gap.high is not None
-    assert gap.value == pytest.approx(estimate(rows))
-    assert (gap.low, gap.high) == pytest.approx((gap.value - reach, gap.value + reach))
-    # With one difference per question and level it is the t interval of paired samples.
-    single = [(q, level, float(q * level + (q % 3))) for q in range(6) for level in (0, 1)]
-    cluster, level, gaps = (np.array(column) for column in zip(*single, strict=True))
-    paired = gap_between(gaps, cluster, level, 0.95)
-    sides = [[gap for _, at, gap in single if at == side] for side in (1, 0)]
-    interval = stats.ttest_rel(*sides).confidence_interval(0.95)
-    assert paired is not None
-    assert (paired.low, paired.high) == pytest.approx((interval.low, interval.high))
+def test_questions_that_are_all_alike_on_each_value_leave_room_for_the_unseen() -> None:
+    opposed, near = of([np.full(6, -1.0), np.ones(6)]), of([np.full(6, 0.9), np.ones(6)])
+    assert opposed.p is not None and opposed.p < 0.01
+    assert near.p is not None and near.p > 0.05
+    assert opposed.low is not None and 0 < opposed.low < 2

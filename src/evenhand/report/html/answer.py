@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from evenhand.report.html.build import Difference, Mean, Report, Standing
 from evenhand.report.html.page import Words, p_value
 from evenhand.stats.comparison.comparison import OVERALL
-from evenhand.stats.comparison.power import rough
 from evenhand.stats.decision.decision import Decision
 from evenhand.text import visible
 
@@ -178,7 +177,7 @@ def _compared(
         return
     first = _first(rows)
     yield _sentence(first, noun, say)
-    yield from _statistics(first, noun, say)
+    yield from _statistics(first, say, is_duel=False)
     rest = [row for row in rows if row is not first] if len(rows) > 2 else []
     if rest and with_dimensions:
         yield Sentence("dimensions", list(_dimensions(rest, say)))
@@ -206,6 +205,7 @@ def _sentence(row: Difference, noun: str, say: Words) -> Sentence:
         difference=say.signed(row.value, digits),
         interval=say.interval(row.low, row.high, digits),
         balance=_balance(row, noun, say),
+        margin=say.short(row.margin or 0.0),
     )
     return Sentence(_tone(row), parts)
 
@@ -214,9 +214,9 @@ def _tone(row: Difference) -> str:
     return "undecided" if row.outcome == UNDECIDED else row.outcome
 
 
-def _statistics(row: Difference, noun: str, say: Words) -> Iterator[Sentence]:
-    """What statistics say of an open question, below it: what held it back, and how many more
-    would decide."""
+def _statistics(row: Difference, say: Words, *, is_duel: bool) -> Iterator[Sentence]:
+    """Yield what statistics say of an open question, below it: what held it back, which difference
+    can be excluded, and how many more would decide."""
     if row.outcome != UNDECIDED:
         return
     parts: list[tuple[str, str]] = []
@@ -224,10 +224,18 @@ def _statistics(row: Difference, noun: str, say: Words) -> Iterator[Sentence]:
         parts += say.parts(
             "answer.held", p=p_value(say, row.p), adjusted=p_value(say, row.p_adjusted)
         )
-    if row.needed:
-        needed = say.counted(_noun(row, noun), rough(row.needed))
+    if not is_duel and row.low is not None and row.high is not None:
+        excluded = max(abs(row.low), abs(row.high))
         parts += [(" ", "")] if parts else []
-        parts += say.parts("answer.needed", n=needed)
+        parts += say.parts(
+            "answer.within",
+            variant=visible(row.variant),
+            baseline=visible(row.baseline),
+            distance=say.number(excluded, digits_of(row)),
+        )
+    if row.needed:
+        parts += [(" ", "")] if parts else []
+        parts.append((say.gloss("needed", row.needed), ""))
     if parts:
         yield Sentence("statistics", parts)
 
@@ -273,7 +281,7 @@ def _noun(row: Difference, noun: str) -> str:
 def _dimensions(rows: Sequence[Difference], say: Words) -> Iterator[tuple[str, str]]:
     """What is better, what is worse and what is open, by dimension."""
     is_first = True
-    for key in ("better", "worse", "held", "none"):
+    for key in ("better", "worse", "same", "held", "none"):
         of_outcome = [row for row in rows if ("held" if row.held else _outcome_key(row)) == key]
         if not of_outcome:
             continue
@@ -351,9 +359,10 @@ def _duel(row: Difference, noun: str, say: Words) -> Iterator[Sentence]:
         n=say.counted("pair", row.n),
         higher=say.integer(row.higher),
         lower=say.integer(row.lower),
+        margin=say.short(row.margin or 0.0),
     )
     yield Sentence(_tone(row), parts)
-    yield from _statistics(row, "pair", say)
+    yield from _statistics(row, say, is_duel=True)
 
 
 def standing_answers(standings: Sequence[Standing], say: Words) -> Iterator[Sentence]:

@@ -78,8 +78,10 @@ class Difference:
     p_adjusted: float | None
     effect: float | None
     outcome: Outcome
-    needed: int | None
-    """How many more shared units would decide."""
+    needed: str | None
+    """How many more questions would decide, in words."""
+    margin: float | None = None
+    """Differences within it count as none."""
     higher: int = 0
     """On how many of the n the variant is above the baseline, and below on how many under it."""
     lower: int = 0

@@ -18,7 +18,7 @@ from evenhand.text import visible
 
 SHOWN = 24
 """Rows in one picture; the table has them all."""
-_OUTCOMES = {"better": "good", "worse": "bad", "not enough evidence": "soft"}
+_OUTCOMES = {"better": "good", "worse": "bad", "same": "soft", "not enough evidence": "soft"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import UsageError, quoted
 from evenhand.kinds import DEFAULT_KIND
-from evenhand.notes import Counts, Names, Note, Percent, Places, Signed, Spans, Value
+from evenhand.notes import Counts, Names, Note, Percent, Places, Signed, Value
 from evenhand.text import visible
 
 if TYPE_CHECKING:
@@ -116,13 +116,6 @@ class Words:
         if isinstance(value, Places):
             places = [self._place(place.variant, place.dimensions) for place in value.places]
             return self._first(places, value.more, "semicolon")
-        if isinstance(value, Spans):
-            spans = [
-                f"{self._place(span.variant, [span.dimension])}"
-                f" {self._value('low', span.low)} … {self._value('high', span.high)}"
-                for span in value.spans
-            ]
-            return self._first(spans, value.more, "semicolon")
         if isinstance(value, str):
             return self.gloss("rule", value) if name == "rule" else _cut(value)
         if isinstance(value, int):

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.report.html.build import Bar, Difference, LengthBin, Mean, Meeting, Share, Standing
 from evenhand.stats.comparison.compare import CRITICAL
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
-from evenhand.stats.comparison.means import mean
+from evenhand.stats.estimate import mean
 from evenhand.stats.proportion import Proportion
 from evenhand.stats.questions import question_of
 from evenhand.stats.ranking.board import Board
@@ -97,7 +97,8 @@ def differences(comparison: Comparison | None) -> list[Difference]:
             p_adjusted=row.p_adjusted,
             effect=row.effect,
             outcome=row.outcome,
-            needed=row.units_needed,
+            needed=row.more_questions,
+            margin=comparison.margin,
             higher=row.higher,
             lower=row.lower,
             scale=row.scale,

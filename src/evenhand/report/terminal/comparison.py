@@ -24,11 +24,12 @@ from evenhand.report.terminal.prose import Paragraph
 from evenhand.report.terminal.sequential import decision_text
 from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
-from evenhand.stats.comparison.power import rough
 from evenhand.stats.comparison.repeats import Repeats
 
 APART = 3
 """Up to so many variants have a sentence and a table each; more stand in a table a dimension."""
+NOTES = 2
+"""So many notes are shown unless all are asked for."""
 DESCRIPTIVE = (
     "The figures below are those of a number of units fixed before. This run was to stop once it"
     " was decided, so they only describe what was judged; what is decided stands above."
@@ -37,8 +38,9 @@ TESTS = {"fixed": "fixed n", "sequential": "sequential"}
 """How an outcome is marked where both tests stand in one table."""
 
 
-def comparison_lines(comparison: Comparison) -> Iterator[RenderableType]:
-    """All that is to be printed of a comparison, from top to bottom."""
+def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[RenderableType]:
+    """Yield all that is to be printed of a comparison, from top to bottom; with `verbose`, every
+    note."""
     rows = rows_shown(comparison)
     yield from _headlines(comparison)
     variants = list(dict.fromkeys(row.variant for row in rows))
@@ -54,8 +56,11 @@ def comparison_lines(comparison: Comparison) -> Iterator[RenderableType]:
     yield from _missing(comparison)
     if comparison.repeats:
         yield from _repeats(comparison.repeats)
-    for note in comparison.notes:
+    shown = comparison.notes if verbose else comparison.notes[:NOTES]
+    for note in shown:
         yield Paragraph(f"Note: {note}")
+    if rest := len(comparison.notes) - len(shown):
+        yield Text(f"{_counted(rest, 'more note')}: --verbose", style="dim")
 
 
 def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
@@ -144,15 +149,10 @@ def _rows_table(comparison: Comparison, what: str, rows: Sequence[tuple[str, Row
 
 
 def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Paragraph]:
-    """Effects, and how many more units it would take."""
+    """Yield the effects of the rows."""
     effects = [f"{name}{NO_BREAK}{row.effect:z.2f}" for name, row in rows if row.effect is not None]
     if effects:
         yield Paragraph(f"Effect: {', '.join(effects)}", style="dim")
-    needed = [
-        f"{name}{NO_BREAK}{rough(row.units_needed):,}" for name, row in rows if row.units_needed
-    ]
-    if needed:
-        yield Paragraph(f"More units needed to decide (about): {', '.join(needed)}", style="dim")
 
 
 def _tags_table(comparison: Comparison) -> TextTable:

@@ -8,7 +8,7 @@ from typing import Protocol
 from evenhand.report.html.answer import SMALL
 from evenhand.stats.comparison.comparison import Row
 
-STYLES = {"better": "green", "worse": "red", "not enough evidence": ""}
+STYLES = {"better": "green", "worse": "red", "same": "cyan", "not enough evidence": ""}
 """How an outcome is coloured."""
 
 

@@ -21,11 +21,6 @@ from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison.comparison import OVERALL, Row
 from evenhand.stats.comparison.within import Between, Blocks
 
-MOVED = {
-    "within questions": "levels exchanged within each question",
-    "between questions": "questions exchanged between levels",
-}
-
 
 def blocks_lines(blocks: Blocks) -> Iterator[RenderableType]:
     """For each variant a table per dimension, overall first, and a sentence on whether the
@@ -44,8 +39,6 @@ def blocks_lines(blocks: Blocks) -> Iterator[RenderableType]:
         for test in tests:
             yield Text(f"\n{safe(sentence(test, blocks.field))}")
             yield _table(blocks, test, first.level)
-        designs = dict.fromkeys(MOVED[test.design] for test in tests)
-        yield Text(f"The test between them: {'; '.join(designs)}.", style="dim")
 
 
 def _table(blocks: Blocks, test: Between, level: float) -> TextTable:

@@ -18,9 +18,8 @@ import numpy as np
 
 from evenhand.stats.agreement.pairing import Pairs
 from evenhand.stats.agreement.ratings import OVERALL, WINNER
-from evenhand.stats.comparison.means import mean_difference
-from evenhand.stats.comparison.paired import sign_flip
 from evenhand.stats.decision.decision import Outcome
+from evenhand.stats.estimate import difference
 from evenhand.stats.tables import Floats, Ints
 from evenhand.stats.test import holm
 
@@ -47,7 +46,6 @@ class JudgeContrast:
     high: float | None
     p: float | None
     p_adjusted: float | None
-    exact: bool
     outcome: Outcome
     """Better is closer to the labels."""
 
@@ -97,9 +95,7 @@ def _contrasts(
         if not shared.size:
             continue
         gaps, cluster = first[at] - second[at_other], rated.cluster[shared]
-        estimate = mean_difference(gaps, cluster, (-most, most), level)
-        place = np.unique(cluster, return_inverse=True)[1]
-        test = sign_flip(np.bincount(place, gaps).astype(np.float64))
+        estimate = difference(gaps, cluster, most, level)
         yield JudgeContrast(
             dimension=rated.dimension,
             figure=figure,
@@ -112,9 +108,8 @@ def _contrasts(
             difference=float(gaps.mean()),
             low=estimate.low,
             high=estimate.high,
-            p=test.p,
+            p=estimate.p,
             p_adjusted=None,
-            exact=test.exact,
             outcome="not enough evidence",
         )
 

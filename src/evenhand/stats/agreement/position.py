@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.stats.comparison.paired import sign_flip
+from evenhand.stats.estimate import share
 from evenhand.stats.proportion import Proportion
 from evenhand.stats.ranking.leaderboard import order_counts, orders
 from evenhand.stats.tables import Votes
@@ -34,7 +34,6 @@ class PositionLean:
     """The share of passes with a winner that the answer shown first won."""
     p: float | None
     p_adjusted: float | None
-    exact: bool
     outcome: Lean
     """To which slot it leans."""
 
@@ -47,7 +46,6 @@ class PositionLean:
             "first_slot": _json(self.first_slot),
             "p": self.p,
             "p_adjusted": self.p_adjusted,
-            "exact": self.exact,
             "outcome": self.outcome,
         }
 
@@ -67,16 +65,17 @@ def position_leans(
         if not counts.topic.size:
             continue
         figures = orders(of_judge, level)
-        test = sign_flip(np.bincount(counts.topic, 2 * counts.slots - counts.decided).astype(float))
+        slots, trials = (
+            np.bincount(counts.topic, part).astype(float) for part in (counts.slots, counts.decided)
+        )
         leans.append(
             PositionLean(
                 judge=name,
                 first_rounds=figures.first_rounds,
                 consistency=figures.consistency,
                 first_slot=figures.first_slot,
-                p=test.p,
+                p=share(slots, trials, level).p,
                 p_adjusted=None,
-                exact=test.exact,
                 outcome="not enough evidence",
             )
         )

@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 
 from evenhand.stats.agreement.coefficient import Coefficient, quantile, undefined
-from evenhand.stats.comparison.means import mean
+from evenhand.stats.estimate import mean
 from evenhand.stats.tables import Bools, Floats, Ints
 
 FEWEST = 3
@@ -71,7 +71,7 @@ def corrected_mean(
 
 
 def _mean(values: Floats, cluster: Ints, ends: tuple[float, float], level: float) -> Coefficient:
-    estimate = mean(values, cluster, ends, level)
+    estimate = mean(values, cluster, ends, level, weigh="units")
     return Coefficient(estimate.value, estimate.low, estimate.high, estimate.n)
 
 

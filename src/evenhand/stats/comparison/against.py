@@ -8,14 +8,7 @@ import numpy as np
 
 from evenhand.stats.comparison.caveats import vote_notes
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row, VariantMean
-from evenhand.stats.comparison.contrast import (
-    Shared,
-    as_rate,
-    contrast,
-    decided,
-    proper_level,
-    with_sure_ends,
-)
+from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
 from evenhand.stats.comparison.missing import Count
 from evenhand.stats.comparison.variants import chosen, judge_named
 from evenhand.stats.tables import Bools, Floats, Ints, Votes
@@ -48,7 +41,7 @@ def compare_votes(
     *,
     judge: str | None = None,
     level: float = 0.95,
-    seed: int = 0,
+    margin: float | None = None,
 ) -> Comparison:
     """Each candidate's direct comparisons with a baseline: criterion by criterion and overall.
 
@@ -60,25 +53,21 @@ def compare_votes(
     base, notes = chosen(votes.candidates, baseline, "candidate")
     met = _meetings(votes, base, judge)
     table = [
-        [_with_rates(contrast(shared, level, seed)) for shared in _against(votes, met, *criterion)]
+        [contrast(shared, level) for shared in _against(votes, met, *criterion)]
         for criterion in _criteria(votes)
     ]
-    overall = with_sure_ends(
-        table[-1],
-        lambda row: shared_votes(votes, OVERALL, row.variant, votes.candidates[base], judge),
-        level,
-    )
-    criteria = decided([row for rows in table[:-1] for row in rows], level)
+    criteria = decided([row for rows in table[:-1] for row in rows], level, margin=margin)
     comparison = Comparison(
         by="candidate",
         baseline=votes.candidates[base],
         level=level,
-        rows=(*criteria, *decided(overall, level)),
+        margin=margin,
+        rows=(*criteria, *decided(table[-1], level, margin=margin)),
         means=tuple(_rate(row) for rows in table for row in rows),
         missing=_counts(votes, met),
         pair_by=("topic",),
     )
-    return replace(comparison, notes=(*notes, *vote_notes(comparison, votes, met.rows)))
+    return replace(comparison, notes=(*vote_notes(comparison, votes, met.rows), *notes))
 
 
 def _meetings(votes: Votes, base: int, judge: str | None) -> _Meetings:
@@ -117,6 +106,7 @@ def _shared(votes: Votes, met: _Meetings, name: str, won: Floats, place: int) ->
         key=pairs,
         ends=(0.0, 1.0),
         bounds=_bounds(votes.pair[rows], won[rows]) if rows.any() else None,
+        is_win_rate=True,
     )
 
 
@@ -127,20 +117,6 @@ def shared_votes(
     met = _meetings(votes, votes.candidates.index(baseline), judge)
     won = met.won(dict(_criteria(votes))[criterion])
     return _shared(votes, met, criterion, won, votes.candidates.index(candidate))
-
-
-def _with_rates(row: Row) -> Row:
-    """A win rate says the same as the difference of both, so they have one interval."""
-    if row.low is None or row.high is None:
-        return row
-    rates = [as_rate(end) for end in (row.low, row.high)]
-    return replace(
-        row,
-        mean_low=rates[0],
-        mean_high=rates[1],
-        baseline_low=1 - rates[1],
-        baseline_high=1 - rates[0],
-    )
 
 
 def _bounds(pair: Ints, won: Floats) -> tuple[float, float]:

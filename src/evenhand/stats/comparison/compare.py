@@ -15,19 +15,12 @@ import numpy as np
 from evenhand.stats.comparison.against import compare_votes, shared_votes
 from evenhand.stats.comparison.caveats import score_notes
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row, VariantMean
-from evenhand.stats.comparison.contrast import (
-    SURE,
-    Shared,
-    contrast,
-    decided,
-    proper_level,
-    with_sure_ends,
-)
-from evenhand.stats.comparison.means import mean
+from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
 from evenhand.stats.comparison.missing import counts, filled
 from evenhand.stats.comparison.repeats import repeats
 from evenhand.stats.comparison.variants import Layout, chosen, judge_named, layout
-from evenhand.stats.tables import Bools, Floats, Scores
+from evenhand.stats.estimate import mean, mean_of_questions
+from evenhand.stats.tables import Bools, Floats, Ints, Scores
 
 CRITICAL = "critical fail"
 
@@ -49,18 +42,17 @@ def compare_scores(
     pair_by: Sequence[str] | None = None,
     judge: str | None = None,
     level: float = 0.95,
-    seed: int = 0,
+    margin: float | None = None,
 ) -> Comparison:
     """Variants of what was scored beside a baseline, dimension by dimension and overall.
 
     Units are paired on the fields of their ids less `by`, or on `pair_by`; without a baseline the
-    variant that comes first is taken. Raises UsageError for names that nobody has. The same table
-    and seed give the same figures.
+    variant that comes first is taken. Raises UsageError for names that nobody has.
     """
     proper_level(level)
     fields = [by] if isinstance(by, str) else list(by)
     variants = variant_scores(scores, fields, baseline, pair_by=pair_by, judge=judge)
-    return compare_variants(variants, level, seed)
+    return compare_variants(variants, level, margin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,23 +88,24 @@ def variant_scores(
     return VariantScores(scores=judged, places=places, base=base, notes=notes)
 
 
-def compare_variants(variants: VariantScores, level: float, seed: int) -> Comparison:
+def compare_variants(
+    variants: VariantScores, level: float, margin: float | None = None
+) -> Comparison:
     """The comparison of scores that are laid out."""
     judged, places, base = variants.scores, variants.places, variants.base
     measures = measures_of(variants)
     tags = [_measure(judged, places, *tag) for tag in _tags(judged)]
-    table = [_contrasts(measure, places, base, level, seed) for measure in measures]
-    for at in _sure_places(variants, len(measures)):
-        table[at] = _with_sure_ends(table[at], measures[at], places, base, level)
+    table = [_contrasts(measure, places, base, level) for measure in measures]
     several = len(measures) - 1 if variants.has_overall else len(measures)
-    tagged = [row for tag in tags for row in _contrasts(tag, places, base, level, seed)]
+    tagged = [row for tag in tags for row in _contrasts(tag, places, base, level)]
     comparison = Comparison(
         by=" / ".join(places.by),
         baseline=places.variants[base],
         level=level,
+        margin=margin,
         rows=(
-            *decided([row for rows in table[:several] for row in rows], level),
-            *decided([row for rows in table[several:] for row in rows], level),
+            *decided([row for rows in table[:several] for row in rows], level, margin=margin),
+            *decided([row for rows in table[several:] for row in rows], level, margin=margin),
         ),
         means=tuple(
             variant_mean for measure in measures for variant_mean in _means(measure, places, level)
@@ -123,16 +116,8 @@ def compare_variants(variants: VariantScores, level: float, seed: int) -> Compar
         pair_by=places.pair_by,
     )
     notes = score_notes(comparison, judged, places, base)
-    comparison = replace(comparison, notes=(*variants.notes, *notes))
+    comparison = replace(comparison, notes=(*notes, *variants.notes))
     return comparison if judged.given_scale else comparison.without_scales
-
-
-def _sure_places(variants: VariantScores, measures: int) -> list[int]:
-    """Which measures have the interval that assumes nothing: overall; one dimension is shown for
-    itself, and so are those that come to nothing together, the first few of them."""
-    if not variants.has_overall:
-        return list(range(min(measures, SURE)))
-    return [0 if measures == 2 else measures - 1]
 
 
 def of_judge(scores: Scores, name: str) -> Scores:
@@ -224,19 +209,10 @@ def _asked(scores: Scores, name: str) -> Bools:
     return scores.asked[:, scores.dimensions.index(name)]
 
 
-def _contrasts(measure: Measure, places: Layout, base: int, level: float, seed: int) -> list[Row]:
+def _contrasts(measure: Measure, places: Layout, base: int, level: float) -> list[Row]:
     """Every other variant against the baseline."""
     others = (place for place in range(len(places.variants)) if place != base)
-    return [contrast(shared_of(measure, places, place, base), level, seed) for place in others]
-
-
-def _with_sure_ends(
-    rows: list[Row], measure: Measure, places: Layout, base: int, level: float
-) -> list[Row]:
-    def shared(row: Row) -> Shared:
-        return shared_of(measure, places, places.variants.index(row.variant), base)
-
-    return with_sure_ends(rows, shared, level)
+    return [contrast(shared_of(measure, places, place, base), level) for place in others]
 
 
 def shared_of(measure: Measure, places: Layout, place: int, base: int) -> Shared:
@@ -251,7 +227,7 @@ def shared_of(measure: Measure, places: Layout, place: int, base: int) -> Shared
         cluster=places.cluster[paired],
         key=np.flatnonzero(paired),
         ends=measure.ends,
-        bounds=_bounds(measure, place, base),
+        bounds=_bounds(measure, places.cluster, place, base),
     )
 
 
@@ -269,7 +245,7 @@ def shared_scores(
     )
 
 
-def _bounds(measure: Measure, place: int, base: int) -> tuple[float, float] | None:
+def _bounds(measure: Measure, cluster: Ints, place: int, base: int) -> tuple[float, float] | None:
     """How far missing judgments could move the difference over all pairs there are."""
     with np.errstate(over="ignore", invalid="ignore"):  # such bounds are left out
         low = measure.least[:, place] - measure.most[:, base]
@@ -277,7 +253,8 @@ def _bounds(measure: Measure, place: int, base: int) -> tuple[float, float] | No
         paired = ~np.isnan(low)
         if not paired.any():
             return None
-        ends = round(float(low[paired].mean()), 12), round(float(high[paired].mean()), 12)
+        means = [mean_of_questions(side[paired], cluster[paired]) for side in (low, high)]
+        ends = round(means[0], 12), round(means[1], 12)
     return ends if all(map(isfinite, ends)) else None
 
 

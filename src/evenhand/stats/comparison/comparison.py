@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 from evenhand.stats.comparison.missing import Count
 from evenhand.stats.comparison.repeats import Repeats
 from evenhand.stats.decision.decision import Decision, Outcome, SequentialTest
+from evenhand.stats.power import More
 
 OVERALL = "overall"
 
@@ -40,32 +41,17 @@ class Row:
     """On how many of the n the variant is above the baseline."""
     lower: int
     p: float | None
-    exact: bool
-    """Whether p is of all sign patterns, or of a sample of them."""
     p_adjusted: float | None
     effect: float | None
     """The mean difference in standard deviations of the paired differences."""
     outcome: Outcome
-    units_needed: int | None
-    """How many more shared units would decide; 0 where it is decided."""
+    more_questions: More | None = None
+    """How many more questions would decide, in words; None where it is decided."""
     decided_by: Literal["fixed", "sequential"] = "fixed"
     """Where the outcome is from: the test at a number of units fixed before, or the sequential test
     of a run that was to stop early, which these figures only describe."""
-    bounds: tuple[float, float] | None
+    bounds: tuple[float, float] | None = None
     """The least and the greatest difference that missing judgments could make of it."""
-    lopsided: bool = False
-    """Whether few large differences stand against many small ones, so that the test may err more
-    often than it says."""
-    undone_by: float | None = None
-    """The share of questions lost or won altogether that would undo the difference, where the
-    sample need not have shown any of them."""
-    narrow: bool = False
-    """Whether what the sample need not have shown could carry the difference out of its
-    interval."""
-    sure_low: float | None = None
-    """Where it is narrow, the interval that assumes nothing of the scores but the ends of their
-    scale, as that of a gate: overall, or of the only dimension."""
-    sure_high: float | None = None
     scale: tuple[float, float] | None = None
     """The lowest and the highest that a score can be; None where nobody says."""
 
@@ -109,6 +95,8 @@ class Comparison:
     pair_by: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader must know beside the figures: warnings, and why a figure is absent."""
+    margin: float | None = None
+    """Differences within it count as none; None where nobody named one."""
     sequential: SequentialTest | None = None
     """What a run that was to stop early has decided, where that was this comparison."""
 
@@ -147,8 +135,8 @@ class Comparison:
 
     @property
     def without_needed(self) -> Comparison:
-        """The same without how many more units would decide, where that is no question."""
-        rows = tuple(replace(row, units_needed=None) for row in self.rows)
+        """The same without how many more questions would decide, where that is no question."""
+        rows = tuple(replace(row, more_questions=None) for row in self.rows)
         return replace(self, rows=rows)
 
     @property
@@ -182,6 +170,7 @@ class Comparison:
             "by": self.by,
             "baseline": self.baseline,
             "level": self.level,
+            "margin": self.margin,
             "pair_by": list(self.pair_by),
             "rows": [row.json() for row in self.rows],
             "means": [mean.json() for mean in self.means],
@@ -207,8 +196,7 @@ def _pair(ends: tuple[float, float] | None) -> list[float] | None:
 def _decided(row: Row, decision: Decision | None) -> Row:
     if decision is None:
         return row
-    needed = None if decision.outcome == "not enough evidence" else 0
-    return replace(row, outcome=decision.outcome, decided_by="sequential", units_needed=needed)
+    return replace(row, outcome=decision.outcome, decided_by="sequential", more_questions=None)
 
 
 def _tag(row: Row) -> dict[str, Any]:

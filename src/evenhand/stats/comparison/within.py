@@ -17,7 +17,7 @@ from evenhand.stats.comparison.compare import (
 )
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
 from evenhand.stats.comparison.contrast import Shared
-from evenhand.stats.comparison.interaction import Design, gap_between, level_test
+from evenhand.stats.comparison.interaction import interaction
 from evenhand.stats.tables import Bools, Field, Fields, Ints, Votes, field_named
 from evenhand.stats.test import holm
 
@@ -53,8 +53,6 @@ class Between:
     high: float | None
     p: float | None
     p_adjusted: float | None
-    exact: bool
-    design: Design
     outcome: Literal["differs", "not enough evidence"]
 
     def json(self) -> dict[str, Any]:
@@ -78,7 +76,9 @@ class Blocks:
         }
 
 
-def scores_within(variants: VariantScores, name: str, level: float, seed: int) -> Blocks:
+def scores_within(
+    variants: VariantScores, name: str, level: float, margin: float | None = None
+) -> Blocks:
     """Variants compared inside each value of a field; raises UsageError for one that no unit has,
     and for one that the variants differ in."""
     places, scores = variants.places, variants.scores
@@ -87,20 +87,25 @@ def scores_within(variants: VariantScores, name: str, level: float, seed: int) -
     blocks: list[Within] = []
     for value, members in zip(field.levels, parts, strict=True):
         part = _of_units(variants, members)
-        comparison = compare_variants(part, level, seed)
+        comparison = compare_variants(part, level, margin)
         blocks.append(Within(value=value, units=int(members.sum()), comparison=comparison))
 
     def shared(row: Row, members: Bools) -> Shared:
         of_value = replace(places, variant=np.where(members, places.variant, -1))
         return shared_scores(scores, of_value, row.dimension, row.variant, variants.baseline)
 
-    rows = compare_variants(variants, level, seed).rows
-    between = _tests(rows, field.levels, parts, shared, level, seed)
+    rows = compare_variants(variants, level).rows
+    between = _tests(rows, field.levels, parts, shared, level)
     return Blocks(field=_plain(scores.fields, name), blocks=tuple(blocks), between=between)
 
 
 def votes_within(
-    votes: Votes, name: str, baseline: str, judge: str | None, level: float, seed: int
+    votes: Votes,
+    name: str,
+    baseline: str,
+    judge: str | None,
+    level: float,
+    margin: float | None = None,
 ) -> Blocks:
     """Candidates compared with the baseline inside each value of a field of the pairs; raises
     UsageError for one that no pair has."""
@@ -111,7 +116,7 @@ def votes_within(
             value=value,
             units=int(np.unique(votes.pair[rows]).size),
             comparison=compare_votes(
-                votes.where(rows), baseline, judge=judge, level=level, seed=seed
+                votes.where(rows), baseline, judge=judge, level=level, margin=margin
             ),
         )
         for value, rows in zip(field.levels, parts, strict=True)
@@ -120,8 +125,8 @@ def votes_within(
     def shared(row: Row, rows: Bools) -> Shared:
         return shared_votes(votes.where(rows), row.dimension, row.variant, baseline, judge)
 
-    whole = compare_votes(votes, baseline, judge=judge, level=level, seed=seed).rows
-    between = _tests(whole, field.levels, parts, shared, level, seed)
+    whole = compare_votes(votes, baseline, judge=judge, level=level).rows
+    between = _tests(whole, field.levels, parts, shared, level)
     return Blocks(field=_plain(votes.fields, name), blocks=blocks, between=between)
 
 
@@ -157,6 +162,7 @@ def _of_units(variants: VariantScores, members: Bools) -> VariantScores:
         unit=moved[scores.unit[rows]],
         judge=scores.judge[rows],
         repeat=scores.repeat[rows],
+        most=None if scores.most is None else scores.most[rows],
         tags=scores.tags[rows],
         critical=scores.critical[rows],
         units=[unit for unit, is_in in zip(scores.units, members, strict=True) if is_in],
@@ -173,12 +179,9 @@ def _tests(
     parts: Sequence[Bools],
     shared: Callable[[Row, Bools], Shared],
     level: float,
-    seed: int,
 ) -> tuple[Between, ...]:
     """A test for each row; the dimensions are one family, the overall rows another."""
-    tests = [
-        _test(row, values, [shared(row, members) for members in parts], level, seed) for row in rows
-    ]
+    tests = [_test(row, values, [shared(row, members) for members in parts], level) for row in rows]
     adjusted: dict[int, float | None] = {}
     for is_overall in (False, True):
         family = [at for at, test in enumerate(tests) if (test.dimension == OVERALL) == is_overall]
@@ -187,14 +190,11 @@ def _tests(
     return tuple(_decided(test, adjusted[at], 1 - level) for at, test in enumerate(tests))
 
 
-def _test(
-    row: Row, values: Sequence[str], sides: Sequence[Shared], level: float, seed: int
-) -> Between:
+def _test(row: Row, values: Sequence[str], sides: Sequence[Shared], level: float) -> Between:
     gaps = np.concatenate([side.ours - side.theirs for side in sides])
     cluster = np.concatenate([side.cluster for side in sides])
     place: Ints = np.repeat(np.arange(len(sides)), [side.ours.size for side in sides])
-    test = level_test(gaps, cluster, place, len(sides), seed)
-    gap = gap_between(gaps, cluster, place, level) if len(sides) == 2 else None
+    test = interaction(gaps, cluster, place, len(sides), level)
     return Between(
         dimension=row.dimension,
         variant=row.variant,
@@ -205,13 +205,11 @@ def _test(
         },
         n=gaps.size,
         clusters=int(np.unique(cluster).size),
-        gap=None if gap is None else gap.value,
-        low=None if gap is None else gap.low,
-        high=None if gap is None else gap.high,
+        gap=test.gap,
+        low=test.low,
+        high=test.high,
         p=test.p,
         p_adjusted=None,
-        exact=test.exact,
-        design=test.design,
         outcome="not enough evidence",
     )
 

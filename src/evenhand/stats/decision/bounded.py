@@ -28,11 +28,12 @@ from math import ceil, log, sqrt
 import numpy as np
 from scipy.special import ndtri
 
-from evenhand.stats.comparison.means import LARGEST
-from evenhand.stats.comparison.power import MOST, POWER
 from evenhand.stats.decision.gaffke import gaffke
+from evenhand.stats.estimate import LARGEST
+from evenhand.stats.power import POWER
 from evenhand.stats.tables import Bools, Floats, Ints
 
+MOST = 1_000_000_000
 BREAKDOWN = 0.5
 """Beyond which part of the way from the threshold to the end of the scale a value breaks down.
 From 0.35 to 0.65 it makes little difference."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from evenhand.errors import quoted
 from evenhand.stats.comparison.comparison import OVERALL, Row
-from evenhand.stats.comparison.power import rough
 from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.decision.figure import NOTHING, Figure, more_units
+from evenhand.stats.power import More
 
 OPEN: Outcome = "not enough evidence"
 MISSING = "judge what is missing (evenhand run; what failed, with --retry-failures)"
@@ -54,8 +54,8 @@ class Condition:
     n: int
     clusters: int
     """On how many questions: what is about one hangs together."""
-    more: int | None = None
-    """How many more units would decide at 80 % power; None where that cannot be said."""
+    more: More | None = None
+    """How many more questions would decide, in words; None where that cannot be said."""
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -106,7 +106,7 @@ def is_better(row: Row, figure: Figure, base: str) -> Condition:
     if figure.unfit:
         return _condition(claim, figure, OPEN, figure.unfit)
     if row.outcome == OPEN:
-        more = row.units_needed
+        more = row.more_questions
         return _condition(claim, figure, OPEN, _more_units(more, left=figure.left), more)
     if figure.sample is not None and _holds(figure, 0.0):
         more = more_units(figure, 0.0)
@@ -235,7 +235,7 @@ def unknown(name: str, why: str, threshold: float | None = None, **about: Any) -
 
 
 def _condition(
-    claim: Claim, figure: Figure, outcome: Outcome, why: str = "", more: int | None = None
+    claim: Claim, figure: Figure, outcome: Outcome, why: str = "", more: More | None = None
 ) -> Condition:
     lead = {"better": claim.yes, "worse": claim.no}.get(outcome, f"it is open whether {claim.yes}")
     text = _figure_text(claim, figure)
@@ -284,12 +284,13 @@ def _judgments(number: int) -> str:
     return "1 judgment is" if number == 1 else f"{number} judgments are"
 
 
-def _more_units(more: int | None, *, left: bool) -> str:
+def _more_units(more: More | None, *, left: bool) -> str:
     rest = f"; {LEFT}" if left else ""
     if more is None:
-        return f"more units alone may not decide it{rest}"
-    units = "unit" if more == 1 else "units"
-    return f"about {rough(more):,} more {units} would decide it, if it is what it seems{rest}"
+        return f"more questions alone may not decide it{rest}"
+    if more == "more than is practical":
+        return f"deciding it would take more questions than is practical{rest}"
+    return f"{more} more questions may decide it (run --until-decided){rest}"
 
 
 def _remedy(*, left: bool) -> str:

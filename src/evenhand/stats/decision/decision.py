@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Outcome = Literal["better", "worse", "not enough evidence"]
+Outcome = Literal["better", "worse", "same", "not enough evidence"]
+"""`same` is a difference that lies within a margin which was named."""
 Measure = Literal["difference", "win_rate"]
 
 

@@ -6,15 +6,14 @@ The interval of a figure that is computed here holds whatever the values on thei
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
 
-from evenhand.stats.comparison import power
 from evenhand.stats.comparison.contrast import Shared
-from evenhand.stats.comparison.means import LARGEST
 from evenhand.stats.decision.bounded import Sample, interval, sample, units_needed
+from evenhand.stats.estimate import LARGEST
+from evenhand.stats.power import More, in_words, more_questions
 from evenhand.stats.tables import Floats, Ints
 
 
@@ -101,13 +100,12 @@ def widened(figure: Figure, units: int, pending: int, ends: tuple[float, float])
     return replace(figure, bounds=bounds)
 
 
-def more_units(figure: Figure, threshold: float) -> int | None:
-    """How many more units would decide if the figure is what it seems; at least one."""
+def more_units(figure: Figure, threshold: float) -> More | None:
+    """Return how many more units would decide if the figure is what it seems, in words."""
     assert figure.value is not None and figure.low is not None and figure.high is not None
     if figure.sample is not None:
-        return units_needed(figure.sample, threshold, figure.level)
+        more = units_needed(figure.sample, threshold, figure.level)
+        return in_words() if more is None else in_words(more)
     reach = NormalDist().inv_cdf((1 + figure.level) / 2)
-    spread = (figure.high - figure.low) / (2 * reach) * sqrt(figure.n)
-    gap, alpha = figure.value - threshold, 1 - figure.level
-    more = power.units_needed(gap, spread, figure.n, figure.clusters, alpha)
-    return None if more is None else max(1, more)
+    error = (figure.high - figure.low) / (2 * reach)
+    return more_questions(figure.value - threshold, error, figure.clusters, 1 - figure.level)

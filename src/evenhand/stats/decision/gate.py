@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.stats.comparison.caveats import UNKNOWN_SCALE, sentinel_notes
+from evenhand.stats.comparison.caveats import UNKNOWN_SCALE
 from evenhand.stats.comparison.compare import (
     compare_scores,
     compare_votes,
@@ -141,7 +141,6 @@ def gate_scores(
     scores: Scores,
     counts: Judgments,
     request: Conditions,
-    seed: int = 0,
     decisions: Decisions = MappingProxyType({}),
 ) -> Gate:
     """Hold samples or answers to the conditions."""
@@ -157,7 +156,7 @@ def gate_scores(
         )
         conditions = list(_of_units(table, request, whole))
         unscaled = request.min_mean is not None and not table.given_scale
-        notes = (*((UNKNOWN_SCALE,) if unscaled else ()), *sentinel_notes(table))
+        notes = (UNKNOWN_SCALE,) if unscaled else ()
         return _gate([*conditions, *_failures(counts, request)], request, notes)
     compared = compare_scores(
         table,
@@ -165,7 +164,6 @@ def gate_scores(
         request.baseline,
         pair_by=request.pair_by or None,
         level=request.level,
-        seed=seed,
     )
     places = layout(table, request.by, request.pair_by or None)
     names = _subjects(places.variants, request.baseline, request.variant, "variant")
@@ -188,7 +186,6 @@ def gate_votes(
     votes: Votes,
     counts: Judgments,
     request: Conditions,
-    seed: int = 0,
     decisions: Decisions = MappingProxyType({}),
 ) -> Gate:
     """Hold the candidates of pairs to the conditions. What is still to come stands among the votes:
@@ -201,9 +198,7 @@ def gate_votes(
     conditions: list[Condition] = []
     notes: tuple[str, ...] = ()
     if request.baseline is not None:
-        compared = compare_votes(
-            votes, request.baseline, judge=request.judge, level=request.level, seed=seed
-        )
+        compared = compare_votes(votes, request.baseline, judge=request.judge, level=request.level)
         names = _subjects(votes.candidates, request.baseline, candidate, "candidate")
         criteria = (*votes.marks, OVERALL)
         for name in request.dimensions:

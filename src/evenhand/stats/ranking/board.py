@@ -10,8 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.notes import Note
-from evenhand.stats.comparison.contrast import are_apart
-from evenhand.stats.estimate import log_odds_interval
+from evenhand.stats.estimate import log_odds_interval, mean
 from evenhand.stats.ranking.caveats import (
     EXCHANGED,
     about_votes,
@@ -256,7 +255,8 @@ def _place_two(board: Board, ballot: Ballot, level: float) -> None:
             met = (pairs.first == place) | (pairs.second == place)
             won = np.where(pairs.first == place, pairs.won, 1 - pairs.won)[met]
             row.rank = 1 if (row.win_rate or 0) > 0.5 - SAME else 2
-            is_told = are_apart(won, pairs.topic[met], level)
+            p = mean(won, pairs.topic[met], (0.0, 1.0), level, weigh="units").p
+            is_told = p is not None and p <= 1 - level + 1e-12 and row.win_rate != 0.5
             row.rank_low, row.rank_high = (row.rank, row.rank) if is_told else (1, 2)
 
 

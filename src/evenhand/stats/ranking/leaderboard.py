@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.stats.pairwise import Front, fronts_json
-from evenhand.stats.proportion import Proportion, clustered, exchanged
+from evenhand.stats.proportion import Proportion, clustered
 from evenhand.stats.ranking.board import Ballot, Board, Options, plain_board, rated_board
 from evenhand.stats.ranking.fronts import vote_fronts
 from evenhand.stats.rating import pair_matches, vote_matches
@@ -258,7 +258,7 @@ def orders(votes: Votes, level: float = 0.95) -> Orders:
     slots = _by_topic(counts.topic, counts.slots.astype(float), counts.decided.astype(float))
     return Orders(
         consistency=clustered(agreeing, level),
-        first_slot=exchanged(slots, level),
+        first_slot=clustered(slots, level),
         first_rounds=counts.topic.size,
         contradictions=int((~counts.agree).sum()),
     )

@@ -7,88 +7,31 @@ varies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
-from evenhand.stats.comparison.contrast import win_rate_interval
-from evenhand.stats.proportion import bounds_of_one, wilson_bounds
+from evenhand.stats.estimate import Estimate, mean
 from evenhand.stats.rating import Matches
 from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Floats, Ints, Votes
 
 _CODES = 1 + max(FIRST, SECOND, TIE, UNCERTAIN)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A mean of values from 0 to 1."""
-
-    value: float
-    error: float | None
-    """The standard error, robust to topics; with one vote per topic it is sd / sqrt(n). None where
-    there is one topic only."""
-    low: float
-    high: float
-
-
-def share(values: Floats, topics: Ints, level: float = 0.95) -> Share:
-    """The mean of values that hang together by topic.
-
-    The interval is Wilson's for as many independent votes as would vary as much, with Student's
-    quantile. So that it holds for twenty topics and many ties too, it is as wide as if one topic
-    more lay half a win from the rest; and topics are never worth less than one vote each. It is
-    never wider than if all were one topic, whose interval is all that one observation leaves.
-    """
-    mean, (_, place) = float(values.mean()), np.unique(topics, return_inverse=True)
-    sizes, sums = np.bincount(place), np.bincount(place, weights=values - mean)
-    least, most = bounds_of_one(mean, level)
-    if len(sizes) < 2:
-        return Share(mean, None, least, most)
-    groups, total = len(sizes), len(values)
-    variance = float((sums**2).sum()) / total**2 * groups / (groups - 1)
-    even = total**2 / float((sizes.astype(float) ** 2).sum())
-    free = mean * (1 - mean)
-    worth = max(free / (variance + 0.25 / even**2), even - 1)
-    low, high = wilson_bounds(mean, worth, float(stdtrit(groups - 1, (1 + level) / 2)))
-    return Share(mean, variance**0.5, max(low, least), min(high, most))
-
-
-def win_rates(matches: Matches, level: float) -> list[Share | None]:
-    """Return the win rate of each candidate; None of one that has no match. Who met one other alone
-    has the interval of the two compared: it is the same figure."""
-    won, rates = np.concatenate([matches.won, 1 - matches.won]), list[Share | None]()
-    for met in _meetings(matches):
-        rate = share(won[met.at], met.topic, level) if met.at.size else None
-        if rate is not None and met.opponents == 1:
-            low, high = win_rate_interval(won[met.at], met.topic, level)
-            rate = replace(rate, low=low, high=high)
-        rates.append(rate)
-    return rates
-
-
-class _Meetings(NamedTuple):
-    """The matches of one candidate: their places among those of all firsts and then all seconds,
-    their topics, and how many others it met."""
-
-    at: Ints
-    topic: Ints
-    opponents: int
-
-
-def _meetings(matches: Matches) -> Iterator[_Meetings]:
-    """Of each candidate in turn."""
+def win_rates(matches: Matches, level: float) -> list[Estimate | None]:
+    """Return the win rate of each candidate; None of one that has no match."""
+    won = np.concatenate([matches.won, 1 - matches.won])
     candidate = np.concatenate([matches.first, matches.second])
-    opponent = np.concatenate([matches.second, matches.first])
     topic = np.concatenate([matches.topic, matches.topic])
     order = np.argsort(candidate, kind="stable")
     ends = np.searchsorted(candidate[order], np.arange(matches.size + 1))
+    rates = list[Estimate | None]()
     for begin, end in pairwise(ends.tolist()):
         at = order[begin:end]
-        yield _Meetings(at, topic[at], len(np.unique(opponent[at])))
+        rate = mean(won[at], topic[at], (0.0, 1.0), level, weigh="units") if at.size else None
+        rates.append(rate)
+    return rates
 
 
 def panel(votes: Votes, outcome: Ints, otherwise: int) -> tuple[Ints, Ints, Ints]:

@@ -1,0 +1,176 @@
+"""How far answers vary when the same is asked again, and whether one variant varies more.
+
+A cell is one question under one variant (and model, and set), answered in several runs. The
+variance within cells is pooled by degrees of freedom; variants are compared on the cells that both
+have, by the logarithm of the ratio of their variances, whose standard error comes from how far each
+question moves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import exp, log, sqrt
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from evenhand.errors import UsageError, quoted
+from evenhand.stats.comparison.compare import VariantScores, measures_of
+from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.stats.comparison.variants import field_codes, layout
+from evenhand.stats.decision.decision import Outcome
+from evenhand.stats.tables import Floats, Ints, field_named
+from evenhand.stats.test import holm
+
+_NOTHING = 1e-18
+"""A sum of squares that is rounding alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StabilityRow:
+    """The variance of a variant and of the baseline within cells that both have. What cannot be
+    computed is None."""
+
+    dimension: str
+    variant: str
+    n: int
+    """Cells."""
+    clusters: int
+    sd: float | None
+    baseline_sd: float | None
+    ratio: float | None
+    """The variance over that of the baseline."""
+    low: float | None
+    high: float | None
+    p: float | None
+    p_adjusted: float | None
+    outcome: Outcome
+    """Better is steadier."""
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stability:
+    """The variance over repeated runs under each variant, compared with the baseline."""
+
+    field: str
+    baseline: str
+    level: float
+    rows: tuple[StabilityRow, ...]
+    """One per variant and dimension, those of dimension `overall` last."""
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        rows = [row.json() for row in self.rows]
+        return {"field": self.field, "baseline": self.baseline, "rows": rows}
+
+
+def scores_stability(variants: VariantScores, name: str, level: float) -> Stability:
+    """Return the stability over the values of a field, variant by variant; raise UsageError where
+    no cell has two of them."""
+    scores, by, base = variants.scores, variants.places.by, variants.base
+    field_named(scores.fields, name)
+    field = name if name in scores.fields else name.removeprefix("meta.")
+    pairing = [other for other in variants.places.pair_by if other != field]
+    _refuse(field, by, pairing)
+    places = layout(scores, by, [*pairing, field])
+    cell = np.zeros(places.keys, dtype=np.int64)
+    cell[places.key] = field_codes(scores.fields, pairing, len(scores.units))
+    rows: list[StabilityRow] = []
+    for measure in measures_of(replace(variants, places=places)):
+        for place, variant in enumerate(places.variants):
+            if place != base:
+                sides = measure.values[:, place], measure.values[:, base]
+                row = stability_row(*sides, cell, places.cluster, level)
+                rows.append(replace(row, dimension=measure.name, variant=variant))
+    if not any(row.n for row in rows):
+        raise UsageError(
+            f"nothing was answered under two values of {quoted(field)} by both variants",
+            advice="--stability names the field that tells repeated runs apart, such as run_id.",
+        )
+    rows = with_outcomes(rows, level)
+    return Stability(field=field, baseline=variants.baseline, level=level, rows=tuple(rows))
+
+
+def _refuse(field: str, by: Sequence[str], pairing: Sequence[str]) -> None:
+    if field in by:
+        raise UsageError(
+            f"--stability {quoted(field)} is what the variants differ in",
+            advice="Name another field.",
+        )
+    if not pairing or "unit" in pairing:
+        raise UsageError(
+            f"nothing says which units of different {field} answer the same",
+            advice="Name what they share: --pair-by question_id (and model, and set).",
+        )
+
+
+def stability_row(
+    ours: Floats, theirs: Floats, cell: Ints, question: Ints, level: float
+) -> StabilityRow:
+    """Return the figures of one row, from a value of either side (nan: none) per cell and repeat;
+    what its family decides is open still."""
+    cells = int(cell.max(initial=-1)) + 1
+    sides = [_within(values, cell, cells) for values in (ours, theirs)]
+    shared = (sides[0][1] > 0) & (sides[1][1] > 0)
+    of_cell = np.zeros(cells, np.int64)
+    of_cell[cell] = question
+    place = np.unique(of_cell[shared], return_inverse=True)[1]
+    count = int(place.max(initial=-1)) + 1
+    logs, moves, variances = list[float](), np.zeros(count), list[float | None]()
+    for sign, (squares, freedom) in zip((1, -1), sides, strict=True):
+        square, free = (np.bincount(place, part[shared], count) for part in (squares, freedom))
+        whole, of = float(square.sum()), float(free.sum())
+        variances.append(whole / of if count else None)
+        if whole > _NOTHING:
+            logs.append(log(whole / of))
+            moves += sign * (square / whole - free / of)
+    ratio = low = high = p = None
+    if len(logs) == 2:
+        ratio = exp(logs[0] - logs[1])
+        error = sqrt(float(moves @ moves) * count / (count - 1)) if count > 1 else 0.0
+        if error > 0:
+            reach = float(stdtrit(count - 1, (1 + level) / 2)) * error
+            low, high = ratio * exp(-reach), ratio * exp(reach)
+            p = float(2 * stdtr(count - 1, -abs(log(ratio)) / error))
+    return StabilityRow(
+        dimension="",
+        variant="",
+        n=int(shared.sum()),
+        clusters=count,
+        sd=None if variances[0] is None else sqrt(variances[0]),
+        baseline_sd=None if variances[1] is None else sqrt(variances[1]),
+        ratio=ratio,
+        low=low,
+        high=high,
+        p=p,
+        p_adjusted=None,
+        outcome="not enough evidence",
+    )
+
+
+def _within(values: Floats, cell: Ints, cells: int) -> tuple[Floats, Floats]:
+    """Return of each cell the sum of squares around its mean, and the degrees of freedom."""
+    scored = ~np.isnan(values)
+    at, values = cell[scored], values[scored]
+    count = np.bincount(at, minlength=cells)
+    means = np.bincount(at, values, cells) / np.maximum(count, 1)
+    squares = np.bincount(at, (values - means[at]) ** 2, cells)
+    return squares.astype(np.float64), np.maximum(count - 1, 0).astype(np.float64)
+
+
+def with_outcomes(rows: Sequence[StabilityRow], level: float) -> list[StabilityRow]:
+    """Return the rows with outcomes; dimensions are one family of tests, overall another."""
+    found = list(rows)
+    for is_overall in (False, True):
+        family = [at for at, row in enumerate(rows) if (row.dimension == OVERALL) == is_overall]
+        for at, p in zip(family, holm([rows[at].p for at in family]), strict=True):
+            outcome: Outcome = "not enough evidence"
+            if p is not None and p <= 1 - level + 1e-12:
+                outcome = "better" if (rows[at].ratio or 1.0) < 1 else "worse"
+            found[at] = replace(rows[at], p_adjusted=p, outcome=outcome)
+    return found
