@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import ttest_1samp
 
-from evenhand.stats.decision.sequential import decisions
+from evenhand.stats.sequential import decisions
 from evenhand.stats.tables import Floats, Ints
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"

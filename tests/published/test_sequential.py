@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from evenhand.stats.decision.sequential import decisions
+from evenhand.stats.sequential import decisions
 from evenhand.stats.tables import Floats
 from tests.published.data import records
 

@@ -29,7 +29,7 @@ from evenhand.report.terminal.console import console
 from evenhand.report.terminal.gate import gate_lines, markdown, workflow_commands
 from evenhand.results.gate import conditions_of, gate_run
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.decision.gate import Gate
+from evenhand.stats.gate import Gate
 
 EXIT_CODES = {"better": 0, "worse": 1, "not enough evidence": 7}
 _SHARE = click.FloatRange(0, 1)

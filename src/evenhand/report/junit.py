@@ -12,8 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from evenhand.report.terminal.gate import RESULTS
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.decision.conditions import Condition
-from evenhand.stats.decision.gate import Gate
+from evenhand.stats.gate import Condition, Gate
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PROBLEMS = {"worse": "failure", "not enough evidence": "error"}

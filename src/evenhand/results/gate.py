@@ -20,19 +20,19 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.contrast import proper_level
 from evenhand.stats.comparison.variants import judge_named
-from evenhand.stats.decision.conditions import Judgments
-from evenhand.stats.decision.decision import Decision
-from evenhand.stats.decision.figure import Figure
-from evenhand.stats.decision.gate import (
+from evenhand.stats.gate import (
     AGAINST,
     CONDITIONS,
     Conditions,
+    Figure,
     Gate,
+    Judgments,
     Sequential,
     gate_scores,
     gate_votes,
     is_set,
 )
+from evenhand.stats.outcome import Decision
 from evenhand.stats.tables import Scores
 from evenhand.store.ports import Archive
 

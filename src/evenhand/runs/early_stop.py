@@ -28,8 +28,8 @@ from evenhand.runs.question import (
 )
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.variants import chosen
-from evenhand.stats.decision.decision import Decision, Outcome, SequentialTest
-from evenhand.stats.decision.sequential import Betting
+from evenhand.stats.outcome import Decision, Outcome, SequentialTest
+from evenhand.stats.sequential import Betting
 from evenhand.store.ports import Archive, Scope, StoredUnit
 
 AHEAD = 8

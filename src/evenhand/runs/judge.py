@@ -56,7 +56,7 @@ from evenhand.store.ports import (
 if TYPE_CHECKING:
     from evenhand.runs.batch import BatchOptions
     from evenhand.runs.early_stop import UntilDecided
-    from evenhand.stats.decision.decision import SequentialTest
+    from evenhand.stats.outcome import SequentialTest
 
 Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
 """Shows progress while a run is judged: tally, judgments planned in all, and the switch."""

@@ -116,10 +116,14 @@ def _nothing(values: Floats, cluster: Ints) -> Estimate:
     return Estimate(None, None, None, values.size, np.unique(cluster).size, None)
 
 
+def question_means(values: Floats, cluster: Ints) -> Floats:
+    """Return one value per question."""
+    return _by_question(values, cluster, "questions")[0]
+
+
 def mean_of_questions(values: Floats, cluster: Ints) -> float:
     """Return the mean in which every question weighs alike."""
-    means, _ = _by_question(values, cluster, "questions")
-    return float(means.mean())
+    return float(question_means(values, cluster).mean())
 
 
 def _by_question(values: Floats, cluster: Ints, weigh: Weigh) -> tuple[Floats, Floats]:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand.report.junit import junit
 from evenhand.report.terminal.gate import headline, markdown, workflow_commands
-from evenhand.stats.decision.conditions import Condition
-from evenhand.stats.decision.gate import Gate
+from evenhand.stats.gate import Condition, Gate
 
 STARTED = "2026-03-01T10:20:30.123+00:00"
 OUTCOMES: list[Any] = ["better", "worse", "not enough evidence"]

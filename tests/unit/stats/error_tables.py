@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from evenhand.stats.decision.bounded import rejects
-from evenhand.stats.decision.sequential import decisions
+from evenhand.stats.bounded import rejects
 from evenhand.stats.estimate import difference
+from evenhand.stats.sequential import decisions
 from evenhand.stats.tables import Floats
 from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE, Law
 

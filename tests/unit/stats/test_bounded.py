@@ -12,27 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.stats.decision.bounded import (
-    Sample,
-    chance_at_most,
-    interval,
-    rejects,
-    sample,
-    units_needed,
-)
-from evenhand.stats.decision.gaffke import gaffke
+from evenhand.stats.bounded import chance_at_most, gaffke, interval, p_value, rejects
 from evenhand.stats.tables import Floats
-from tests.unit.stats.laws import CLEAR, EVEN, LOWER, WORSE, Law, normal, paired
+from tests.unit.stats.laws import CLEAR, WORSE
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 SCALE = (-1.0, 1.0)
-
-
-def each(values: Floats, ends: tuple[float, float] = SCALE) -> Sample:
-    """A sample in which every value is a cluster of its own."""
-    found = sample(values, np.arange(values.size), ends)
-    assert found is not None
-    return found
 
 
 def naive_chance(gaps: list[Fraction]) -> Fraction:
@@ -99,79 +84,46 @@ def test_beyond_many_values_it_is_gaffkes_test() -> None:
 def test_for_wins_and_losses_it_is_the_binomial_test(wins: int, of: int) -> None:
     values = np.array([1.0] * wins + [-1.0] * (of - wins))
     exact = sum(comb(of, k) for k in range(wins, of + 1)) / 2**of
-    assert each(values).p(0.0) == pytest.approx(exact, rel=0.035 if wins < of else 0.09)
+    assert p_value(values, 0.0, -1.0) == pytest.approx(exact, rel=0.035 if wins < of else 0.09)
     if wins < of:
         tied = np.concatenate([values, np.zeros(30)])
-        assert each(tied).p(0.0) == pytest.approx(exact, rel=0.035)
+        assert p_value(tied, 0.0, -1.0) == pytest.approx(exact, rel=0.035)
 
 
 def test_rows_are_tested_one_by_one() -> None:
     rows = WORSE["Likert"].sample(np.random.default_rng(1), (50, 20))
     together = chance_at_most(rows + 0.1, 0.9)
-    assert together == pytest.approx([each(row).p(-0.1) for row in rows])
+    assert together == pytest.approx([p_value(row, -0.1, -1.0) for row in rows])
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=30), st.floats(-0.9, 0.9))
 def test_the_higher_the_threshold_the_likelier(values: list[float], threshold: float) -> None:
-    bounded = each(np.array(values))
-    p, lower = bounded.p(threshold), bounded.p(threshold - 0.1 * (1 + threshold))
+    p, lower = (
+        p_value(np.array(values), at, -1.0) for at in (threshold, threshold - 0.1 * (1 + threshold))
+    )
     assert 0 <= lower <= p + 0.02 <= 1.02
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(-4, 4)), min_size=2, max_size=30),
-    st.sampled_from([0.8, 0.95, 0.99]),
-)
-def test_an_interval_ends_where_the_test_stops_rejecting(
-    rows: list[tuple[int, int]], level: float
-) -> None:
-    cluster = np.array([place for place, _ in rows])
-    values = np.array([value / 4 for _, value in rows])
-    bounded = sample(values, cluster, SCALE)
-    if bounded is None:
-        assert np.unique(cluster).size == 1
-        return
-    low, high = interval(bounded, level)
+@given(st.lists(st.integers(-4, 4), min_size=2, max_size=30), st.sampled_from([0.8, 0.95, 0.99]))
+def test_an_interval_ends_where_the_test_stops_rejecting(rows: list[int], level: float) -> None:
+    values = np.array(rows) / 4
+    low, high = interval(values, SCALE, level)
     assert -1 <= low <= values.mean() <= high <= 1
-    for end, turned in ((low, bounded), (-high, bounded.turned)):
+    for end, turned in ((low, values), (-high, -values)):
         if end > -1 + 1e-9:
             step, alpha = 1e-5, (1 - level) / 2
-            assert turned.p(max(-1 + 1e-9, end - step)) <= alpha <= turned.p(end + step)
-    mirrored = sample(-values, cluster, SCALE)
-    assert mirrored is not None
-    assert interval(mirrored, level) == pytest.approx((-high, -low))
+            least, most = (
+                p_value(turned, at, -1.0) for at in (max(-1 + 1e-9, end - step), end + step)
+            )
+            assert least <= alpha <= most
+    assert interval(-values, SCALE, level) == pytest.approx((-high, -low))
 
 
 @pytest.mark.parametrize("number", [5, 20, 60, 300])
 def test_values_all_alike_leave_room_for_what_need_not_have_been_seen(number: int) -> None:
-    low, high = interval(each(np.zeros(number)), 0.95)
+    low, high = interval(np.zeros(number), SCALE, 0.95)
     share = 1 - 0.025 ** (1 / number)
     assert (-low, high) == pytest.approx((share, share), rel=0.02)
-
-
-def test_a_cluster_is_worth_no_more_for_its_size() -> None:
-    values = WORSE["Likert"].sample(np.random.default_rng(3), (1, 25))[0]
-    once = interval(each(values), 0.95)
-    thrice = sample(np.repeat(values, 3), np.repeat(np.arange(25), 3), SCALE)
-    assert thrice is not None and interval(thrice, 0.95) == pytest.approx(once)
-
-
-def test_what_is_unseen_is_as_large_as_the_largest_cluster() -> None:
-    even = sample(np.zeros(80), np.repeat(np.arange(20), 4), SCALE)
-    uneven = sample(np.zeros(80), np.repeat(np.arange(20), [23, *[3] * 19]), SCALE)
-    assert even is not None and uneven is not None
-    assert interval(uneven, 0.95)[0] < interval(even, 0.95)[0] < 0
-
-
-def test_without_clusters_scale_or_size_there_is_no_sample() -> None:
-    alone = np.zeros(3, dtype=np.int64)
-    assert sample(np.array([0.1, 0.2, 0.3]), alone, SCALE) is None
-    assert sample(np.full(3, 2.0), np.arange(3), (2.0, 2.0)) is None
-    assert sample(np.zeros(0), alone[:0], SCALE) is None
-    for large in (1e308, float("inf"), float("nan")):
-        assert sample(np.array([large, 1.0]), np.arange(2), SCALE) is None
-    beyond = sample(np.array([0.2, 1.5]), np.arange(2), SCALE)
-    assert beyond is not None and beyond.ends == (-1.0, 1.5)
 
 
 # errors
@@ -223,47 +175,3 @@ def test_no_law_on_three_points_that_a_search_finds_errs_more_often(number: int,
         chances = draw.dirichlet(np.full(3, draw.choice([0.3, 1.0])))
         for alpha in (0.005, 0.025):
             assert exact_error(points, chances, number, alpha) <= alpha * 1.001
-
-
-# how many more
-
-
-@pytest.mark.parametrize(
-    ("law", "threshold"),
-    [
-        (normal(0.0, 0.15), -0.05),
-        (normal(0.1, 0.3), 0.0),
-        (normal(0.0, 0.02), -0.03),
-        (paired(EVEN, EVEN), -0.1),
-        (paired(EVEN, LOWER), 0.0),
-        (paired(LOWER, EVEN), 0.05),
-    ],
-)
-def test_so_many_units_decide_four_times_in_five(law: Law, threshold: float) -> None:
-    draw = np.random.default_rng(8)
-    above = law.mean > threshold
-    # Ten values of just this law: their quantiles, so that chance has no part in it.
-    drawn = np.sort(law.sample(draw, (1, 4000))[0]).reshape(10, 400).mean(axis=1)
-    values = drawn * np.sqrt(law.sample(draw, (1, 4000)).var() / drawn.var())
-    values += law.mean - values.mean()
-    more = units_needed(each(values), threshold, 0.95)
-    assert more is not None
-    samples = law.sample(draw, (2000, 10 + more))
-    gaps = samples - threshold if above else threshold - samples
-    power = np.mean(rejects(gaps, 1 + threshold if above else 1 - threshold, 0.025))
-    assert 0.7 < power < 0.92
-
-
-def test_of_values_all_alike_as_many_are_needed_as_the_interval_takes() -> None:
-    values = np.zeros(20)
-    more = units_needed(each(values), -0.05, 0.95)
-    assert more is not None
-    assert interval(each(np.zeros(20 + more + 1)), 0.95)[0] >= -0.05
-    assert interval(each(np.zeros(20 + more - 4)), 0.95)[0] < -0.05
-
-
-def test_a_mean_at_the_threshold_needs_no_number_that_could_be_named() -> None:
-    assert units_needed(each(np.array([0.5, -0.5, 0.25, -0.25])), 0.0, 0.95) is None
-    nearly = np.array([0.9] * 18 + [-0.9] * 2)
-    assert units_needed(each(nearly), float(nearly.mean()), 0.95) is None
-    assert units_needed(each(nearly), -1.0, 0.95) is None

@@ -13,23 +13,28 @@ from hypothesis import strategies as st
 
 from evenhand.errors import UsageError
 from evenhand.stats.comparison.compare import compare_scores
-from evenhand.stats.decision.conditions import (
+from evenhand.stats.gate import (
     Condition,
+    Conditions,
+    Figure,
+    Gate,
     Judgments,
     at_least,
     count_at_most,
+    gate_scores,
+    gate_votes,
+    mean_figure,
     no_worse_than,
     share_at_most,
 )
-from evenhand.stats.decision.figure import Figure
-from evenhand.stats.decision.gate import Conditions, Gate, gate_scores, gate_votes
 from evenhand.stats.tables import Field, Passes, Scores, Votes
 
 OPEN = "not enough evidence"
 
 
 def figure(value: float, reach: float, **rest: Any) -> Figure:
-    return Figure(value=value, low=value - reach, high=value + reach, n=50, clusters=50, **rest)
+    given = {"n": 50, "clusters": 50, "error": reach / 2, **rest}
+    return Figure(value=value, low=value - reach, high=value + reach, **given)
 
 
 def naive(low: float, high: float, limit: float, bounds: tuple[float, float] | None) -> str:
@@ -78,7 +83,7 @@ def test_reasons_say_what_was_found_and_what_would_help() -> None:
     assert missed.reason.startswith('"v2" is worse than "v1" by more than 0.05 on "clear": ')
     still = at_least("min_mean", figure(0.85, 0.1), 0.8, "the mean")
     assert still.reason.startswith(
-        "It is open whether the mean is at least 0.8: it is 0.850 [0.750"
+        "Cannot tell yet whether the mean is at least 0.8: it is 0.850 [0.750"
     )
     assert still.more == "several hundred" and still.more in still.reason
     far = at_least("min_mean", figure(0.801, 0.1), 0.8, "the mean")
@@ -151,6 +156,21 @@ def test_all_must_be_met_and_one_is_enough_to_fail(outcomes: list[str], whole: s
     assert gate.json()["reasons"] == [f"{one}." for one in outcomes]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_questions_of_1_to_19_units_pass_where_they_are_harmless(seed: int) -> None:
+    """Each question weighs alike, and one that was never seen is like any other; when it counted as
+    much as the largest, nothing harmless passed."""
+    draw = np.random.default_rng(seed)
+    sizes = draw.integers(1, 20, 60)
+    cluster = np.repeat(np.arange(60), sizes)
+    gaps = draw.normal(0.0, 0.15, 60)[cluster] + draw.normal(0.0, 0.1, cluster.size)
+    found = mean_figure(np.clip(gaps, -1, 1), cluster, (-1.0, 1.0), 0.95)
+    assert no_worse_than(found, 0.15, "v2", "v1", "overall").outcome == "better"
+    means = [gaps[cluster == one].mean() for one in range(60)]
+    assert found.value == pytest.approx(np.mean(means), abs=1e-9)
+    assert (found.n, found.clusters) == (sizes.sum(), 60)
+
+
 # From tables
 
 
@@ -216,7 +236,7 @@ def test_what_compare_finds_is_open_where_so_few_need_not_show_what_is_rare() ->
     assert row is not None and row.outcome == "better"
     (condition,) = gate(table, better=True, **AGAINST).conditions
     assert (condition.outcome, condition.more is not None) == (OPEN, True)
-    assert "the test of compare finds it, but not whatever the scores may be" in condition.reason
+    assert "compare finds it, but a gate also reckons with rare failures" in condition.reason
     more = scores({"v1": [2.0] * 40, "v2": better * 2 + better[:8]})
     assert gate(more, better=True, **AGAINST).outcome == "better"
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.stats.decision.gate import Gate
+from evenhand.stats.gate import Gate
 from evenhand.stats.tables import Floats
 from tests.unit.stats.laws import EQUAL, WORSE
 from tests.unit.stats.score_tables import scores_of

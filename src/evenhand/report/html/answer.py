@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evenhand.report.html.build import Difference, Mean, Report, Standing
 from evenhand.report.html.page import Words, p_value
 from evenhand.stats.comparison.comparison import OVERALL
-from evenhand.stats.decision.decision import Decision
+from evenhand.stats.outcome import Decision
 from evenhand.text import visible
 
 VARIANTS_SHOWN = 4

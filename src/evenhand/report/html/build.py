@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.report.changes import ChangedUnits
 from evenhand.report.html.pack import PackedUnits
-from evenhand.stats.decision.decision import Decision, Outcome
+from evenhand.stats.outcome import Decision, Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.tables import cut, safe
-from evenhand.stats.decision.conditions import Condition
-from evenhand.stats.decision.gate import Gate
+from evenhand.stats.gate import Condition, Gate
 
 WORDS = {"better": "met", "worse": "not met", "not enough evidence": "not enough evidence"}
 RESULTS = {"better": "passed", "worse": "failed", "not enough evidence": "not enough evidence"}

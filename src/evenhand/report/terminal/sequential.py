@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.decision.decision import Decision, SequentialTest
+from evenhand.stats.outcome import Decision, SequentialTest
 
 _WORDS = {"better": "is better than", "worse": "is worse than"}
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from evenhand.stats.agreement.pairing import Pairs
 from evenhand.stats.agreement.ratings import OVERALL, WINNER
-from evenhand.stats.decision.decision import Outcome
 from evenhand.stats.estimate import difference
+from evenhand.stats.outcome import Outcome
 from evenhand.stats.tables import Floats, Ints
 from evenhand.stats.test import holm
 

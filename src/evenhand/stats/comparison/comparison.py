@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from evenhand.stats.comparison.missing import Count
 from evenhand.stats.comparison.repeats import Repeats
-from evenhand.stats.decision.decision import Decision, Outcome, SequentialTest
+from evenhand.stats.outcome import Decision, Outcome, SequentialTest
 from evenhand.stats.power import More
 
 OVERALL = "overall"

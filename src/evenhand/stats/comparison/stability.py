@@ -20,7 +20,7 @@ from evenhand.errors import UsageError, quoted
 from evenhand.stats.comparison.compare import VariantScores, measures_of
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.variants import field_codes, layout
-from evenhand.stats.decision.decision import Outcome
+from evenhand.stats.outcome import Outcome
 from evenhand.stats.tables import Floats, Ints, field_named
 from evenhand.stats.test import holm
 

@@ -34,8 +34,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.stats.decision.bounded import interval, rejects, sample
-from evenhand.stats.decision.decision import Outcome
+from evenhand.stats.bounded import interval, rejects
+from evenhand.stats.outcome import Outcome
 from evenhand.stats.tables import Floats, Ints
 
 KEPT_BACK = 0.05
@@ -183,11 +183,9 @@ class Betting:
         """
         lows, highs = [self._refuted(turned=False)], [1 - self._refuted(turned=True)]
         for values, error in self._tests:
-            bounded = sample(values, np.arange(values.size), (0.0, 1.0))
-            if bounded is not None:
-                low, high = interval(bounded, 1 - error)
-                lows.append(low)
-                highs.append(high)
+            low, high = interval(values, (0.0, 1.0), 1 - error)
+            lows.append(low)
+            highs.append(high)
         low, high = max(lows), min(highs)
         # One time in 1/alpha the truth is refuted, and then everything may be.
         return min(low, high), max(low, high)
