@@ -448,3 +448,29 @@ def test_scores_that_are_all_the_same_have_a_difference_without_an_interval(
     call("import", "scores.csv", "--kind", "scores", "--judge", "j")
     said = " ".join(call("compare", "scores", "--by", "variant").out.split())
     assert "3.00 -> 3.00 (+0.00); better on 0 questions" in said
+
+
+def test_variants_are_the_same_within_a_margin_of_the_command_or_of_the_suite(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    units = [unit(q, v, 3 + (v == "v2") * (q % 3 - 1)) for q in range(30) for v in ("v1", "v2")]
+    write_suite(tmp_path, units, READ, judge=SCORES, compare={"margin": 0.4})
+    call("run")
+    named = call("compare", "--by", "prompt_variant", "--margin", "0.001", "--json").json
+    of_suite = call("compare", "--by", "prompt_variant", "--json").json
+    assert (named["margin"], of_suite["margin"]) == (0.001, 0.4)
+    outcomes = [found["rows"][-1]["outcome"] for found in (named, of_suite)]
+    assert outcomes == ["not enough evidence", "same"]
+    assert "are the same" in call("compare", "--by", "prompt_variant").answer
+    assert call("compare", "--by", "prompt_variant", "--margin", "0").code == 2
+
+
+def test_two_notes_are_shown_unless_all_are_asked_for(call: CallCommand, tmp_path: Path) -> None:
+    rows = [f"q{q},{v},{q % 4}" for q in range(5) for v in ("v1", "v2")] + ["q9,v2,1"]
+    (tmp_path / "scores.csv").write_text("\n".join(["unit,variant,score", *rows, ""]))
+    call("import", "scores.csv", "--kind", "scores", "--judge", "j")
+    by = ("compare", "scores", "--by", "variant")
+    few, every = (call(*by, *more) for more in ((), ("--verbose",)))
+    notes = call(*by, "--json").json["notes"]
+    assert few.out.count("Note: ") == 2 and every.out.count("Note: ") == len(notes) > 2
+    assert "--verbose" in few.out and "--verbose" not in every.out
