@@ -165,7 +165,7 @@ def test_what_the_correction_alone_holds_back_is_said_below_and_only_then() -> N
         "Taken alone the difference would be decided (p = 0.010); with Holm's correction for"
         " several tests it is not (p = 0.078). v2 and v1 are within 2.36 of each other."
     )
-    assert len(said(differences=[difference("true", undecided, **held)])) == 1
+    assert "Holm" not in " ".join(said(differences=[difference("true", undecided, **held)]))
     duel = said(kind="pairwise", differences=[difference("overall", undecided, held=True)])
     assert "Holm" not in duel[0] and "p = 0.020" in duel[1]
     rows = [
