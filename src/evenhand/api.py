@@ -33,6 +33,7 @@ from evenhand.judges.credentials import environment
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.rows import RowError
+from evenhand.measures import Rule
 from evenhand.notebook import fields_table
 from evenhand.results.frames import Judgments, flat_rows
 from evenhand.results.rows import full_rows
@@ -42,7 +43,7 @@ from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
-from evenhand.runs.tables import is_table, rubric_value, table_files, table_plan
+from evenhand.runs.tables import is_table, rubric_value, table_plan, table_sources
 from evenhand.store.ports import Archive, IncomingUnit, Store
 from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
 from evenhand.suite_file import StoreSpec
@@ -418,37 +419,32 @@ async def import_async(
     *,
     labels_for: Run | str | None = None,
     columns: Mapping[str, str] | None = None,
-    values: Mapping[str, Mapping[str, str]] | None = None,
-    missing: Sequence[object] = (),
-    wide: Mapping[str, Sequence[str]] | None = None,
+    name: str | None = None,
+    judge: str | None = None,
+    on_conflict: Rule = "uncertain",
     store: str | None = None,
-    **options: Any,
 ) -> Run:
     """Take in judgments made elsewhere as a run like any other, as `evenhand import`: of a file, of
     a list of files, or of rows in memory, as `run` takes them.
 
-    `kind` is a layout, such as `votes`; `labels_for` a run whose pairs people labelled, in its
-    place. `columns` are new names to old ones, `values` what values of a column mean, `missing`
-    what stands for none, `wide` a field and the columns that hold what was said under each of its
-    values. `options` are those of the command, by their names: `where` a mapping, `failed`,
-    `voters`, `name`, `judge`, `key`, `on_conflict`, `on_unreadable`.
-    `.summary` says what came in.
+    `kind` is a layout, such as `votes`; `labels_for` a run whose units people labelled, in its
+    place. `columns` are new names to old ones; `name`, `judge` and `on_conflict` are options of
+    the command. `.summary` says what came in.
     """
-    from evenhand.runs.imports import ImportRequest, import_request
+    from evenhand.runs.imports import ImportRequest, import_judgments
 
     url = _store_url(store)
-    with closing(open_store(url)) as opened, table_files(files) as paths:
+    with closing(open_store(url)) as opened:
         request = ImportRequest(
-            files=paths,
+            tables=table_sources(files),
             kind=kind,
             labels_for=labels_for.id if isinstance(labels_for, Run) else labels_for,
             columns=columns or {},
-            values=values or {},
-            missing=tuple(map(str, missing)),
-            wide=wide or {},
-            options=options,
+            name=name,
+            judge=judge,
+            on_conflict=on_conflict,
         )
-        imported = await import_request(opened, request)
+        imported = await import_judgments(opened, request)
     return Run(imported.run, url, Path(), imported.json())
 
 

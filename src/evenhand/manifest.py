@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 from evenhand import jsontext
 from evenhand.exchange import Style
 from evenhand.jsontext import StoredText, stored_value
-from evenhand.measures import Rule, Unreadable
+from evenhand.measures import Ends, Rule
 
 CONTRACT = "contract1"
 """The rules by which code reads replies and settles judgments. A change of them changes this word:
@@ -54,7 +54,7 @@ class JudgeRecord(Struct, frozen=True, kw_only=True):
 class Source(Struct, frozen=True, kw_only=True):
     """Where judgments come from that were made elsewhere, and how they were read."""
 
-    shape: Literal["votes", "scores"]
+    shape: Literal["", "votes", "scores", "grades"]
     version: int
     """Of how rows are read."""
     content: str
@@ -64,17 +64,6 @@ class Source(Struct, frozen=True, kw_only=True):
     key: tuple[str, ...] = ()
     """The columns that tell units apart."""
     on_conflict: Rule = "uncertain"
-    values: Mapping[str, Mapping[str, str]] = {}
-    """By column, what its values mean."""
-    missing: tuple[str, ...] = ()
-    wide: tuple[str, tuple[str, ...]] | None = None
-    on_unreadable: Unreadable = "fail"
-    where: Mapping[str, tuple[str, ...]] = {}
-    """By column, the values of the rows that were read."""
-    failed: str | None = None
-    """The column that says why a judgment failed."""
-    voters: str = ""
-    """What voters are called that nobody tells apart."""
 
 
 class JudgingRecord(Struct, frozen=True, kw_only=True):
@@ -177,8 +166,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     kind: str
     files: tuple[str, ...]
     criteria: tuple[str, ...] = ()
-    scale: tuple[float, float] | None = None
-    """The ends of the scale that all scores are on, where the other tool has one."""
+    ends: Ends = {}
+    """The ends of the scale of each dimension, as far as they are given."""
 
 
 _NOT_TOLD = JudgingRecord()

@@ -9,9 +9,6 @@ from typing import Any, Literal, NamedTuple
 Rule = Literal["tie", "uncertain", "drop", "split"]
 """What two orders that name different winners come to, where no later round settled it: a tie;
 `uncertain`, half a win to each; nothing; or the mean of what the orders say."""
-Unreadable = Literal["fail", "tie", "other"]
-"""What an order that nobody can read makes of its judgment: a failure; a tie in that order; or what
-the other order says alone."""
 Ends = Mapping[str, tuple[float, float]]
 """The lowest and the highest score of each dimension, as far as they are given."""
 QUESTIONS = ("question_id", "task_name", "question")

@@ -63,3 +63,27 @@ def imported(
 def fed(call: Call, name: str, kind: str, *options: str) -> dict[str, Any]:
     """A published file as it is as a run: what is said of it are options of the command alone."""
     return call("import", str(folder() / name), "--kind", kind, *options)
+
+
+def queried(call: Call, name: str, kind: str, sql: str, *options: str) -> dict[str, Any]:
+    """A published file as a run by way of a query, in which FILE is the file."""
+    return call("import", "--kind", kind, "--sql", of_file(sql, name), *options)
+
+
+def of_file(sql: str, name: str) -> str:
+    """A query about a published file."""
+    return sql.replace("FILE", f"'{folder() / name}'")
+
+
+def side_of(column: str) -> str:
+    """SQL: the side that the label of an arena names, whichever way it is written."""
+    labels = {
+        "first": ("A>B", "A>>B", "B<A", "B<<A"),
+        "second": ("B>A", "B>>A", "A<B", "A<<B"),
+        "tie": ("A=B", "B=A"),
+    }
+    cases = (
+        f"when {column} in ({', '.join(map(repr, spelled))}) then '{side}'"
+        for side, spelled in labels.items()
+    )
+    return f"case {' '.join(cases)} else {column} end"

@@ -21,7 +21,7 @@ from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from evenhand.stats.agreement.agreement import agreement_of_votes
 from evenhand.stats.agreement.table import Agreement
-from tests.published.data import anchor, folder, records
+from tests.published.data import anchor, folder, of_file, records
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -55,6 +55,10 @@ class Desk:
         """The id of the run that a published file makes as it is, by options alone."""
         found: str = self.call("import", str(folder() / name), "--kind", kind, *options)["run"]
         return found
+
+    def query(self, name: str, kind: str, sql: str) -> str:
+        """The id of the run that a query about a published file makes; FILE is the file."""
+        return str(self.call("import", "--kind", kind, "--sql", of_file(sql, name))["run"])
 
     def row(self, *arguments: str, **wanted: str) -> dict[str, Any]:
         """The row of `evenhand agreement` with these values; without any the first."""
@@ -214,12 +218,17 @@ def test_alpacafarm_gpt4(desk: Desk) -> None:
 # pandalm: three people on every pair, and a judge against their majority
 
 
-RESPONSES = ("--map", "unit=idx", "--set", "first=response 1", "--set", "second=response 2")
+RESPONSES = "idx as unit, 'response 1' as first, 'response 2' as second"
+PANDALM_PEOPLE = (
+    f"select {RESPONSES}, judge, cmp_key,"
+    " case said when 1 then 'first' when 2 then 'second' when 0 then 'tie' end as winner"
+    " from FILE unpivot include nulls (said for judge in (annotator1, annotator2, annotator3))"
+    " order by idx, judge"
+)
 
 
 def pandalm_people(desk: Desk) -> str:
-    wide = ("--wide", "judge=annotator1,annotator2,annotator3", "--value", "winner:0=tie")
-    return desk.feed("pandalm/testset.jsonl.gz", "votes", *RESPONSES, *wide)
+    return desk.query("pandalm/testset.jsonl.gz", "votes", PANDALM_PEOPLE)
 
 
 def test_pandalm_annotators(desk: Desk) -> None:
@@ -235,14 +244,18 @@ def test_pandalm_gpt35(desk: Desk) -> None:
     """Published with what could not be read ("garbage") as a tie; as failed judgments, which is the
     rule here, they are left out and counted."""
     people, name = pandalm_people(desk), "pandalm/gpt-3.5-turbo.jsonl.gz"
-    columns = (*RESPONSES, "--map", "winner=gpt_result", "--judge", "gpt")
-    tied = desk.feed(name, "votes", *columns, "--value", "winner:garbage=tie")
+    said = (
+        "case gpt_result when '1' then 'first' when '2' then 'second' when 'garbage' then {}"
+        " else 'tie' end"
+    )
+    sql = f"select {RESPONSES}, 'gpt' as judge, {said} as winner from FILE"
+    tied = desk.query(name, "votes", sql.format("'tie'"))
     found = desk.row(tied, "--against", people, "--majority")
     names = ("agreement", "precision", "recall", "f1")
     published = anchor("pandalm.gpt35")
     ours = [100 * found[name]["value"] for name in names]
     assert ours == pytest.approx(published["value"], abs=published["tolerance"])
-    failed = desk.feed(name, "votes", *columns)
+    failed = desk.query(name, "votes", sql.format("null"))
     kept = desk.call("agreement", failed, "--against", people, "--majority")
     unread = sum(row["gpt_result"] == "garbage" for row in records(name))
     assert kept["failures"]["run"] == kept["units"]["only_against"] == unread > 0
@@ -253,14 +266,17 @@ def test_pandalm_gpt35(desk: Desk) -> None:
 
 def test_alpha_of_codings(desk: Desk) -> None:
     """Raters are rows there, and units are columns."""
-    units = ",".join(f"unit{k}" for k in range(1, 13))
-    raters = ("--wide", f"unit={units}", "--set", "judge=rater {row}")
-    run = desk.feed("llmfao/krippendorff_codings.csv", "scores", *raters)
+    units = ", ".join(f"unit{k}" for k in range(1, 13))
+    sql = (
+        "select unit, judge, score from (select *, 'rater ' || row_number() over () as judge"
+        f" from FILE) unpivot include nulls (score for unit in ({units})) order by judge, unit"
+    )
+    run = desk.query("llmfao/krippendorff_codings.csv", "scores", sql)
     found, published = desk.row(run)["alpha_nominal"]["value"], anchor("alpha.codings")
     assert found == pytest.approx(published["value"], abs=published["tolerance"])
 
 
-BY_ROW = ("--set", "unit={row}", "--judge")
+BY_ROW = "select row_number() over () as unit, '{}' as judge, {} as score from FILE"
 """Rows of which two files, or two columns, hold the same ones in the same order."""
 UNIEVAL = "unieval/topical_chat.jsonl.gz"
 ERRORS = ("mse", "rmse", "mae", "spearman", "kendall", "pearson")
@@ -273,13 +289,15 @@ ERRORS = ("mse", "rmse", "mae", "spearman", "kendall", "pearson")
 def test_summeval(desk: Desk, name: str) -> None:
     dimension, way = name.split(".")
     odds = f"summeval_geval/qwen__Summeval_{dimension}_logprobs.csv.gz"
-    columns = ",".join(f"logprob_{score}" for score in range(1, 6))
-    human = desk.feed(odds, "scores", *BY_ROW, "human", "--map", "score=human")
+    human = desk.query(odds, "scores", BY_ROW.format("human", "human"))
     if way == "raw":
         raw = f"summeval_geval/qwen__Summeval_{dimension}_raw.csv.gz"
-        judged = desk.feed(raw, "scores", *BY_ROW, "qwen", "--map", "score=raw_score")
+        judged = desk.query(raw, "scores", BY_ROW.format("qwen", "raw_score"))
     else:
-        judged = desk.feed(odds, "scores", *BY_ROW, "qwen", "--wide", f"expected={columns}")
+        shares = [(score, f"exp(logprob_{score})") for score in range(1, 6)]
+        mean = " + ".join(f"{score} * {share}" for score, share in shares)
+        whole = " + ".join(share for _, share in shares)
+        judged = desk.query(odds, "scores", BY_ROW.format("qwen", f"({mean}) / ({whole})"))
     found = desk.row(judged, "--against", human)
     published = anchor(f"summeval.qwen__Summeval_{name}")
     ours = [found[figure]["value"] for figure in ERRORS]
@@ -291,7 +309,7 @@ def test_unieval_topical_chat(desk: Desk) -> None:
     ours: dict[str, list[float]] = {}
     for dimension in published["value"]:
         runs = [
-            desk.feed(UNIEVAL, "scores", *BY_ROW, side, "--map", f"score={side}.{dimension}")
+            desk.query(UNIEVAL, "scores", BY_ROW.format(side, f"{side}.{dimension}"))
             for side in ("predicted", "human")
         ]
         found = desk.row(runs[0], "--against", runs[1])
@@ -306,18 +324,25 @@ ARENA = "arena_debias/claude-opus-4-20250514_vs_gemini-2.5-pro_gpt-4o-mini.jsonl
 OPUS = "claude-opus-4-20250514"
 
 
-BATTLES = ("--map", "unit=id", "--map", "first=model_a", "--map", "second=model_b")
+SIDES = {"A": "first", "B": "second", "model_a": "first", "model_b": "second"}
+
+
+def battles(column: str, judge: str, rows: Rows) -> list[dict[str, Any]]:
+    """Battles as votes, by who won in a column; of both bad a tie."""
+    return [
+        {"unit": row["id"], "judge": judge, "first": row["model_a"], "second": row["model_b"]}
+        | {"winner": SIDES.get(row[column], "tie" if "tie" in str(row[column]) else row[column])}
+        for row in rows
+    ]
 
 
 def arena(desk: Desk, labelled: int | None = None) -> dict[str, Any]:
     """Claude Opus 4's win rate, with the labels of so many battles drawn at random."""
-    judge = desk.feed(ARENA, "votes", *BATTLES, "--map", "winner=judge_pick", "--judge", "gpt")
-    people = ("--map", "winner=human_winner", "--judge", "human")
-    if labelled is None:
-        human = desk.feed(ARENA, "votes", *BATTLES, *people)
-    else:
-        drawn = random.Random(labelled).sample(records(ARENA), labelled)
-        human = desk.take("votes", drawn, *BATTLES, *people)
+    judge = desk.take("votes", battles("judge_pick", "gpt", records(ARENA)))
+    drawn = records(ARENA)
+    if labelled is not None:
+        drawn = random.Random(labelled).sample(drawn, labelled)
+    human = desk.take("votes", battles("human_winner", "human", drawn))
     found = desk.call("agreement", judge, "--against", human)
     assert found["failures"]["run"] == 1
     return next(row for row in found["corrected"] if row["candidate"] == OPUS)

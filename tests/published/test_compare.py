@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.published.data import Call, anchor, fed, folder, imported, records
+from tests.published.data import Call, anchor, folder, imported, queried, records
 from tests.unit.cli.conftest import NEWEST
 
 MAXIMA = {
@@ -30,18 +30,18 @@ def means(found: Mapping[str, Any], dimension: str) -> dict[str, tuple[float, in
     }
 
 
-def shisa(call: Call, *missing: str) -> dict[str, Any]:
+def shisa(call: Call, score: str = "score") -> dict[str, Any]:
     """Every judgment; -1 stands for a reply that was not parsed."""
     scores, categories = (
         folder() / "shisa_ja" / name for name in ("scores.csv.gz", "question_categories.csv")
     )
     columns = ", ".join(f'"{judge}"' for judge in JUDGES)
     sql = (
-        f"select question_id as unit, * exclude question_id"
+        f"select question_id as unit, * exclude question_id replace ({score} as score)"
         f" from (unpivot '{scores}' on {columns} into name judge value score)"
         f" left join '{categories}' using (question_id) order by unit, model, turn, judge"
     )
-    return call("import", "--kind", "scores", "--sql", sql, *missing)
+    return call("import", "--kind", "scores", "--sql", sql)
 
 
 def shisa_cells(call: Call) -> dict[tuple[str, str, str, str], float]:
@@ -81,7 +81,7 @@ def test_japanese_cells_as_published_take_unparsed_replies_for_scores(call: Call
 
 def test_japanese_cells_without_unparsed_replies_differ_where_there_are_any(call: Call) -> None:
     """The trap: -1 says that a judge's reply was not parsed. Failures are no scores."""
-    told = shisa(call, "--missing", "-1")
+    told = shisa(call, "nullif(score, -1)")
     lost = [
         (row["model"], judge)
         for row in records("shisa_ja/scores.csv.gz")
@@ -98,9 +98,12 @@ def test_japanese_cells_without_unparsed_replies_differ_where_there_are_any(call
 
 
 def llmeval2(call: Call) -> None:
-    columns = ("--map", "unit=question_uuid", "--map", "model=llm_name", "--judge", "gpt-4")
-    wide = ("--wide", f"dimension={','.join(MAXIMA)}")
-    fed(call, "llmeval2_zh/gpt4_scores.csv.gz", "scores", *columns, *wide)
+    columns = ", ".join(f'"{name}"' for name in MAXIMA)
+    sql = (
+        "select question_uuid as unit, llm_name as model, 'gpt-4' as judge, subject, type,"
+        f" dimension, score from FILE unpivot include nulls (score for dimension in ({columns}))"
+    )
+    queried(call, "llmeval2_zh/gpt4_scores.csv.gz", "scores", sql)
 
 
 def test_chinese_totals_follow_from_the_means_by_subject(call: Call) -> None:
@@ -181,12 +184,15 @@ COUNTS = ("critical_mistakes", "mistakes", "additional_mistakes")
 
 
 def test_russian_error_counts_of_every_run(call: Call) -> None:
-    columns = ("--map", "unit=dialog_id", "--wide", f"dimension={','.join(COUNTS)},tokens")
-    failed = ("--failed", "error", "--key", "unit,log", "--judge", "gemini-2.5-pro")
-    told = fed(call, "ruqual_ru/results.jsonl.gz", "scores", *columns, *failed)
+    sql = (
+        "select dialog_id as unit, log as prompt_variant, 'gemini-2.5-pro' as judge, dimension,"
+        " case when error is null or error = '' then score end as score"
+        f" from FILE unpivot include nulls (score for dimension in ({', '.join(COUNTS)}, tokens))"
+    )
+    told = queried(call, "ruqual_ru/results.jsonl.gz", "scores", sql)
     errors = sum(bool(row["error"]) for row in records("ruqual_ru/results.jsonl.gz"))
     assert sum(told["failures"].values()) == errors
-    compared = call("compare", NEWEST, "--by", "log")
+    compared = call("compare", NEWEST, "--by", "prompt_variant")
     published = records("ruqual_ru/published_summaries.csv")
     target = anchor("ruqual.summaries")
     assert len(published) == target["value"]["runs"]
@@ -203,13 +209,13 @@ def test_russian_error_counts_of_every_run(call: Call) -> None:
 
 
 def test_a_second_judge_beside_the_first_on_russian_errors(call: Call) -> None:
-    counts = ("--set", "unit={row}", "--key", "unit", "--wide", f"dimension={','.join(COUNTS)}")
+    sql = (
+        "select unit, '{0}' as judge, dimension, score from (select row_number() over () as unit,"
+        f" {', '.join(f'{{0}}_scores.{name} as {name}' for name in COUNTS)} from FILE)"
+        f" unpivot include nulls (score for dimension in ({', '.join(COUNTS)}))"
+    )
     runs = {
-        who: fed(
-            call,
-            *("ruqual_ru/judge_vs_judge.jsonl.gz", "scores", *counts, "--judge", who),
-            *(part for name in COUNTS for part in ("--map", f"{name}={who}_scores.{name}")),
-        )["run"]
+        who: queried(call, "ruqual_ru/judge_vs_judge.jsonl.gz", "scores", sql.format(who))["run"]
         for who in ("original", "new")
     }
     compared = call("compare", runs["new"], "--against", runs["original"])
@@ -232,8 +238,11 @@ def test_how_far_a_judge_repeats_itself_on_japanese_answers(call: Call) -> None:
     name = "elyza_ja/command_r_plus_takes.jsonl.gz"
     for row in records(name):
         takes.setdefault((row["model"], row["i"]), []).append(row["grade"])
-    columns = ("--map", "unit=i", "--map", "repeat=take", "--judge", "command-r-plus")
-    fed(call, name, "scores", *columns, "--wide", "dimension=grade")
+    sql = (
+        "select i as unit, model, take as repeat, 'command-r-plus' as judge, 'grade' as dimension,"
+        " grade as score from FILE"
+    )
+    queried(call, name, "scores", sql)
     repeats = call("compare", NEWEST, "--by", "model")["repeats"]
     assert repeats["most"] == 3
     centres = {unit: sum(cell) / 3 for unit, cell in takes.items()}

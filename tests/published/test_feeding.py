@@ -1,4 +1,4 @@
-"""How the published records are fed: as the file is, by options of `import` alone, or reshaped by
+"""How the published records are fed: as the file is, by SQL alone, or reshaped by
 the test, and then why."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ RAW = (
     *("mtbench.t", "mtbench.inconsistent", "mtbench.wrong_merge", "vicuna80.blog"),
     *("vicuna80.sums", "vicuna80.parse", "judge_texts"),
 )
-BY_OPTIONS = (
+BY_SQL = (
     *("alpacaeval.leaderboard", "alpacaeval.lc", "mtbench.majority", "mtbench.human_krippendorff"),
     *("alpacafarm.humans", "llmbar", "judgebench", "autoj", "ru_bt", "alpha.codings", "shisa_ja"),
     *("ruqual.summaries", "ruqual.judge_vs_judge", "ru_arena", "arena_debias"),
@@ -26,13 +26,13 @@ RESHAPED = {
 }
 
 
-def test_every_record_is_fed_raw_or_by_options_where_its_table_allows() -> None:
+def test_every_record_is_fed_raw_or_by_sql_where_its_table_allows() -> None:
     anchors = json.loads((folder() / "anchors.json").read_text(encoding="utf-8"))
-    ways = {"raw": RAW, "options": BY_OPTIONS, "reshaped": tuple(RESHAPED)}
+    ways = {"raw": RAW, "sql": BY_SQL, "reshaped": tuple(RESHAPED)}
     fed = {
         one["id"]: [way for way, begins in ways.items() if one["id"].startswith(begins)]
         for one in anchors
     }
     assert [ident for ident, found in fed.items() if len(found) != 1] == []
     counts = Counter(found[0] for found in fed.values())
-    assert counts == {"raw": 21, "options": 65, "reshaped": 5}
+    assert counts == {"raw": 21, "sql": 65, "reshaped": 5}

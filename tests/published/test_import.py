@@ -3,7 +3,6 @@ comes out; where a published pipeline lost rows, the right count and why it diff
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -13,15 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.data.foreign.shaping import Shaping, Wide
+from evenhand.data.read import grid_rows
+from evenhand.data.sql import query
 from evenhand.results.columns import vote_table
 from evenhand.results.rows import full_rows
-from evenhand.runs.imports import Imported, Options, import_files
+from evenhand.runs.imports import Imported
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.tables import FIRST, SECOND, TIE
 from evenhand.store.ports import Store
-from tests.published.data import anchor, folder, records
+from tests.published.data import anchor, folder, of_file, records, side_of
+from tests.unit.runs.importing import import_files
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def imported(store: Store, path: Path | str, kind: str, **options: Any) -> Imported:
     path = path if isinstance(path, Path) else folder() / path
-    return asyncio.run(import_files(store, [path], kind, Options(**options)))
+    return import_files(store, [path], kind, **options)
 
 
 def rows(store: Store) -> list[Mapping[str, Any]]:
@@ -42,11 +43,16 @@ def rows(store: Store) -> list[Mapping[str, Any]]:
 
 def arena(store: Store, *dropped: str) -> Imported:
     """The verdicts of both games, those that are dropped being none."""
-    games = Wide("pass", ("game1_baseline_is_A", "game2_model_is_A"))
-    columns = {"unit": "question_id", "second": "model"}
-    values = {"first": {"": "baseline"}}
-    shaping = Shaping(columns=columns, values=values, wide=games, missing=dropped)
-    return imported(store, "ru_arena_jina/verdicts.csv.gz", "votes", shaping=shaping, judge="jina")
+    listed = ", ".join(map(repr, dropped)) or "''"
+    order = "select question_id as unit, 'jina' as judge, {} as first, {} as second, {} as winner"
+    sides = ("'baseline'", "model")
+    games = [
+        order.format(*names, f"case when {game} in ({listed}) then null else {side_of(game)} end")
+        for game, names in (("game1_baseline_is_A", sides), ("game2_model_is_A", sides[::-1]))
+    ]
+    sql = " union all ".join(f"{game} from FILE" for game in games)
+    rows = grid_rows("query", query(of_file(sql, "ru_arena_jina/verdicts.csv.gz")))
+    return import_files(store, [rows], "votes")
 
 
 def battles(store: Store) -> dict[str, list[int]]:
@@ -154,7 +160,7 @@ def test_grades_in_japanese_with_their_doubles(store: Store) -> None:
     assert found.tally.rows == target["value"]["rows"]
     assert sum(found.tally.failures.values()) == target["value"]["unparsed"]
     # Four questions were judged twice: repeats, not rows that overwrite each other.
-    assert (found.tally.units, found.tally.verdicts, found.tally.repeats) == (560, 564, [2])
+    assert (found.tally.units, found.tally.verdicts, found.tally.repeats) == (560, 564, {0: 2})
     stored = Counter(row["output"]["scores"]["score"]["score"] for row in rows(store))
     written = (
         re.findall(r"\[\[(\d+(?:\.\d+)?)\]\]", row["judgment"])

@@ -11,12 +11,14 @@ from evenhand.results.columns import vote_table
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_archive
 from evenhand.stats.rating import Ratings, pass_matches, rate, vote_matches
-from tests.published.data import Call, anchor, fed, folder, records
+from tests.published.data import Call, anchor, folder, queried, records
+from tests.published.test_agreement import PANDALM_PEOPLE
 from tests.unit.cli.conftest import NEWEST
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
 LEADERBOARD = "alpacaeval/leaderboard_published.csv"
 PANDALM = "pandalm/testset.jsonl.gz"
+NUMBERED = "case score when 1 then 'first' when 2 then 'second' when 3 then 'tie' end"
 
 
 def board(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
@@ -28,10 +30,12 @@ def board(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
 def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call) -> None:
     """Without difficulties and gamed rows the figure is another one; both correct the same way."""
     model = "FuseChat-Llama-3.2-1B-Instruct"
-    columns = ("--map", "generator_2=model", "--set", "generator_1=baseline", "--map", "index=row")
-    lengths = ("--map", "first_length=len_output_1", "--map", "second_length=len_output_2")
-    only = ("--where", f"model={model}", "--where", "annotator=weighted_alpaca_eval_gpt4_turbo")
-    fed(call, ANNOTATIONS, "alpacaeval", *columns, *lengths, *only)
+    sql = (
+        "select annotator, 'baseline' as generator_1, model as generator_2, \"row\" as index,"
+        " preference, len_output_1 as first_length, len_output_2 as second_length, dataset"
+        f" from FILE where model = '{model}' and annotator = 'weighted_alpaca_eval_gpt4_turbo'"
+    )
+    queried(call, ANNOTATIONS, "alpacaeval", sql)
     said = call("leaderboard", NEWEST, "--length-controlled")
     found = {row["candidate"]: row for row in said["rows"]}[model]
     published = anchor(f"alpacaeval.lc.{model}")["value"]
@@ -57,9 +61,12 @@ def plain_ratings(position: bool = False) -> tuple[dict[str, float], Ratings]:
 
 
 def test_llmfao_golden_ratings(call: Call) -> None:
-    columns = ("--set", "unit={row}", "--map", "judge=worker")
-    sides = ("--map", "first=left", "--map", "second=right")
-    told = fed(call, "llmfao/crowd_comparisons.csv.gz", "votes", *columns, *sides)
+    sql = (
+        'select row_number() over () as unit, worker as judge, "left" as first, "right" as second,'
+        " case winner when 'left' then 'first' when 'right' then 'second' else winner end as winner"
+        " from FILE"
+    )
+    told = queried(call, "llmfao/crowd_comparisons.csv.gz", "votes", sql)
     assert told["verdicts"] == told["rows"] == 8931
     found = board(call, "--ties", "half")
     golden: dict[str, dict[str, float]] = {}
@@ -79,9 +86,12 @@ def test_llmfao_golden_ratings(call: Call) -> None:
 
 @pytest.mark.parametrize("prompt", ["only_answers", "only_crit"])
 def test_russian_ratings(call: Call, prompt: str) -> None:
-    columns = ("--map", "unit=item", "--map", "first=model", "--map", "second=baseline")
-    said = ("--value", "winner:M=first,R=second", "--where", f"prompt={prompt}")
-    fed(call, "ru_pairwise_bt/verdicts.csv.gz", "votes", *columns, *said, "--judge", "qwen3")
+    sql = (
+        "select item as unit, 'qwen3' as judge, model as first, baseline as second,"
+        " case winner when 'M' then 'first' when 'R' then 'second' else winner end as winner"
+        f" from FILE where prompt = '{prompt}'"
+    )
+    queried(call, "ru_pairwise_bt/verdicts.csv.gz", "votes", sql)
     at = "gigachat_max_26.20_uncen"
     published, logs = anchor(f"ru_bt.{prompt}"), plain_ratings()[0]
     mine = {name: 1000 + 400 / np.log(10) * (logs[name] - logs[at]) for name in published["value"]}
@@ -93,9 +103,11 @@ def test_russian_ratings(call: Call, prompt: str) -> None:
 
 
 def rakuda(call: Call) -> None:
-    columns = ("--map", "unit=question_id", "--map", "winner=score", "--judge", "gpt-3.5")
-    sides = ("--map", "first=model1_id", "--map", "second=model2_id")
-    fed(call, "rakuda_ja/rakuda_v1_matches.jsonl.gz", "votes", *columns, *sides)
+    sql = (
+        "select question_id as unit, 'gpt-3.5' as judge, model1_id as first, model2_id as second,"
+        f" {NUMBERED} as winner from FILE"
+    )
+    queried(call, "rakuda_ja/rakuda_v1_matches.jsonl.gz", "votes", sql)
 
 
 def test_rakuda_win_rates_are_of_all_matches_in_either_order(call: Call) -> None:
@@ -130,8 +142,9 @@ def test_mtbench_votes_whose_orders_were_drawn_have_one(call: Call) -> None:
 
 
 def test_peer_judging_by_gpt4(call: Call) -> None:
-    columns = ("--map", "unit=question_id", "--map", "winner=score", "--judge", "gpt4")
-    fed(call, "prd/ratings_gpt4.jsonl.gz", "votes", *columns)
+    columns = "question_id as unit, 'gpt4' as judge, first, second"
+    sql = f"select {columns}, {NUMBERED} as winner from FILE"
+    queried(call, "prd/ratings_gpt4.jsonl.gz", "votes", sql)
     found = call("leaderboard", NEWEST, "--on-conflict", "split")
     models = ["gpt4", "claude", "vicuna-13b", "gpt35", "bard"]
     at = [found["matrix"]["candidates"].index(model) for model in models]
@@ -144,18 +157,18 @@ def test_peer_judging_by_gpt4(call: Call) -> None:
 
 
 def test_faireval_human_counts(call: Call) -> None:
-    columns = ("--map", "unit=question_id", "--map", "winner=human", "--judge", "people")
-    sides = ("--set", "first=gpt35", "--set", "second=vicuna-13b")
-    fed(call, "vicuna80/faireval_human_gpt35_vs_vicuna13b.csv", "votes", *columns, *sides)
+    sql = (
+        "select question_id as unit, 'people' as judge, 'gpt35' as first, 'vicuna-13b' as second,"
+        " human as winner from FILE"
+    )
+    queried(call, "vicuna80/faireval_human_gpt35_vs_vicuna13b.csv", "votes", sql)
     row = board(call)["gpt35"]
     counts = [row["wins"], row["losses"], row["ties"]]
     assert counts == anchor("vicuna80.faireval.human_counts")["value"]
 
 
 def pandalm(call: Call) -> None:
-    annotators = ("--wide", "judge=annotator1,annotator2,annotator3", "--map", "unit=idx")
-    sides = ("--set", "first=response 1", "--set", "second=response 2")
-    fed(call, PANDALM, "votes", *annotators, *sides, "--value", "winner:0=tie")
+    queried(call, PANDALM, "votes", PANDALM_PEOPLE)
 
 
 def test_pandalm_majorities(call: Call) -> None:

@@ -1,5 +1,5 @@
-"""Published tables as they are, by options of `evenhand import` alone: verdicts beside labels, both
-orders in one row, voters that nobody tells apart, rows of several annotators."""
+"""Published tables by SQL alone: verdicts beside labels, both orders in one row, voters that nobody
+tells apart, rows of several annotators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.stats.ranking.length import Anchored, length_controlled
-from tests.published.data import Call, anchor, fed, records
+from tests.published.data import Call, anchor, fed, queried, records, side_of
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
 LEADERBOARD = "alpacaeval/leaderboard_published.csv"
@@ -32,10 +32,12 @@ def hits(row: dict[str, Any]) -> int:
 
 
 def alpacaeval(call: Call, annotator: str) -> str:
-    columns = ("--map", "generator_2=model", "--set", "generator_1=baseline", "--map", "index=row")
-    lengths = ("--map", "first_length=len_output_1", "--map", "second_length=len_output_2")
-    only = ("--where", f"annotator={annotator}")
-    run: str = fed(call, ANNOTATIONS, "alpacaeval", *columns, *lengths, *only)["run"]
+    sql = (
+        "select annotator, 'baseline' as generator_1, model as generator_2, \"row\" as index,"
+        " preference, len_output_1 as first_length, len_output_2 as second_length, dataset"
+        f" from FILE where annotator = '{annotator}'"
+    )
+    run: str = queried(call, ANNOTATIONS, "alpacaeval", sql)["run"]
     return run
 
 
@@ -92,7 +94,13 @@ def column(rows: list[dict[str, Any]], name: str) -> Any:
 
 
 def test_mtbench_majorities_of_votes_whoever_gave_them(call: Call) -> None:
-    human = fed(call, "mtbench/human_votes.jsonl.gz", "fastchat", "--voters", "voter")["run"]
+    pair = "question_id, turn, least(model_a, model_b), greatest(model_a, model_b)"
+    sql = (
+        "select * replace ('voter ' || row_number() over"
+        f" (partition by {pair} order by n) as judge)"
+        " from (select *, row_number() over () as n from FILE) order by n"
+    )
+    human = queried(call, "mtbench/human_votes.jsonl.gz", "fastchat", sql)["run"]
     gpt4 = fed(call, "mtbench/gpt4_pair.jsonl.gz", "fastchat")["run"]
     for ties, name in (("keep", "kappa_with_ties"), ("drop", "kappa_no_ties")):
         against = ("--against", gpt4, "--majority", "--ties", ties)
@@ -111,9 +119,12 @@ def test_mtbench_majorities_of_votes_whoever_gave_them(call: Call) -> None:
 
 
 def test_alpacafarm_of_each_pair_the_first_four_votes_count(call: Call) -> None:
-    columns = ("--map", "unit=pair_id", "--map", "winner=preference", "--voters", "human")
-    sides = ("--set", "first=1", "--set", "second=2")
-    run = fed(call, "alpacafarm/human_votes.csv.gz", "votes", *columns, *sides)["run"]
+    sql = (
+        "select pair_id as unit, '1' as first, '2' as second, preference as winner,"
+        " 'human ' || row_number() over (partition by pair_id order by n) as judge"
+        " from (select *, row_number() over () as n from FILE) order by n"
+    )
+    run = queried(call, "alpacafarm/human_votes.csv.gz", "votes", sql)["run"]
     alike = call("agreement", run, "--judge", "human [1-4]")["rows"][0]["with_others"]
     boards = [call("leaderboard", run, "--judge", f"human {k}")["rows"] for k in range(1, 5)]
     rates = [row["win_rate"] for rows in boards for row in rows if row["candidate"] == "1"]
@@ -133,21 +144,25 @@ LLMBAR = "llmbar/verdicts.csv.gz"
 def test_llmbar_counts_of_all_evaluators(call: Call) -> None:
     """Winners are mapped back already, and named as the candidates are. There two unread replies
     count as equal; here they are a failed judgment, and counted as such."""
-    about = ("--key", "subset,i", "--set", "first=1", "--set", "second=2")
-    label = fed(
-        call,
-        *(LLMBAR, "votes", *about, "--map", "winner=label", "--judge", "label"),
-        *("--where", "evaluator=GPT-4/Swap"),
-    )["run"]
-    about = (*about, "--map", "judge=evaluator")
+    about = "subset || ' ' || i as unit, subset, '{0}' as first, '{1}' as second"
+    straight, turned = about.format(1, 2), about.format(2, 1)
+    sql = f"select {straight}, 'label' as judge, label as winner from FILE"
+    label = queried(call, LLMBAR, "votes", f"{sql} where evaluator = 'GPT-4/Swap'")["run"]
+    sql = f"select {straight}, evaluator as judge, {{}} as winner from FILE"
     runs = {
-        f"correct_{order}": fed(
-            call, LLMBAR, "votes", *about, "--map", f"winner=winner_order_{order}"
-        )["run"]
+        f"correct_{order}": queried(call, LLMBAR, "votes", sql.format(f"winner_order_{order}"))[
+            "run"
+        ]
         for order in ("ab", "ba")
     }
-    orders = ("--wide", "pass=winner_order_ab,winner_order_ba", "--on-unreadable", "tie")
-    runs["correct_both"] = fed(call, LLMBAR, "votes", *about, *orders)["run"]
+    # An order that cannot be read is a tie, unless neither can.
+    said = "case when {0} is null and {1} is not null then 'tie' else {0}::varchar end"
+    orders = [("winner_order_ab", "winner_order_ba"), ("winner_order_ba", "winner_order_ab")]
+    both = " union all ".join(
+        f"select {sides}, evaluator as judge, {said.format(*columns)} as winner from FILE"
+        for sides, columns in zip((straight, turned), orders, strict=True)
+    )
+    runs["correct_both"] = queried(call, LLMBAR, "votes", both)["run"]
     published = records("llmbar/published_statistics.csv")
     counts: dict[tuple[str, str], dict[str, int]] = {}
     for subset in dict.fromkeys(row["subset"] for row in published):
@@ -179,10 +194,12 @@ def test_llmbar_counts_of_all_evaluators(call: Call) -> None:
 def test_llmbar_kappa_is_that_of_the_verdicts(call: Call) -> None:
     """The published one compares winners coded 1 and 0 with labels coded 1 and 2, so that every
     verdict for the second output is a disagreement."""
-    only = ("--where", "subset=LLMBar/Natural", "--where", "evaluator=GPT-4/Swap")
-    about = ("--map", "unit=i", "--set", "first=1", "--set", "second=2", *only)
+    sql = (
+        "select i as unit, '1' as first, '2' as second, '{0}' as judge, {0} as winner from FILE"
+        " where subset = 'LLMBar/Natural' and evaluator = 'GPT-4/Swap'"
+    )
     judge, label = (
-        fed(call, LLMBAR, "votes", *about, "--map", f"winner={column}", "--judge", column)["run"]
+        queried(call, LLMBAR, "votes", sql.format(column))["run"]
         for column in ("winner_order_ab", "label")
     )
     (published,) = (
@@ -208,11 +225,16 @@ JUDGEBENCH = "judgebench/decisions.csv.gz"
 
 def test_judgebench_accuracies(call: Call) -> None:
     """A win against a tie is a win there: the mean of what the orders say."""
-    about = ("--map", "unit=pair_id", "--set", "first=A", "--set", "second=B")
-    orders = ("--wide", "pass=decision_order_ab,decision_order_ba", "--map", "judge=judge_model")
-    judges = fed(call, JUDGEBENCH, "votes", *about, *orders)["run"]
-    labels = ("--map", "winner=label", "--judge", "label", "--where", "judge_name=arena_hard")
-    label = fed(call, JUDGEBENCH, "votes", *about, *labels)["run"]
+    order = (
+        "select pair_id as unit, category, {} as judge, '{}' as first, '{}' as second, {} as winner"
+    )
+    sql = " union all ".join(
+        f"{order.format('judge_model', *sides, side_of(f'decision_order_{column}'))} from FILE"
+        for column, sides in (("ab", "AB"), ("ba", "BA"))
+    )
+    judges = queried(call, JUDGEBENCH, "votes", sql)["run"]
+    sql = f"{order.format(repr('label'), *'AB', side_of('label'))} from FILE"
+    label = queried(call, JUDGEBENCH, "votes", f"{sql} where judge_name = 'arena_hard'")["run"]
     accuracies: dict[str, list[float]] = {}
     for category in ("Knowledge", "Reasoning", "Math", "Coding", ""):
         part = ("--where", f"category={category}") if category else ()
@@ -229,14 +251,17 @@ AUTOJ = "autoj/pairwise.jsonl.gz"
 
 
 def test_autoj_agreement_and_consistency_by_group(call: Call) -> None:
-    about = ("--map", "unit=i", "--value", "winner:0=first,1=second,2=tie", "--judge")
-    sides = ("--set", "first=response 1", "--set", "second=response 2")
-    orders = ("--wide", "pass=autoj_order_12,autoj_order_21")
-    both = fed(call, AUTOJ, "votes", *about, "auto-j", *sides, *orders)["run"]
-    first, label = (
-        fed(call, AUTOJ, "votes", *about, who, *sides, "--map", f"winner={column}")["run"]
-        for who, column in (("auto-j", "autoj_order_12"), ("people", "label"))
+    order = (
+        "select i as unit, \"group\", '{}' as judge, 'response {}' as first,"
+        " 'response {}' as second, case {} when 0 then 'first' when 1 then 'second'"
+        " when 2 then 'tie' end as winner from FILE"
     )
+    shown = [
+        order.format("auto-j", *sides, f"autoj_order_{''.join(sides)}") for sides in ("12", "21")
+    ]
+    both = queried(call, AUTOJ, "votes", " union all ".join(shown))["run"]
+    first = queried(call, AUTOJ, "votes", shown[0])["run"]
+    label = queried(call, AUTOJ, "votes", order.format("people", 1, 2, "label"))["run"]
     # There a pair on which the orders differ agrees with no label, here not with a tie alone.
     against = ("--against", label, "--on-conflict", "drop", "--by", "group")
     rows = call("agreement", both, *against)["rows"]

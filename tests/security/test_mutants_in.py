@@ -21,8 +21,7 @@ from typing import Any
 import pytest
 
 from evenhand import jsontext
-from evenhand.data.foreign import LAYOUTS
-from evenhand.data.foreign.shaping import Shaping
+from evenhand.data.layouts import LAYOUTS, JudgmentFile
 from evenhand.data.read import rows
 from evenhand.data.write import write
 from evenhand.errors import DataError, EvenhandError, StoreError, UsageError
@@ -98,7 +97,7 @@ def rubric(kind: str) -> Callable[[Path], object]:
 
 
 def layout(kind: str) -> Callable[[Path], object]:
-    return lambda path: [row.value for row in LAYOUTS[kind].read(path, Shaping())]
+    return lambda path: [row.value for row in LAYOUTS[kind].read(JudgmentFile(path=path))]
 
 
 def protocol_folder(path: Path) -> None:

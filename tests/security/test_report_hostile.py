@@ -6,7 +6,6 @@ wall, and is tested by itself.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -17,7 +16,6 @@ import pytest
 
 from evenhand.report.html.render import render
 from evenhand.results.report import ReportOptions, make_report, write_report
-from evenhand.runs.imports import import_files
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Archive
@@ -26,6 +24,7 @@ from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened
 from tests.security.hostile import HOST, HOSTILE
 from tests.suites import TASK, write_answers, write_pairs, write_suite
+from tests.unit.runs.importing import import_files
 from tests.waiting import PATIENCE
 
 __all__ = ["chromium", "open_page"]
@@ -161,7 +160,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             reports[kind] = _written(root / f"{kind}.html", store, run)
     store = open_store("sqlite:imported.db", root)
     try:
-        asyncio.run(import_files(store, [imported(root / "votes")], "votes"))
+        import_files(store, [imported(root / "votes")], "votes")
         run = find_run(store.archive, store.archive.runs()[0].id)
         reports["imported"] = _written(root / "imported.html", store.archive, run)
     finally:

@@ -27,7 +27,7 @@ from evenhand.results.columns import vote_table
 from evenhand.results.compare import compared
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.ranked import ranked
-from evenhand.runs.imports import Imported, Options, import_files
+from evenhand.runs.imports import Imported, ImportRequest, import_judgments
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.stats.agreement.agreement import agreement_of_votes
 from evenhand.stats.comparison.comparison import VariantMean
@@ -89,7 +89,8 @@ def named_in_short(ident: str, ids: Sequence[str]) -> str:
 
 def _imported(store: Store, name: str) -> Imported:
     with resources.as_file(_FOLDER / f"{name}.jsonl.gz") as path:
-        return wait(import_files(store, [path], KINDS[name], Options(name=name)))
+        request = ImportRequest(tables=[path], kind=KINDS[name], name=name)
+        return wait(import_judgments(store, request))
 
 
 def _write_reports(
@@ -221,7 +222,7 @@ class _Published:
         narration, run = self.narration, find_run(self.archive, imported.run)
         narration.out.print()
         narration.say("ruqual", source=SOURCES[RUSSIAN])
-        self._print_means(compared(self.archive, run, ["model"]).means, imported.tally.names)
+        self._print_means(compared(self.archive, run, ["model"]).means, list(imported.tally.names))
         tally = imported.tally
         narration.say("quotes", all=tally.quotes, found=tally.quotes_found)
         return self._show_evidence(run)

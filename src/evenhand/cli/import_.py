@@ -5,10 +5,8 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
 from rich.text import Text
@@ -23,16 +21,14 @@ from evenhand.cli.common import (
     store_option,
     wait,
 )
-from evenhand.data.foreign import LAYOUTS
-from evenhand.data.foreign.shaping import Shaping, read_fixed, read_only, read_values, read_wide
+from evenhand.data.read import grid_rows
+from evenhand.data.sql import query
 from evenhand.errors import quoted
-from evenhand.measures import Rule, Unreadable
+from evenhand.measures import Rule
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.tables import counted, cut, safe
-from evenhand.runs.imports import Imported, Options, import_files
-from evenhand.runs.imports.labels import KnownPairs
-from evenhand.runs.recorded import LABELS, find_run
-from evenhand.runs.tables import query_file
+from evenhand.runs.imports import IMPORT_KINDS, Imported, ImportRequest, import_judgments
+from evenhand.runs.recorded import find_run
 
 NAMES_SHOWN = 12
 
@@ -41,14 +37,15 @@ NAMES_SHOWN = 12
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option(
     "--kind",
-    type=click.Choice(list(LAYOUTS)),
-    help="The layout of the files: tidy votes or scores, or that of another tool.",
+    type=click.Choice(list(IMPORT_KINDS)),
+    help="The layout of the files: tidy votes or scores, output objects, or that of another tool.",
 )
 @click.option(
     "--for",
     "labelled",
     metavar="RUN",
-    help="Labels that people gave to pairs of RUN: pair_id, annotator, winner (1, 2, tie).",
+    help="Labels that people gave to units of RUN: unit, annotator, and winner (1, 2, tie) or a"
+    " column per dimension.",
 )
 @click.option(
     "--batch-file",
@@ -68,72 +65,14 @@ NAMES_SHOWN = 12
     metavar="NEW=OLD",
     help="Read the column OLD as NEW, e.g. --map unit=question_id. May be given several times.",
 )
-@click.option(
-    "--value",
-    "values",
-    multiple=True,
-    metavar="COLUMN:OLD=NEW,...",
-    help="What values mean, e.g. --value winner:A=first,B=second. The usual words are known.",
-)
-@click.option(
-    "--set",
-    "fixed",
-    multiple=True,
-    metavar="COLUMN=VALUE",
-    help="What a column holds that is not there, or is empty, e.g. --set first=old; {row} is the"
-    " number of the row, {file} the name of the file.",
-)
-@click.option(
-    "--missing",
-    multiple=True,
-    metavar="VALUE",
-    help="A winner or score that stands for none, e.g. --missing -1.",
-)
-@click.option(
-    "--wide",
-    metavar="FIELD=COLUMN,COLUMN",
-    help="Columns that each hold what was said under one judge, dimension, model, ...; pass=C1,C2:"
-    " the two orders; expected=logprob_1,...: log-probabilities of scores.",
-)
-@click.option(
-    "--where",
-    "only",
-    multiple=True,
-    metavar="COLUMN=VALUE",
-    help="Read only rows in which a column holds this. May be given several times.",
-)
-@click.option(
-    "--failed",
-    metavar="COLUMN",
-    help="A column that says why a judgment failed: where it is filled, the row says nothing else.",
-)
-@click.option(
-    "--voters",
-    default="",
-    metavar="NAME",
-    help="Votes: each row on a unit is of another voter, NAME 1, NAME 2, ..., whoever it names.",
-)
 @click.option("--name", help="The run's name. Default: that of the first file.")
 @click.option("--judge", metavar="NAME", help="Who judged, where the rows do not say.")
-@click.option(
-    "--key",
-    metavar="COL,COL",
-    help="The columns that tell units apart. Default: those of the layout; for scores the unit"
-    " and those that differ within it, such as model or prompt_variant.",
-)
 @click.option(
     "--on-conflict",
     type=click.Choice(get_args(Rule)),
     default="uncertain",
     show_default=True,
     help="Votes: what two orders that name different winners count as.",
-)
-@click.option(
-    "--on-unreadable",
-    type=click.Choice(get_args(Unreadable)),
-    default="fail",
-    show_default=True,
-    help="Votes: what an order that cannot be read makes of its judgment.",
 )
 @store_option
 @json_option
@@ -143,9 +82,12 @@ def import_command(
     labelled: str | None,
     batch_file: Path | None,
     sql: str | None,
+    moves: tuple[str, ...],
+    name: str | None,
+    judge: str | None,
+    on_conflict: Rule,
     store: str | None,
     as_json: bool,
-    **flags: Any,
 ) -> None:
     """Take in judgments made by other tools as a run like any other.
 
@@ -165,93 +107,30 @@ def import_command(
         return
     if sql is not None and files:
         raise click.UsageError("--sql names its files itself, in the query")
-    with query_file(sql) if sql is not None else nullcontext(files) as tables:
-        _check_tables(tables, kind, labelled, flags["key"])
-        imported, known = _take_tables(tables, kind, labelled, _options(**flags), store)
-    _warn(imported, known)
-    if as_json:
-        print_json(imported.json())
-    else:
-        _print(imported, store, known)
-
-
-def _check_tables(
-    files: tuple[Path, ...], kind: str | None, labelled: str | None, key: str | None
-) -> None:
-    """Whether it is said what to read and what it holds; raises click.UsageError."""
-    if not files:
+    if sql is None and not files:
         raise click.UsageError("Missing argument 'FILE...'.")
     if (kind is None) == (labelled is None):
         raise click.UsageError("say either --kind or --for RUN")
-    if labelled and key:
-        raise click.UsageError("--key does not go with --for: the pairs are those of the run")
-
-
-def _options(
-    key: str | None,
-    voters: str,
-    name: str | None,
-    judge: str | None,
-    on_conflict: Rule,
-    on_unreadable: Unreadable,
-    **shaping: Any,
-) -> Options:
-    """What the flags say beyond the files; raises UsageError."""
-    return Options(
-        shaping=_shaping(**shaping),
+    request = ImportRequest(
+        tables=files if sql is None else [grid_rows("query", query(sql))],
+        kind=kind,
+        labels_for=labelled,
+        columns=mapped_columns(moves),
         name=name,
         judge=judge,
-        key=[part.strip() for part in (key or "").split(",") if part.strip()],
         on_conflict=on_conflict,
-        on_unreadable=on_unreadable,
-        voters=voters.strip(),
-        notice=notice,
+        notify=notice,
     )
-
-
-def _shaping(
-    moves: tuple[str, ...],
-    values: tuple[str, ...],
-    fixed: tuple[str, ...],
-    missing: tuple[str, ...],
-    wide: str | None,
-    only: tuple[str, ...],
-    failed: str | None,
-) -> Shaping:
-    """How the flags bring a table into our words; raises UsageError."""
-    return Shaping(
-        columns=mapped_columns(moves),
-        values=_meanings(read_values(values), read_fixed(fixed)),
-        missing=missing,
-        wide=read_wide(wide),
-        only=read_only(only),
-        failed=failed,
-    )
-
-
-def _meanings(
-    values: dict[str, dict[str, str]], fixed: dict[str, dict[str, str]]
-) -> dict[str, dict[str, str]]:
-    """What the values of each column mean, empty ones too."""
-    return {name: values.get(name, {}) | fixed.get(name, {}) for name in (*values, *fixed)}
-
-
-def _take_tables(
-    files: tuple[Path, ...],
-    kind: str | None,
-    labelled: str | None,
-    options: Options,
-    url: str | None,
-) -> tuple[Imported, KnownPairs | None]:
-    """Take in the files; with it the pairs that they label, where they hold labels of a run."""
-    store = store_at(url, must_exist=labelled is not None)
+    opened = store_at(store, must_exist=labelled is not None)
     try:
-        if labelled is not None:
-            run = find_run(store.archive, labelled)
-            options = replace(options, known=KnownPairs(store.archive, run))
-        return wait(import_files(store, files, kind or LABELS, options)), options.known
+        imported = wait(import_judgments(opened, request))
     finally:
-        store.close()
+        opened.close()
+    _warn(imported)
+    if as_json:
+        print_json(imported.json())
+    else:
+        _print(imported, store)
 
 
 def _take_answers(name: str, path: Path, url: str | None, *, as_json: bool) -> None:
@@ -284,16 +163,20 @@ def _take_answers(name: str, path: Path, url: str | None, *, as_json: bool) -> N
         click.echo(f"no question is left: evenhand show {run.id}{flag}")
 
 
-def _warn(imported: Imported, known: KnownPairs | None) -> None:
+def _warn(imported: Imported) -> None:
     """Say on stderr what was left out, and where the files may have been misread."""
-    if known is not None and known.left_out:
-        left_out = counted(known.left_out, "row")
-        notice(f"{left_out} about pairs that run {known.run} does not have: left out")
+    labelled = imported.labelled
+    if labelled is not None and labelled.left_out:
+        left_out = counted(labelled.left_out, "row")
+        notice(f"{left_out} about units that run {labelled.run} does not have: left out")
+    if imported.columns:
+        found = (f"{field} = {quoted(column)}" for field, column in imported.columns.items())
+        notice(f"columns: {', '.join(found)} (else: --map)")
     if sum(imported.tally.failures.values()) > imported.tally.verdicts:
         notice("most judgments could not be read: are --kind and --map right?")
 
 
-def _print(imported: Imported, store: str | None, known: KnownPairs | None) -> None:
+def _print(imported: Imported, store: str | None) -> None:
     out, summary, tally = console(), imported.json(), imported.tally
     failed = sum(summary["failures"].values())
     out.print(Text(f"run {imported.run}", style="bold").append(f"  {safe(imported.name)}"))
@@ -305,63 +188,45 @@ def _print(imported: Imported, store: str | None, known: KnownPairs | None) -> N
         first = ", for instance" if reason in tally.varied else ""
         reason_line = f"{number:,} x {reason}{first}: {tally.details[reason]}"
         out.print(f"  {cut(reason_line, out.width - 2)}", style="yellow")
-    for line in _unreadable(imported, known):
-        out.print(line, style="yellow")
+    if tally.unreadable:
+        values = [f"{quoted(value)} {number:,}" for value, number in tally.unreadable.most_common()]
+        more = f" and {len(values) - NAMES_SHOWN:,} more" if len(values) > NAMES_SHOWN else ""
+        listed = ", ".join(values[:NAMES_SHOWN])
+        out.print(f"cannot be read: {listed}{more}; say what they mean by --sql", style="yellow")
     for line in _about(imported):
         out.print(line)
     where = store_flag(store, Path()) if store else ""
     command = f"leaderboard {imported.run}"
-    if imported.shape == "scores":
+    if imported.shape != "votes":
         command = f"compare {imported.run} --by {_compared_by(imported.key)}"
-    if known is not None:
-        command = f"agreement {known.run} --against {imported.run}"
+    if imported.labelled is not None:
+        command = f"agreement {imported.labelled.run} --against {imported.run}"
     out.print(f"next: evenhand {command}{where}", soft_wrap=True)
 
 
-def _unreadable(imported: Imported, known: KnownPairs | None) -> Iterator[str]:
-    """The values that stand where a verdict belongs and are none, and how to say what they mean."""
-    counts = imported.tally.unreadable.most_common()
-    if not counts:
-        return
-    values = [f"{quoted(value)} {number:,}" for value, number in counts[:NAMES_SHOWN]]
-    more = f" and {len(counts) - NAMES_SHOWN:,} more" if len(counts) > NAMES_SHOWN else ""
-    yield f"cannot be read: {', '.join(values)}{more}"
-    column, meaning = "score", "NUMBER"
-    if imported.shape == "votes":
-        column, meaning = known.verdict_column if known else "winner", "first|second|tie"
-    # A comma ends a value there.
-    value = next((value for value, _ in counts if "," not in value), None)
-    if value is not None:
-        yield f"say what they mean: --value {quoted(f'{column}:{value}={meaning},...')}"
-
-
 def _compared_by(key: Sequence[str]) -> str:
-    """The field to compare by: the first of the key beside the unit."""
+    """Return the field to compare by: the first of the key beside the unit."""
     return next((shlex.quote(name) for name in key if name != "unit"), "FIELD")
 
 
 def _about(imported: Imported) -> list[str]:
     tally, lines = imported.tally, list[str]()
-    if wide := imported.wide:
-        columns = ", ".join(map(safe, wide.columns))
-        lines.append(f"a column per {wide.field}: {columns} (else: --wide)")
-    if tally.spelled:
-        meanings = [f"{safe(a)} as {b} ({n:,})" for (a, b), n in tally.spelled.most_common()]
-        lines.append(f"read as usual: {', '.join(meanings[:NAMES_SHOWN])} (else: --value)")
     if imported.shape == "votes":
         outcomes = ", ".join(f"{number:,} {how}" for how, number in sorted(tally.settled.items()))
         lines.append(f"settled: {outcomes or 'none'}; a conflict counts as {imported.on_conflict}")
-        lines.append(f"{counted(len(tally.candidates), 'candidate')}: {_some(tally.candidates)}")
+        lines.append(
+            f"{counted(len(tally.candidates), 'candidate')}: {_some(sorted(tally.candidates))}"
+        )
     what = "criteria" if imported.shape == "votes" else "dimensions"
     if tally.names:
-        lines.append(f"{what}: {_some(tally.names)}")
+        lines.append(f"{what}: {_some(list(tally.names))}")
     if tally.missing:
         counts = ", ".join(f"{safe(name)} {n:,}" for name, n in tally.missing.most_common())
         lines.append(f"scores missing or unreadable in judgments that have others: {counts}")
     if tally.quotes:
         lines.append(f"quotes found in the answers: {tally.quotes_found:,} of {tally.quotes:,}")
-    if max(tally.repeats, default=0) > 1:
-        lines.append(f"repeats: up to {max(tally.repeats):,} judgments of one unit by one judge")
+    if (repeats := max(tally.repeats.values(), default=0)) > 1:
+        lines.append(f"repeats: up to {repeats:,} judgments of one unit by one judge")
     lines += _differing(tally.differs)
     return [*lines, f"units told apart by: {', '.join(map(safe, imported.key))}"]
 

@@ -7,7 +7,7 @@ Flat columns become nested objects and nested objects flat columns; a name with 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from evenhand import limits
@@ -100,10 +100,11 @@ def too_deep(where: str) -> DataError:
 class Copies:
     """Fields to fill: target name to source name, both dotted. The rest of a row stays."""
 
-    def __init__(self, columns: Mapping[str, str]) -> None:
-        self._copies = dict(columns)
+    def __init__(self, columns: Mapping[str, str], source: str = "[columns]") -> None:
+        """`source` is what names the columns, for errors."""
+        self._copies, self._source = dict(columns), source
         for name in (*self._copies, *self._copies.values()):
-            require_parts(name, "[columns]")
+            require_parts(name, source)
 
     def apply(self, row: dict[str, Any], where: str) -> dict[str, Any]:
         """Fill the fields of `row` in place. A source may feed two targets, or swap with one."""
@@ -126,17 +127,17 @@ class Copies:
             if len(names) < _NAMES_KEPT:
                 names.update(dict.fromkeys(_names(row)))
         if names:
-            raise _no_source(min(sources), list(names), set(self._copies.values()), where)
+            raise self._no_source(min(sources), list(names), where)
 
-
-def _no_source(source: str, names: Sequence[str], used: Collection[str], where: str) -> DataError:
-    there = f"the rows have: {', '.join(quoted(name) for name in names[:12])}"
-    near = did_you_mean(source, [name for name in names if name not in used])
-    return DataError(
-        f"no row has the column {quoted(source)} that [columns] names",
-        where=where,
-        advice=f"{near} {there}".strip(),
-    )
+    def _no_source(self, source: str, names: Sequence[str], where: str) -> DataError:
+        there = f"the rows have: {', '.join(quoted(name) for name in names[:12])}"
+        used = set(self._copies.values())
+        near = did_you_mean(source, [name for name in names if name not in used])
+        return DataError(
+            f"no row has the column {quoted(source)} that {self._source} names",
+            where=where,
+            advice=f"{near} {there}".strip(),
+        )
 
 
 def _names(row: dict[str, Any], prefix: str = "") -> Iterator[str]:

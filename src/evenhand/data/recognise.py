@@ -49,14 +49,28 @@ _PAIRS = (("1", "2"), ("a", "b"))
 
 
 @cache
-def _usual() -> dict[str, tuple[str, ...]]:
+def _usual(table: str = "data") -> dict[str, tuple[str, ...]]:
     text = files(__package__).joinpath("column_names.toml").read_text("utf-8")
-    return {key: tuple(map(fold, names)) for key, names in tomllib.loads(text).items()}
+    return {key: tuple(map(fold, names)) for key, names in tomllib.loads(text)[table].items()}
 
 
 def usual_names(*keys: str) -> tuple[str, ...]:
     """Return what columns of these kinds are usually called, folded, the most usual first."""
     return tuple(name for key in keys for name in _usual()[key])
+
+
+def judgment_columns(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
+    """Return by field of a table of judgments the column that goes by its most usual name, of those
+    wanted that have one."""
+    there = {fold(name): name for name in names}
+    found: dict[str, str] = {}
+    for field in wanted:
+        usual = (
+            there[name] for name in (fold(field), *_usual("judgments")[field]) if name in there
+        )
+        if column := next(usual, ""):
+            found[field] = column
+    return found
 
 
 def fold(name: str) -> str:

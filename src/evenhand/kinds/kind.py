@@ -207,7 +207,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     """Writes its verdicts as a table; None where they are not."""
     example: ExampleSuite
     reply_length: ReplyLength = _USUAL_REPLY
-    imports: Literal["", "votes", "scores"] = ""
+    imports: Literal["", "votes", "scores", "grades"] = ""
     """The judgments of other tools that are taken in as judgments of this kind."""
 
     # Units

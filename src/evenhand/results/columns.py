@@ -79,8 +79,8 @@ def read_scores(store: Archive, recorded: Recorded) -> ScoreReading:
         read = recorded.kind.read_judgment
         rows.extend(places, [measure.judgment(read(row[3])) for row in kept])
     imported = recorded.manifest.imported
-    if imported is not None and imported.scale:
-        units.ends.update(dict.fromkeys(rows.columns, imported.scale))
+    if imported is not None:
+        units.ends.update(imported.ends)
     low, high, is_given = rows.ends(units.ends)
     tags = rows.tags()
     if recorded.imported and not tags.any():

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec.structs import replace
 
 from evenhand.data.files import is_data_file
-from evenhand.data.read import MEMORY, Rows, grid_rows, memory_rows
-from evenhand.data.sql import query
+from evenhand.data.read import MEMORY, Rows, memory_rows
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, extras_in
-from evenhand.data.write import write
-from evenhand.errors import EvenhandError
 from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric, rubric_of_text, rubric_of_value
@@ -38,45 +33,16 @@ def is_table(data: object) -> bool:
     return is_data_file(Path(data)) if isinstance(data, str | Path) else True
 
 
-@contextmanager
-def table_files(tables: object) -> Iterator[Sequence[str | Path]]:
-    """The files of a table or of several; one in memory stands in a file as long as it is read.
-    Raises UsageError for what is no table, DataError for a row that is none."""
+def table_sources(tables: object) -> list[Path | Rows]:
+    """Return the files of a table or of several, or rows in memory. Raises UsageError for what is
+    no table, DataError for a row that is none."""
     if isinstance(tables, str | Path):
-        yield (tables,)
-        return
+        return [Path(tables)]
     if isinstance(tables, Iterator | Set):
         tables = list(tables)
-    if isinstance(tables, list | tuple) and tables and _are_paths(tables):
-        yield tables
-        return
-    with _temporary_file(memory_rows(tables)) as path:
-        yield (path,)
-
-
-@contextmanager
-def query_file(sql: str) -> Iterator[tuple[Path, ...]]:
-    """Yield a file with the rows of a query; raises UsageError."""
-    with _temporary_file(grid_rows("query", query(sql))) as path:
-        yield (path,)
-
-
-@contextmanager
-def _temporary_file(rows: Rows) -> Iterator[Path]:
-    """Yield a file of rows that stands as long as it is read."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, f"{rows.name}.jsonl")
-        write(path, rows.values())
-        try:
-            yield path
-        except EvenhandError as error:
-            # The file is nobody's: a line of it is a row.
-            error.where = error.where.replace(str(path), rows.name)
-            raise
-
-
-def _are_paths(values: Sequence[object]) -> bool:
-    return all(isinstance(value, str | Path) for value in values)
+    if isinstance(tables, list | tuple) and tables and isinstance(tables[0], str | Path):
+        return [Path(path) for path in tables]
+    return [memory_rows(tables)]
 
 
 def table_plan(

@@ -1,8 +1,7 @@
-"""What a table whose columns have other names is answered with."""
+"""Tables whose columns go by other names that are usual, and those of which nothing is known."""
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import pytest
@@ -12,32 +11,44 @@ from tests.unit.cli.conftest import CallCommand
 TABLES = {
     "arena": (
         "votes",
-        "question_id,model_a,model_b,winner\n1,x,y,model_a\n2,x,y,model_b\n",
-        "--map unit=question_id --map first=model_a --map second=model_b",
+        "question_id,model_a,model_b,winner\n1,x,y,x\n2,x,y,y\n",
+        {"unit": "question_id", "first": "model_a", "second": "model_b"},
     ),
     "rated": (
         "scores",
         "ID,Rater,Rating\n1,ann,4\n2,bob,5\n",
-        "--map unit=ID --map judge=Rater --map score=Rating",
+        {"unit": "ID", "judge": "Rater", "score": "Rating"},
     ),
     "spaced": (
         "votes",
-        "item id,model 1,model 2,verdict\n1,x,y,A\n",
-        "--map unit='item id' --map first='model 1' --map second='model 2' --map winner=verdict",
+        "item id,model 1,model 2,verdict\n1,x,y,tie\n",
+        {"unit": "item id", "first": "model 1", "second": "model 2", "winner": "verdict"},
+    ),
+    "russian": (
+        "scores",
+        "номер вопроса,оценщик,критерий,балл\n1,аня,ясность,4\n",
+        {"unit": "номер вопроса", "judge": "оценщик", "dimension": "критерий", "score": "балл"},
     ),
 }
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_flags_that_would_read_a_table_are_given_whole(
-    call: CallCommand, tmp_path: Path, name: str
-) -> None:
-    kind, text, flags = TABLES[name]
+def test_usual_names_are_read_and_said(call: CallCommand, tmp_path: Path, name: str) -> None:
+    kind, text, columns = TABLES[name]
     (tmp_path / "t.csv").write_text(text)
-    refused = call("import", "t.csv", "--kind", kind)
-    assert refused.code == 3 and f"rename: {flags}" in " ".join(refused.err.split())
-    judge = () if "judge=" in flags else ("--judge", "people")
-    assert call("import", "t.csv", "--kind", kind, *shlex.split(flags), *judge).code == 0
+    judge = () if "judge" in columns else ("--judge", "people")
+    said = call("import", "t.csv", "--kind", kind, *judge, "--json")
+    assert said.json["columns"] == columns and said.json["failures"] == {}
+    assert all(f'{field} = "{column}"' in said.err for field, column in columns.items())
+
+
+def test_a_name_that_the_user_gives_goes_before_a_usual_one(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text("id,item,rater,rating\nq1,i1,ann,3\n")
+    said = call("import", "t.csv", "--kind", "scores", "--map", "unit=item", "--json").json
+    assert said["columns"] == {"judge": "rater", "score": "rating"}
+    assert call("show", said["run"], "i1").code == 0
 
 
 def test_a_table_of_which_nothing_is_known_lists_its_columns(

@@ -16,15 +16,17 @@ TABLES = {
     "wide": "unit,judge,clear,correct\nq1,j,3,4\nq2,j,5,\n",
     "judges": "question_id,model,ann,bob\nq1,m1,3,4\nq1,m2,2,2\n",
     "arena": "id,model_a,model_b,pick\n1,x,y,A\n2,x,y,=\n3,x,y,?\n",
+    "bare": "winner\nold\nnew\ntie\n",
     "orders": "id,winner_ab,winner_ba\n1,A,A\n2,A,B\n",
     "scores": "unit,judge,score\nq1,j,1\nq2,j,2\n",
     "areas": "unit,area\nq1,code\n",
     "grades": "unit,judge,model,score\nq1,j,a,4\nq1,j,b,5\nq2,j,a,3\nq2,j,b,3\n",
 }
 FOUND: dict[str, dict[str, Any]] = {
-    "wide": {"units": 2, "verdicts": 2, "dimensions": ["clear", "correct"]},
+    "wide": {"units": 2, "verdicts": 2, "missing_scores": {"correct": 1}},
     "judges": {"units": 2, "judges": 2, "verdicts": 4, "key": ["unit", "model"]},
     "arena": {"verdicts": 2, "failures": {"empty": 1}, "candidates": ["x", "y"]},
+    "bare": {"units": 3, "verdicts": 3, "candidates": ["new", "old"]},
     "orders": {"settled": {"stable": 1, "uncertain": 1}},
     "scores": {"units": 2, "verdicts": 2},
     "grades": {"units": 2, "verdicts": 2, "candidates": ["a", "b"]},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.suites import pair_row, pairs, stored, write_pairs, write_suite
+from tests.suites import pair_row, pairs, stored, write_pairs
 from tests.unit.cli.conftest import CallCommand
 
 LABELS = """pair_id,annotator,preference
@@ -81,9 +81,7 @@ def test_agreement_between_judge_and_labels(call: CallCommand, tmp_path: Path) -
         ("ничья", "tie"),
         ("平局", "tie"),
         ("引き分け", "tie"),
-        ("candidate 2", "B"),
-        ("правый", "B"),
-        ("=", "tie"),
+        ("candidate B", "B"),
     ],
 )
 def test_a_preference_is_read_as_people_write_it(
@@ -105,15 +103,6 @@ def test_what_cannot_be_read_is_a_failed_judgment(call: CallCommand, tmp_path: P
     said = call("import", "labels.csv", "--for", run, "--json").json
     assert (said["verdicts"], said["failures"]) == (1, {"empty": 1, "schema": 2})
     assert said["unreadable"] == {"7": 1, "c9": 1}
-
-
-def test_the_hint_names_the_column_that_holds_the_labels(call: CallCommand, tmp_path: Path) -> None:
-    run = judged(call, tmp_path)
-    (tmp_path / "labels.csv").write_text("pair_id,annotator,label\np0,ann,1\np1,ann,hm\n")
-    out = call("import", "labels.csv", "--for", run).out
-    assert '--value "label:hm=first|second|tie,..."' in out
-    out = call("import", "labels.csv", "--for", run, "--value", "label:hm=second").out
-    assert "2 verdicts + 0 failures" in out
 
 
 def test_who_was_shown_first_may_be_said(call: CallCommand, tmp_path: Path) -> None:
@@ -143,11 +132,11 @@ def test_labels_of_other_pairs_are_left_out_and_told(call: CallCommand, tmp_path
     (tmp_path / "labels.csv").write_text(LABELS + "elsewhere,ann,1\n")
     said = call("import", "labels.csv", "--for", run)
     assert said.code == 0
-    assert "1 row about pairs that run" in said.err
+    assert "1 row about units that run" in said.err
     (tmp_path / "others.csv").write_text("pair_id,annotator,preference\nelsewhere,ann,1\n")
     none = call("import", "others.csv", "--for", run)
     assert none.code == 3
-    assert "none of the labels is about a pair of run" in none.err
+    assert "none of the labels is about a unit of run" in none.err
     assert "p0" in none.err
 
 
@@ -156,7 +145,6 @@ def test_what_does_not_fit_is_refused(call: CallCommand, tmp_path: Path) -> None
     (tmp_path / "labels.csv").write_text(LABELS)
     assert call("import", "labels.csv").code == 2
     assert call("import", "labels.csv", "--for", run, "--kind", "scores").code == 2
-    assert call("import", "labels.csv", "--for", run, "--key", "pair_id").code == 2
     (tmp_path / "bare.csv").write_text("pair_id,annotator,remark\np0,ann,1\n")
     bare = call("import", "bare.csv", "--for", run)
     assert bare.code == 3
@@ -167,12 +155,6 @@ def test_what_does_not_fit_is_refused(call: CallCommand, tmp_path: Path) -> None
     (tmp_path / "anonymous.csv").write_text("pair_id,winner\np0,1\n")
     labels = call("import", "anonymous.csv", "--for", run, "--json").json["run"]
     assert [row["judge"] for row in stored(tmp_path, labels)] == ["human"]
-    write_suite(tmp_path / "samples", 1)
-    store = ("--store", "sqlite:samples/evenhand.db")
-    assert call("run", "samples").code == 0
-    refused = call("import", "labels.csv", "--for", "latest", *store)
-    assert refused.code == 2
-    assert "--kind scores" in refused.err
 
 
 def test_a_zero_is_not_guessed_at(call: CallCommand, tmp_path: Path) -> None:
@@ -216,8 +198,12 @@ def test_labels_that_were_exported_and_imported_again_meet_those_they_were(
 
 
 def test_why_units_of_one_id_do_not_join_is_said(call: CallCommand, tmp_path: Path) -> None:
-    for name, candidates, winner in (("a", "x,y", 1), ("b", "p,q", 1), ("c", "x,y", "?")):
-        rows = f"u,j,{candidates},{winner}\nonly-{name},j,{candidates},1\n"
+    for name, candidates, winner in (
+        ("a", "x,y", "first"),
+        ("b", "p,q", "first"),
+        ("c", "x,y", "?"),
+    ):
+        rows = f"u,j,{candidates},{winner}\nonly-{name},j,{candidates},first\n"
         (tmp_path / f"{name}.csv").write_text(f"unit,judge,first,second,winner\n{rows}")
         assert call("import", f"{name}.csv", "--kind", "votes").code == 0
     error = " ".join(call("agreement", "a", "--against", "b").err.split())

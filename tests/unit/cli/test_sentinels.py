@@ -29,7 +29,8 @@ def test_it_is_asked_about_wherever_it_is_averaged_in(call: CallCommand, tmp_pat
     assert any(
         note in told for told in call("gate", NEWEST, "--min-mean", "0.5", "--json").json["notes"]
     )
-    call("import", "t.csv", "--kind", "scores", "--missing", "-1")
+    sql = "select * replace (nullif(score, -1) as score) from 't.csv'"
+    call("import", "--kind", "scores", "--sql", sql)
     assert WORDS not in call("compare", NEWEST, "--by", "model").out
 
 

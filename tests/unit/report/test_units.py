@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,13 +14,13 @@ from evenhand.kinds.kind import Kind
 from evenhand.report.html.page import Words, words
 from evenhand.report.html.units import JudgedRow, UnitLine, unit_blocks, unit_line
 from evenhand.results.report import judged_units
-from evenhand.runs.imports import import_files
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import StoredUnit
 from evenhand.text import visible
 from tests.browser.runs import SUITES, judge, opened
 from tests.suites import pair_row, samples, write_pairs, write_suite
+from tests.unit.runs.importing import import_files
 
 EN = words("en")
 
@@ -168,7 +167,7 @@ def test_what_is_not_there_of_judgments_made_elsewhere_is_not_shown(tmp_path: Pa
         for kind, rows in (("votes", votes), ("scores", scores)):
             path = tmp_path / f"{kind}.jsonl"
             path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-            made = asyncio.run(import_files(store, [path], kind))
+            made = import_files(store, [path], kind)
             run = find_run(store.archive, made.run)
             [(unit, judgments)] = judged_units(store.archive, run)
             blocks = list(inner(blocks_of(run.kind, unit, judgments)))

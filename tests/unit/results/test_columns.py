@@ -15,7 +15,6 @@ import pytest
 from evenhand.errors import UsageError
 from evenhand.measures import PassVote, Voted
 from evenhand.results.columns import score_table, vote_table
-from evenhand.runs.imports import import_files
 from evenhand.runs.judge import judge_run
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
@@ -25,6 +24,7 @@ from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, field_nam
 from evenhand.store.ports import Archive
 from evenhand.suite import load_suite
 from tests.suites import CRITERIA, pair_row, samples, write_answers, write_pairs, write_suite
+from tests.unit.runs.importing import import_files
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def test_positions_are_known_only_from_verdicts_that_tell_them(
     file, store = tmp_path / "one.jsonl", open_store("sqlite:table.db", tmp_path)
     file.write_text(json.dumps(row) + "\n")
     try:
-        made = asyncio.run(import_files(store, [file], kind))
+        made = import_files(store, [file], kind)
         votes = vote_table(store.archive, find_run(store.archive, made.run))
     finally:
         store.close()

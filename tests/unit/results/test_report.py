@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -23,7 +22,6 @@ from evenhand.report.html.build import Report
 from evenhand.report.html.ranks import ranking
 from evenhand.report.html.render import render
 from evenhand.results.report import ReportOptions, make_report, write_report
-from evenhand.runs.imports import Options, import_files
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
 from tests.browser.runs import SUITES, judge, opened, rubric_suite
@@ -37,6 +35,7 @@ from tests.suites import (
     write_suite,
 )
 from tests.suites import answers as answer_rows
+from tests.unit.runs.importing import import_files
 
 
 def report_of(suite: Path, asked: ReportOptions | None = None, limit: int | None = None) -> Report:
@@ -185,7 +184,7 @@ def test_judgments_made_elsewhere_are_reported_alike(tmp_path: Path) -> None:
         for kind, rows in (("votes", votes), ("scores", scores)):
             path = tmp_path / f"{kind}.jsonl"
             path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-            run = asyncio.run(import_files(store, [path], kind)).run
+            run = import_files(store, [path], kind).run
             found = make_report(store.archive, find_run(store.archive, run))
             assert found.units is not None and found.method.imported is not None
             assert len(found.units.units) == found.coverage.units == 24
@@ -204,8 +203,7 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, r
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     try:
-        options = Options(on_conflict=rule)
-        run = asyncio.run(import_files(store, [path], "votes", options)).run
+        run = import_files(store, [path], "votes", on_conflict=rule).run
         found = make_report(store.archive, find_run(store.archive, run))
     finally:
         store.close()
@@ -236,7 +234,7 @@ def test_scores_that_are_missing_and_variants_that_cannot_be_paired_are_noted(
     path, store = tmp_path / "scores.jsonl", open_store("sqlite:elsewhere.db", tmp_path)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     try:
-        run = asyncio.run(import_files(store, [path], "scores")).run
+        run = import_files(store, [path], "scores").run
         found = make_report(store.archive, find_run(store.archive, run))
     finally:
         store.close()

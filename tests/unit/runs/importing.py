@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.data.read import Rows
 from evenhand.data.write import write
 from evenhand.judgment import Judgment
-from evenhand.runs.imports import Imported, Options, import_files
+from evenhand.runs.imports import Imported, ImportRequest, import_judgments
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.store.ports import Store
 
 Judgments = dict[tuple[str, str, int], Judgment]
+
+
+def import_files(store: Store, files: Sequence[Path | Rows], kind: str, **options: Any) -> Imported:
+    """Import files as a command does."""
+    request = ImportRequest(tables=files, kind=kind, **options)
+    return asyncio.run(import_judgments(store, request))
 
 
 class Importer:
@@ -24,8 +32,7 @@ class Importer:
 
     def __call__(self, kind: str, rows: list[dict[str, Any]], **options: Any) -> Imported:
         write(self.folder / "rows.jsonl", rows)
-        files = [self.folder / "rows.jsonl"]
-        return asyncio.run(import_files(self.store, files, kind, Options(**options)))
+        return import_files(self.store, [self.folder / "rows.jsonl"], kind, **options)
 
     @property
     def recorded(self) -> Recorded:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from pathlib import Path
 
 import pytest
 
 from evenhand.kinds.rubric.unit import load_sample
-from evenhand.runs.imports import import_files
 from evenhand.store.ports import Store
-from tests.unit.runs.importing import Importer, score
+from tests.unit.runs.importing import Importer, import_files, score
 
 
 def test_scores_of_one_unit_are_one_judgment(imported: Importer) -> None:
@@ -72,7 +70,7 @@ def test_nan_in_parquet_is_a_missing_number(store: Store, tmp_path: Path) -> Non
     columns = {"unit": ["q", "r"], "judge": ["j", "j"], "score": [3.0, math.nan]}
     made = pyarrow.table(columns | {"age": [math.inf, 2.0]})
     parquet.write_table(made, tmp_path / "s.parquet")
-    found = asyncio.run(import_files(store, [tmp_path / "s.parquet"], "scores"))
+    found = import_files(store, [tmp_path / "s.parquet"], "scores")
     assert (found.tally.verdicts, found.tally.failures) == (1, {"empty": 1})
 
 

@@ -208,8 +208,21 @@ def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer)
 
 
 def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:
-    rows = [vote(*pair, "first", turn=t) for pair in ("ab", "bc", "ca") for t in (1, 2)]
-    imported("votes", rows, key=["unit", "turn"])
+    rows = [
+        {
+            "question_id": "q",
+            "judge": "j",
+            "model_a": a,
+            "model_b": b,
+            "winner": "model_a",
+            "turn": t,
+        }
+        for a, b in ("ab", "bc", "ca")
+        for t in (1, 2)
+    ]
+    imported("fastchat", rows)
+    assert imported.bodies[0]["id"] == "q/1#a~b"
+    assert imported.bodies[0]["meta"] == {"unit": "q", "turn": 1}
     assert {body["row"] for body in imported.bodies} == {"q"}
     run = imported.recorded
     figures = figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)

@@ -3,7 +3,6 @@ where there is nothing to say. Tables come from imported rows, as those of a use
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,11 @@ from sklearn.metrics import cohen_kappa_score
 from evenhand.data.write import write
 from evenhand.errors import UsageError
 from evenhand.results.columns import score_table, vote_table
-from evenhand.runs.imports import Options, import_files
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.agreement.agreement import agreement_of_scores, agreement_of_votes
 from evenhand.stats.tables import Scores, Votes
+from tests.unit.runs.importing import import_files
 
 Vote = tuple[Any, ...]
 """A unit, who voted, the two candidates as shown, the winner, and perhaps fields of meta."""
@@ -34,7 +33,7 @@ def take(tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
     def taken(kind: str, rows: Sequence[dict[str, Any]], **options: Any) -> Any:
         write(tmp_path / "rows.jsonl", rows)
-        asyncio.run(import_files(store, [tmp_path / "rows.jsonl"], kind, Options(**options)))
+        import_files(store, [tmp_path / "rows.jsonl"], kind, **options)
         run = recorded_run(store.archive, store.archive.runs()[0])
         table = vote_table if kind == "votes" else score_table
         return table(store.archive, run)
@@ -88,9 +87,9 @@ def test_a_side_with_one_pair_of_a_unit_meets_one_with_several(votes):
 
 
 def test_units_of_one_topic_are_told_apart_and_hang_together(votes):
-    rows = [("q", "j", "a", "b", "a", ("turn", 1)), ("q", "j", "a", "b", "b", ("turn", 2))]
-    judge = votes(*rows, key=["unit", "turn"])
-    found = agreement_of_votes(judge, votes(*rows, key=["unit", "turn"]))
+    question = ("question_id", "q")
+    rows = [("q/1", "j", "a", "b", "a", question), ("q/2", "j", "a", "b", "b", question)]
+    found = agreement_of_votes(votes(*rows), votes(*rows))
     assert (found.matched, found.rows[0].units, found.rows[0].clusters) == (2, 2, 1)
     assert found.rows[0].figures["agreement"].value == 1.0
     assert found.rows[0].figures["agreement"].low == pytest.approx(0.025)

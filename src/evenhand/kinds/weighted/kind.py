@@ -429,6 +429,7 @@ KIND = Kind(
     ),
     example=ExampleSuite("answers.jsonl", by="model"),
     reply_length=ReplyLength(form=45, prose=0, form_each=12, prose_each=35),
+    imports="grades",
     dump=answer_text,
     load=load_answer,
     unit_keys=lambda answer: [answer.task_name],

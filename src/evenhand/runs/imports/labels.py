@@ -1,149 +1,226 @@
-"""Labels as people have them, for pairs that a run already knows: the pair, who labelled it, and
-which candidate is better. They become votes on the very units of that run."""
+"""Labels that people gave to units which a run already knows: the unit, who labelled it, and which
+candidate is better or what it scores. They become votes or scores on the very units of that run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evenhand.data.foreign.rows import ORDER_UNKNOWN, TidyRow, missing, table
-from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.foreign.tidy import text_of
-from evenhand.errors import DataError, UsageError, quoted
-from evenhand.kinds.kind import Voting
+from msgspec import Raw
+
+from evenhand.data.layouts.rows import (
+    ORDER_UNKNOWN,
+    JudgmentFile,
+    TidyRow,
+    missing,
+    on_scale,
+    text_of,
+)
+from evenhand.data.recognise import fold
+from evenhand.errors import DataError, quoted
+from evenhand.kinds.kind import Kind, Scoring
 from evenhand.kinds.pairwise.table import read_cell
-from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.rows import object_text
+from evenhand.kinds.rubric.unit import sample_text
+from evenhand.measures import Ends, VotedUnit
+from evenhand.observation import describe_unit
 from evenhand.runs.recorded import LABELS, Recorded
-from evenhand.store.ports import Archive
-from evenhand.units import named_pair_id
+from evenhand.store.ports import Archive, IncomingUnit
+from evenhand.units import META_FIELDS, Sample, named_pair_id, question_hash
 
 HUMAN = "human"
-_UNITS = ("unit", "pair_id", "id")
-_ANNOTATORS = ("annotator", "judge", "rater", "labeler", "labeller", "user")
-_VERDICTS = ("winner", "preference", "label", "choice", "verdict")
+_JOINED = ("unit", "question", *META_FIELDS, "task_name")
+"""Columns that may name a unit, in the order in which they are believed."""
 _SIDES = {"1": "first", "2": "second", "1.5": "tie"}
 _WORDS = {"A": "first", "B": "second", "tie": "tie"}
 _NAMED = 3
 
 
-class KnownPair(NamedTuple):
-    """A pair of a run: the names of its candidates, its meta as JSON, and its stored text."""
+class KnownUnit(NamedTuple):
+    """A unit of a run as its labels take it over: its meta as JSON, the names of the candidates of
+    a pair, the ends of its own rubric."""
 
-    id: str
-    first: str
-    second: str
-    meta: str
-    body: str
+    unit: IncomingUnit
+    meta: Raw
+    names: tuple[str, ...]
+    ends: Ends
 
 
-class KnownPairs:
-    """The pairs of a run, by their ids, and by topic and candidates, whichever stands first."""
+class LabelledRun:
+    """The units of a run, found by whatever names them: their id, the question, model, variant, the
+    candidates' names."""
 
     def __init__(self, archive: Archive, run: Recorded) -> None:
-        if not isinstance(run.kind.measure, Voting):
-            raise UsageError(
-                f"run {run.id} judged by the kind {run.kind_name}, and such labels are of pairs",
-                advice="Import scores that people gave with --kind scores: unit, judge, dimension,"
-                " score.",
-            )
-        self.run = run.id
-        self.language = run.manifest.judging.language
+        self.run, self.language = run.id, run.manifest.judging.language
+        self.has_votes = run.has_votes
         self.left_out = 0
-        self.verdict_column = _VERDICTS[0]
-        """Where the labels of the file that was read say who is better."""
-        self.pairs: dict[str, KnownPair] = {}
-        self._named: dict[str, KnownPair] = {}
-        for unit in archive.units(run.scope):
-            pair = load_pair(unit.body)
-            names = pair.first.id, pair.second.id
-            self.pairs[pair.id] = KnownPair(pair.id, *names, object_text(pair.meta), unit.body)
-            self._named[named_pair_id(pair.row, names)] = self.pairs[pair.id]
+        """Rows about units that the run does not have."""
+        self.units: dict[str, KnownUnit] = {}
+        self.ends: Ends = {} if run.imported else run.judging.ends
+        self._index: dict[tuple[str, str], set[str]] = {}
+        """By column and value, the ids of the units that have it."""
+        for stored in archive.units(run.scope):
+            self._add(run.kind, stored.id, stored.body)
+        self._dimensions = [] if self.has_votes else self._find_dimensions(archive, run)
 
-    def read(self, path: Path, shaping: Shaping) -> Iterator[TidyRow]:
-        """The labels of a file as votes; raises DataError. Those of pairs that the run does not
-        have are counted and left out."""
-        has_verdict, row = False, None
-        for row in table(path, shaping, verdicts=_VERDICTS):
-            unit = _cell(row.value, _UNITS)
-            if unit is None:
-                raise missing("unit", row.value, row.where, LABELS)
-            verdict = _cell(row.value, _VERDICTS)
-            if verdict is not None and not has_verdict:
-                has_verdict = True
-                self.verdict_column = next(name for name in _VERDICTS if name in row.value)
-            pair = self._pair(unit, row.value)
-            if pair is None:
+    def _add(self, kind: Kind, ident: str, body: str) -> None:
+        unit, measured, form = kind.load(body), kind.measure.unit(body), kind.table_form
+        question, fields = getattr(unit, form.question), measured.fields
+        names: tuple[str, ...] = ()
+        ends: Ends = {}
+        places = [("unit", ident), ("question", question_hash(question))]
+        places += [(name, text_of(value)) for name, value in fields.items()]
+        places += [("unit", text_of(fields["question_id"]))] if "question_id" in fields else []
+        if isinstance(measured, VotedUnit):
+            names = measured.candidates
+            places += [("unit", unit.row), ("unit", named_pair_id(unit.row, names))]
+        else:
+            ends = measured.ends
+            if not isinstance(unit, Sample):
+                # Scores that people give are those of samples, whatever the judge gave.
+                texts = {"question": question, "model_output": getattr(unit, form.answer)}
+                unit = Sample(id=ident, **texts, meta=fields, language=unit.language)
+                body = sample_text(unit)
+        for place in places:
+            self._index.setdefault(place, set()).add(ident)
+        description = describe_unit(measured, unit.language or self.language)
+        incoming = IncomingUnit(ident, ident, body, description=description)
+        meta = Raw(object_text(unit.meta).encode())
+        self.units[ident] = KnownUnit(incoming, meta, names, ends)
+
+    def _find_dimensions(self, archive: Archive, run: Recorded) -> list[str]:
+        """Return the dimensions of a run: as its protocol, its units or its verdicts have them."""
+        measure = run.kind.measure
+        assert isinstance(measure, Scoring)
+        found = dict.fromkeys([] if run.imported else run.judging.dimensions)
+        found |= dict.fromkeys(name for known in self.units.values() for name in known.ends)
+        if not found:
+            for _, stored in archive.judgments(run.scope):
+                scored = measure.judgment(run.judgment(stored))
+                found |= dict.fromkeys(scored.scores if scored else ())
+        return list(found)
+
+    def read(self, file: JudgmentFile) -> Iterator[TidyRow]:
+        """Yield the labels of a file as votes or scores; raises DataError. Those of units that the
+        run does not have are counted and left out."""
+        verdicts = ("winner",) if self.has_votes else ("dimension", "score")
+        for row in file.table(("unit", "question", "model", "prompt_variant", "judge", *verdicts)):
+            ident = self._find(row.value, row.where)
+            if ident is None:
                 self.left_out += 1
+                continue
+            annotator = text_of(row.value.get("judge"))
+            about = {
+                "unit": ident,
+                "judge": annotator if "/" in annotator else f"{HUMAN}/{annotator}".rstrip("/"),
+            }
+            if self.has_votes:
+                yield self._vote(about, row.value, row.where)
             else:
-                yield _vote(pair, unit, row.value, verdict or "", row.where)
-        if row is not None and not has_verdict:
-            raise missing("winner", row.value, str(path), LABELS)
+                yield from self._scores(about, row.value, row.where)
 
-    def _pair(self, unit: str, row: Mapping[str, Any]) -> KnownPair | None:
-        names = [text_of(row.get(name)) for name in ("first", "second")]
-        keys = (unit, named_pair_id(unit, names))
-        return self.pairs.get(unit) or next(filter(None, map(self._named.get, keys)), None)
+    def _find(self, row: Mapping[str, Any], where: str) -> str | None:
+        """Return the one unit that a row names; None where the run has none. Raises DataError where
+        it names several."""
+        cells = [(name, text_of(row.get(name))) for name in _JOINED]
+        named = [(name, cell) for name, cell in cells if cell]
+        shown = {text_of(row.get(name)) for name in ("first", "second")} - {""}
+        if not named and not shown:
+            raise missing("unit", row, where, LABELS)
+        found = set(self.units) if not named else set[str]()
+        for number, (name, cell) in enumerate(named):
+            value = question_hash(cell) if name == "question" else cell
+            fitting = self._index.get((name, value), set())
+            found = found & fitting if number else fitting
+            if len(found) < 2:
+                break
+        if len(found) > 1:
+            found = {ident for ident in found if shown and shown <= set(self.units[ident].names)}
+            if len(found) != 1:
+                raise self._several(row, where)
+        return next(iter(found), None)
 
-    def none_known(self) -> DataError:
-        """The error for labels of which none is about a pair of the run."""
-        ids = ", ".join(list(self.pairs)[:_NAMED])
+    def _several(self, row: Mapping[str, Any], where: str) -> DataError:
+        named = ", ".join(
+            f"{name} {quoted(row[name])}" for name in _JOINED if text_of(row.get(name))
+        )
+        more = "first, second" if self.has_votes else "model, prompt_variant, unit"
         return DataError(
-            f"none of the labels is about a pair of run {self.run}",
-            advice=f"Its pairs are called {ids}, ...; rename the column: --map pair_id=COLUMN",
+            f"several units of run {self.run} have {named or 'these candidates'}",
+            where=where,
+            advice=f"Add a column that tells them apart: {more}.",
         )
 
+    def none_known(self) -> DataError:
+        """Return the error for labels of which none is about a unit of the run."""
+        ids = ", ".join(list(self.units)[:_NAMED])
+        return DataError(
+            f"none of the labels is about a unit of run {self.run}",
+            advice=f"Its units are called {ids}, ...; rename the column: --map unit=COLUMN",
+        )
 
-def _cell(row: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """The first of some columns that is there and filled; empty where all that are there are."""
-    texts = [text_of(row[name]) for name in names if name in row]
-    return next(filter(None, texts), "") if texts else None
+    def _vote(self, about: dict[str, Any], row: Mapping[str, Any], where: str) -> TidyRow:
+        """Return a label as a vote on its pair, in the order in which the candidates were shown,
+        where the row says who stood first; raises DataError for another candidate."""
+        first, second = self.units[about["unit"]].names
+        for name in ("first", "second"):
+            shown = text_of(row.get(name))
+            if shown and shown not in (first, second):
+                raise DataError(
+                    f'"{name}" is {quoted(shown)}, no candidate of {quoted(about["unit"])}',
+                    where=where,
+                    advice=f"They are {quoted(first)} and {quoted(second)}.",
+                )
+        if "winner" not in row and "preference" not in row:
+            raise missing("winner", row, where, LABELS)
+        shown_first = text_of(row.get("first"))
+        is_turned = shown_first == second
+        if not shown_first and text_of(row.get("unit")).endswith(
+            named_pair_id("", (first, second))
+        ):
+            is_turned = second < first  # the first that its id names is meant
+        if is_turned:
+            first, second = second, first
+        verdict = text_of(row.get("winner")) or text_of(row.get("preference"))
+        vote = about | {
+            "first": first,
+            "second": second,
+            "winner": _winner(verdict, first, second),
+            "explanation": _reason(row),
+        }
+        return TidyRow("votes", vote, where, "" if shown_first else ORDER_UNKNOWN)
+
+    def _scores(
+        self, about: dict[str, Any], row: Mapping[str, Any], where: str
+    ) -> Iterator[TidyRow]:
+        """Yield the scores of a row: of the column `score`, or of a column per dimension."""
+        ends = {**self.ends, **self.units[about["unit"]].ends}
+        columns = {fold(name): name for name in row}
+        scored = {
+            name: row[columns[fold(name)]] for name in self._dimensions if fold(name) in columns
+        }
+        if "score" in row and "score" not in scored:
+            dimension = text_of(row.get("dimension"))
+            if not dimension and len(self._dimensions) == 1:
+                dimension = self._dimensions[0]
+            scored = {dimension or "score": row["score"]}
+        if not scored:
+            raise missing(self._dimensions[0] if self._dimensions else "score", row, where, LABELS)
+        for name, score in scored.items():
+            value = on_scale(score, *ends[name], "the score") if name in ends else score
+            label = {"dimension": name, "score": value, "rationale": _reason(row)}
+            yield TidyRow("scores", about | label, where)
 
 
-def _vote(pair: KnownPair, unit: str, row: Mapping[str, Any], verdict: str, where: str) -> TidyRow:
-    """Return a label of a unit as a vote on its pair, in the order in which the candidates were
-    shown, where the row says who stood first; raises DataError for another candidate."""
-    first, second = pair.first, pair.second
-    for name in ("first", "second"):
-        shown = text_of(row.get(name))
-        if shown and shown not in (first, second):
-            raise DataError(
-                f'"{name}" is {quoted(shown)}, no candidate of the pair {quoted(pair.id)}',
-                where=where,
-                advice=f"They are {quoted(first)} and {quoted(second)}.",
-            )
-    shown_first = text_of(row.get("first"))
-    is_turned = shown_first == second
-    if not shown_first and unit.endswith(named_pair_id("", (first, second))):
-        is_turned = second < first  # the first that its id names is meant
-    if is_turned:
-        first, second = second, first
-    annotator = _cell(row, _ANNOTATORS) or ""
-    vote = {
-        "unit": pair.id,
-        "judge": annotator if "/" in annotator else f"{HUMAN}/{annotator}".rstrip("/"),
-        "first": first,
-        "second": second,
-        "winner": _winner(verdict, first, second),
-        "explanation": text_of(row.get("explanation")) or text_of(row.get("comment")),
-    }
-    return TidyRow("votes", vote, where, "" if shown_first else ORDER_UNKNOWN)
+def _reason(row: Mapping[str, Any]) -> str:
+    return text_of(row.get("explanation")) or text_of(row.get("comment"))
 
 
 def _winner(verdict: str, first: str, second: str) -> str:
-    """What a label says in the words of votes; as it is where nobody can tell."""
+    """Return what a label says in the words of votes; as it is where nobody can tell."""
     if not verdict or verdict in (first, second):
         return verdict
-    number = verdict.removesuffix(".0")
-    if number in _SIDES:
-        return _SIDES[number]
-    reading = read_cell(verdict, tuple(_WORDS)) or read_cell(_lettered(verdict), tuple(_WORDS))
+    if side := _SIDES.get(verdict.removesuffix(".0")):
+        return side
+    reading = read_cell(verdict, tuple(_WORDS))
     return verdict if reading is None else _WORDS[reading]
-
-
-def _lettered(verdict: str) -> str:
-    """`candidate 2` as `candidate B`."""
-    words = verdict.split()
-    letters = {"1": "A", "2": "B"}
-    return " ".join([*words[:-1], letters.get(words[-1], words[-1])])

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from pydantic_core import from_json
-
-from evenhand.data.foreign.rows import begin
-from evenhand.errors import DataError
+from evenhand.data.layouts.rows import begin
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.pairwise.verdict import PairVerdict
 
-NUMBER = re.compile(r"-?[0-9]{1,9}")
 VALUES_COUNTED, VALUE_SHOWN = 1000, 30
 """Of values that cannot be read: how many different ones are counted, and how long they may be."""
 
@@ -33,13 +29,13 @@ class Tally:
     """Reasons of which the failures say different things."""
     unreadable: Counter[str] = field(default_factory=Counter[str])
     """What stands where a winner or a score belongs and is none, the first `VALUES_COUNTED`."""
-    repeats: list[int] = field(default_factory=list[int])
-    """Of each judge, the most judgments of one unit."""
-    spelled: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    """What was read as it is usually meant: how it is spelled, and as what it was read."""
+    judges: dict[str, int] = field(default_factory=dict[str, int])
+    """By name of a judge its number."""
+    repeats: Counter[int] = field(default_factory=Counter[int])
+    """By number of a judge, the most judgments of one unit."""
     settled: Counter[str] = field(default_factory=Counter[str])
-    candidates: list[str] = field(default_factory=list[str])
-    names: list[str] = field(default_factory=list[str])
+    candidates: set[str] = field(default_factory=set[str])
+    names: dict[str, None] = field(default_factory=dict[str, None])
     """The criteria of votes, or the dimensions of scores."""
     missing: Counter[str] = field(default_factory=Counter[str])
     """By dimension, the scores that are missing from judgments that have others."""
@@ -49,44 +45,34 @@ class Tally:
     differs: Counter[str] = field(default_factory=Counter[str])
     """By column of meta, the rows that say otherwise than the first one of their unit."""
 
-    def count(self, judge: int, judgments: list[Judgment], times: int = 1) -> None:
-        """Note the judgments of one judge on one unit, or on so many that come to the same."""
+    def judge(self, name: str) -> int:
+        """Return the number of a judge."""
+        return self.judges.setdefault(name, len(self.judges))
+
+    def count(self, judge: int, judgments: Sequence[Judgment]) -> None:
+        """Count the judgments of one judge on one unit."""
         self.repeats[judge] = max(self.repeats[judge], len(judgments))
         for judgment in judgments:
             if judgment.reason is None:
-                self.verdicts += times
+                self.verdicts += 1
             else:
-                self.failures[judgment.reason] += times
+                self.failures[judgment.reason] += 1
                 if self.details.setdefault(judgment.reason, judgment.detail) != judgment.detail:
                     self.varied.add(judgment.reason)
             if isinstance(judgment, Verdict) and isinstance(judgment.value, PairVerdict):
-                self.settled[judgment.value.settled] += times
+                self.settled[judgment.value.settled] += 1
 
-    def note_unreadable(self, value: str) -> None:
+    def count_unreadable(self, cell: str) -> None:
         """Count a value that nobody can read; a file may hold any number of different ones."""
-        value = begin(value, VALUE_SHOWN)
+        value = begin(cell, VALUE_SHOWN)
         if value and (value in self.unreadable or len(self.unreadable) < VALUES_COUNTED):
             self.unreadable[value] += 1
 
-    def require_one_coding(self) -> None:
-        """Refuse winners that are numbers of which some are none of 1, 2 and 3: 1 is the second
-        where counting begins with 0, and the better of two where it begins with -1."""
-        usual = {spelled for spelled, _ in self.spelled if NUMBER.fullmatch(spelled)}
-        others = {value for value in self.unreadable if NUMBER.fullmatch(value)}
-        if usual and others:
-            numbers = sorted(usual | others, key=int)
-            raise DataError(
-                f"winners are numbers that may mean several things: {', '.join(numbers)}",
-                advice="Say what they mean, for instance: --value winner:0=first,1=second,2=tie;"
-                " or which of them stands for none: --missing NUMBER",
-            )
-
-    def compare(self, meta: str, first: str, key: Collection[str], rows: int = 1) -> None:
-        """Note where the meta of rows, as JSON, is not that of the first row of their unit, which
-        the unit keeps. A row that leaves a column out says nothing of it."""
-        if meta == first:
-            return
-        fields = from_json(first)
-        for name, value in from_json(meta).items():
-            if name not in key and fields.get(name) != value:
-                self.differs[name] += rows
+    def compare(
+        self, meta: Mapping[str, Any], first: Mapping[str, Any], key: Collection[str]
+    ) -> None:
+        """Count where the meta of a row is not that of the first row of its unit, which the unit
+        keeps. A row that leaves a column out says nothing of it."""
+        for name, value in meta.items():
+            if name not in key and first.get(name) != value:
+                self.differs[name] += 1

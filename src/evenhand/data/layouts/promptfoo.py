@@ -14,21 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.data.files import format_of
-from evenhand.data.foreign.rows import (
+from evenhand.data.layouts.rows import (
+    JudgmentFile,
     NoScore,
     TidyRow,
     begin,
     list_of,
-    no_table,
     non_null,
     object_of,
     on_scale,
     short_hash,
-    table,
+    text_of,
 )
-from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.foreign.tidy import text_of
-from evenhand.data.read import read_object
+from evenhand.data.read import read_object, read_rows
 from evenhand.errors import DataError
 from evenhand.jsontext import dump
 
@@ -45,10 +43,9 @@ _GRADER_FAILED = re.compile(
 """How reasons begin that older versions give where a grader failed; newer ones mark it."""
 
 
-def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
-    """The scores of every result."""
-    no_table(shaping, "promptfoo")
-    any_result = False
+def read(file: JudgmentFile) -> Iterator[TidyRow]:
+    """Yield the scores of every result."""
+    path, any_result = file.require_path("promptfoo"), False
     for result, where in _results(path):
         any_result = True
         about = _about(result)
@@ -64,7 +61,7 @@ def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
 
 def _results(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
     if format_of(path) != "json":
-        yield from ((row.value, row.where) for row in table(path, Shaping()))
+        yield from ((row.value, row.where) for row in read_rows(path, lenient=True))
         return
     results = read_object(path).get("results")
     if isinstance(results, dict):
@@ -93,7 +90,7 @@ def _about(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _prompt(prompt: Mapping[str, Any]) -> str | None:
-    """A prompt by its label; a long one by how it begins."""
+    """Return a prompt by its label; a long one by how it begins."""
     label = text_of(prompt.get("label")) or text_of(prompt.get("raw"))
     short = begin(label, 60)
     return (short if short == label else f"{short} {short_hash(label)}") or None
@@ -168,5 +165,5 @@ def _name(assertion: Mapping[str, Any]) -> str:
 
 
 def _value(score: Any, passed: Any) -> Any:
-    """The score; where there is none, whether it passed."""
+    """Return the score; where there is none, 1 if it passed, else 0."""
     return float(passed) if score is None and isinstance(passed, bool) else score

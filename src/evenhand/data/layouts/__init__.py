@@ -12,29 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from evenhand.data.foreign import (
-    alpacaeval,
-    arena_hard,
-    fastchat,
-    inspect_log,
-    promptfoo,
-    tidy,
-)
-from evenhand.data.foreign.rows import TidyRow
-from evenhand.data.foreign.shaping import Shaping
+from evenhand.data.layouts import alpacaeval, arena_hard, fastchat, inspect_log, promptfoo, tidy
+from evenhand.data.layouts.rows import JudgmentFile, TidyRow
 
-__all__ = ["LAYOUTS", "Layout", "TidyRow"]
+__all__ = ["LAYOUTS", "JudgmentFile", "Layout", "TidyRow"]
 
 
 class Layout(NamedTuple):
-    """How the files of one tool are read."""
+    """The form of the files of one tool."""
 
-    read: Callable[[Path, Shaping], Iterator[TidyRow]]
-    """The rows of a file."""
+    read: Callable[[JudgmentFile], Iterator[TidyRow]]
     key: tuple[str, ...] = ()
     """The columns that tell its units apart, as far as they are there; nothing: to be found out."""
-    is_table: bool = True
-    """Whether its files have rows and columns, which may be read otherwise."""
+    judge: str = ""
+    """Its judge where the rows name none; a table of the user's own must name one."""
     scale: tuple[float, float] | None = None
     """The ends of the scale that all its scores are on, if it has one."""
     settings: Callable[[Sequence[Path]], Sequence[str]] = lambda paths: ()
@@ -44,13 +35,13 @@ class Layout(NamedTuple):
 LAYOUTS: dict[str, Layout] = {
     "votes": Layout(tidy.votes, ("unit",)),
     "scores": Layout(tidy.scores),
-    "alpacaeval": Layout(alpacaeval.read, ("unit",)),
-    "fastchat": Layout(fastchat.read, ("unit", "turn", "model", "file")),
-    "arena-hard": Layout(arena_hard.read, ("unit",)),
+    "alpacaeval": Layout(alpacaeval.read, ("unit",), "alpacaeval"),
+    "fastchat": Layout(fastchat.read, ("unit", "turn", "model", "file"), "fastchat"),
+    "arena-hard": Layout(arena_hard.read, ("unit",), "arena-hard"),
     "inspect": Layout(
-        inspect_log.read, ("unit", "model", "task"), is_table=False, settings=inspect_log.settings
+        inspect_log.read, ("unit", "model", "task"), "inspect", settings=inspect_log.settings
     ),
     "promptfoo": Layout(
-        promptfoo.read, ("unit", "model", "prompt"), is_table=False, scale=promptfoo.SCALE
+        promptfoo.read, ("unit", "model", "prompt"), "promptfoo", scale=promptfoo.SCALE
     ),
 }

@@ -14,19 +14,18 @@ from typing import Any
 
 from evenhand.data.encoding import decode
 from evenhand.data.files import require_file
-from evenhand.data.foreign.archive import Archive
-from evenhand.data.foreign.rows import (
+from evenhand.data.layouts.archive import Archive
+from evenhand.data.layouts.rows import (
+    JudgmentFile,
     NoScore,
     TidyRow,
     begin,
     list_of,
-    no_table,
     non_null,
     object_of,
     short_hash,
+    text_of,
 )
-from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.foreign.tidy import text_of
 from evenhand.data.read import objects_in, read_object
 from evenhand.errors import DataError
 from evenhand.jsontext import dump
@@ -41,9 +40,9 @@ Sample = tuple[Mapping[str, Any], Mapping[str, Any], str]
 """What the log says of the whole evaluation, one sample, and where that stands."""
 
 
-def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
-    """The scores of every sample."""
-    no_table(shaping, "inspect")
+def read(file: JudgmentFile) -> Iterator[TidyRow]:
+    """Yield the scores of every sample."""
+    path = file.require_path("inspect")
     require_file(path)
     any_sample = False
     for about, sample, where in _archived(path) if path.suffix == ".eval" else _plain(path):
@@ -83,7 +82,7 @@ def _header(path: Path) -> Mapping[str, Any]:
 
 
 def _plain(path: Path) -> Iterator[Sample]:
-    """The samples of a .json log, in which the header comes before them."""
+    """Yield the samples of a .json log, in which the header comes before them."""
     log = read_object(path)
     about = object_of(log.get("eval"))
     for number, sample in enumerate(list_of(log.get("samples")), 1):
@@ -91,8 +90,8 @@ def _plain(path: Path) -> Iterator[Sample]:
 
 
 def _archived(path: Path) -> Iterator[Sample]:
-    """The samples of an .eval log: from its summaries, which are small, else from themselves; of
-    one that was cut short, from its journal."""
+    """Yield the samples of an .eval log: from its summaries, which are small, else from themselves;
+    of one that was cut short, from its journal."""
     with Archive(path) as archive:
         about = _about(archive)
         for name in _sample_files(archive.names):

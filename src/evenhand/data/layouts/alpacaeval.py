@@ -12,30 +12,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from evenhand.data.foreign.rows import (
+from evenhand.data.layouts.rows import (
     ORDER_UNKNOWN,
+    JudgmentFile,
     TidyRow,
     begin,
     missing,
     non_null,
     require,
     short_hash,
-    table,
+    text_of,
 )
-from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.foreign.tidy import text_of
 
 _NEEDED = ("generator_1", "generator_2", "preference")
 
 
-def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
-    """The comparisons of a file; a unit is an instruction, known by a hash of its text, or by its
-    index where there is no text."""
+def read(file: JudgmentFile) -> Iterator[TidyRow]:
+    """Yield the comparisons of a file; a unit is an instruction, known by a hash of its text, or by
+    its index where there is no text."""
     places: dict[str, int] = {}
-    for row in table(path, shaping):
+    for row in file.table():
         require(row, _NEEDED, "alpacaeval")
         comparison = row.value
         instruction = text_of(comparison.get("instruction"))
@@ -59,7 +57,7 @@ def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
 
 
 def _from_0_to_1(value: Any) -> Any:
-    """How far output_2 is preferred; what is no such number stays, to be told as it is."""
+    """Return how far output_2 is preferred; what is no such number stays, to be told as it is."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -70,6 +68,6 @@ def _from_0_to_1(value: Any) -> Any:
 
 
 def _length(comparison: Mapping[str, Any], output: str, length: str) -> Any:
-    """Of the text of an output, else what a column says."""
+    """Return the length of the text of an output, else what a column says."""
     text = comparison.get(output)
     return len(text) if isinstance(text, str) else comparison.get(length)

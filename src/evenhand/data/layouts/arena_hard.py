@@ -10,29 +10,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from evenhand.data.foreign.rows import (
+from evenhand.data.layouts.rows import (
+    JudgmentFile,
     TidyRow,
     list_of,
     missing,
     non_null,
     object_of,
     require,
-    table,
+    text_of,
 )
-from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.foreign.tidy import text_of
 
 BASELINE = "baseline"
-"""Who the baseline is where a file does not say."""
+"""The name of the baseline where a file gives none."""
 _LABEL = re.compile(r"\s*\[*([AB])\s*(>{1,2}|<{1,2}|=)\s*([AB])\]*\s*")
 
 
-def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
-    """The games of a file."""
-    for row in table(path, shaping, verdicts=("games",)):
+def read(file: JudgmentFile) -> Iterator[TidyRow]:
+    """Yield the games of a file."""
+    for row in file.table():
         require(row, ("model", "games"), "arena-hard")
         judgment = row.value
         unit = judgment.get("question_id", judgment.get("uid"))
@@ -49,7 +47,7 @@ def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
 
 
 def verdict(label: Any) -> tuple[Any, str]:
-    """The winner that a label names, and a flag; a label that is none stays as it is."""
+    """Return the winner that a label names, and a flag; a label that is none stays as it is."""
     match = _LABEL.fullmatch(text_of(label))
     if match is None or match[1] == match[3]:
         return label, ""

@@ -12,18 +12,17 @@ from typing import Any
 import pytest
 
 from evenhand import limits
-from evenhand.data.foreign import LAYOUTS, TidyRow
-from evenhand.data.foreign.archive import zip_module
-from evenhand.data.foreign.arena_hard import verdict
-from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.foreign.tidy import read_score, read_shown, read_vote
+from evenhand.data.layouts import LAYOUTS, JudgmentFile, TidyRow
+from evenhand.data.layouts.archive import zip_module
+from evenhand.data.layouts.arena_hard import verdict
+from evenhand.data.layouts.tidy import Vote, lengths_of, read_candidate, read_score, read_vote
 from evenhand.errors import DataError, UsageError
 
 arrow = pytest.importorskip("pyarrow")
 
 
 def found(path: Path, kind: str) -> list[TidyRow]:
-    return list(LAYOUTS[kind].read(path, Shaping()))
+    return list(LAYOUTS[kind].read(JudgmentFile(path=path)))
 
 
 def lines(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -34,9 +33,16 @@ def lines(folder: Path, *rows: dict[str, Any]) -> Path:
 
 def said(rows: Sequence[TidyRow]) -> list[str]:
     """Who won each vote, by name; the reason of a failure."""
-    votes = [read_vote(row.value, row.where) for row in rows]
-    names = [{"first": v.first, "second": v.second, "tie": "tie", "": v.failed} for v in votes]
-    return [name[vote.side] for name, vote in zip(names, votes, strict=True)]
+    votes = [(row.value, read(row)) for row in rows]
+    return [
+        str(value[vote.side]) if vote.side in ("first", "second") else vote.side or vote.failed
+        for value, vote in votes
+    ]
+
+
+def read(row: TidyRow) -> Vote:
+    first, second = (read_candidate(row.value, name, row.where) for name in ("first", "second"))
+    return read_vote(row.value, first, second)
 
 
 def scored(rows: Sequence[TidyRow]) -> dict[Any, Any]:
@@ -62,9 +68,9 @@ def test_alpacaeval(tmp_path: Path) -> None:
     path.write_text(json.dumps([ALPACA | {"preference": one} for one in preferences], indent=2))
     rows = found(path, "alpacaeval")
     assert said(rows) == ["base", "new", "tie", "tie", "base", "empty", "schema"]
-    votes = [read_vote(row.value, row.where) for row in rows]
+    votes = [read(row) for row in rows]
     assert [vote.preference for vote in votes] == [0, 1, 0.5, 0.5, 0.25, None, None]
-    assert read_shown(rows[0].value, rows[0].where).lengths == (10, 5)
+    assert lengths_of(rows[0].value, ("", "")) == [10, 5]
     value = rows[0].value
     assert (value["judge"], value["dataset"], value["instruction"]) == (
         "gpt4",
@@ -250,7 +256,8 @@ def test_a_file_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no rows"):
         promptfoo(tmp_path, [])
     with pytest.raises(UsageError, match="no columns to rename"):
-        next(LAYOUTS["promptfoo"].read(tmp_path / "results.json", Shaping(columns={"a": "b"})))
+        file = JudgmentFile(path=tmp_path / "results.json", columns={"a": "b"})
+        next(LAYOUTS["promptfoo"].read(file))
 
 
 def test_results_may_be_packed_and_damage_is_told(tmp_path: Path) -> None:

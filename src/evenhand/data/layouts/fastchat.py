@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.foreign.rows import (
+from evenhand.data.files import stem_of
+from evenhand.data.layouts.rows import (
+    JudgmentFile,
     NoScore,
     TidyRow,
     begin,
@@ -23,21 +25,18 @@ from evenhand.data.foreign.rows import (
     missing,
     non_null,
     on_scale,
-    table,
+    text_of,
 )
-from evenhand.data.foreign.shaping import Shaping
-from evenhand.data.foreign.tidy import text_of
 from evenhand.data.read import Row
 
 INCONSISTENT = "tie (inconsistent)"
-_VERDICTS = ("g1_winner", "g2_winner", "winner", "score")
 _SCALE = (0.0, 10.0)
 """Its prompts ask for 1 to 10; judges give 0 as well."""
 
 
-def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
-    """The judgments of a file."""
-    for row in table(path, shaping, verdicts=_VERDICTS):
+def read(file: JudgmentFile) -> Iterator[TidyRow]:
+    """Yield the judgments of a file."""
+    for row in file.table():
         judgment = row.value
         if "question_id" not in judgment:
             raise missing("question_id", judgment, row.where, "fastchat")
@@ -46,7 +45,7 @@ def read(path: Path, shaping: Shaping) -> Iterator[TidyRow]:
         elif "winner" in judgment and "model_a" in judgment and "model_b" in judgment:
             yield _vote(row)
         elif "answer1_id" in judgment and "answer2_id" in judgment:
-            yield from _review(row, path)
+            yield from _review(row, stem_of(Path(file.name)))
         elif "score" in judgment and "model" in judgment:
             yield _grade(row)
         else:
@@ -66,7 +65,7 @@ def _about(judgment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _games(row: Row) -> Iterator[TidyRow]:
-    """Both orders; a winner is named by its model in either."""
+    """Yield both orders; a winner is named by its model in either."""
     judgment, about = row.value, _about(row.value)
     models = [text_of(judgment[name]) for name in ("model_1", "model_2")]
     for name, (first, second) in (("g1_winner", models), ("g2_winner", models[::-1])):
@@ -98,10 +97,10 @@ def _grade(row: Row) -> TidyRow:
     return TidyRow("scores", value, row.where)
 
 
-def _review(row: Row, path: Path) -> Iterator[TidyRow]:
-    """A score for each of the two; their models are not in the file, so they go by their place."""
+def _review(row: Row, file: str) -> Iterator[TidyRow]:
+    """Yield a score for each of the two; their models are not in the file: they go by place."""
     judgment = row.value
-    about = _about(judgment) | non_null(judge=judgment.get("reviewer_id"), file=begin(_stem(path)))
+    about = _about(judgment) | non_null(judge=judgment.get("reviewer_id"), file=begin(file))
     scores = list_of(judgment.get("score"))
     for place in (1, 2):
         score = scores[place - 1] if len(scores) == 2 else judgment.get("score")
@@ -113,7 +112,3 @@ def _parsed(score: Any) -> Any:
     if score in (-1, "-1", "-1.0"):
         return NoScore("schema", "the score is -1, which means not parsed")
     return on_scale(score, *_SCALE, "the score")
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(path.suffix).removesuffix(".jsonl")
