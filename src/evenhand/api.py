@@ -35,7 +35,7 @@ from evenhand.kinds import KINDS
 from evenhand.kinds.rows import RowError
 from evenhand.measures import Rule
 from evenhand.notebook import fields_table
-from evenhand.results.frames import Judgments, flat_rows
+from evenhand.results.frames import Frame, Judgments, flat_rows, observation_rows
 from evenhand.results.rows import full_rows
 from evenhand.runs.differences import with_present_suite
 from evenhand.runs.judge import Options, Summary, judge_run
@@ -243,6 +243,12 @@ class Run:
         `.to_polars()` and `.to_arrow()` make a table of them."""
         with self._open() as (store, recorded):
             return Judgments(full_rows(store, recorded), self._flat_rows)
+
+    def observations(self) -> Frame:
+        """Return what its judgments say in numbers, as the view `observations` of the store;
+        `.to_pandas()`, `.to_polars()` and `.to_arrow()` make a table of them."""
+        with self._open() as (store, recorded):
+            return Frame(observation_rows(store, recorded))
 
     def _flat_rows(self) -> list[dict[str, Any]]:
         with self._open() as (store, recorded):

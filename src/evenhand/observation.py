@@ -65,7 +65,7 @@ def describe_unit(unit: ScoredUnit | VotedUnit, language: str) -> UnitDescriptio
                 more[name] = str(length)
     given = {name: value for name, value in unit.fields.items() if value is not None}
     fields = more | {name: jsontext.as_text(value) for name, value in given.items()}
-    return UnitDescription(*candidates, jsontext.dump(fields))
+    return UnitDescription(*candidates, jsontext.compact(fields))
 
 
 def observe_scores(

@@ -32,6 +32,7 @@ from evenhand.files.outputs import check_output
 from evenhand.judges.credentials import environment
 from evenhand.kinds.kind import Voting
 from evenhand.report.terminal.tables import counted
+from evenhand.results.frames import observation_rows
 from evenhand.results.only import Selector, selector
 from evenhand.results.pairs import fronts_of, verdict_lines
 from evenhand.results.people import people_sheet
@@ -113,6 +114,9 @@ IN_MEMORY = 8 * 1024 * 1024
     " RUN may be a suite: its run is begun.",
 )
 @click.option("--fronts", is_flag=True, help="Pairs: a row a topic with its front and pareto set.")
+@click.option(
+    "--observations", is_flag=True, help="Every number of the judgments, a row each: docs/store.md."
+)
 @click.option("--with-unit", is_flag=True, help="The id of the unit before each contract object.")
 @only_option
 @where_option
@@ -125,6 +129,7 @@ def export_command(
     full: bool,
     batch_file: Path | None,
     fronts: bool,
+    observations: bool,
     with_unit: bool,
     only: str | None,
     where: tuple[str, ...],
@@ -141,29 +146,37 @@ def export_command(
     evenhand export latest -o verdicts.xlsx
     evenhand export latest --people -o verdicts.csv
     evenhand export latest --full -o everything.jsonl
+    evenhand export latest --observations -o observations.csv
     evenhand export evenhand.toml --batch-file wave1.jsonl
     """
     if (output is None) == (batch_file is None):
         raise click.UsageError("say either -o FILE or --batch-file FILE")
     if batch_file is not None:
-        if people or full or fronts or with_unit or only or where:
+        if people or full or fronts or observations or with_unit or only or where:
             raise click.UsageError("--batch-file goes with RUN, --force and --store alone")
         check_output(batch_file, force=force)
         _write_wave(run, batch_file, store)
         return
     assert output is not None
     people = people or ending_of(Path(output)) == ".xlsx"
-    if people + full + fronts + with_unit > 1:
+    if people + full + fronts + observations + with_unit > 1:
         raise click.UsageError(
-            "--people (which .xlsx is), --full, --fronts and --with-unit exclude each other"
+            "--people (which .xlsx is), --full, --fronts, --observations and --with-unit exclude"
+            " each other"
         )
+    if observations and only:
+        raise click.UsageError("--observations goes with --where, not with --only")
     if output != "-":
         check_output(Path(output), force=force)
     opened, run_record = recorded(store, run, where)
     try:
-        form = Form("full" if full else "fronts" if fronts else "contract", with_unit, only)
+        rows: Literal["contract", "full", "fronts", "observations"] = "contract"
+        if full or fronts or observations:
+            rows = "full" if full else "fronts" if fronts else "observations"
+        form = Form(rows, with_unit, only)
         counts = run_record.counts(opened)
-        alike = 0 if people or full or fronts or with_unit else namesakes(opened, run_record)
+        is_contract = rows == "contract" and not people and not with_unit
+        alike = namesakes(opened, run_record) if is_contract else 0
         number = (_write_sheet if people else _write)(output, opened, run_record, form)
     finally:
         opened.close()
@@ -201,7 +214,7 @@ def _people_file(output: str) -> str:
 class Form(NamedTuple):
     """What is to be written of a run."""
 
-    rows: Literal["contract", "full", "fronts"]
+    rows: Literal["contract", "full", "fronts", "observations"]
     with_unit: bool
     only: str | None
 
@@ -266,6 +279,8 @@ def _rows(store: Archive, run: Recorded, form: Form) -> Iterator[Mapping[str, An
             {"pair_id": topic, **asdict(front), "topic": questions[topic]}
             for topic, front in topics.items()
         )
+    if form.rows == "observations":
+        return observation_rows(store, run)
     is_wanted = _selector(run, form)
     if form.rows == "full":
         return full_rows(store, run, is_wanted)

@@ -384,11 +384,13 @@ def _column_lines(table: Table, form: TableForm, given: Mapping[str, str]) -> It
         yield _labelled("sheet", table.source.sheet)
     meanings = table.conversation.meanings if table.conversation else {}
     columns = {**given, **table.recognition.columns, **meanings}
-    for field in (form.question, form.answer):
-        yield _labelled(field, columns.get(field, field))
+    answer = form.several if form.several and not table.is_long else form.answer
+    if answers := table.recognition.answers:
+        columns[answer] = ", ".join(each.column for each in answers)
+    for field in (form.question, answer):
+        yield _labelled(field, columns.pop(field, field))
     for field, column in columns.items():
-        if field not in (form.question, form.answer):
-            yield _labelled(field, column)
+        yield _labelled(field, column)
     if table.labels:
         yield _labelled("meta", ", ".join(table.labels))
     yield from (f"  {remark}" for remark in table.recognition.remarks)

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from msgspec.json import Decoder
+
 from evenhand.errors import UsageError
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.notebook import html_table, paragraph
+from evenhand.observation import UNCERTAIN, Observation
 from evenhand.results.rows import full_name
 from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Archive, StoredUnit
@@ -17,15 +20,14 @@ from evenhand.store.ports import Archive, StoredUnit
 ROWS_SHOWN = 20
 
 FlatRows = Callable[[], list[dict[str, Any]]]
+_read_observations = Decoder(list[Observation]).decode
 
 
-class Judgments(list[Mapping[str, Any]]):
-    """Every judgment of a run with all that is known about it, as `evenhand export --full`; the
-    methods give a table with one row per judgment and one column per score, mark or label."""
+class Frame(list[Mapping[str, Any]]):
+    """Rows, which may be had as a table of pandas, polars or Arrow."""
 
-    def __init__(self, rows: Iterable[Mapping[str, Any]], flat: FlatRows) -> None:
-        super().__init__(rows)
-        self._flat = flat
+    def _flat(self) -> list[dict[str, Any]]:
+        return [dict(row) for row in self]
 
     def to_pandas(self) -> Any:
         """A DataFrame of pandas; raises UsageError where it is not installed."""
@@ -49,6 +51,18 @@ class Judgments(list[Mapping[str, Any]]):
         return table + (paragraph(f"and {rest:,} more") if rest > 0 else "")
 
 
+class Judgments(Frame):
+    """Every judgment of a run with all that is known about it, as `evenhand export --full`; the
+    methods give a table with one row per judgment and one column per score, mark or label."""
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]], flat: FlatRows) -> None:
+        super().__init__(rows)
+        self._flat_rows = flat
+
+    def _flat(self) -> list[dict[str, Any]]:
+        return self._flat_rows()
+
+
 def _package(name: str) -> Any:
     try:
         return import_module(name)
@@ -70,6 +84,37 @@ def flat_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, Any]]:
             **_figures(recorded.kind.measure, unit, judgment),
             "flags": " ".join(judgment.flags),
         }
+
+
+def observation_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the view `observations` that are about a run: what its judgments say in
+    numbers, votes from both sides."""
+    for row in store.observations(recorded.scope):
+        if row.status is None:
+            continue
+        judged = {"judge": recorded.names[row.judge], "repeat": row.repeat}
+        for seen in _read_observations(row.observations):
+            sides = [(row.subject, row.opponent, seen.position, seen.value)]
+            if row.opponent:
+                position = None if seen.position is None else 3 - seen.position
+                value = seen.value
+                if value is not None and seen.measure != UNCERTAIN:
+                    value = 1 - value
+                sides.append((row.opponent, row.subject, position, value))
+            for subject, opponent, position, value in sides:
+                yield {
+                    "run": recorded.id,
+                    "unit": row.unit,
+                    **judged,
+                    "pass": seen.pass_number,
+                    "position": position,
+                    "subject": subject,
+                    "opponent": opponent,
+                    "measure": seen.measure,
+                    "value": value,
+                    "points": seen.points,
+                    "max_points": seen.max_points,
+                }
 
 
 def _figures(measure: Scoring | Voting, unit: StoredUnit, judgment: Judgment) -> dict[str, Any]:

@@ -429,3 +429,20 @@ def test_how_far_a_long_table_is_read_is_told(
     said = call("init", ".", "--data", "long.csv", "--judge", judge)
     assert said.code == 0 and said.err.splitlines() == ["5 rows read", "10 rows read"]
     assert "10 rows read" in call("run", ".").err
+
+
+@pytest.mark.parametrize(
+    ("header", "understood"),
+    [
+        ("topic,candidate_1,candidate_2", ["topic topic", "candidates candidate_1, candidate_2"]),
+        ("question,v1_answer,v2_answer", ["topic question", "answer v1_answer, v2_answer"]),
+    ],
+)
+def test_the_columns_of_several_answers_are_named(
+    call: CallCommand, tmp_path: Path, header: str, understood: list[str]
+) -> None:
+    (tmp_path / "t.csv").write_text(f"{header}\nWhy?,Because.,So.\nHow?,Thus.,Well.\n")
+    done = call("init", "s", "--data", "t.csv", "--protocol", "pairwise")
+    assert done.code == 0, done.err
+    told = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert [line for line in understood if line not in told] == []

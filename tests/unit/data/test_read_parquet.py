@@ -50,6 +50,12 @@ def test_dates_and_decimals_become_json_values(tmp_path: Path) -> None:
     assert dump(row.value) == '{"day":"2026-01-02","price":1.50}'
 
 
+def test_times_with_a_zone_become_texts(tmp_path: Path) -> None:
+    at = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+    (row,) = rows(_file(tmp_path, {"at": pa.array([at], pa.timestamp("us", tz="Asia/Tokyo"))}))
+    assert datetime.datetime.fromisoformat(row.value["at"]) == at
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("-inf"), b"bytes", [float("inf")]])
 def test_a_value_without_a_json_form_is_refused_with_its_row(tmp_path: Path, value: Any) -> None:
     path = _file(tmp_path, {"a": [None, value]})

@@ -119,9 +119,9 @@ def on_scale(score: Any, low: float, high: float, name: str) -> Any:
 
 def text_of(value: object) -> str:
     """Return a cell as text without white space around it; empty for null."""
-    if value is None:
-        return ""
-    return value.strip() if isinstance(value, str) else as_text(value)
+    if isinstance(value, str):
+        return value.strip()
+    return "" if value is None else as_text(value)
 
 
 def object_of(value: object) -> Mapping[str, Any]:

@@ -80,6 +80,8 @@ def read_vote(row: Mapping[str, Any], first: str, second: str) -> Vote:
     named: Side = _SIDES.get(winner, "")
     if winner in (first, second):
         named = "first" if winner == first else "second"
+    if named and share is None:
+        return Vote(named, None, "", "")
     preference = number_of(share)
     if text_of(share) and (preference is None or not 0 <= preference <= 1):
         detail = f"preference {quoted(text_of(share))} is not a number from 0 to 1"
@@ -174,7 +176,7 @@ def _quotes(value: object) -> tuple[str, ...]:
 def judge_of(row: Mapping[str, Any], where: str, kind: str, default: str) -> str:
     """Return who judged; raises DataError where neither the row nor anybody else says."""
     value = row.get("judge")
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         # An object would be another judge in every row that differs in anything it holds.
         value = next((value[name] for name in JUDGE_NAMES if text_of(value.get(name))), None)
     if judge := text_of(value) or default:

@@ -98,17 +98,18 @@ class VoteRows:
         self.ends: Ends = {}
         self.tally = Tally()
         self._pairs: dict[tuple[str, str, str], _Pair] = {}
-        self._settled: dict[tuple[str, tuple[_Vote, ...]], list[_Settled]] = {}
+        self._settled: dict[tuple[int, tuple[_Vote, ...]], list[_Settled]] = {}
 
     def add(self, row: TidyRow) -> None:
         """Take in a row; raises DataError."""
         value, where = row.value, row.where
-        first, second = (read_candidate(value, name, where) for name in ("first", "second"))
+        first = read_candidate(value, "first", where)
+        second = read_candidate(value, "second", where)
         judge = self.tally.judge(judge_of(value, where, self._kind, self._judge))
         pair = self._pair(value, where, first, second)
         vote = read_vote(value, first, second)
         is_turned = is_second_pass(value) if first == second else first != pair.first
-        criterion = text_of(value.get("criterion"))
+        criterion = text_of(value["criterion"]) if "criterion" in value else ""
         self.tally.rows += 1
         if vote.failed:
             self.tally.count_unreadable(text_of(value.get("winner")))
@@ -117,10 +118,10 @@ class VoteRows:
         said = _Vote(
             "21" if is_turned else "12",
             *vote,
-            text_of(value.get("sample")),
+            text_of(value["sample"]) if "sample" in value else "",
             criterion,
             row.flag,
-            text_of(value.get("explanation")),
+            text_of(value["explanation"]) if "explanation" in value else "",
         )
         pair.votes.setdefault(judge, []).append(said)
 
@@ -180,11 +181,10 @@ class VoteRows:
     def _settle(self, judge: int, votes: Sequence[_Vote]) -> list[_Settled]:
         """Return what the votes of a judge on one pair come to, counted. Most pairs share what was
         said of them with many others: that is worked out once."""
-        name = list(self.tally.judges)[judge]
-        place = (name, tuple(votes))
+        place = (judge, tuple(votes))
         settled = self._settled.get(place)
         if settled is None:
-            judgments = settle_votes(votes, name)
+            judgments = settle_votes(votes, list(self.tally.judges)[judge])
             settled = [
                 _Settled(each, list(observe_votes(measure_judgment(each)))) for each in judgments
             ]
