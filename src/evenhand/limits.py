@@ -128,9 +128,6 @@ HELD_UP_SECONDS = 1.0
 # Rows read from the store, and written to it, at a time.
 PAGE_ROWS = 256
 BATCH_ROWS = 512
-# Rows of an import that are read together, and characters after which there are no more of them.
-CHUNK_ROWS = 512
-CHUNK_CHARS = 1 << 20
 # Rows of a table after which it is told how far its reading is.
 ROWS_A_NOTICE = 100_000
 

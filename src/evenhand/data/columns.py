@@ -16,8 +16,6 @@ from evenhand.errors import DataError, quoted
 from evenhand.jsontext import TooDeep, is_deeper
 
 Parts = tuple[str, ...]
-ColumnChunk = tuple[Sequence[Sequence[Any]], Sequence[int]]
-"""The cells of some rows, column by column, and the line or number of each row."""
 
 _ABSENT = object()
 _NAMES_KEPT = 1000
@@ -162,31 +160,6 @@ def _at(row: dict[str, Any], path: Parts) -> Any:
             return _ABSENT
         value = cast("dict[str, Any]", value).get(part, _ABSENT)
     return value
-
-
-def has_field(row: dict[str, Any], name: str) -> bool:
-    """Whether a row has a field, as one plain key or through nested objects."""
-    return _path_in(row, name) is not None
-
-
-def field_of(row: dict[str, Any], name: str) -> Any:
-    """What stands in a field that a row has."""
-    return _at(row, _path_in(row, name) or (name,))
-
-
-def without(row: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """A row without some fields, and without objects that held nothing else."""
-    rest = dict(row)
-    for name in names:
-        path, holders = _path_in(rest, name) or (name,), [rest]
-        for part in path[:-1]:
-            inner = dict(holders[-1][part])
-            holders[-1][part] = inner
-            holders.append(inner)
-        for holder, part in zip(reversed(holders), reversed(path), strict=True):
-            if not isinstance(holder.get(part), dict) or not holder[part] or holder is holders[-1]:
-                holder.pop(part, None)
-    return rest
 
 
 def remove(row: dict[str, Any], name: str) -> None:
