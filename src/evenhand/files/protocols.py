@@ -13,7 +13,6 @@ from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import ReadyKind, Terms
 from evenhand.kinds.protocol import (
     CUSTOM_PROMPT,
-    CUSTOM_REASK,
     Protocol,
     ProtocolError,
     kind_named,
@@ -80,8 +79,7 @@ def find_protocol(
     try:
         kind = kind_named(texts, KINDS)
         words = _words(kind, is_custom=not is_builtin)
-        again = {CUSTOM_REASK: protocol_texts(kind)["prompts/en.md"]} if custom_prompt else {}
-        return load_protocol(name, {**words, **texts, **again, **(custom_prompt or {})})
+        return load_protocol(name, {**words, **texts, **(custom_prompt or {})})
     except ProtocolError as error:
         raise UsageError(str(error), where=f"{name}/{error.file}") from None
 

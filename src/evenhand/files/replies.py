@@ -104,12 +104,12 @@ class _Units:
         raw = _raw(row)
         if raw is not None:
             loaded = self._unit(raw.unit, row.where)
-            protocol = self._judging.prepared(loaded)
+            protocol = self._judging.protocol_of(loaded)
             return raw.unit, protocol.check_external_reply(loaded, raw.text, raw.finish)
         output = {name: value for name, value in row.value.items() if name != "unit"}
         unit = str(row.value["unit"]) if "unit" in row.value else self._unit_of(row)
         loaded = self._unit(unit, row.where)
-        return unit, self._judging.prepared(loaded).check_output(loaded, output)
+        return unit, self._judging.protocol_of(loaded).check_output(loaded, output)
 
     def _unit_of(self, row: Row) -> str:
         """The one unit that an output object names."""

@@ -1,4 +1,4 @@
-"""What a person is shown of a unit and its judgments, as plain values: a kind says what, whoever
+"""A unit and its judgments as a person is shown them, in plain values: a kind says what, whoever
 renders a page or a terminal says how.
 
 Texts of the data stand as they are: hidden characters are made visible by whoever renders. What is
@@ -7,7 +7,6 @@ worded in the reader's language stands as a `Label` or a `Gloss`, and is looked 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Union
 
@@ -18,8 +17,6 @@ from evenhand.kinds.prompt import extra_text
 from evenhand.kinds.rows import EXTRAS, is_given
 from evenhand.measures import ScoredUnit, VotedUnit
 
-SCORES_SHOWN = 12
-"""Different scores that are counted one by one."""
 NO_BREAK = "\u00a0"
 """A blank at which no line ends."""
 Tone = Literal["", "strong", "first", "second", "warn", "bad", "dim"]
@@ -33,7 +30,7 @@ class Label(NamedTuple):
 
 
 class Gloss(NamedTuple):
-    """What a code of a group means, such as a verdict or a mark; itself where nobody says."""
+    """The meaning of a code in a group, such as a verdict or a mark; itself where nobody says."""
 
     group: str
     code: str
@@ -83,7 +80,7 @@ class Text(Struct, frozen=True, kw_only=True):
     label: Piece = ""
     text: str
     note: str = ""
-    """Who wrote it, or where it comes from."""
+    """Its author or source."""
     marks: Sequence[Mark] = ()
     short: str = ""
     """The label where there is no room: a letter."""
@@ -161,13 +158,13 @@ class ShownUnit(Struct, frozen=True, kw_only=True):
 
     unit: Sequence[Block]
     measured: ScoredUnit | VotedUnit
-    """What statistics take of it."""
+    """Its values for statistics."""
     about: Sequence[Block] = ()
     judgments: Sequence[ShownJudgment] = field(default=())
 
 
 def about_unit(extras: Mapping[str, Any], meta: Mapping[str, Any]) -> list[Block]:
-    """What a unit of any kind carries beside its own texts."""
+    """Return what a unit of any kind carries beside its own texts."""
     blocks: list[Block] = [
         Group(Label(f"unit.{name}"), [Text(text=extra_text(extras[name]))])
         for name in EXTRAS
@@ -180,12 +177,12 @@ def about_unit(extras: Mapping[str, Any], meta: Mapping[str, Any]) -> list[Block
 
 
 def labels(*names: str) -> list[Piece]:
-    """The heads of a table, by their names among the words of a unit."""
+    """Return the heads of a table, by their names among the words of a unit."""
     return [Label(f"unit.{name}") for name in names]
 
 
 def cells(pieces: Iterable[Piece | Cell]) -> list[Cell]:
-    """A row of a table."""
+    """Return a row of a table."""
     return [piece if isinstance(piece, Cell) else Cell(piece) for piece in pieces]
 
 
@@ -197,25 +194,13 @@ class Summary(NamedTuple):
 
 
 def score_table(values: Mapping[tuple[str, str], Sequence[float]]) -> Table:
-    """Mean and spread of scores by (variant, dimension); variants only where there are several."""
+    """Return mean and range of scores by (variant, dimension); variants where there are several."""
     several = len({variant for variant, _ in values}) > 1
-    head: list[Piece] = ["dimension", "n", "mean", "scores"]
-    rows = [
-        cells(
-            [
-                *([variant] if several else []),
-                *(name, str(len(scores)), f"{sum(scores) / len(scores):.2f}", _spread(scores)),
-            ]
-        )
-        for (variant, name), scores in sorted(values.items())
-    ]
+    head: list[Piece] = ["dimension", "n", "mean", "range"]
+    rows: list[list[Cell]] = []
+    for (variant, name), scores in sorted(values.items()):
+        mean, ends = sum(scores) / len(scores), f"{min(scores):g} to {max(scores):g}"
+        row = [name, str(len(scores)), f"{mean:.2f}", ends]
+        rows.append(cells([variant, *row] if several else row))
     right = (2, 3) if several else (1, 2)
     return Table(head=["variant", *head] if several else head, rows=rows, right=right)
-
-
-def _spread(scores: Sequence[float]) -> str:
-    """Return the count of each score; where there are many different ones, their range."""
-    counts = Counter(scores)
-    if len(counts) > SCORES_SHOWN:
-        return f"{min(counts):g} to {max(counts):g}"
-    return ", ".join(f"{counts[score]}{NO_BREAK}x{NO_BREAK}{score:g}" for score in sorted(counts))

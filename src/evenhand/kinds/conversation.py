@@ -19,7 +19,7 @@ from evenhand import jsontext
 from evenhand.errors import CallError
 from evenhand.exchange import Ask, Message, Question, Reply, Style
 from evenhand.judgment import Failure, Judgment, Pass, Problem, Verdict
-from evenhand.kinds.prompt import CustomPrompt, Prompt, fenced, shown_extras
+from evenhand.kinds.prompt import CustomPrompt, Prompt, fence_blocks, shown_extras
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import Checked, V
 from evenhand.limits import PROBLEMS_SHOWN, REPAIRS
@@ -216,7 +216,7 @@ class PreparedProtocol(ABC):
         # A protocol without prompts for small models shows them its full ones.
         names = {} if prompt is self.prompts["full"] else self.compact_names
         renamed = {names.get(name, name): text for name, text in blocks.items()}
-        fences = fenced({**renamed, **extras}, self.compact_fence_bytes if is_compact else 4)
+        fences = fence_blocks({**renamed, **extras}, self.compact_fence_bytes if is_compact else 4)
         values = {name: fences[names.get(name, name)] for name in blocks}
         closing = [texts["after_extras"]] if "after_extras" in texts else []
         joined = "\n".join([*(fences[name] for name in extras), *closing])

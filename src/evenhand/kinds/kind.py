@@ -45,7 +45,7 @@ class Terms(NamedTuple):
 
 
 class RubricTextError(ValueError):
-    """What is wrong with the text of a rubric, and where: on a line, or at a path of keys."""
+    """A rubric's text that is wrong, on a line, or at a path of keys."""
 
     def __init__(self, message: str, *, line: int | None = None, path: tuple[str | int, ...] = ()):
         super().__init__(message)
@@ -53,7 +53,7 @@ class RubricTextError(ValueError):
 
 
 class Understood(NamedTuple):
-    """What was understood of a rubric: for `--json`, and in lines for a person."""
+    """A rubric as it was understood: for `--json`, and in lines for a person."""
 
     json: dict[str, Any]
     lines: Sequence[str]
@@ -69,7 +69,7 @@ class RubricForm(NamedTuple):
     parse: Callable[[str, str, Protocol], Any]
     """The rubric of a file's text and ending, as a run keeps it; raises RubricTextError."""
     explain: Callable[[Any, Protocol], Understood]
-    """What a judge will be told of a rubric that was parsed."""
+    """Explain what a judge will be told of a rubric that was parsed."""
     beside: tuple[str, ...] = ()
     """Patterns of the files in a protocol's folder that are rubrics."""
     has_bands: bool = False
@@ -265,7 +265,7 @@ class ReadyKind:
         if isinstance(kind.measure, Scoring):
             self._tags = list(kind.measure.tags(protocol, [terms.language]))
 
-    def prepared(self, unit: Unit) -> PreparedProtocol:
+    def protocol_of(self, unit: Unit) -> PreparedProtocol:
         """Return the protocol in the unit's own language, else the suite's."""
         return self._languages[unit.language or self._default]
 
@@ -284,11 +284,11 @@ class ReadyKind:
 
     def first_questions(self, unit: Unit, context: JudgingContext) -> list[Question]:
         """Return the questions about a unit that are asked whatever the replies."""
-        return self.prepared(unit).first_questions(unit, context)
+        return self.protocol_of(unit).first_questions(unit, context)
 
     async def judge(self, unit: Unit, context: JudgingContext) -> Judgment:
         """Return the judgment of a unit."""
-        return await self.prepared(unit).judge(unit, context)
+        return await self.protocol_of(unit).judge(unit, context)
 
     def observe(self, body: str, judgment: Judgment) -> list[Observation]:
         """Return what a judgment of a unit, given as it is stored, says in numbers."""

@@ -109,7 +109,7 @@ class CustomForm(Struct, frozen=True, kw_only=True):
     aliases: Mapping[str, str] = {}
     """Other names of parts."""
     offered: tuple[str, ...] = ()
-    """What else may be inserted."""
+    """Other texts that may be inserted."""
     by_setting: Mapping[str, str] = {}
     """Parts that are sent only where a setting says so, each with that setting."""
     marks: tuple[str, ...] = ()
@@ -238,7 +238,7 @@ _BLOCKS = {"reference": "reference", "context": "context", "messages": "earlier"
 def shown_extras(extras: Mapping[str, Any], use: Iterable[str]) -> dict[str, Any]:
     """Return what the suite shows beside the judged text, where the unit has it."""
     return {
-        name: _spoken(extras[name]) if name == "messages" else extras[name]
+        name: _keep_speakers(extras[name]) if name == "messages" else extras[name]
         for name in use
         if is_given(extras.get(name))
     }
@@ -261,16 +261,16 @@ def extra_text(value: object) -> str:
     return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
 
 
-_SPOKEN = ("role", "content", "from", "value")
+_SPEAKER_KEYS = ("role", "content", "from", "value")
 
 
-def _spoken(value: Any) -> Any:
+def _keep_speakers(value: Any) -> Any:
     """Return earlier messages with no more than who said what: what else a log holds, such as the
     name of a model, is nothing for a judge."""
     if not isinstance(value, list):
         return value
     return [
-        {name: message[name] for name in _SPOKEN if name in message}
+        {name: message[name] for name in _SPEAKER_KEYS if name in message}
         if isinstance(message, dict)
         else message
         for message in value
@@ -282,7 +282,7 @@ def size_of(*values: object) -> int:
     return sum(len(value) if isinstance(value, str) else len(str(value)) for value in values)
 
 
-def fenced(blocks: Mapping[str, str], size: int = 4) -> dict[str, str]:
+def fence_blocks(blocks: Mapping[str, str], size: int = 4) -> dict[str, str]:
     """Return each text, unaltered, between marks that no text of the prompt contains; their numbers
     have `size` bytes or more.
 
@@ -315,7 +315,7 @@ def _digest(text: str, size: int) -> str:
 
 
 def object_of(**properties: Any) -> dict[str, Any]:
-    """An object with exactly these properties."""
+    """Return the schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": properties,

@@ -39,7 +39,7 @@ class Words(Struct, frozen=True, kw_only=True):
     english: Mapping[str, str]
     english_types: Mapping[str, str]
     phrases: Mapping[str, str] = {}
-    """What else a kind says, by name."""
+    """Other phrases of a kind, by name."""
 
     @property
     def tags(self) -> dict[str, str]:
@@ -89,8 +89,6 @@ LANGUAGES = ("ru", "zh", "ja", "en")
 PROTOCOL_FILE = "protocol.toml"
 CUSTOM_PROMPT = "own.md"
 """The user's own judge prompt, among the texts of a protocol."""
-CUSTOM_REASK = "own.again.md"
-"""The prompt beside it that words a re-ask, where the protocol does not speak its language."""
 _FORMLESS = "problems_of_any_form"
 """Wordings of problems that do not take a JSON object for granted."""
 _ID = re.compile(r"(?=.*\S)[^|.\n]{1,64}")
@@ -109,15 +107,15 @@ class ProtocolForm(Struct, frozen=True, kw_only=True):
     """The parts that the protocols of one kind may have, and must."""
 
     keys: tuple[str, ...] = ()
-    """What `protocol.toml` may say beside `kind` and `about`."""
+    """Keys of `protocol.toml` beside `kind` and `about`."""
     tables: tuple[str, ...] = ()
     """Those of them that are tables of rows, each with an id and a text in every language."""
     must: frozenset[str]
-    """What a prompt must insert, or the judge would not see it."""
+    """Placeholders that a prompt must have, or the judge would not see the unit."""
     may: frozenset[str] = frozenset()
-    """What else it may insert."""
+    """Other placeholders of a prompt."""
     custom_prompt: CustomForm | None = None
-    """What a custom prompt may insert instead."""
+    """Those of a custom prompt."""
 
 
 class Protocol(Struct, frozen=True, kw_only=True):
@@ -156,18 +154,21 @@ class Protocol(Struct, frozen=True, kw_only=True):
         return None if text is None else CustomPrompt.parse(text)
 
     def prompts(self, language: str) -> dict[Style, Prompt]:
-        """Return the prompts in one language; a style without a file of its own uses the full
-        one. Where they may ask for another form than JSON, a re-ask names no form."""
-        file = f"prompts/{language}.md"
-        if CUSTOM_PROMPT in self.texts and language not in self.languages:
-            file = CUSTOM_REASK  # all that a custom prompt needs of these
-        full, compact = self._prompt(file), f"prompts/compact/{language}.md"
-        short = self._prompt(compact) if compact in self.texts else full
-        prompts: dict[Style, Prompt] = {"full": full, "compact": short}
+        """Return the prompts in one language; a style without a file of its own uses the full one.
+        Where they may ask for another form than JSON, a re-ask names no form; of a custom prompt it
+        is all that is needed."""
+        again = None
         if self._is_of_any_form:
             again = Template.parse(self.words(language).phrases["again"])
-            prompts = {style: replace_prompt(each, again=again) for style, each in prompts.items()}
-        return prompts
+        if again and self.custom_prompt:
+            empty = Prompt(None, Template(()), again)
+            return {"full": empty, "compact": empty}
+        full = self._prompt(f"prompts/{language}.md", again)
+        compact = f"prompts/compact/{language}.md"
+        return {
+            "full": full,
+            "compact": self._prompt(compact, again) if compact in self.texts else full,
+        }
 
     def prepare(self, language: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the prepared protocols of all kinds have, by name; raise ProtocolError."""
@@ -184,7 +185,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
         """Return True if the prompts may ask for another form than JSON."""
         return self.custom_prompt is not None or self.given.get("reply") == "table"
 
-    def _prompt(self, file: str) -> Prompt:
+    def _prompt(self, file: str, again: Template | None) -> Prompt:
         if file not in self.texts:
             raise ProtocolError(file, "the protocol has no such prompt")
         try:
@@ -193,7 +194,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
             raise ProtocolError(file, str(error)) from None
         for problem in placeholder_problems(self.form, self.kind, prompt):
             raise ProtocolError(file, problem)
-        return prompt
+        return replace_prompt(prompt, again=again) if again else prompt
 
     def read_table(self, table: str, language: str) -> dict[str, str]:
         """Return the id of each row of a table, and its text in one language; raise ProtocolError.
@@ -238,8 +239,6 @@ class Protocol(Struct, frozen=True, kw_only=True):
         """Return the fixed phrases in one language; beside a custom prompt, in its names."""
         english = self._read_words("en")
         texts = _overlay(english, self._read_words(language))
-        if "no_evidence" in self.given:
-            texts["no_evidence"] = self._no_evidence(language)
         if "tags" in self.given:
             meanings = ((row["id"], row.get("meaning")) for row in self.rows("tags"))
             texts["tags"] = self.read_table("tags", language)
@@ -260,14 +259,6 @@ class Protocol(Struct, frozen=True, kw_only=True):
             raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None
         custom_prompt, form = self.custom_prompt, self.form.custom_prompt
         return words.with_names(custom_prompt.part_names(form)) if custom_prompt and form else words
-
-    def _no_evidence(self, language: str) -> str:
-        """Return a custom protocol's phrase for no evidence: one, or one for each language."""
-        phrases = self.given["no_evidence"]
-        phrase = phrases.get(language) if isinstance(phrases, dict) else phrases
-        if not isinstance(phrase, str) or not phrase.strip():
-            raise ProtocolError(PROTOCOL_FILE, f"no_evidence has no phrase in {language}")
-        return phrase
 
     def _read_words(self, language: str) -> dict[str, Any]:
         """Return the protocol's own words over those of its kind, and of all kinds."""

@@ -97,7 +97,7 @@ _FENCE = re.compile(r"```\w*+\s*+")
 _THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
 _THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning|analysis)>", re.IGNORECASE)
 BAR = re.compile("[|｜│]")
-"""What stands between the cells of a table's line."""
+"""The bars between the cells of a table's line."""
 
 
 def without_thinking(text: str) -> str | None:
@@ -166,7 +166,7 @@ _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[bfnrt])")
 
 
 class JudgedText:
-    """What was put before the judge to be judged; folded when a reply is held against it."""
+    """The texts that a judge was to judge; folded when a reply is held against them."""
 
     def __init__(self, *texts: str) -> None:
         self.texts = texts
@@ -176,11 +176,11 @@ class JudgedText:
         part of it stands there, in any order, however spaced, quoted or escaped."""
         # Evidence is a copy in any case.
         said = {name: reply[name] for name in reply if name != "meta"}
-        leaves = [leaf for leaf in _find_leaves(said) if leaf.name != "evidence"]
-        if not any(isinstance(leaf.value, str) and leaf.value for leaf in leaves):
+        leaves = [leaf for leaf in _find_leaves(said) if leaf[0] != "evidence"]
+        if not any(isinstance(value, str) and value for _, value in leaves):
             return False
-        parts = [leaf for leaf in leaves if leaf.value != ""]
-        return any(all(part.stands_in(text) for part in parts) for text in self._folded)
+        parts = [leaf for leaf in leaves if leaf[1] != ""]
+        return any(all(_stands_in(text, *part) for part in parts) for text in self._folded)
 
     def holds_line(self, line: str) -> bool:
         """Return True if a line of a table stands in one of the texts."""
@@ -192,35 +192,27 @@ class JudgedText:
         return list(map(_fold, readings))
 
 
-class _Leaf(NamedTuple):
-    """A value that holds no others, and its key."""
-
-    name: str
-    value: Any
-    follows_name: bool
-    """False of the second item of a list, and of those after it."""
-
-    def stands_in(self, folded: str) -> bool:
-        """Return True if a folded text holds a copy of it: of a short one with its key."""
-        value, texts = self.value, {jsontext.as_text(self.value)}
-        if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
-            texts |= {str(int(value)), f"{int(value)}.0"}
-        name = self.name if self.follows_name else ""
-        return any(
-            _fold(text if len(text) >= PHRASE_CHARS else name + text) in folded for text in texts
-        )
-
-
-def _find_leaves(value: object, name: str = "", *, follows_name: bool = True) -> Iterator[_Leaf]:
-    """Yield every value that holds no others."""
+def _find_leaves(value: object, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every value that holds no others, with its key; of a list, with that of the list for
+    its first item alone, which follows it."""
     if isinstance(value, dict):
         for key, part in cast("dict[str, object]", value).items():
             yield from _find_leaves(part, key)
     elif isinstance(value, list):
         for number, part in enumerate(cast("list[object]", value)):
-            yield from _find_leaves(part, name, follows_name=number == 0)
+            yield from _find_leaves(part, "" if number and name != "evidence" else name)
     elif value is not None:
-        yield _Leaf(name, value, follows_name)
+        yield name, value
+
+
+def _stands_in(folded: str, name: str, value: Any) -> bool:
+    """Return True if a folded text holds a copy of a value: of a short one with its key."""
+    texts = {jsontext.as_text(value)}
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
+        texts |= {str(int(value)), f"{int(value)}.0"}
+    return any(
+        _fold(text if len(text) >= PHRASE_CHARS else name + text) in folded for text in texts
+    )
 
 
 def _unescape(text: str) -> str:
@@ -284,7 +276,7 @@ class ReplyCheck:
     """The check of one reply: gathers problems, fixes and flags. It never raises on a reply."""
 
     ignores_case = True
-    """Whether a choice may be written in another case, and with white space around it."""
+    """True if a choice may be written in another case, and with white space around it."""
 
     def __init__(self, words: Words) -> None:
         self.words = words

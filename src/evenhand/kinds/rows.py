@@ -102,7 +102,7 @@ class UnitBody(Struct, frozen=True, kw_only=True):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What units of all kinds have, by name."""
+        """The fields of units of all kinds, by name."""
         texts = zip(EXTRAS, (self.reference, self.context, self.messages), strict=True)
         extras = {name: read_raw(text) for name, text in texts if text is not UNSET}
         meta = raw_object(self.meta)
@@ -119,10 +119,10 @@ def common_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what units of all kinds have beside an id, by name; raise RowError."""
     language, meta = row.get("language"), row.get("meta")
     if language is not None and not isinstance(language, str):
-        raise FieldError("language", f'must be a text such as "en", and is {named(language)}')
+        raise FieldError("language", f'must be a text such as "en", and is {type_name(language)}')
     # dict first: the abstract test is slow
     if meta is not None and not isinstance(meta, (dict, Mapping)):
-        raise FieldError("meta", f"must be an object, and is {named(meta)}")
+        raise FieldError("meta", f"must be an object, and is {type_name(meta)}")
     check_id(row.get("id"))
     extras = {name: row[name] for name in EXTRAS if row.get(name) is not None}
     return {"meta": meta or {}, "language": language, "extras": extras}
@@ -142,7 +142,7 @@ def text_of(row: Mapping[str, Any], name: str) -> str:
     if isinstance(value, str):
         return value
     if name in row:
-        raise FieldError(name, f"must be a text, and is {named(value)}")
+        raise FieldError(name, f"must be a text, and is {type_name(value)}")
     # What has no field of its own was put into meta, which is no column.
     raise MissingFieldError(name, [key for key in row if key != "meta"])
 
@@ -158,7 +158,7 @@ def filled_text_of(row: Mapping[str, Any], name: str) -> str:
 def check_id(value: object, name: str = "id") -> None:
     """Raise RowError unless an id is a text or a whole number."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-        raise FieldError(name, f"must be a text, and is {named(value)}")
+        raise FieldError(name, f"must be a text, and is {type_name(value)}")
 
 
 def is_given(value: object) -> bool:
@@ -166,7 +166,7 @@ def is_given(value: object) -> bool:
     return bool(value.strip()) if isinstance(value, str) else value not in (None, [], {})
 
 
-def named(value: object) -> str:
+def type_name(value: object) -> str:
     """Return the type of a value in words."""
     names = {dict: "an object", list: "a list", bool: "true or false", str: "a text"}
     return "null" if value is None else names.get(type(value), "a number")

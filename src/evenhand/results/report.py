@@ -236,7 +236,7 @@ class _Of:
 def _texts(texts: Mapping[str, str], language: str) -> dict[str, str]:
     """The files of a protocol that this run used."""
     endings = (f"/{language}.md", f"/{language}.toml")
-    used = ("protocol.toml", "own.md", "own.again.md")
+    used = ("protocol.toml", "own.md")
     return {n: t for n, t in sorted(texts.items()) if n in used or n.endswith(endings)}
 
 

@@ -327,15 +327,12 @@ Falsch: {{problems}}
 """
 
 
-@pytest.mark.parametrize(
-    "phrase", ['no_evidence = "kein Beleg gefunden"', '[no_evidence]\nde = "kein Beleg gefunden"']
-)
-async def test_a_protocol_folder_in_another_language_with_its_own_phrase(
-    tmp_path: Path, phrase: str
-) -> None:
+async def test_a_protocol_folder_in_another_language_with_its_own_phrase(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     (mine / "prompts").mkdir(parents=True)
-    (mine / "protocol.toml").write_text(f'kind = "rubric"\n{phrase}\n')
+    (mine / "words").mkdir()
+    (mine / "protocol.toml").write_text('kind = "rubric"\n')
+    (mine / "words" / "de.toml").write_text('no_evidence = "kein Beleg gefunden"\n')
     (mine / "prompts" / "de.md").write_text(GERMAN)
 
     def saying(rationale: str) -> p.Behaviour:

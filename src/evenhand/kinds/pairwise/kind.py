@@ -10,8 +10,8 @@ the order in which a judge saw them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 from msgspec.structs import replace as replace_fields
@@ -131,22 +131,24 @@ class PairwiseProtocol(PreparedProtocol):
     seed: int = 0
     tables: bool = False
     """True if the prompt asks for a verdict-table line."""
-    texts: Mapping[str, str] = field(init=False, compare=False)
-    """What every prompt may insert."""
-    schema: Schema = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        texts = {
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The texts that every prompt may insert."""
+        return {
             "criteria": "\n".join(f"- {name}: {text}" for name, text in self.criteria.items()),
             "rule": "\n".join(self._describe_rule()),
-            "shape": jsontext.dump(reply_shape(list(self.criteria))),
+            "shape": jsontext.dump(reply_shape(self.dimension_ids)),
         }
-        object.__setattr__(self, "texts", texts)
-        object.__setattr__(self, "schema", Schema(reply_schema(list(self.criteria))))
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema of a reply."""
+        return Schema(reply_schema(self.dimension_ids))
 
     def _describe_rule(self) -> Iterator[str]:
         """Yield the rule of `derive_winner` as the judge is told it, one case per line."""
-        phrases, priority = self.words.phrases, self._told
+        phrases, priority = self.words.phrases, self._asked_priority
         yield phrases["rule.all_tie"]
         yield phrases["rule.one_side"]
         if not priority:
@@ -157,7 +159,7 @@ class PairwiseProtocol(PreparedProtocol):
             yield phrases["rule.still_tie"]
 
     @property
-    def _told(self) -> tuple[str, ...]:
+    def _asked_priority(self) -> tuple[str, ...]:
         return self.priority if self.told_priority is None else self.told_priority
 
     @property
@@ -177,7 +179,7 @@ class PairwiseProtocol(PreparedProtocol):
         """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
         size = size_of(pair.topic, *pair.texts, pair.extras)
         if is_one_text(pair):
-            rounds = [tied_round(list(self.criteria))]
+            rounds = [tied_round(self.dimension_ids)]
             return await context.offload(partial(self._verdict, pair, pair, rounds, [], []), size)
         judges = self.eligible_judges(pair, context.judges)
         if not judges:
@@ -191,7 +193,7 @@ class PairwiseProtocol(PreparedProtocol):
             judge, counted = context.judges[judge_index], list[PairPass]()
             for conversation in conversations:
                 passes += [
-                    to_pass(attempt, len(rounds) + 1, judge, self.priority, self._told)
+                    to_pass(attempt, len(rounds) + 1, judge, self.priority, self._asked_priority)
                     for attempt in conversation.tries
                 ]
                 counted += passes[-1:]
@@ -299,10 +301,8 @@ class PairwiseProtocol(PreparedProtocol):
         form: ReplyForm = "external" if is_external else style
         if self.tables or self.custom_prompt is not None:
             form = "table"
-        criteria = list(self.criteria)
-        return check_reply(
-            text, criteria, self.words, finish, topic=topic, judged=judged, form=form
-        )
+        criteria, words = self.dimension_ids, self.words
+        return check_reply(text, criteria, words, finish, topic=topic, judged=judged, form=form)
 
     def check_external_reply(
         self, pair: Pair, text: str, finish: str = "stop"
@@ -318,7 +318,7 @@ class PairwiseProtocol(PreparedProtocol):
 
     def check_output(self, pair: Pair, output: dict[str, Any]) -> Checked[PairVerdict]:
         """Check a settled verdict from another tool, which has no replies any more."""
-        return check_verdict(output, list(self.criteria), self.words)
+        return check_verdict(output, self.dimension_ids, self.words)
 
     # Questions
 
@@ -352,8 +352,8 @@ class PairwiseProtocol(PreparedProtocol):
         """Return None where the prompt may ask for another form than ours; a judge that fills a
         form by probabilities always needs one."""
         if style == "compact":
-            criteria = list(self.criteria)
-            leading = self._told[0] if self._told else criteria[0]
+            criteria = self.dimension_ids
+            leading = self._asked_priority[0] if self._asked_priority else criteria[0]
             beside = extra_blocks(pair.extras, self.use).values()
             topic = "\n".join((*beside, pair.topic))
             return Schema(compact_schema(criteria, leading, topic, texts, self.words.phrases))

@@ -15,7 +15,6 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
-from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.jsontext import StoredText, as_text
 from evenhand.kinds.rows import (
@@ -29,7 +28,7 @@ from evenhand.kinds.rows import (
     common_fields,
     filled_text_of,
     is_given,
-    named,
+    type_name,
     unit_text,
     without_empty,
 )
@@ -38,6 +37,7 @@ from evenhand.units import (
     TOPIC_ID,
     Candidate,
     Pair,
+    filled_meta,
     joined_id,
     named_pair_id,
     own_pair_id,
@@ -86,7 +86,7 @@ def is_one_text(pair: Pair) -> bool:
 
 
 def first_order(seed: int, pair: Pair) -> str:
-    """Which order of a pair counts first: `12`, or `21` with the second candidate shown first. A
+    """Return the order of a pair that counts first: `12`, or `21`, the second shown first. A
     coin falls for one of the two texts, whichever stands first in the file."""
     low, high = sorted(pair.texts)
     frames = b"".join(
@@ -133,18 +133,13 @@ def load_pair(text: str) -> Pair:
 
 def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
     value = row.get("candidates")
-    if isinstance(value, str):
-        try:
-            value = jsontext.parse(value)
-        except ValueError as error:
-            raise FieldError("candidates", f"is a text that is not JSON: {error}") from None
     # Columns of a table: candidates.1.text, candidates.2.text, ...
     if isinstance(value, dict) and all(key.isdecimal() for key in value):
         value = [value[key] for key in sorted(value, key=int)]
     if value is None:
         raise FieldError("candidates", "is missing")
     if not isinstance(value, list):
-        raise FieldError("candidates", f"must be a list, and is {named(value)}")
+        raise FieldError("candidates", f"must be a list, and is {type_name(value)}")
     if len(value) < 2:
         raise FieldError("candidates", f"must hold two or more answers, and holds {len(value)}")
     candidates: dict[str, Candidate] = {}
@@ -160,17 +155,15 @@ def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
 def _candidate(value: Any, number: int) -> Candidate:
     path = f"candidates.{number}"
     if not isinstance(value, (dict, Mapping)):  # dict first: the abstract test is slow
-        raise FieldError(path, f'must be an object with "id" and "text", and is {named(value)}')
+        raise FieldError(path, f'must be an object with "id" and "text", and is {type_name(value)}')
     ident, text = value.get("id"), value.get("text")
     check_id(ident, f"{path}.id")
     if not isinstance(text, str):
-        what = "is missing" if text is None else f"must be a text, and is {named(text)}"
+        what = "is missing" if text is None else f"must be a text, and is {type_name(text)}"
         raise FieldError(f"{path}.text", what)
     if not text.strip():
         raise FieldError(f"{path}.text", "is empty")
-    meta, model = value.get("meta"), value.get("model")
-    if not model and isinstance(meta, Mapping):
-        model = meta.get("model")
+    model = value.get("model")
     # Without an id a candidate is known by its place: 1, 2, ...
     name = str(number if ident in (None, "") else ident)
     return Candidate(id=name, text=text, model=model if isinstance(model, str) else "")
@@ -181,7 +174,7 @@ def _candidate(value: Any, number: int) -> Candidate:
 AUTHORS = ("model", "prompt_variant")
 """The meta fields that say whose answer it is."""
 _LISTED = ("reference", "context")
-"""Where the answers to a topic differ in these, all of them belong to the topic."""
+"""Of these all belong to a topic, where its answers differ in them."""
 
 
 def gather(rows: Iterable[PlacedRow]) -> Gathered:
@@ -229,7 +222,7 @@ def _read_answer(row: PlacedRow) -> str:
     answer = row.value.get("answer")
     if answer is None or isinstance(answer, str):
         return answer or ""
-    raise FieldError("answer", f"must be a text, and is {named(answer)}", where=row.where)
+    raise FieldError("answer", f"must be a text, and is {type_name(answer)}", where=row.where)
 
 
 def _meta(row: PlacedRow) -> Mapping[str, Any]:
@@ -237,15 +230,10 @@ def _meta(row: PlacedRow) -> Mapping[str, Any]:
     return meta if isinstance(meta, Mapping) else {}
 
 
-def _given_meta(row: PlacedRow, names: Sequence[str]) -> list[Any]:
-    """Return the values of meta fields that a row has."""
-    return [_meta(row)[name] for name in names if _meta(row).get(name) not in (None, "")]
-
-
 def _author_fields(rows: Sequence[PlacedRow]) -> list[str]:
     """Return the fields that take more than one value, else those that have one; raise RowError
     where nothing says whose an answer is."""
-    values = {name: {joined_id(_given_meta(row, [name])) for row in rows} for name in AUTHORS}
+    values = {name: {joined_id(filled_meta(row.value, [name])) for row in rows} for name in AUTHORS}
     given = [name for name in AUTHORS if values[name] - {""}]
     if rows and not given:
         raise RowError(
@@ -263,8 +251,10 @@ def _topic_key(row: PlacedRow) -> tuple[str, str]:
     except RowError as error:
         error.where = row.where
         raise
-    questions = [str(value) for value in _given_meta(row, ("question_id",))]
-    return joined_id(_given_meta(row, APART)), questions[0] if questions else question_hash(topic)
+    questions = [str(value) for value in filled_meta(row.value, ("question_id",))]
+    return joined_id(filled_meta(row.value, APART)), questions[0] if questions else question_hash(
+        topic
+    )
 
 
 def _gather_topic(group: Sequence[PlacedRow], names: Sequence[str]) -> PlacedRow:
@@ -308,7 +298,7 @@ def _name_answers(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict
     candidates: list[dict[str, Any]] = []
     origins: dict[str, str] = {}
     for row in group:
-        values = _given_meta(row, names)
+        values = filled_meta(row.value, names)
         # A name in one field is what people call it. Of several, what is joined must stay apart.
         ident = as_text(values[0]) if values and len(names) == 1 else joined_id(values)
         if not ident:

@@ -26,7 +26,7 @@ Mark = Literal["A+", "B+", "tie"]
 Order = Literal["12", "21"]
 Outcome = Literal["A", "B", "tie", "uncertain"]
 Settling = Literal["stable", "resolved", "uncertain", "one_order"]
-"""How a pair was settled; `one_order` is of a judgment made elsewhere in one order alone."""
+"""The way a pair was settled; `one_order` is of a judgment made elsewhere in one order alone."""
 WINNERS: tuple[Winner, ...] = get_args(Winner)
 MARKS: tuple[Mark, ...] = get_args(Mark)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -106,7 +106,7 @@ class PairPass(Pass, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PairVerdict(Struct, frozen=True, kw_only=True):
-    """Which of two candidates is better, and on which criteria. The pair's `meta` is kept byte for
+    """The better one of two candidates, and the criteria. The pair's `meta` is kept byte for
     byte."""
 
     pair_id: str
@@ -240,7 +240,7 @@ def _swap(word: Any, order: Order) -> Any:
 
 
 def pair_passes(judgment: Judgment) -> tuple[PairPass, ...]:
-    """The passes of a judgment of a pair."""
+    """Return the passes of a judgment of a pair."""
     return tuple(pass_ for pass_ in judgment.passes if isinstance(pass_, PairPass))
 
 

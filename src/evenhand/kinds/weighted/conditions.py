@@ -27,7 +27,7 @@ PATTERN_CHARS = 10_000
 PATTERN_PARTS = 50_000
 """Some 600 bytes a part: 30 MB at most."""
 SEARCH_SECONDS = 0.5
-"""What a search may take. A sound pattern takes a thousandth of it."""
+"""The time that a search may take. A sound pattern takes a thousandth of it."""
 
 
 class ConditionError(ValueError):

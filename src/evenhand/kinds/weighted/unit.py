@@ -13,8 +13,8 @@ from evenhand.kinds.rows import (
     UnitBody,
     common_fields,
     filled_text_of,
-    named,
     text_of,
+    type_name,
     unit_text,
     without_empty,
 )
@@ -79,7 +79,7 @@ def _rubric(row: Mapping[str, Any], types: tuple[str, ...], has_rubric: bool) ->
             raise RowError('there is no "rubric", neither in this row nor in the suite')
         return None
     if not isinstance(rubric, str):
-        raise RowError(f'"rubric" must be a text or the name of a file, and is {named(rubric)}')
+        raise RowError(f'"rubric" must be a text or the name of a file, and is {type_name(rubric)}')
     try:
         read_task(rubric, types)
     except RubricTextError as error:

@@ -76,12 +76,12 @@ REASONING_CHARS = 200
 _KNOWN = ("task_name", "task_type", "weights", "total_score", "inferred_task_type")
 """Keys of the output that code supplies."""
 _SUM_SLACK = 3
-"""How far a stated total may be from the sum of the scores: further off is no slip."""
+"""A stated total may be so far from the sum of the scores: further off is no slip."""
 _FLAT_SCALES = (1, 10, 100)
 """Scales that judges grade every dimension on instead of its weight."""
 _ROUNDING = 0.5
 _STEPS = (0, 25, 50, 75, 100)
-"""What a judge that fills a form may give, in percent of a dimension's weight."""
+"""The scores of a judge that fills a form, in percent of a dimension's weight."""
 
 Scores = Mapping[str, float]
 
@@ -96,7 +96,7 @@ class TaskType:
 
 
 class Task(NamedTuple):
-    """What code knows of a task: its name, its type if the rubric names one, and whether there are
+    """The task as code knows it: its name, its type if the rubric names one, and whether there are
     critical-fail conditions that only the judge can decide."""
 
     name: str
@@ -106,7 +106,7 @@ class Task(NamedTuple):
     scale: TaskType | None = None
     """The type whose steps a form offered, where the judge was to infer its own."""
     answer: str = ""
-    """What is judged."""
+    """The judged text."""
     failed: str | None = None
     """Why code failed the answer, where it did: what a reply from another tool is held to."""
 

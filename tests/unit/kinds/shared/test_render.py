@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.exchange import Message
-from evenhand.kinds.prompt import Prompt, Template, fence_number, fenced
+from evenhand.kinds.prompt import Prompt, Template, fence_blocks, fence_number
 from evenhand.text import hidden_characters
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
@@ -21,7 +21,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
 @given(TEXTS, TEXTS)
 def test_no_text_can_close_a_fence_and_each_stands_unaltered(question, answer):
     texts = {"question": question, "answer": answer}
-    for name, block in fenced(texts).items():
+    for name, block in fence_blocks(texts).items():
         opening, rest = block.split("\n", 1)
         inner, closing = rest.rsplit("\n", 1)
         number = re.fullmatch(rf"\[\[{name} ([0-9a-f]{{8,}})\]\]", opening)[1]
@@ -44,7 +44,7 @@ def test_a_text_that_holds_the_hashes_of_another_gets_it_another_number(known):
 
 
 def test_a_block_that_stays_the_same_stays_the_same_to_the_letter():
-    one, other = (fenced({"rubric": "R", "answer": text}) for text in ("a", "b"))
+    one, other = (fence_blocks({"rubric": "R", "answer": text}) for text in ("a", "b"))
     assert one["rubric"] == other["rubric"]
     assert one["answer"].split("\n")[0] != other["answer"].split("\n")[0]
 
