@@ -147,7 +147,7 @@ def _example(protocol: str) -> ExampleSuite:
 
 
 def _question(by: str | None, baseline: str | None) -> str:
-    """What the suite is compared by."""
+    """Return the table of the suite that says what is compared."""
     if not by:
         return ""
     held_against = f"baseline = {_quoted(baseline)}\n" if baseline else ""

@@ -74,11 +74,11 @@ def draft_suite(
     sheet: str | None,
     notice: Callable[[str], None],
 ) -> Draft:
-    """What the columns of tables hold, and a suite in a folder for them, with the rubric that lies
-    there or a first one. Files in which nothing else sets answers apart are variants, called by
-    their names. `columns` are fields that the user has named, `sheet` is that of workbooks;
-    `notice` hears how far a long table is read. Raises UsageError or DataError where one cannot be
-    read, also where two columns would fit."""
+    """Return what the columns of tables hold, and a suite in a folder for them, with the rubric
+    that lies there or a first one. Files in which nothing else sets answers apart are
+    variants, called by their names. `columns` are fields that the user has named, `sheet`
+    is that of workbooks; `notice` hears how far a long table is read. Raises UsageError or
+    DataError where one cannot be read, also where two columns would fit."""
     sources = _sources(data, sheet)
     protocol = protocol or _protocol(sources[0], folder)
     form = KINDS[protocol].table_form
@@ -127,7 +127,7 @@ def draft_suite(
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """How many rows of the protocol tables hold, and what is to be told of them."""
+    """The number of rows of the protocol in tables, and what is to be told of them."""
 
     rows: int
     remarks: Sequence[str]
@@ -181,7 +181,7 @@ def _shared_beginning(data: Sequence[Path]) -> str:
 
 
 def _name(data: Sequence[Path]) -> str:
-    """What to call a suite on these files."""
+    """Return a name for a suite on these files."""
     return _shared_beginning(data).strip("_-. ") or data[0].name.split(".")[0] or "evenhand"
 
 
@@ -376,7 +376,7 @@ def _labelled(label: str, text: str) -> str:
 
 
 def _column_lines(table: Table, form: TableForm, given: Mapping[str, str]) -> Iterator[str]:
-    """What was understood of the columns of a table, beside what the user has named, a line
+    """Yield what was understood of the columns of a table, beside what the user has named, a line
     each."""
     if table.source.encoding:
         yield _labelled("encoding", table.source.encoding)

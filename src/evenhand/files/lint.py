@@ -1,4 +1,4 @@
-"""What is wrong, or will go wrong, with a protocol of the user's own: said before it is run."""
+"""Problems of a custom protocol, or of a custom prompt, told before it is run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenhand.kinds.prompt import CustomPrompt, Prompt, lint_custom_prompt
 from evenhand.kinds.protocol import CUSTOM_PROMPT, Protocol, ProtocolError, placeholder_problems
 
 _BESIDE = re.compile(r"(?:words|prompts/compact)/([\w-]+)\.\w+")
-"""What stands beside the prompt of a language."""
+"""Files beside the prompt of a language."""
 
 
 class Finding(NamedTuple):
@@ -27,7 +27,7 @@ class Finding(NamedTuple):
 
 
 def lint(name: str, folder: Path | None = None) -> list[Finding]:
-    """What is wrong with a protocol; raises UsageError where there is none."""
+    """Return what is wrong with a protocol; raise UsageError where there is none."""
     protocol = find_protocol(name, folder)
     findings = [*_languages(protocol), *_placeholders(protocol), *_tables(protocol)]
     root = (folder or Path()) / name
@@ -37,7 +37,7 @@ def lint(name: str, folder: Path | None = None) -> list[Finding]:
 
 
 def lint_prompt(name: str, path: Path, *, expose_meta: bool = False) -> list[Finding]:
-    """What whoever wrote a prompt of their own should know before it is run under a protocol;
+    """Return what the author of a custom prompt should know before it is run under a protocol;
     raises UsageError."""
     protocol = find_protocol(name, custom_prompt=read_custom_prompt(path))
     settings = {**KINDS[protocol.kind].settings, "expose_meta": expose_meta}
@@ -47,7 +47,7 @@ def lint_prompt(name: str, path: Path, *, expose_meta: bool = False) -> list[Fin
 def custom_prompt_findings(
     protocol: Protocol, file: str, settings: Mapping[str, Any]
 ) -> list[Finding]:
-    """The same for the prompt that a protocol was found with; `settings` are those of the run,
+    """Return the findings on a protocol's custom prompt; `settings` are those of the run,
     `use` among them where it is known."""
     prompt, form = protocol.custom_prompt, protocol.form.custom_prompt
     if prompt is None or form is None:
@@ -57,8 +57,8 @@ def custom_prompt_findings(
 
 
 def protocol_of_prompt(path: Path) -> str:
-    """The built-in protocol that a prompt is written for, by the words of its contract; raises
-    UsageError where none is used most."""
+    """Return the built-in protocol that a prompt is written for, by the words of its contract;
+    raises UsageError where none is used most."""
     prompt = CustomPrompt.parse(read_custom_prompt(path)[CUSTOM_PROMPT])
     forms = {name: kind.form.custom_prompt for name, kind in KINDS.items()}
     uses = {name: sum(map(prompt.says, form.marks)) for name, form in forms.items() if form}
@@ -74,7 +74,7 @@ def protocol_of_prompt(path: Path) -> str:
 
 
 def _languages(protocol: Protocol) -> Iterator[Finding]:
-    """A language that one part of the protocol speaks and another does not."""
+    """Yield languages that one part of the protocol speaks and another does not."""
     if not protocol.languages:
         yield Finding("prompts", "there is no prompt; write prompts/<language>.md")
     languages = set(protocol.languages)
@@ -100,7 +100,7 @@ def _rows(protocol: Protocol, table: str) -> list[Mapping[str, Any]]:
 
 
 def _placeholders(protocol: Protocol) -> Iterator[Finding]:
-    """Prompts that insert too little, something unknown, or not the same in every language."""
+    """Yield prompts that insert too little, something unknown, or not alike in all languages."""
     used: dict[str, frozenset[str]] = {}
     for language in protocol.languages:
         file = f"prompts/{language}.md"
@@ -119,7 +119,7 @@ def _placeholders(protocol: Protocol) -> Iterator[Finding]:
 
 
 def _tables(protocol: Protocol) -> Iterator[Finding]:
-    """What cannot be read of protocol.toml and the words: priorities, weights, ..."""
+    """Yield what cannot be read of protocol.toml and the words: priorities, weights, ..."""
     kind = KINDS[protocol.kind]
     for language in protocol.languages:
         for reading in (partial(kind.check_protocol, protocol), protocol.words):
@@ -130,7 +130,7 @@ def _tables(protocol: Protocol) -> Iterator[Finding]:
 
 
 def _rubrics(protocol: Protocol, root: Path) -> Iterator[Finding]:
-    """Rubrics beside the protocol that cannot be read."""
+    """Yield rubrics beside the protocol that cannot be read."""
     form = KINDS[protocol.kind].rubric_form
     patterns = form.beside if form else ()
     for path in sorted(path for pattern in patterns for path in root.glob(pattern)):

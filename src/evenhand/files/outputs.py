@@ -1,4 +1,4 @@
-"""What a command may write over: nothing, or an earlier output of its own.
+"""The files that a command may write over: nothing, or an earlier output of its own.
 
 A report or an export that takes the place of the store, the suite or the data would destroy what
 was paid for. Whether a file is an output is seen from what it holds, not from its name.
@@ -40,7 +40,7 @@ def check_output(path: Path, *, force: bool = False) -> None:
 
 
 def is_output(path: Path) -> bool:
-    """Whether a file is a report, the outcome of a gate, or an export."""
+    """Return True if a file is a report, the outcome of a gate, or an export."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -60,7 +60,7 @@ def is_output(path: Path) -> bool:
 
 
 def _sheet_headers() -> Iterator[set[str]]:
-    """What every table for people has, in each language."""
+    """Return the headers that every table for people has, in each language."""
     for language in LANGUAGES:
         say = words(language)
         yield {say(f"export.{key}") for key in ("unit", "judge", "result")}

@@ -114,7 +114,7 @@ def protocol_texts(name: str) -> dict[str, str]:
 
 
 def _words(kind: str, *, is_custom: bool) -> dict[str, str]:
-    """What all kinds say alike; for a protocol of the user's own, also what its kind says."""
+    """Return the words of all kinds; for a custom protocol, also those of its kind."""
     root = resources.files("evenhand.kinds")
     texts = dict(_texts(root / "common", "words/common/"))
     if is_custom and (root / "builtin" / kind).is_dir():

@@ -27,7 +27,7 @@ from evenhand.manifest import JudgingRecord, rubric_json
 
 @dataclass(slots=True)
 class Findings:
-    """What a check of many replies found."""
+    """The problems and fixes that a check of many replies found."""
 
     units: int = 0
     ok: int = 0
@@ -175,7 +175,7 @@ class _RawReply(NamedTuple):
 
 
 def _raw(row: Row) -> _RawReply | None:
-    """What a row says that brings a raw reply."""
+    """Return the raw reply that a row brings; None if it brings none."""
     value: Mapping[str, Any] = row.value
     if "reply" not in value:
         return None

@@ -120,7 +120,7 @@ def with_rubric_text(
 
 
 def _is_sentence(rubric: object) -> bool:
-    """Whether the rubric of a row is neither JSON nor a name."""
+    """Return True if the rubric of a row is neither JSON nor a name."""
     if not isinstance(rubric, str) or rubric.lstrip()[:1] in ("{", "["):
         return False
     return is_rubric_text(rubric)

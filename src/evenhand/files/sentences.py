@@ -18,8 +18,8 @@ _ONE_NAME = re.compile(r"[\w./\\~-]+", re.ASCII)
 
 
 def is_rubric_text(rubric: str) -> bool:
-    """Whether this is a rubric itself and not the name of a file: it has several lines, or is no
-    single name and has no file's ending."""
+    """Return True if this is a rubric itself and not the name of a file: it has several lines, or
+    is no single name and has no file's ending."""
     text = rubric.strip()
     if text[:1] in ("{", "["):
         return False

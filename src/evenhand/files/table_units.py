@@ -33,9 +33,9 @@ class TableUnits:
         self._tables, self._protocol, self._copied_to = tables, protocol, copied_to
         self._folder, self._language, self._notice = folder, language, notice
         self.rows = 0
-        """How many rows were read."""
+        """The number of rows read so far."""
         self.has_more_files = False
-        """Whether rows name files of their own."""
+        """True if rows name files of their own."""
 
     def read(self, judging: ReadyKind) -> Iterator[IncomingUnit]:
         """The units, each with the place of its row; raises DataError with file:line."""
