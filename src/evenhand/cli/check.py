@@ -72,7 +72,7 @@ def check_command(
 
 
 def _check_rubrics(protocol: str, paths: Sequence[Path], as_json: bool) -> int:
-    """What was understood of each rubric; of several, each under its name."""
+    """Return what was understood of each rubric; of several, each under its name."""
     understood = [(path, _understood(protocol, path)) for path in paths]
     if as_json and len(paths) == 1:
         print_json({"ok": True, **understood[0][1].json})

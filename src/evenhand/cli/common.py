@@ -70,7 +70,7 @@ where_option = click.option(
 
 
 def mapped_columns(moves: Sequence[str]) -> dict[str, str]:
-    """What `--map NEW=OLD` says, new name to old; raises click.UsageError."""
+    """Return what `--map NEW=OLD` says, new name to old; raise click.UsageError."""
     columns: dict[str, str] = {}
     for move in moves:
         new, equals, old = move.partition("=")
@@ -86,7 +86,8 @@ def store_at(url: str | None, *, must_exist: bool = True) -> Store:
 
 
 def archive_at(url: str | None) -> Archive:
-    """The same for a command that only reads; raises StoreError if there is none."""
+    """Return the archive at a place for a command that only reads; raise StoreError if there is
+    none."""
     return open_archive(url or store_here())
 
 
@@ -98,7 +99,8 @@ def store_here() -> str:
 
 
 def store_flag(url: str, folder: Path) -> str:
-    """What the next command has to say to read this store; nothing if it would find it anyway."""
+    """Return what the next command has to say to read this store; nothing if it would find it
+    anyway."""
     plain_url = _seen(url, folder)
     with suppress(UsageError):
         if plain_url == _seen(store_here(), Path()):
@@ -116,8 +118,8 @@ def _seen(url: str, folder: Path) -> str:
 
 
 def resume_advice(url: str) -> str:
-    """What to do after a run on this store was interrupted: the same command again, which continues
-    where something was kept."""
+    """Return what to do after a run on this store was interrupted: the same command again, which
+    continues where something was kept."""
     name = Path(sys.argv[0]).name
     words = ["evenhand" if name.startswith("__main__") else name, *map(_plain, sys.argv[1:])]
     command = shlex.join(words)
@@ -171,7 +173,7 @@ def earlier_run(
 
 
 def about_run(run: Recorded) -> dict[str, Any]:
-    """What `--json` begins with: which run, and what of it was selected."""
+    """Return what `--json` begins with: which run, and what of it was selected."""
     return {"run": run.id, "selected": run.selection and run.selection.json()}
 
 

@@ -98,7 +98,7 @@ def _print_unit(narration: Narration, kind: Kind, body: str, judgment: Judgment)
 
 
 def _print_truth(narration: Narration, protocol: str, value: object) -> None:
-    """What is true of a unit, and whether the judge saw it."""
+    """Print what is true of a unit, and whether the judge saw it."""
     is_right = (protocol, narration.words.language) not in WRONG
     truth = (
         "truth_first" if protocol == "pairwise" else "truth_right" if is_right else "truth_wrong"
@@ -109,7 +109,7 @@ def _print_truth(narration: Narration, protocol: str, value: object) -> None:
 
 
 def _calls_right(value: object) -> bool:
-    """Whether a verdict calls the answer, or the first of a pair, the right one."""
+    """Return True if a verdict calls the answer, or the first of a pair, the right one."""
     match value:
         case PairVerdict():
             return value.winner == "A"

@@ -194,7 +194,7 @@ class _Published:
         return pair.id
 
     def _votes(self, people: Imported, pair: Pair) -> str:
-        """What people said of a pair, by candidate."""
+        """Return what people said of a pair, by candidate."""
         run, counts = find_run(self.archive, people.run), Counter[str]()
         for _, stored in self.archive.judgments(run.scope, pair.id):
             judgment = run.judgment(stored)
@@ -267,7 +267,7 @@ class _Contradiction(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How much there is to read."""
+        """Return how much there is to read."""
         return sum(len(pass_.explanation) for pass_ in self.passes)
 
 

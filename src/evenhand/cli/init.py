@@ -141,7 +141,7 @@ def _write(directory: Path, files: Mapping[str, str], copies: Sequence[Path] = (
 
 
 def _instead(directory: Path, name: str, copies: Sequence[Path]) -> str:
-    """What to do where a file of the suite would overwrite one."""
+    """Return what to do where a file of the suite would overwrite one."""
     free = next(path for path in _folders(directory) if not path.exists())
     elsewhere = f"name another folder: evenhand init {free}"
     if copies:

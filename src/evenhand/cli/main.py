@@ -159,8 +159,8 @@ def _meant(error: click.NoSuchOption) -> click.NoSuchOption:
 
 
 def _unwritable(error: UnicodeEncodeError) -> UsageError:
-    """What to say of a text that cannot be written: what comes from files is refused where it is
-    read, so that it is the name of a file or folder."""
+    """Return what to say of a text that cannot be written: what comes from files is refused
+    where it is read, so that it is the name of a file or folder."""
     part = error.object[max(0, error.start - 40) : error.end + 40]
     return UsageError(
         f"the name {quoted(part)} cannot be written in {error.encoding}",

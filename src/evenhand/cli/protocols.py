@@ -90,7 +90,8 @@ def _opening(protocol: Protocol, language: str, style: Style) -> tuple[Message, 
 def _questions(
     judging: ReadyKind, row: Mapping[str, Any], context: JudgingContext
 ) -> list[Question]:
-    """What is asked about an example; nothing where its type is not one of the protocol's."""
+    """Return what is asked about an example; nothing where its type is not one of the
+    protocol's."""
     try:
         return judging.first_questions(judging.load(judging.read(row)[0].body), context)
     except RowError:

@@ -139,7 +139,7 @@ def _overrides(
     until_decided: bool | None,
     judges: Sequence[str],
 ) -> dict[str, Any]:
-    """What the command line says in the place of the suite's own keys."""
+    """Return what the command line says in the place of the suite's own keys."""
     overrides: dict[str, Any] = {"store": {"url": store}} if store else {}
     if until_decided is not None:
         overrides["stop"] = {"until_decided": until_decided}
@@ -260,7 +260,7 @@ def _nothing_judged(summary: Summary, flag: str) -> int:
 
 
 def _silent_judges(silent: Mapping[str, str], run: str, flag: str) -> int:
-    """Where others judged, and these gave no answer to any of their calls."""
+    """Return the judges that gave no answer to any of their calls, where others judged."""
     for judge, loss in silent.items():
         click.echo(f"evenhand: {quoted(judge)} gave no answer to any call: {loss}", err=True)
     click.echo(f"  See why: evenhand show {run}{flag}; then try again: the same command", err=True)
@@ -341,7 +341,7 @@ def _answer(
 
 
 def _next_commands(run: str, report: Report | None) -> Iterator[tuple[str, str]]:
-    """What to do with a run, each as a label and a command."""
+    """Yield what to do with a run, each as a label and a command."""
     yield "Look closer:", f"show {run}"
     if report is None:
         return
@@ -362,7 +362,7 @@ _PACKAGES = {
 
 
 def _to_install(command: str) -> str:
-    """What to do before a command can be used; empty where nothing is missing."""
+    """Return what to do before a command can be used; empty where nothing is missing."""
     name = command.partition(" ")[0]
     if all(find_spec(package) for package in _PACKAGES.get(name, ())):
         return ""
@@ -370,7 +370,7 @@ def _to_install(command: str) -> str:
 
 
 def changes_line(changes: Changes, differences: Sequence[str], name: str) -> str:
-    """What is new in the data and in the judging of a run since the last run of its name."""
+    """Return what is new in the data and in the judging of a run since the last run of its name."""
     new = f"judging changed: {safe('; '.join(differences))}" if differences else ""
     if not any(changes):
         rest = new or "something else changed"
@@ -436,7 +436,8 @@ def _print_forecast(plan: Plan, forecast: dict[str, Any]) -> None:
 
 
 def price_line(price: Mapping[str, float | None], *, is_open: bool = False) -> str:
-    """What a run will about cost, and the most that it can: the budget where that is less."""
+    """Return what a run will about cost, and the most that it can: the budget where that is
+    less."""
     likely, most, budget = price["likely"], price["most"], price["budget"]
     if likely is None or most is None:
         return "price unknown: add `price` to the [[judges]] entry"

@@ -75,7 +75,7 @@ def runs_command(store: str | None, as_json: bool) -> None:
 
 
 def _batches(batches: Sequence[Mapping[str, Any]]) -> str:
-    """How many batches are under way, and how many questions wait in them."""
+    """Return how many batches are under way, and how many questions wait in them."""
     waiting = sum(batch["open"] for batch in batches)
     number = f"{len(batches):,} batch{'' if len(batches) == 1 else 'es'}"
     return f"{number} under way, {counted(waiting, 'question')} without an answer"
@@ -137,7 +137,7 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
 
 
 def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]:
-    """What a run is, each as a name and what is said of it."""
+    """Yield what a run is, each as a name and what is said of it."""
     for key in ("protocol", "protocol_version", "language", "seed"):
         yield key, str(about[key])
     yield "started", f"{about['started'][:16].replace('T', ' ')} UTC"
@@ -214,7 +214,7 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
 
 
 def _question(run: Recorded, unit: StoredUnit) -> str:
-    """How the question of a unit begins, where its id is a hash that says nothing."""
+    """Return how the question of a unit begins, where its id is a hash that says nothing."""
     question = question_of(run.kind.present(run.kind.load(unit.body), []).unit)
     return cut(question, QUESTION_SHOWN) if is_hash_of(unit.id, question) else ""
 

@@ -48,7 +48,7 @@ def lasting_streams() -> None:
 
 
 def lost_output() -> OSError | None:
-    """What kept stdout from being written to its end, other than a reader who had enough."""
+    """Return what kept stdout from being written to its end, other than a reader who had enough."""
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     fault = raw.fault if isinstance(raw, _Lasting) else None
@@ -56,7 +56,7 @@ def lost_output() -> OSError | None:
 
 
 def is_utf8(stream: TextIO) -> bool:
-    """Whether a stream can hold every text."""
+    """Return True if a stream can hold every text."""
     return (stream.encoding or "utf-8").lower().replace("-", "").startswith("utf")
 
 

@@ -20,8 +20,8 @@ trust_option = click.option(
 
 
 def users_trust(trusted: Sequence[str]) -> Trust:
-    """What the user allows: these hosts, remembered; others where a terminal can be asked. Raises
-    UsageError."""
+    """Return what the user allows: these hosts, remembered; others where a terminal can be
+    asked. Raise UsageError."""
     hosts = TrustedHosts()
     hosts.remember([host_named(host) for host in trusted])
     is_terminal = sys.stdin.isatty() and sys.stderr.isatty()

@@ -90,14 +90,15 @@ def _is_loopback(host: str) -> bool:
 
 
 def _address(endpoint: Any) -> str:
-    """Where to look. Behind the # the token stays in the browser; if closed, it must be sent."""
+    """Return the address to look at. Behind the # the token stays in the browser; if closed, it
+    must be sent."""
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     tail = f"?token={endpoint.token}" if endpoint.closed else f"#token={endpoint.token}"
     return f"http://{host}:{endpoint.port}/{tail}"
 
 
 def _has_display() -> bool:
-    """Whether a browser could be seen."""
+    """Return True if a browser could be seen."""
     if sys.platform == "darwin":
         return sys.stderr.isatty()
     return sys.stderr.isatty() and bool(

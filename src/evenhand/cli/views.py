@@ -25,8 +25,8 @@ from evenhand.store.ports import Archive, Scope
 def run_figures(
     store: Archive, run: Recorded, scope: Scope, *, is_ranked: bool = False
 ) -> Iterator[RenderableType]:
-    """What the judgments of a scope of a run come to; `is_ranked` where a ranked table says how the
-    candidates fared."""
+    """Yield what the judgments of a scope of a run come to; `is_ranked` where a ranked table
+    says how the candidates fared."""
     kind, measure = run.kind, run.kind.measure
     if not isinstance(measure, Voting):
         yield from rendered(measure.summarise(verdicts_of(kind, store, scope)).blocks)
@@ -52,7 +52,8 @@ def run_json(
     judge_groups: Sequence[JudgeGroup],
     rule: Rule = "uncertain",
 ) -> dict[str, Any]:
-    """The same for `--json`, under the name of the kind; nothing where it has nothing to add."""
+    """Return the figures of a run for `--json`, under the name of the kind; nothing where it has
+    nothing to add."""
     measure = kind.measure
     if isinstance(measure, Voting):
         figures = figures_of_pairs(kind, store, scope, judge_groups, rule)

@@ -60,7 +60,7 @@ def is_output(path: Path) -> bool:
 
 
 def _sheet_headers() -> Iterator[set[str]]:
-    """Return the headers that every table for people has, in each language."""
+    """Yield the headers that every table for people has, in each language."""
     for language in LANGUAGES:
         say = words(language)
         yield {say(f"export.{key}") for key in ("unit", "judge", "result")}
