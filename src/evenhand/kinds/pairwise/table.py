@@ -270,13 +270,22 @@ def _row_cells(row: str) -> list[str]:
 
 
 def _find_names(cells: Sequence[str], criteria: Sequence[str]) -> list[int]:
-    """Return the columns of winner, criteria and notes in a header that names the winner and each
-    criterion once, nothing of another line; the notes are -1 where there are none."""
+    """Return the columns of winner, criteria and notes in a header that names each criterion once,
+    nothing of another line; the notes are -1 where there are none. A prompt in another language may
+    call the winner and the notes by other names, if the columns are in the contract's order."""
     names = [cell.strip(_DECOR).casefold() for cell in cells]
-    judged = ["winner", *(name.casefold() for name in criteria)]
-    if any(names.count(name) != 1 for name in judged):
+    marks = [name.casefold() for name in criteria]
+    if any(names.count(name) != 1 for name in marks):
         return []
-    return [*map(names.index, judged), names.index("notes") if "notes" in names else -1]
+    columns = [names.index(name) for name in marks]
+    notes = names.index("notes") if "notes" in names else -1
+    if names.count("winner") == 1:
+        return [names.index("winner"), *columns, notes]
+    first = columns[0] if columns else 0
+    after = first + len(marks)
+    if "winner" in names or first not in (1, 2) or columns != list(range(first, after)):
+        return []
+    return [first - 1, *columns, after if after < len(names) else -1]
 
 
 def _read_row(

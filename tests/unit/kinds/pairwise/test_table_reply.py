@@ -305,6 +305,7 @@ def test_a_draft_before_the_end_of_reasoning_is_no_verdict() -> None:
 BACKWARDS = "pair_id | winner | C5 | C4 | C3 | C2 | C1 | notes"
 BY_HEADER = {
     "criteria backwards": f"{BACKWARDS}\np1 | A | tie | B+ | tie | tie | A+ | so",
+    "in German": "Nr|Sieger|C1|C2|C3|C4|C5|Notiz\n1 | A | A+ | tie | tie | B+ | tie | so",
     "in Markdown": f"| {BACKWARDS} |\n{RULE}\n| p1 | A | tie | B+ | tie | tie | A+ | so |",
     "full-width bars": f"{BACKWARDS}\np1 | A | tie | B+ | tie | tie | A+ | so".replace("|", "｜"),
     "after a blank line and prose": (
