@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from evenhand.cli.main import main
 from evenhand.exchange import Question, Reply, Style, Usage
-from evenhand.results.rows import full_rows
+from evenhand.results.units import full_rows
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare

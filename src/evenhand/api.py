@@ -36,7 +36,7 @@ from evenhand.kinds.rows import RowError
 from evenhand.measures import Rule
 from evenhand.notebook import fields_table
 from evenhand.results.frames import Frame, Judgments, flat_rows, observation_rows
-from evenhand.results.rows import full_rows
+from evenhand.results.units import full_rows
 from evenhand.runs.differences import with_present_suite
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.plan import Plan

@@ -98,7 +98,7 @@ price = { input = 0.4, output = 1.6 }
 LATE = {
     *("aiohappyeyeballs", "aiohttp", "genai_prices"),
     *("rich.console", "rich.table", "regex", "evenhand.kinds.pairwise", "evenhand.kinds.weighted"),
-    *("evenhand.report.html", "evenhand.results.rows", "evenhand.web", "evenhand.stats"),
+    *("evenhand.report.html", "evenhand.results.units", "evenhand.web", "evenhand.stats"),
     *("difflib", "urllib.request"),
 }
 """What a forecast of a rubric run has no use for; to load most of these takes longer than the

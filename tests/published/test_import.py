@@ -15,7 +15,7 @@ import pytest
 from evenhand.data.read import grid_rows
 from evenhand.data.sql import query
 from evenhand.results.columns import vote_table
-from evenhand.results.rows import full_rows
+from evenhand.results.units import full_rows
 from evenhand.runs.imports import Imported
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store

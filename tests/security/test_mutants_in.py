@@ -27,7 +27,7 @@ from evenhand.data.write import write
 from evenhand.errors import DataError, EvenhandError, StoreError, UsageError
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import read_rubric
-from evenhand.results.rows import full_rows
+from evenhand.results.units import full_rows
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from evenhand.store.verify import verify

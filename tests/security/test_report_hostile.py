@@ -34,7 +34,7 @@ NAMES = [*STRINGS[:8], *(text for text in STRINGS if "\x1b" in text or "\x00" in
 """For what is drawn in pictures: markup, and characters that cannot be drawn."""
 _TAGS = """
 html head meta title link style body a header div h1 h2 h3 h4 span nav ul li label select option
-main section p dl dt dd svg g rect path line text tspan circle code details summary figure
+main section p dl dt dd svg g path rect code details summary figure
 figcaption table thead tbody tr th td form input button footer script noscript b mark small pre
 """
 TAGS = set(_TAGS.split())

@@ -18,8 +18,7 @@ from evenhand.cli.common import (
 )
 from evenhand.errors import UsageError, quoted
 from evenhand.judges.credentials import environment
-from evenhand.report.terminal.console import console
-from evenhand.report.terminal.grid import table
+from evenhand.report.terminal.console import console, table
 from evenhand.report.terminal.tables import safe
 from evenhand.runs.recorded import find_run
 from evenhand.store.address import shown_url

@@ -19,7 +19,7 @@ from evenhand.cli.streams import is_utf8
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError, nearest
 from evenhand.judges.credentials import environment
-from evenhand.results.only import ONLY
+from evenhand.results.units import ONLY
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.store.address import shown_url
@@ -218,12 +218,11 @@ def notice(message: str) -> None:
 
 def folder_notice(run: Recorded) -> None:
     """Say on stderr where the suite in this folder is not what a run used."""
-    from evenhand.report.terminal.console import console
-    from evenhand.report.terminal.prose import Paragraph
+    from evenhand.report.terminal.console import console, paragraph
     from evenhand.runs.differences import folder_note
 
     if text := folder_note(run, Path(), environment()):
-        console(stderr=True).print(Paragraph(text))
+        console(stderr=True).print(paragraph(text))
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:

@@ -126,7 +126,7 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None, *, verbose: 
     from evenhand.report.terminal.stability import stability_lines
     from evenhand.report.terminal.tables import safe
     from evenhand.report.terminal.within import blocks_lines
-    from evenhand.results.names import names_of
+    from evenhand.results.units import names_of
 
     out = console()
     if earlier is not None:

@@ -21,7 +21,7 @@ from evenhand.kinds.pairwise.verdict import PairVerdict
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.report.terminal.console import outcome_lines
-from evenhand.results.questions import texts_of
+from evenhand.results.units import texts_of
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import find_run

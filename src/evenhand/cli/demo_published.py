@@ -21,7 +21,7 @@ from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import PairPass, PairVerdict, pair_passes
 from evenhand.kinds.rubric.unit import load_sample
 from evenhand.kinds.rubric.verdict import RubricVerdict
-from evenhand.report.terminal.grid import table
+from evenhand.report.terminal.console import table
 from evenhand.report.terminal.tables import safe
 from evenhand.results.columns import vote_table
 from evenhand.results.compare import compared

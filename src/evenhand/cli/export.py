@@ -33,11 +33,17 @@ from evenhand.judges.credentials import environment
 from evenhand.kinds.kind import Voting
 from evenhand.report.terminal.tables import counted
 from evenhand.results.frames import observation_rows
-from evenhand.results.only import Selector, selector
 from evenhand.results.pairs import fronts_of, verdict_lines
 from evenhand.results.people import people_sheet
-from evenhand.results.questions import topic_questions
-from evenhand.results.rows import contract_objects, full_rows, namesakes, with_pass_columns
+from evenhand.results.units import (
+    Selector,
+    contract_objects,
+    full_rows,
+    namesakes,
+    selector,
+    topic_questions,
+    with_pass_columns,
+)
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import Archive, Counts, Store

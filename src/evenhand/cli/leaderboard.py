@@ -81,7 +81,7 @@ def leaderboard_command(
         return
     from evenhand.report.terminal.leaderboard import leaderboard_lines
     from evenhand.report.terminal.pairs import criteria_line
-    from evenhand.results.names import names_of
+    from evenhand.results.units import names_of
 
     tell_run(run_record)
     out = console()

@@ -8,8 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from evenhand.report.html.page import words
-from evenhand.report.terminal.console import console
-from evenhand.report.terminal.prose import beginning, ending, wrapped
+from evenhand.report.terminal.console import console, wrap
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.agreement.coefficient import Coefficient
 from evenhand.stats.proportion import Proportion
@@ -38,12 +37,12 @@ class Narration:
     def heading(self, key: str, **values: object) -> None:
         """Print a text of the demo as a heading, after an empty line."""
         self.out.print()
-        for line in wrapped(self.word(key, **values), self.width):
+        for line in wrap(self.word(key, **values), self.width):
             self.out.print(Text(line, style="bold"))
 
     def say(self, key: str, **values: object) -> None:
         """Print a text of the demo."""
-        for line in wrapped(self.word(key, **values), self.width):
+        for line in wrap(self.word(key, **values), self.width):
             self.out.print(line)
 
     def tell(self, key: str, **values: object) -> None:
@@ -56,6 +55,9 @@ class Narration:
 
     def quote(self, mark: str, text: str, lines: int, *, end: bool = False) -> None:
         """Print a text of the data on a few lines after its mark: its beginning, or its end."""
-        part = ending if end else beginning
-        for number, line in enumerate(part(text, self.width - 2, lines)):
+        whole = wrap(text, self.width - 4)
+        part = whole[-lines:] if end else whole[:lines]
+        if len(part) < len(whole):
+            part = [f"…{part[0]}", *part[1:]] if end else [*part[:-1], f"{part[-1]}…"]
+        for number, line in enumerate(part):
             self.out.print(f"{'' if number else mark:<2}{line}")

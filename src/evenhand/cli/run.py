@@ -287,7 +287,7 @@ def _print(summary: Summary, plan: Plan, store: Archive, way: _Way, as_json: boo
     from evenhand.cli.views import run_figures, run_json
     from evenhand.report.terminal.console import console, outcome_lines
     from evenhand.report.terminal.sequential import decision_text
-    from evenhand.results.rows import failure_details
+    from evenhand.results.units import failure_details
 
     if as_json:
         figures = run_json(plan.kind, store, summary.scope, plan.judge_groups)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.rule import Rule
 from rich.text import Text
 
 from evenhand.cli.common import (
@@ -19,25 +20,28 @@ from evenhand.cli.common import (
     recorded,
     store_option,
     tell_run,
-    wait,
     where_option,
 )
-from evenhand.cli.views import run_figures, run_json, unit_lines, verdict_line
+from evenhand.cli.views import run_figures, run_json, verdict_line
 from evenhand.errors import UsageError, quoted
 from evenhand.jsontext import stored_object
 from evenhand.judgment import Judgment, Verdict
-from evenhand.report.html.units import JudgedRow
-from evenhand.report.terminal.console import console
-from evenhand.report.terminal.grid import Legend, table
-from evenhand.report.terminal.pairs import criteria_line
+from evenhand.report.html.page import words
+from evenhand.report.html.units import unit_blocks
+from evenhand.report.terminal.blocks import block_lines
+from evenhand.report.terminal.console import console, legend, table
 from evenhand.report.terminal.tables import counted, cut, failure_line, safe
-from evenhand.results.names import names_of
-from evenhand.results.only import selector
 from evenhand.results.pages import overview, standing
 from evenhand.results.pairs import judged_pairs
-from evenhand.results.questions import is_hash_of, question_of
-from evenhand.results.rows import asked_row, full_name, full_rows
-from evenhand.runs.exchanges import Exchange, exchanges
+from evenhand.results.units import (
+    full_rows,
+    is_hash_of,
+    judge_name,
+    names_of,
+    question_of,
+    selector,
+    unit_detail,
+)
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
 from evenhand.store.ports import Archive, StoredUnit
@@ -126,7 +130,7 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
         return
     tell_run(run)
     out = console()
-    out.print(Legend(_about(about, run)))
+    out.print(legend(_about(about, run)))
     out.print()
     for part in run_figures(store, run, scope):
         out.print(part)
@@ -177,7 +181,7 @@ def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
         if is_wanted(judgment):
             notes = (judgment.output or {}).get("notes") or " ".join(judgment.flags)
             rows.add_row(cut(unit.id, ID_SHOWN), _result(run, unit.body, judgment), safe(notes))
-    console().print(rows if rows.count else f"run {run.id} has none: {only}")
+    console().print(rows if rows.row_count else f"run {run.id} has none: {only}")
 
 
 UNITS_SHOWN = 50
@@ -198,7 +202,7 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
     several = run.judgments_per_unit > 1
     rows = table("unit", "question", *(["judge"] if several else []), "result", "flags")
     for unit, stored in islice(judgments, UNITS_SHOWN):
-        judge = full_name(run, stored) + (f" #{stored.repeat}" if stored.repeat else "")
+        judge = judge_name(run, stored) + (f" #{stored.repeat}" if stored.repeat else "")
         judgment = run.judgment(stored)
         flags = [flag for flag in judgment.flags if flag != "not_validated"]
         by = [safe(judge)] if several else []
@@ -206,7 +210,7 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
         rows.add_row(
             cut(unit.id, ID_SHOWN), _question(run, unit), *by, result, safe(" ".join(flags))
         )
-    if rows.count:
+    if rows.row_count:
         out.print(rows)
     if next(judgments, None):
         all_of_them = f"evenhand export {run.row.id} --people -o verdicts.csv"
@@ -232,33 +236,27 @@ def _no_verdict(judgment: Judgment, width: int = RESULT_SHOWN) -> str:
     return failure_line(f"failed: {judgment.reason}", judgment.reason, judgment.detail, width)
 
 
-def _show_unit(store: Archive, run: Recorded, unit: str, as_json: bool) -> None:
-    judged = list(store.judgments(run.scope, unit))
-    if not judged:
-        unit = _unit_with(store, run, unit)
-        judged = list(store.judgments(run.scope, unit))
-    rows = [asked_row(run, *judged_unit) for judged_unit in judged]
-    traces = [wait(exchanges(run, store, *judged_unit)) for judged_unit in judged]
+def _show_unit(store: Archive, run: Recorded, name: str, as_json: bool) -> None:
+    detail = unit_detail(store, run, name)
+    if detail is None or not detail.judged:
+        name = _unit_with(store, run, name)
+        detail = unit_detail(store, run, name)
+        assert detail is not None
+    unit, judged = detail
     if as_json:
-        print_json(
-            {
-                "run": run.id,
-                "unit": stored_object(judged[0][0].body, "a unit"),
-                "judgments": [
-                    judged_unit.row | {"exchanges": [exchange.json() for exchange in trace]}
-                    for judged_unit, trace in zip(rows, traces, strict=True)
-                ],
-            }
-        )
+        body = stored_object(unit.body, "a unit")
+        rows = [entry.row for entry in judged]
+        print_json({"run": run.id, "unit": body, "judgments": rows})
         return
     tell_run(run)
     out = console()
-    for (stored_unit, _), judged_unit, trace in zip(judged, rows, traces, strict=True):
-        _print_judgment(out, run, stored_unit.body, judged_unit, trace)
+    out.print(Rule(Text(safe(name), style="bold"), align="left"))
+    shown = run.kind.present(run.kind.load(unit.body), [entry.judgment for entry in judged])
+    for part in block_lines(unit_blocks(shown, judged, words("en"), names_of(run))):
+        out.print(part)
     if len(judged) > 1 and run.has_votes:
-        groups = run.judge_groups
-        (pair,) = judged_pairs(run.kind, store, run.scope, groups, "uncertain", unit)
-        _heading(out, f"{unit}  by majority: {panel_winner(pair.votes)}")
+        (pair,) = judged_pairs(run.kind, store, run.scope, run.judge_groups, "uncertain", name)
+        out.print(f"\nBy majority: {panel_winner(pair.votes)}")
 
 
 def _unit_with(store: Archive, run: Recorded, part: str) -> str:
@@ -276,54 +274,3 @@ def _unit_with(store: Archive, run: Recorded, part: str) -> str:
         f"{what} {quoted(part)} in the id, in run {run.row.id}",
         advice=f"Did you mean {listed}?" if fitting else f"List them: evenhand show {run.row.id}",
     )
-
-
-def _print_judgment(
-    out: Console, run: Recorded, body: str, judged: JudgedRow, trace: list[Exchange]
-) -> None:
-    row = judged.row
-    repeat = f", repeat {row['repeat']}" if row["repeat"] else ""
-    _heading(out, f"{row['unit']}  by {row['judge']}{repeat}")
-    # Of what was judged elsewhere there may be no texts to tell units apart by.
-    for part in unit_lines(run.kind, body, judged.judgment, with_about=run.imported):
-        out.print(part)
-    if run.has_votes and judged.judgment.passes:
-        for part in criteria_line(names_of(run)):
-            out.print(part)
-    if row["output"] is None:
-        everything = 20 + 2 * len(judged.judgment.detail)
-        out.print(Text(_no_verdict(judged.judgment, everything), style="yellow"))
-    for name in ("fixes", "flags"):
-        if row[name]:
-            out.print(f"{name}: {', '.join(_named(entry) for entry in row[name])}")
-    for number, entry in enumerate(trace):
-        # The last call of a failure may have left no pass.
-        pass_row = row["passes"][number] if number < len(row["passes"]) else {}
-        _print_exchange(out, number + 1, entry, pass_row.get("round"))
-
-
-def _heading(out: Console, text: str) -> None:
-    out.print()
-    out.rule(Text(safe(text), style="bold"), align="left")
-
-
-def _named(entry: Any) -> str:
-    return safe(entry if isinstance(entry, str) else f"{entry['code']} {entry['path']}".strip())
-
-
-def _print_exchange(out: Console, number: int, exchange: Exchange, in_round: int | None) -> None:
-    place = f"round {in_round}, order {exchange.question.order}, " if in_round else ""
-    sampling = "".join(f", {name} {value:g}" for name, value in exchange.reply.sampling.items())
-    _heading(out, f"call {number}  {place}{exchange.judge}{sampling}")
-    out.print(Text(exchange.key, style="dim"))
-    for message in exchange.question.messages[-2 if exchange.question.reask else 0 :]:
-        out.print(Text(f"{message.role}:", style="bold"))
-        out.print(Text(safe(message.content), style="dim"))
-    if reasoning := exchange.reply.reasoning:
-        out.print(Text(f"reasoning, {len(reasoning):,} characters:", style="bold"))
-        out.print(Text(safe(reasoning), style="dim"))
-    out.print(Text("reply:", style="bold"))
-    out.print(Text(safe(exchange.reply.text)))
-    for path, odds in exchange.reply.odds.items():
-        likely = ", ".join(f"{safe(k)} {v:.2f}" for k, v in odds.items())
-        out.print(cut(f"odds of {path}: {likely}", 200))

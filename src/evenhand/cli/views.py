@@ -12,12 +12,12 @@ from evenhand.engine.run import JudgeGroup
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.measures import Rule
-from evenhand.report.terminal.blocks import line, rendered
+from evenhand.report.html.page import words
+from evenhand.report.html.units import kind_blocks
+from evenhand.report.terminal.blocks import block_lines, cell_line
 from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tables
-from evenhand.results.names import names_of
 from evenhand.results.pairs import figures_of_pairs
-from evenhand.results.questions import is_hash_of, topic_questions
-from evenhand.results.rows import verdicts_of
+from evenhand.results.units import is_hash_of, names_of, topic_questions, verdicts_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Archive, Scope
 
@@ -29,7 +29,8 @@ def run_figures(
     says how the candidates fared."""
     kind, measure = run.kind, run.kind.measure
     if not isinstance(measure, Voting):
-        yield from rendered(measure.summarise(verdicts_of(kind, store, scope)).blocks)
+        blocks = measure.summarise(verdicts_of(kind, store, scope)).blocks
+        yield from block_lines(kind_blocks(blocks, words("en")))
         return
     figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
     has_fronts = any(len(sets.candidates) > 2 for sets in figures.fronts.values())
@@ -64,16 +65,4 @@ def run_json(
 
 def verdict_line(kind: Kind, body: str, judgment: Judgment) -> Text:
     """A verdict on one line."""
-    return line(kind.present(kind.load(body), [judgment]).judgments[0].line)
-
-
-def unit_lines(
-    kind: Kind, body: str, judgment: Judgment, *, with_about: bool = False
-) -> Iterator[RenderableType]:
-    """A unit and one judgment of it; `with_about` adds what is known of the unit beside its
-    texts."""
-    blocks = kind.present(kind.load(body), [judgment])
-    if with_about:
-        yield from rendered(blocks.about)
-    yield from rendered(blocks.unit)
-    yield from rendered(blocks.judgments[0].blocks)
+    return cell_line(kind.present(kind.load(body), [judgment]).judgments[0].line)

@@ -13,8 +13,7 @@ from evenhand.kinds.blocks import ShownUnit
 from evenhand.measures import ScoredUnit
 from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits, JudgeReason
 from evenhand.report.outcome import Outcome, unit_outcome
-from evenhand.results.questions import question_of, texts_of
-from evenhand.results.rows import full_name
+from evenhand.results.units import judge_name, question_of, texts_of
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Change, Changes
 from evenhand.store.ports import Archive, Scope
@@ -106,7 +105,7 @@ def _read(store: Archive, run: Recorded, name: str) -> _Read:
         raise UsageError(f"run {run.id} has no unit {name}")
     stored = [judgment for _, judgment in store.judgments(Scope(run.id), name)]
     judgments = [run.judgment(judgment) for judgment in stored]
-    judges = [full_name(run, judgment) for judgment in stored]
+    judges = [judge_name(run, judgment) for judgment in stored]
     shown = run.kind.present(run.kind.load(unit.body), judgments)
     judged = list(zip(judges, judgments, strict=True))
     reasons = [str(judgment.reason) for judgment in judgments if judgment.reason]

@@ -13,7 +13,7 @@ from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.notebook import html_table, paragraph
 from evenhand.observation import UNCERTAIN, Observation
-from evenhand.results.rows import full_name
+from evenhand.results.units import judge_name
 from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Archive, StoredUnit
 
@@ -77,7 +77,7 @@ def flat_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, Any]]:
         judgment = recorded.judgment(stored)
         yield {
             "unit": unit.id,
-            "judge": full_name(recorded, stored),
+            "judge": judge_name(recorded, stored),
             "repeat": stored.repeat,
             "status": judgment.status,
             "reason": judgment.reason,

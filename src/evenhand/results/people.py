@@ -19,10 +19,7 @@ from evenhand.measures import VotedUnit
 from evenhand.report.html.page import LANGUAGES, Words, words
 from evenhand.report.html.units import flag_gloss
 from evenhand.report.outcome import unit_outcome
-from evenhand.results.names import names_of
-from evenhand.results.only import Selector
-from evenhand.results.questions import question_of, texts_of
-from evenhand.results.rows import full_name
+from evenhand.results.units import Selector, judge_name, names_of, question_of, texts_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Archive, StoredJudgment, StoredUnit
 
@@ -86,7 +83,7 @@ class _RowMaker:
             text = value if isinstance(value, str) else jsontext.as_text(value)
             row[_Column(_FIELDS, name, MIDDLE)] = None if value is None else text
         row |= self._answers(shown)
-        row[self._column(_JUDGE, "judge", WIDE)] = full_name(self.run, stored)
+        row[self._column(_JUDGE, "judge", WIDE)] = judge_name(self.run, stored)
         if self.several_repeats:
             row[self._column(_JUDGE, "repeat", NARROW)] = stored.repeat + 1
         return row | self._result(shown, judgment) | self._dimensions(shown, judgment)

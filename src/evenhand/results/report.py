@@ -53,10 +53,9 @@ from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.columns import ScoreReading, read_scores, vote_table
 from evenhand.results.compare import with_decision
-from evenhand.results.names import names_of
 from evenhand.results.pairs import figures_of_pairs
-from evenhand.results.rows import judged_row
 from evenhand.results.trust import trust_notes
+from evenhand.results.units import judged_row, names_of
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.changes import Changes, score_changes, vote_changes

@@ -20,19 +20,19 @@ from evenhand.report.html.build import Report
 from evenhand.report.html.render import render
 from evenhand.report.html.units import JudgedRow
 from evenhand.results import pages
-from evenhand.results.judgment_index import (
+from evenhand.results.pages import (
     INDEXED,
     Facets,
     JudgmentIndex,
+    Standing,
     facets,
     indexed_rows,
     judgment_index,
 )
-from evenhand.results.pages import Standing, UnitDetail
 from evenhand.results.report import ReportOptions, make_report
-from evenhand.results.rows import asked_row
 from evenhand.results.selection import select
 from evenhand.results.side_by_side import Setting, SideBySide, page_of, side_by_side
+from evenhand.results.units import UnitDetail, asked_row, unit_detail
 from evenhand.runs.differences import with_present_suite
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.runs.settle import settle_run
@@ -316,7 +316,7 @@ class ViewService:
     def unit(self, run: Recorded, name: str) -> UnitDetail:
         """Return a unit with all its judgments; raise NotFound."""
         with self.stores.borrow() as store:
-            detail = pages.unit_detail(store, run, name)
+            detail = unit_detail(store, run, name)
         if detail is None:
             raise NotFound(f"run {run.row.id} has no unit {quoted(name)}")
         return detail

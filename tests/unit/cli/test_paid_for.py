@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import evenhand
-from evenhand.results.rows import full_rows
+from evenhand.results.units import full_rows
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from tests.suites import answers, pair_row, samples, write_answers, write_pairs, write_suite

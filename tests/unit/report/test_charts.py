@@ -1,15 +1,31 @@
-"""Pictures of much: what is left out is a whole variant, and how much it is stands beside them."""
+"""Charts: marks on round scales, and of much a part, with the number that is left out."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from evenhand.kinds import KINDS
 from evenhand.report.html.build import Bar, Mean, Report
-from evenhand.report.html.charts import SHOWN, Figure, figures
-from evenhand.report.html.page import words
+from evenhand.report.html.charts import (
+    SHOWN,
+    Figure,
+    Point,
+    count_unit,
+    draw_bars,
+    draw_points,
+    draw_stacks,
+    figures,
+    make_scale,
+    number_unit,
+    percent_unit,
+)
+from evenhand.report.html.page import LANGUAGES, words
 from tests.unit.report.test_answer import COVERAGE, METHOD
+
+EN = words("en")
 
 
 def drawn(**more: Any) -> dict[str, Figure]:
@@ -27,8 +43,7 @@ def test_of_many_variants_six_are_drawn_with_all_their_tags() -> None:
     made = drawn(tags=bars)["tags"]
     assert "and 6 more in the table" in made.about and len(made.rows) == 24
     assert [name for name, _ in made.legend] == [f"v{v}" for v in range(6)]
-    for tag in "ABC":
-        assert f">{tag} ·" in made.svg
+    assert [row.label[0] for row in made.panels[0].rows] == list("ABC")
 
 
 def test_what_a_picture_of_means_leaves_out_is_counted() -> None:
@@ -44,3 +59,64 @@ def test_what_a_picture_of_contradictions_leaves_out_is_counted() -> None:
     found = {f"C{i}": 40 - i for i in range(SHOWN + 3)}
     made = drawn(kind=KINDS["pairwise"], method=method, contradictions=found)["contradictions"]
     assert "and 3 more in the table" in made.about
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high", "parts"),
+    [
+        ((0.0, 1.0), 0.0, 1.0, 5),
+        ((-0.31, 0.12), -0.4, 0.2, 3),
+        ((1.2, 4.9), 1.0, 5.0, 4),
+        ((7.0, 7.0), 6.5, 7.5, 2),
+        ((0.0, 1234.0), 0.0, 1500.0, 3),
+    ],
+)
+def test_a_scale_has_round_ends_that_hold_all_values(
+    values: tuple[float, float], low: float, high: float, parts: int
+) -> None:
+    scale = make_scale(values)
+    assert (scale.low, scale.high) == pytest.approx((low, high))
+    assert scale.parts == parts
+    assert scale.low <= min(values) and max(values) <= scale.high
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 40, 1001])
+def test_numbers_of_things_are_whole_on_the_axis_and_each_stands_once(most: int) -> None:
+    ticks = draw_bars([Point("a", "", most)], count_unit(words("en"))).ticks
+    assert len(set(ticks)) == len(ticks) and all("." not in tick for tick in ticks)
+
+
+def test_numbers_on_axes_are_written_in_the_way_of_the_language() -> None:
+    points = [Point("a", "", -0.25), Point("b", "", 0.25)]
+    ticks = {name: draw_points(points, number_unit(words(name))).ticks for name in LANGUAGES}
+    assert ticks["en"][0] == "−0.4" and ticks["ru"][0] == "−0,4"
+    assert draw_points(points, percent_unit(words("zh"))).ticks[-1] == "40%"
+
+
+def test_an_interval_that_is_open_on_one_side_ends_at_the_value() -> None:
+    panel = draw_points([Point("a", "", 0.5, None, 1.0), Point("b", "", 0.0)], number_unit(EN))
+    assert 'class="interval" d="M500.0 11.0H1000.0"' in panel.rows[0].svg
+    assert "interval" not in panel.rows[1].svg
+
+
+def test_a_series_has_the_colour_that_the_legend_says_and_one_needs_none() -> None:
+    means = [mean(variant, "a") for variant in ("v1", "v2")]
+    made = drawn(means=means)["means"]
+    assert [colour for _, colour in made.legend] == ["first", "second"]
+    (row,) = made.panels[0].rows
+    assert row.svg.index("of-first") < row.svg.index("of-second") and len(row.values) == 2
+    assert drawn(means=means[:1])["means"].legend == ()
+
+
+def test_stacks_follow_each_other() -> None:
+    points = [Point("a", name, 2.0) for name in ("wins", "losses")]
+    panel = draw_stacks(points, count_unit(EN))
+    assert panel.rows[0].values == ["4"]
+    assert "M0.0 11.0H500.0" in panel.rows[0].svg and "M500.0 11.0H1000.0" in panel.rows[0].svg
+
+
+@pytest.mark.parametrize("name", ["<b>x</b>", "a\u202eb", "\"'&"])
+def test_no_text_of_a_user_is_drawn(name: str) -> None:
+    made = drawn(means=[mean(name, name)])["means"]
+    for row in made.panels[0].rows:
+        assert name not in row.svg and "\u202e" not in row.label

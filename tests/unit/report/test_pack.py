@@ -10,7 +10,6 @@ import pytest
 from evenhand.report.html import pack
 from evenhand.report.html.pack import KINDS, PackedUnits, Packer, cut
 from evenhand.report.html.units import (
-    columns_block,
     group_block,
     items_block,
     notice_block,
@@ -21,8 +20,8 @@ from evenhand.report.html.units import (
 
 BLOCKS = [
     text_block("Question", [["one"], ["two", "1,2", "1 clear"], ["one"]], note="n"),
-    columns_block([[notice_block("left", "bad")], [notice_block("right")]]),
-    table_block("Scores", ["a", "b"], [["x", ("5", "strong")], ["x", ""]]),
+    {"kind": "columns", "columns": [[notice_block("left", "bad")], [notice_block("right")]]},
+    table_block("Scores", ["a", "b"], [[["x", ""], ["5", "strong"]], [["x", ""], ["", ""]]]),
     items_block("Flags", [("snapped", "near")], "warn"),
     section_block("by", [group_block("Call 1", [text_block("", [["prompt"]], part="call")])]),
 ]

@@ -209,8 +209,8 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, r
         store.close()
     text, said = render(found), page.words("en").texts["half"]
     for name, sentence in said.items():
-        # On the first screen, under the picture of win rates and in its name, and in the method.
-        assert text.count(sentence) == (4 if name == rule else 0), name
+        # On the first screen, under the chart of win rates, and in the method.
+        assert text.count(sentence) == (3 if name == rule else 0), name
     assert "in both orders; a verdict stands" not in text and "made elsewhere" in text
     assert "<dt>Cost</dt>" not in text and "Language of the prompts" not in text
 

@@ -1,41 +1,241 @@
-"""The pictures of a report, each with its figures as a table."""
+"""The charts of a report: rows with a label, marks on a common scale, and the figure in words.
+
+Labels, numbers and axes are HTML; an SVG holds marks alone, by numbers and classes of this module,
+so that no text of a user is ever drawn. Each chart has its figures as a table too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from math import ceil, floor, log10
 
-from evenhand.report.html.build import Mean, Report, Share
-from evenhand.report.html.columns import columns
-from evenhand.report.html.draw import bars, dots, dots_apart, heat, line, stack
-from evenhand.report.html.labels import LABEL, labels
+from evenhand.report.html.build import Bar, Difference, Report, Share
 from evenhand.report.html.page import Words, p_value
-from evenhand.report.html.plot import PALETTE, Values
-from evenhand.report.html.shapes import Picture, svg
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.text import visible
 
 SHOWN = 24
-"""Rows in one picture; the table has them all."""
-_OUTCOMES = {"better": "good", "worse": "bad", "same": "soft", "not enough evidence": "soft"}
+"""Labels in one chart; the table has them all."""
+COLOURS = ("first", "second", "third", "fourth", "fifth", "sixth")
+LABEL_LENGTH = 44
+STRIP = 22
+"""The height of the marks of one series, in pixels."""
+WIDTH = 1000
+INTERVALS = 5
+"""An axis has at most so many parts between its numbers."""
+_OUTCOMES = {"better": "good", "worse": "bad"}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value with its interval, under a label, of a series."""
+
+    label: str
+    series: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    colour: str = ""
+    is_overall: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChartRow:
+    """A label, the marks beside it, and their values in words."""
+
+    label: str
+    svg: str
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Rows on one scale; the ticks stand at equal distances from its low end to its high end."""
+
+    rows: Sequence[ChartRow]
+    ticks: Sequence[str]
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Names, and for each two of them a text and the class of its colour."""
+
+    names: Sequence[str]
+    cells: Sequence[Sequence[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A picture with its title, what it shows, whose colours are whose, and the same as a table."""
+    """A chart with its title, a sentence on how to read it, and its figures as a table."""
 
     name: str
     title: str
     about: str
-    svg: str
-    legend: Sequence[tuple[str, str]]
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    panels: Sequence[Panel] = ()
+    matrix: Matrix | None = None
+    legend: Sequence[tuple[str, str]] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """An axis from one round number to another, in equal steps."""
+
+    low: float
+    high: float
+    step: Decimal
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return round(WIDTH * min(1.0, max(0.0, share)), 1)
+
+    def ticks(self, text: Callable[[float, int], str]) -> list[str]:
+        """Return the round numbers from the low end to the high end; `text` writes one with so
+        many digits."""
+        digits = max(0, -int(self.step.normalize().as_tuple().exponent))
+        return [text(self.low + n * float(self.step), digits) for n in range(self.parts + 1)]
+
+    @property
+    def parts(self) -> int:
+        """How many steps it has."""
+        return round((self.high - self.low) / float(self.step))
+
+
+def make_scale(values: Sequence[float], least_step: float = 0.0) -> Scale:
+    """Return the shortest axis with round ends that holds these values."""
+    low, high = min(values), max(values)
+    if low == high:
+        low, high = (low - 0.5, high + 0.5) if low else (0.0, 1.0)
+    power = floor(log10((high - low) / INTERVALS))
+    for step in (Decimal(n).scaleb(power + more) for more in range(9) for n in (1, 2, 5)):
+        size = float(step)
+        first, last = floor(low / size + 1e-9), ceil(high / size - 1e-9)
+        if last - first <= INTERVALS and size >= least_step:
+            return Scale(first * size, last * size, step)
+    raise AssertionError("a long enough step always fits")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How the values of a chart are written, beside their marks and on the axis."""
+
+    value: Callable[[float], str]
+    tick: Callable[[float, int], str]
+    least_step: float = 0.0
+
+
+def number_unit(say: Words) -> Unit:
+    return Unit(say.number, say.number)
+
+
+def signed_unit(say: Words) -> Unit:
+    return Unit(say.signed, say.number)
+
+
+def percent_unit(say: Words) -> Unit:
+    return Unit(say.percent, lambda value, _: say.percent(value), 0.01)
+
+
+def count_unit(say: Words) -> Unit:
+    return Unit(lambda value: say.integer(round(value)), say.number, 1.0)
+
+
+def draw_points(
+    points: Sequence[Point],
+    unit: Unit,
+    *,
+    reference: float | None = None,
+    ends: Sequence[float] = (),
+) -> Panel:
+    """Draw dots with their intervals, a strip per series, around a line of reference."""
+    known = [end for p in points for end in (p.value, p.low, p.high) if end is not None]
+    extra = [*ends, *([] if reference is None else [reference])]
+    scale = make_scale([*known, *extra], unit.least_step)
+    colours = series_colours(points)
+
+    def marks(point: Point, y: float) -> str:
+        colour = point.colour or colours[point.series]
+        low, high = (point.value if end is None else end for end in (point.low, point.high))
+        line = f'<path class="interval" d="M{scale(low)} {y}H{scale(high)}"/>' if high > low else ""
+        return (
+            f'<g class="of-{colour}">{line}<path class="dot" d="M{scale(point.value)} {y}h0"/></g>'
+        )
+
+    return _panel(points, marks, unit, scale, reference)
+
+
+def draw_bars(points: Sequence[Point], unit: Unit, title: str = "") -> Panel:
+    """Draw bars from nothing, a strip per series."""
+    scale = make_scale([0.0, *(point.value for point in points)], unit.least_step)
+    colours = series_colours(points)
+
+    def marks(point: Point, y: float) -> str:
+        colour = point.colour or colours[point.series]
+        return _bar(colour, 0.0, scale(point.value), y)
+
+    return _panel(points, marks, unit, scale, title=title)
+
+
+def draw_stacks(points: Sequence[Point], unit: Unit) -> Panel:
+    """Draw the numbers under each label one after the other, as one bar."""
+    totals = {p.label: sum(o.value for o in points if o.label == p.label) for p in points}
+    scale = make_scale([0.0, *totals.values()], unit.least_step)
+    colours = series_colours(points)
+    rows = []
+    for label, total in totals.items():
+        start, bars = 0.0, ""
+        for point in (point for point in points if point.label == label and point.value):
+            end = start + point.value
+            bars += _bar(colours[point.series], scale(start), scale(end), STRIP / 2)
+            start = end
+        rows.append(ChartRow(label, _svg(bars, 1, scale), [unit.value(total)]))
+    return Panel(rows, scale.ticks(unit.tick))
+
+
+def series_colours(points: Sequence[Point]) -> dict[str, str]:
+    """Return a colour for each series, as many as there are colours."""
+    return dict(zip(dict.fromkeys(point.series for point in points), COLOURS, strict=False))
+
+
+def _bar(colour: str, start: float, end: float, y: float) -> str:
+    return f'<path class="bar of-{colour}" d="M{start} {y}H{end}"/>' if end > start else ""
+
+
+def _panel(
+    points: Sequence[Point],
+    marks: Callable[[Point, float], str],
+    unit: Unit,
+    scale: Scale,
+    reference: float | None = None,
+    title: str = "",
+) -> Panel:
+    rows = []
+    for label in dict.fromkeys(point.label for point in points):
+        own = [point for point in points if point.label == label]
+        drawn = "".join(marks(p, STRIP * (n + 0.5)) for n, p in enumerate(own))
+        svg = _svg(drawn, len(own), scale, reference)
+        rows.append(ChartRow(label, svg, [unit.value(point.value) for point in own]))
+    return Panel(rows, scale.ticks(unit.tick), title)
+
+
+def _svg(marks: str, strips: int, scale: Scale, reference: float | None = None) -> str:
+    """Return the strips of a row over the lines of the grid. The width stretches, lines and dots
+    keep their size."""
+    height, parts = STRIP * strips, scale.parts
+    grid = "".join(f"M{round(WIDTH * n / parts, 1)} 0V{height}" for n in range(parts + 1))
+    line = "" if reference is None else f'<path class="zero" d="M{scale(reference)} 0V{height}"/>'
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" height="{height}" preserveAspectRatio="none"'
+        f' aria-hidden="true"><path class="grid" d="{grid}"/>{line}{marks}</svg>'
+    )
 
 
 def figures(report: Report, say: Words) -> Iterator[Figure]:
-    """Every picture that the run has figures for."""
+    """Yield every chart that the run has figures for."""
     charts = _Charts(report, say)
     for chart in (
         charts.differences,
@@ -51,39 +251,44 @@ def figures(report: Report, say: Words) -> Iterator[Figure]:
         charts.contradictions,
         charts.lengths,
     ):
-        yield from chart()
+        figure = chart()
+        if figure is not None:
+            yield figure
 
 
 class _Charts:
     def __init__(self, report: Report, say: Words) -> None:
         self.report, self.say = report, say
-        self.level = say.percent(report.method.level)
-        self.half = say.gloss("half", report.method.rule)
 
     def _figure(
         self,
         name: str,
-        picture: Picture,
+        panels: Sequence[Panel],
         head: Sequence[str],
         rows: Sequence[Sequence[str]],
+        points: Sequence[Point] = (),
         *,
         more: int = 0,
+        matrix: Matrix | None = None,
         **values: str,
     ) -> Figure:
-        say = self.say
-        title = say(f"chart.{name}", **values)
-        about = say(f"chart.{name}_about", level=self.level, half=self.half)
+        say, report = self.say, self.report
+        half = say.gloss("half", report.method.rule)
+        about = say(f"chart.{name}_about", level=say.percent(report.method.level), half=half)
         if more > 0:
             about = f"{about} ({say('page.and_more', n=more)})"
-        heads = [say(f"chart.{column}") for column in head]
+        colours = series_colours(points)
+        heads = [say(f"chart.{name}") for name in head]
+        filled = [n for n in range(len(head)) if any(row[n] for row in rows)]
         return Figure(
             name=name,
-            title=title,
+            title=say(f"chart.{name}", **values),
             about=about,
-            svg=svg(picture, f"{title}. {about}", say.language),
-            legend=picture.legend,
-            head=heads,
-            rows=rows,
+            head=[heads[n] for n in filled],
+            rows=[[row[n] for n in filled] for row in rows],
+            panels=panels,
+            matrix=matrix,
+            legend=list(colours.items()) if len(colours) > 1 else (),
         )
 
     def _dimension(self, name: str) -> str:
@@ -91,15 +296,26 @@ class _Charts:
             return self.say.gloss("dimension", name if self.report.is_pairs else "of_one")
         label = self.report.method.names.get(name, "")
         full = f"{name} · {label}"
-        fits = label and label.casefold() != name.casefold() and len(full) <= LABEL
+        fits = label and label.casefold() != name.casefold() and len(full) <= LABEL_LENGTH
         return visible(full if fits else name)
 
-    # Scores
-
-    def means(self) -> Iterator[Figure]:
-        say, means = self.say, [mean for mean in self.report.means if mean.value is not None]
-        if not means:
-            return
+    def means(self) -> Figure | None:
+        say, means = self.say, self.report.means
+        points = [
+            Point(
+                self._dimension(mean.dimension),
+                visible(mean.variant),
+                mean.value,
+                mean.low,
+                mean.high,
+                is_overall=mean.dimension == OVERALL,
+            )
+            for mean in means
+            if mean.value is not None
+        ]
+        if not points:
+            return None
+        shown = _select(points)
         rows = [
             [
                 self._dimension(m.dimension),
@@ -108,318 +324,292 @@ class _Charts:
                 say.number(m.value),
                 say.interval(m.low, m.high),
             ]
-            for m in self.report.means
+            for m in means
         ]
         head = ["dimension", "variant", "n", "mean", "interval"]
-        if not any(mean.variant for mean in means):
-            head, rows = [h for h in head if h != "variant"], [[r[0], *r[2:]] for r in rows]
-        values, more = self._bounded([self._mean(mean) for mean in means])
-        chart = dots_apart(values, say("chart.mean"))
-        yield self._figure("means", chart, head, rows, more=more)
+        panels = [draw_points(part, number_unit(say)) for part in _apart(shown)]
+        return self._figure("means", panels, head, rows, shown, more=len(points) - len(shown))
 
-    def _mean(self, mean: Mean) -> dict[str, Any]:
-        return {
-            "name": self._dimension(mean.dimension),
-            "series": visible(mean.variant),
-            "value": mean.value,
-            "low": mean.low,
-            "high": mean.high,
-            "overall": mean.dimension == OVERALL,
-        }
-
-    def _bounded(self, values: Values) -> tuple[Values, int]:
-        """Values for one picture, and how many are left to the table: where there are many
-        variants, their overall figures alone."""
-        drawn_values = values
-        if len({value["series"] for value in values}) > len(PALETTE):
-            overall = [value for value in values if value["overall"]]
-            if overall:
-                drawn_values = [
-                    value | {"name": value["series"], "series": ""} for value in overall
-                ][:SHOWN]
-            else:
-                drawn_values = _few_series(values)
-        return drawn_values, len(values) - len(drawn_values)
-
-    def differences(self) -> Iterator[Figure]:
-        say, differences = self.say, self.report.differences
-        estimates = [difference for difference in differences if difference.value is not None]
-        if not estimates:
-            return
-        pairs = self.report.is_pairs
-        many = len({difference.variant for difference in estimates}) > 1
-        values: Values = [
-            {
-                "name": self._dimension(difference.dimension),
-                "series": visible(difference.variant),
-                "value": difference.mean if pairs else difference.value,
-                "low": difference.mean_low if pairs else difference.low,
-                "high": difference.mean_high if pairs else difference.high,
-                "overall": difference.dimension == OVERALL,
-                "colour": None if many else _OUTCOMES[difference.outcome],
-            }
-            for difference in estimates
+    def differences(self) -> Figure | None:
+        say, differences, pairs = self.say, self.report.differences, self.report.is_pairs
+        known = [row for row in differences if row.value is not None]
+        if not known:
+            return None
+        one = len({row.variant for row in known}) == 1
+        points = [
+            Point(
+                self._dimension(row.dimension),
+                visible(row.variant),
+                (row.mean if pairs else row.value) or 0.0,
+                row.mean_low if pairs else row.low,
+                row.mean_high if pairs else row.high,
+                colour=_OUTCOMES.get(row.outcome, "soft") if one else "",
+                is_overall=row.dimension == OVERALL,
+            )
+            for row in known
         ]
-        values, more = self._bounded(values)
-        title = say("chart.win_rate" if pairs else "chart.difference")
-        chart = (
-            dots(values, title, 0.5, percent=True)
-            if pairs  # all of them are shares
-            else dots_apart(values, title, 0.0)
+        shown = _select(points)
+        panels = (
+            [draw_points(shown, percent_unit(say), reference=0.5)]
+            if pairs
+            else [draw_points(part, signed_unit(say), reference=0.0) for part in _apart(shown)]
         )
-        rows = [self._difference_row(difference, pairs) for difference in differences]
         head = ["dimension", "variant", "n", "mean", "baseline", "difference", "interval"]
         head += ["p", "p_adjusted", "effect", "outcome"]
-        name, base = "rates" if pairs else "differences", visible(self.report.method.baseline)
-        yield self._figure(name, chart, head, rows, more=more, baseline=base)
+        return self._figure(
+            "rates" if pairs else "differences",
+            panels,
+            head,
+            [self._difference_row(row) for row in differences],
+            shown,
+            more=len(points) - len(shown),
+            baseline=visible(self.report.method.baseline),
+        )
 
-    def _difference_row(self, difference: Any, pairs: bool) -> list[str]:
+    def _difference_row(self, row: Difference) -> list[str]:
         say = self.say
-        means = [difference.mean, difference.baseline_mean]
+        write = say.percent if self.report.is_pairs else say.number
         return [
-            self._dimension(difference.dimension),
-            visible(difference.variant),
-            str(difference.n),
-            *(say.percent(m) if pairs else say.number(m) for m in means),
-            say.signed(difference.value),
-            say.interval(difference.low, difference.high),
-            p_value(say, difference.p),
-            p_value(say, difference.p_adjusted),
-            say.number(difference.effect),
-            say.gloss("outcome", difference.outcome),
+            *(self._dimension(row.dimension), visible(row.variant), str(row.n)),
+            *(write(row.mean), write(row.baseline_mean)),
+            *(say.signed(row.value), say.interval(row.low, row.high)),
+            *(p_value(say, row.p), p_value(say, row.p_adjusted)),
+            *(say.number(row.effect), say.gloss("outcome", row.outcome)),
         ]
 
-    def scores(self) -> Iterator[Figure]:
-        scores, say = self.report.scores, self.say
+    def scores(self) -> Figure | None:
+        scores = [bar for bar in self.report.scores if bar.of]
         if not scores:
-            return
-        totals = self.report.full_marks is not None
-        name, title = ("totals", "chart.total") if totals else ("scores", "chart.score")
-        values: Values = [
-            {"group": visible(bar.group), "series": visible(bar.variant)}
-            | {"name": bar.value, "value": bar.count / bar.of, "place": place}
-            for place, bar in enumerate(scores)
-            if bar.of
+            return None
+        has_totals = self.report.full_marks is not None
+        groups = list(dict.fromkeys(bar.group for bar in scores))
+        points = {
+            group: _first_series([_share(bar, bar.value) for bar in scores if bar.group == group])
+            for group in groups
+        }
+        shown = [point for group in groups for point in points[group]]
+        panels = [
+            draw_bars(points[group], percent_unit(self.say), visible(group)) for group in groups
         ]
-        values = _few_series(values)
-        chart = columns(values, say(title), say("chart.share"))
-        rows = [
-            [visible(b.group), visible(b.variant), b.value, str(b.count), _of(say, b.count, b.of)]
-            for b in scores
-        ]
-        head = ["dimension", "variant", "total" if totals else "score", "number", "share"]
-        head, rows = _without_empty(head, rows)
-        yield self._figure(name, chart, head, rows, more=len(scores) - len(values))
+        head = ["dimension", "variant", "total" if has_totals else "score", "number", "share"]
+        rows = [[visible(bar.group), *self._bar_cells(bar, bar.value)] for bar in scores]
+        rows = [[row[0], row[2], row[1], *row[3:]] for row in rows]
+        name, more = "totals" if has_totals else "scores", len(scores) - len(shown)
+        return self._figure(name, panels, head, rows, shown, more=more)
 
-    def tags(self) -> Iterator[Figure]:
-        tags, say = self.report.tags, self.say
+    def _bar_cells(self, bar: Bar, label: str) -> list[str]:
+        share = self.say.percent(bar.count / bar.of if bar.of else None)
+        return [label, visible(bar.variant), str(bar.count), share]
+
+    def tags(self) -> Figure | None:
+        say, tags = self.say, [bar for bar in self.report.tags if bar.of]
         if not tags:
-            return
-        names = {bar.value: self._tag(bar.value) for bar in tags}
-        values: Values = [
-            {"name": names[b.value], "series": visible(b.variant), "value": b.count / b.of}
-            for b in tags
-            if b.of
+            return None
+        names = {
+            bar.value: say.gloss("verdict", bar.value)
+            if bar.value == "critical"
+            else f"{bar.value} · {say.gloss('tag', bar.value)}"
+            for bar in tags
+        }
+        shown = _first_series([_share(bar, names[bar.value]) for bar in tags])
+        panels = [draw_bars(shown, percent_unit(say))]
+        rows = [self._bar_cells(bar, names[bar.value]) for bar in tags]
+        head = ["tag", "variant", "number", "share"]
+        return self._figure("tags", panels, head, rows, shown, more=len(tags) - len(shown))
+
+    def failures(self) -> Figure | None:
+        say, failures = self.say, self.report.coverage.failures
+        if not failures:
+            return None
+        points = [
+            Point(say.gloss("reason", code), "", number, colour="bad")
+            for code, number in failures.items()
         ]
-        values = _few_series(values)
-        chart = bars(values, say("chart.share"), percent=True)
         rows = [
-            [names[b.value], visible(b.variant), str(b.count), _of(say, b.count, b.of)]
-            for b in tags
+            [f"{code} · {say.gloss('reason', code)}", str(number)]
+            for code, number in failures.items()
         ]
-        head, rows = _without_empty(["tag", "variant", "number", "share"], rows)
-        yield self._figure("tags", chart, head, rows, more=len(tags) - len(values))
+        panels = [draw_bars(points, count_unit(say))]
+        return self._figure("failures", panels, ["reason", "number"], rows)
 
-    def _tag(self, tag: str) -> str:
-        if tag == "critical":
-            return self.say.gloss("verdict", tag)
-        return f"{tag} · {self.say.gloss('tag', tag)}"
-
-    def failures(self) -> Iterator[Figure]:
-        say, failed = self.say, self.report.coverage.failures
-        if not failed:
-            return
-        names = {code: f"{code} · {say.gloss('reason', code)}" for code in failed}
-        values: Values = [
-            {"name": say.gloss("reason", code), "series": "", "value": number}
-            for code, number in failed.items()
-        ]
-        chart = bars(values, say("chart.number"), colour="bad")
-        rows = [[names[code], str(number)] for code, number in failed.items()]
-        yield self._figure("failures", chart, ["reason", "number"], rows)
-
-    def lengths(self) -> Iterator[Figure]:
-        say, bins = self.say, self.report.lengths
+    def lengths(self) -> Figure | None:
+        say, bins, pairs = self.say, self.report.lengths, self.report.is_pairs
         if len(bins) < 2:
-            return
-        pairs = self.report.is_pairs
+            return None
+        labels = [
+            say.short(b.least)
+            if b.least == b.most
+            else f"{say.short(b.least)} – {say.short(b.most)}"
+            for b in bins
+        ]
+        points = [
+            Point(label, "", b.value, b.low, b.high) for label, b in zip(labels, bins, strict=True)
+        ]
         name, across, up = (
             ("pair_lengths", "longer", "a_wins") if pairs else ("lengths", "length", "mean")
         )
-        values: Values = [
-            {"x": b.middle, "value": b.value, "low": b.low, "high": b.high} for b in bins
+        unit, reference = (percent_unit(say), 0.5) if pairs else (number_unit(say), None)
+        panels = [draw_points(points, unit, reference=reference)]
+        rows = [
+            [label, str(b.n), say.number(b.value), say.interval(b.low, b.high)]
+            for label, b in zip(labels, bins, strict=True)
         ]
-        chart = line(values, say(f"chart.{across}"), say(f"chart.{up}"), pairs)
+        return self._figure(name, panels, [across, "n", up, "interval"], rows)
+
+    def standings(self) -> Figure | None:
+        say, standings = self.say, self.report.standings
+        points = [
+            Point(visible(row.candidate), "", row.win_rate, row.low, row.high)
+            for row in standings
+            if row.win_rate is not None
+        ]
+        if not points:
+            return None
+        panels = [draw_points(points[:SHOWN], percent_unit(say), reference=0.5)]
         rows = [
             [
-                f"{say.short(b.least)} – {say.short(b.most)}",
-                str(b.n),
-                say.number(b.value),
-                say.interval(b.low, b.high),
+                visible(row.candidate),
+                str(row.n),
+                say.percent(row.win_rate),
+                say.percents(row.low, row.high),
             ]
-            for b in bins
-        ]
-        yield self._figure(name, chart, [across, "n", up, "interval"], rows)
-
-    # Pairs
-
-    def standings(self) -> Iterator[Figure]:
-        say = self.say
-        rated = [standing for standing in self.report.standings if standing.win_rate is not None]
-        if not rated:
-            return
-        values: Values = [
-            {"name": visible(standing.candidate), "series": "", "value": standing.win_rate}
-            | {"low": standing.low, "high": standing.high}
-            for standing in rated[:SHOWN]
-        ]
-        chart = dots(values, say("chart.win_rate"), 0.5, percent=True)
-        rows = [
-            [
-                visible(standing.candidate),
-                str(standing.n),
-                say.percent(standing.win_rate),
-                say.percents(standing.low, standing.high),
-            ]
-            for standing in self.report.standings
+            for row in standings
         ]
         head = ["candidate", "n", "win_rate", "interval"]
-        yield self._figure("standings", chart, head, rows, more=len(rated) - len(values))
+        return self._figure("standings", panels, head, rows, more=len(points) - SHOWN)
 
-    def outcomes(self) -> Iterator[Figure]:
+    def outcomes(self) -> Figure | None:
         say, standings = self.say, self.report.standings
         if not standings:
-            return
+            return None
         names = {
             "wins": say("chart.wins"),
             "ties": say.gloss("verdict", "tie"),
             "uncertain": say.gloss("verdict", "uncertain"),
             "losses": say("chart.losses"),
         }
-        values: Values = [
-            {"name": visible(standing.candidate), "series": label, "value": getattr(standing, key)}
-            | {"order": place}
-            for standing in standings[:SHOWN]
-            for place, (key, label) in enumerate(names.items())
+        points = [
+            Point(visible(row.candidate), label, getattr(row, key))
+            for row in standings[:SHOWN]
+            for key, label in names.items()
         ]
-        chart = stack(values, say("chart.number"), list(names.values()))
         rows = [
-            [visible(standing.candidate), *(str(getattr(standing, key)) for key in names)]
-            for standing in standings
+            [visible(row.candidate), *(str(getattr(row, key)) for key in names)]
+            for row in standings
         ]
-        figure = self._figure("outcomes", chart, ["candidate"], rows, more=len(standings) - SHOWN)
-        yield _with_head(figure, [*figure.head, *names.values()])
+        return self._figure(
+            "outcomes",
+            [draw_stacks(points, count_unit(say))],
+            ["candidate", *names],
+            rows,
+            points,
+            more=len(standings) - SHOWN,
+        )
 
-    def ratings(self) -> Iterator[Figure]:
+    def ratings(self) -> Figure | None:
         say = self.say
-        rated = [standing for standing in self.report.standings if standing.rating is not None]
+        rated = [row for row in self.report.standings if row.rating is not None]
         if not rated:
-            return
-        rated.sort(key=lambda standing: (-(standing.rating or 0.0), standing.candidate))
-        values: Values = [
-            {"name": visible(standing.candidate), "series": "", "value": standing.rating}
-            | {"low": standing.rating_low, "high": standing.rating_high}
-            for standing in rated[:SHOWN]
+            return None
+        rated.sort(key=lambda row: (-(row.rating or 0.0), row.candidate))
+        points = [
+            Point(visible(row.candidate), "", row.rating or 0.0, row.rating_low, row.rating_high)
+            for row in rated
         ]
         rows = [
             [
-                visible(standing.candidate),
-                say.signed(standing.rating),
-                say.interval(standing.rating_low, standing.rating_high),
+                visible(row.candidate),
+                say.signed(row.rating),
+                say.interval(row.rating_low, row.rating_high),
             ]
-            for standing in rated
+            for row in rated
         ]
-        chart = dots(values, say("chart.rating"), 0.0)
-        more = len(rated) - len(values)
-        yield self._figure("ratings", chart, ["candidate", "rating", "interval"], rows, more=more)
+        panels = [draw_points(points[:SHOWN], signed_unit(say), reference=0.0)]
+        head = ["candidate", "rating", "interval"]
+        return self._figure("ratings", panels, head, rows, more=len(points) - SHOWN)
 
-    def matrix(self) -> Iterator[Figure]:
+    def matrix(self) -> Figure | None:
         say, meetings = self.say, self.report.meetings
         if not meetings:
-            return
-        names = [standing.candidate for standing in self.report.standings][:SHOWN]
-        short_names = dict(zip(names, labels(names), strict=True))
-        values: Values = [
-            {"name": short_names[m.candidate], "other": short_names[m.other], "rate": m.rate}
-            | {"text": f"{100 * m.rate:.0f}", "strength": abs(m.rate - 0.5) * 0.9}
-            for m in meetings
-            if m.candidate in short_names and m.other in short_names
-        ]
-        order = list(short_names.values())
-        chart = heat(values, order, say("chart.candidate"), say("chart.against"))
+            return None
+        names = [row.candidate for row in self.report.standings][:SHOWN]
+        rates = {(m.candidate, m.other): m.rate for m in meetings}
+        cells = [[_matrix_cell(rates.get((name, other))) for other in names] for name in names]
         rows = [
             [visible(m.candidate), visible(m.other), str(m.n), say.percent(m.rate)]
             for m in meetings
         ]
-        head = ["candidate", "against", "n", "win_rate"]
-        more = len(self.report.standings) - len(names)
-        yield self._figure("matrix", chart, head, rows, more=more)
+        return self._figure(
+            "matrix",
+            (),
+            ["candidate", "against", "n", "win_rate"],
+            rows,
+            more=len(self.report.standings) - len(names),
+            matrix=Matrix([visible(name) for name in names], cells),
+        )
 
-    def position(self) -> Iterator[Figure]:
-        say, values, rows = self.say, Values(), list[list[str]]()
+    def position(self) -> Figure | None:
+        say, points, rows = self.say, list[Point](), list[list[str]]()
         for position in self.report.positions:
-            for key, share in (
-                ("consistency", position.consistency),
-                ("first_slot", position.first_slot),
-            ):
-                rows.append(
-                    [visible(position.judge), say(f"chart.{key}"), *_share_cells(say, share)]
-                )
+            shares = {"consistency": position.consistency, "first_slot": position.first_slot}
+            judge = visible(position.judge)
+            for key, share in shares.items():
+                rows.append([judge, say(f"chart.{key}"), *_share_cells(say, share)])
                 if share.value is not None:
-                    judge = visible(position.judge) if len(self.report.positions) > 1 else ""
-                    values.append(
-                        {"name": say(f"chart.{key}"), "series": judge, "value": share.value}
-                        | {"low": share.low, "high": share.high}
+                    series = judge if len(self.report.positions) > 1 else ""
+                    points.append(
+                        Point(say(f"chart.{key}"), series, share.value, share.low, share.high)
                     )
-        if values:
-            values = values[: 2 * len(PALETTE)]
-            chart = dots(values, say("chart.share"), 0.5, percent=True, domain=(0, 1))
-            head = ["judge", "figure", "n", "share", "interval"]
-            yield self._figure("position", chart, head, rows, more=len(rows) - len(values))
+        if not points:
+            return None
+        shown = _first_series(points)
+        panels = [draw_points(shown, percent_unit(say), reference=0.5, ends=(0.0, 1.0))]
+        head = ["judge", "figure", "n", "share", "interval"]
+        return self._figure("position", panels, head, rows, shown, more=len(points) - len(shown))
 
-    def contradictions(self) -> Iterator[Figure]:
+    def contradictions(self) -> Figure | None:
         say, counts = self.say, self.report.contradictions
         if not counts:
-            return
-        names = {criterion: self._dimension(criterion) for criterion in counts}
-        values: Values = [{"name": names[c], "series": "", "value": n} for c, n in counts.items()]
-        chart = bars(values[:SHOWN], say("chart.number"), colour="warn")
-        rows, more = [[names[c], str(n)] for c, n in counts.items()], len(values) - SHOWN
-        yield self._figure("contradictions", chart, ["criterion", "number"], rows, more=more)
+            return None
+        points = [Point(self._dimension(c), "", n, colour="warn") for c, n in counts.items()]
+        rows = [[self._dimension(c), str(n)] for c, n in counts.items()]
+        panels = [draw_bars(points[:SHOWN], count_unit(say))]
+        more = len(points) - SHOWN
+        return self._figure("contradictions", panels, ["criterion", "number"], rows, more=more)
 
 
-def _few_series(values: Values) -> Values:
-    """What belongs to the first series, as many as there are colours."""
-    series = list(dict.fromkeys(value["series"] for value in values))[: len(PALETTE)]
-    return [value for value in values if value["series"] in series]
+def _share(bar: Bar, label: str) -> Point:
+    return Point(visible(label), visible(bar.variant), bar.count / bar.of)
 
 
-def _of(say: Words, count: int, of: int) -> str:
-    return say.percent(count / of if of else None)
+def _select(points: list[Point]) -> list[Point]:
+    """Return the points of one chart; of many variants, their overall figures alone."""
+    if len({point.series for point in points}) <= len(COLOURS):
+        return points
+    overall = [Point(p.series, "", p.value, p.low, p.high) for p in points if p.is_overall]
+    return overall[:SHOWN] or _first_series(points)
+
+
+def _apart(points: Sequence[Point]) -> list[list[Point]]:
+    """Return dimensions and the overall figure apart: they are on scales of their own."""
+    parts = [[p for p in points if p.is_overall == is_overall] for is_overall in (False, True)]
+    return [part for part in parts if part]
+
+
+def _first_series(points: list[Point]) -> list[Point]:
+    series = list(dict.fromkeys(point.series for point in points))[: len(COLOURS)]
+    return [point for point in points if point.series in series]
+
+
+def _matrix_cell(rate: float | None) -> tuple[str, str]:
+    """Return the percentage of a cell, and the class that colours it by who wins and how far."""
+    if rate is None:
+        return "", ""
+    strength = ceil(abs(rate - 0.5) * 6)
+    side = "wins" if rate > 0.5 else "loses"
+    return f"{100 * rate:.0f}", f"{side}-{strength}" if strength else ""
 
 
 def _share_cells(say: Words, share: Share) -> list[str]:
     interval = say.percents(share.low, share.high) if share.value is not None else ""
     return [say.short(share.n), say.percent(share.value), interval]
-
-
-def _without_empty(
-    head: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """A table without columns that hold nothing."""
-    places = [place for place in range(len(head)) if any(row[place] for row in rows)]
-    return [head[p] for p in places], [[row[p] for p in places] for row in rows]
-
-
-def _with_head(figure: Figure, head: Sequence[str]) -> Figure:
-    return replace(figure, head=head)

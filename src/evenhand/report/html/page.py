@@ -251,6 +251,7 @@ def environment(say: Words, *packages: str) -> Environment:
     """Templates of this room and of further packages' `templates`, escaping all they insert."""
     require("jinja2", extra="view" if packages else "report")
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup  # comes with jinja2
 
     templates = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in (*packages, "evenhand.report.html")]),
@@ -261,6 +262,7 @@ def environment(say: Words, *packages: str) -> Environment:
     )
     templates.filters["visible"] = visible
     templates.filters["marked"] = marked
+    templates.filters["marks"] = Markup  # of charts: numbers and classes of this package alone
     for name in ("number", "short", "signed", "percent", "integer", "money", "moment"):
         templates.filters[name] = getattr(say, name)
     templates.globals |= {"say": say, "interval": say.interval, "share": say.share}

@@ -44,7 +44,6 @@ def render(report: Report) -> str:
     from markupsafe import Markup  # comes with jinja2
 
     style, script = static("page.css"), static("sort.js") + static("report.js")
-    pictures = [(f, Markup(f.svg)) for f in figures(report, say)]  # noqa: S704 - rebuilt there
     return templates.get_template("report.html").render(
         report=report,
         answers=answers(report, say),
@@ -54,7 +53,7 @@ def render(report: Report) -> str:
         bar=_bar(report),
         brackets=brackets_note(report, say),
         caveats=list(dict.fromkeys(j.caveat for j in report.method.judges if j.caveat)),
-        figures=pictures,
+        figures=list(figures(report, say)),
         glosses=_glosses(report.units, say),
         filters=list(_filters(report.units, say)) if report.units else [],
         method=list(_method(report, say)),

@@ -1,9 +1,10 @@
-"""One judged unit as plain values for a page: a line for tables, and blocks for its drill-down.
+"""One judged unit as report, view and `show` have it: a line for tables, and blocks for its page.
 
 A block is a dict with a `kind`: `text` (segments, some of them marked), `columns` (side by side),
-`table`, `items` (small labels), `notice`, `section`, `group` (folded). The macros of `_unit.html`
-and the script of a report render the same blocks. Every text in a block is ready to be shown:
-hidden characters are visible; nothing is escaped for HTML, which is the renderer's part.
+`table`, `items` (small labels), `notice`, `section`, `group` (folded on a page). The macros of
+`_unit.html`, the script of a report and `terminal/blocks.py` render the same blocks. Every text in
+a block is ready to be shown: hidden characters are visible; nothing is escaped for HTML, which is
+the renderer's part.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from evenhand.report.outcome import Outcome, unit_outcome
 from evenhand.text import visible
 
 Block = dict[str, Any]
-Cell = str | tuple[str, str]
 Row = Mapping[str, Any]
 """A judgment as `export --full` writes it, with its `exchanges` as `show --json` has them."""
 
@@ -44,10 +44,9 @@ def text_block(
     }
 
 
-def table_block(label: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Block:
-    """A table; a cell is a text, or a text with its tone."""
-    cells = [[[c, ""] if isinstance(c, str) else list(c) for c in row] for row in rows]
-    return {"kind": "table", "label": label, "head": list(head), "rows": cells}
+def table_block(label: str, head: Sequence[str], rows: Sequence[Sequence[list[str]]]) -> Block:
+    """A table; a cell is a text and its tone."""
+    return {"kind": "table", "label": label, "head": list(head), "rows": list(rows)}
 
 
 def items_block(label: str, items: Iterable[tuple[str, str]], tone: str = "") -> Block:
@@ -68,11 +67,6 @@ def section_block(label: str, blocks: Sequence[Block]) -> Block:
     return {"kind": "section", "label": label, "blocks": list(blocks)}
 
 
-def columns_block(columns: Sequence[Sequence[Block]]) -> Block:
-    """Blocks side by side, below each other where there is no room."""
-    return {"kind": "columns", "columns": [list(column) for column in columns]}
-
-
 class JudgedRow(NamedTuple):
     """A judgment, and all that is known about it as `export --full` writes it, with its `exchanges`
     as `show --json` has them."""
@@ -86,118 +80,114 @@ def unit_blocks(
 ) -> list[Block]:
     """Everything about one unit: what its kind shows of it, and how each judgment came about;
     `names` say in words what the ids of dimensions and criteria stand for."""
-    return _Drill(unit, [entry.row for entry in judged], _Renderer(say, names or {})).blocks()
+    converter = _Converter(say, names or {})
+    blocks = converter.blocks([*unit.unit, *unit.about])
+    if not judged:
+        return [*blocks, notice_block(say("unit.pending"), "dim")]
+    shown = zip(judged, unit.judgments, strict=True)
+    return [*blocks, *(converter.judgment(entry.row, judgment) for entry, judgment in shown)]
 
 
-class _Renderer:
-    """Blocks of a kind as blocks of a page."""
+def kind_blocks(
+    blocks: Sequence[of_kind.Block], say: Words, names: Mapping[str, str] | None = None
+) -> list[Block]:
+    """Return the blocks of a kind as blocks of a page."""
+    return _Converter(say, names or {}).blocks(blocks)
+
+
+def piece_text(piece: of_kind.Piece, say: Words, names: Mapping[str, str] | None = None) -> str:
+    """Return a piece in the reader's language, ready to be shown."""
+    match piece:
+        case str():
+            return visible(piece)
+        case of_kind.Label(key, values):
+            return say(key, **{name: piece_text(v, say, names) for name, v in values.items()})
+        case of_kind.Gloss(group, code):
+            return visible(say.gloss(group, code))
+        case of_kind.Number(value):
+            return say.short(value)
+        case of_kind.Named(ident):
+            name = (names or {}).get(ident, "")
+            says_more = name and name.casefold() != ident.casefold()
+            return visible(f"{ident} · {name}" if says_more else ident)
+        case of_kind.Joined(pieces, by):
+            return by.join(filter(None, (piece_text(part, say, names) for part in pieces)))
+
+
+class _Converter:
+    """Makes blocks of a page from those of a kind."""
 
     def __init__(self, say: Words, names: Mapping[str, str]) -> None:
         self.say, self.names = say, names
         self.segments: dict[str, list[str]] = {}
-        """The unit's own texts, as the pieces in which they are shown: prompts repeat them."""
+        """The unit's own texts, as the segments in which they are shown: prompts repeat them."""
 
     def piece(self, piece: of_kind.Piece) -> str:
-        """A piece in the reader's language, ready to be shown."""
-        match piece:
-            case str():
-                return visible(piece)
-            case of_kind.Label(key, values):
-                return self.say(key, **{name: self.piece(value) for name, value in values.items()})
-            case of_kind.Gloss(group, code):
-                return visible(self.say.gloss(group, code))
-            case of_kind.Number(value):
-                return self.say.short(value)
-            case of_kind.Named(ident):
-                name = self.names.get(ident, "")
-                says_more = name and name.casefold() != ident.casefold()
-                return visible(f"{ident} · {name}" if says_more else ident)
-            case of_kind.Joined(pieces, by):
-                return by.join(filter(None, map(self.piece, pieces)))
+        return piece_text(piece, self.say, self.names)
+
+    def blocks(self, blocks: Sequence[of_kind.Block]) -> list[Block]:
+        return [self.block(block) for block in blocks]
 
     def block(self, block: of_kind.Block) -> Block:
         match block:
             case of_kind.Text():
                 return self._text(block)
             case of_kind.Table():
-                head = [self.piece(title) for title in block.head]
-                rows = [[(self.piece(c.piece), str(c.tone)) for c in row] for row in block.rows]
-                return table_block(self.piece(block.label), *_without_empty(head, rows))
+                rows = [[[self.piece(c.piece), str(c.tone)] for c in row] for row in block.rows]
+                filled = [n for n in range(len(block.head)) if any(row[n][0] for row in rows)]
+                head = [self.piece(block.head[n]) for n in filled]
+                return table_block(
+                    self.piece(block.label), head, [[row[n] for n in filled] for row in rows]
+                )
             case of_kind.Items():
                 items = [(self.piece(item), "") for item in block.items]
                 return items_block(self.piece(block.label), items, block.tone)
             case of_kind.Notice(piece, tone):
                 return notice_block(self.piece(piece), tone)
             case of_kind.Columns(columns):
-                return columns_block([self.blocks(column) for column in columns])
+                return {"kind": "columns", "columns": [self.blocks(column) for column in columns]}
             case of_kind.Section(label, inner):
                 return section_block(self.piece(label), self.blocks(inner))
             case of_kind.Group(label, inner):
                 return group_block(self.piece(label), self.blocks(inner))
 
-    def blocks(self, blocks: Sequence[of_kind.Block]) -> list[Block]:
-        return [self.block(block) for block in blocks]
-
     def _text(self, block: of_kind.Text) -> Block:
-        """A text with its marks; where several overlap, each stretch names all of them."""
+        """Return a text with its marks; where several overlap, each segment names all of them."""
         titles = {str(mark.number): visible(mark.title) for mark in block.marks}
         spans = [(mark.start, mark.end, str(mark.number)) for mark in block.marks]
-        segments = marked(block.text, spans) if spans else [Segment(block.text, ())]
-        self.segments[block.text] = [segment.text for segment in segments]
-        stretches = [
-            [visible(segment.text)]
-            if not segment.labels
-            else [
-                visible(segment.text),
-                ",".join(segment.labels),
-                " · ".join(titles[label] for label in segment.labels),
-            ]
-            for segment in segments
-        ]
-        return text_block(self.piece(block.label), stretches, note=visible(block.note))
+        found = marked(block.text, spans) if spans else [Segment(block.text, ())]
+        self.segments[block.text] = [segment.text for segment in found]
+        segments = []
+        for segment in found:
+            title = " · ".join(titles[label] for label in segment.labels)
+            about = [",".join(segment.labels), title] if segment.labels else []
+            segments.append([visible(segment.text), *about])
+        return text_block(self.piece(block.label), segments, note=visible(block.note))
 
-
-class _Drill:
-    """The drill-down of one unit in the making."""
-
-    def __init__(self, unit: ShownUnit, rows: Sequence[Row], renderer: _Renderer) -> None:
-        self.unit, self.rows, self.renderer, self.say = unit, rows, renderer, renderer.say
-
-    def blocks(self) -> list[Block]:
-        blocks = self.renderer.blocks([*self.unit.unit, *self.unit.about])
-        if not self.rows:
-            return [*blocks, notice_block(self.say("unit.pending"), "dim")]
-        for row, judgment in zip(self.rows, self.unit.judgments, strict=True):
-            failed = [] if row["output"] else [notice_block(no_verdict(row, self.say), "bad")]
-            outcome = [*failed, *self.renderer.blocks(judgment.blocks)]
-            inner = [*outcome, *self._about(row), *self._calls(row)]
-            blocks.append(section_block(self._judged_by(row), inner))
-        return blocks
-
-    def _judged_by(self, row: Row) -> str:
-        judge = visible(row["judge"])
-        if not row["repeat"]:
-            return self.say("unit.by", judge=judge)
-        return self.say("unit.by_again", judge=judge, repeat=row["repeat"] + 1)
-
-    # How it came about
-
-    def _about(self, row: Row) -> Iterator[Block]:
+    def judgment(self, row: Row, shown: of_kind.ShownJudgment) -> Block:
+        """Return what came out of a judgment, and each call that led to it."""
         say = self.say
-        if flags := [_explained(visible(flag), flag_gloss(say, flag)) for flag in row["flags"]]:
-            yield items_block(say("unit.flags"), flags, "warn")
-        fixes = [_explained(_fixed(fix), say.gloss("fix", fix["code"])) for fix in row["fixes"]]
+        blocks = [] if row["output"] else [notice_block(no_verdict(row, say), "bad")]
+        blocks += self.blocks(shown.blocks)
+        flags = [_explain(visible(flag), flag_gloss(say, flag)) for flag in row["flags"]]
+        if flags:
+            blocks.append(items_block(say("unit.flags"), flags, "warn"))
+        fixes = [
+            _explain(visible(f"{f['code']} {f['path']}".strip()), say.gloss("fix", f["code"]))
+            for f in row["fixes"]
+        ]
         if fixes:
-            yield items_block(say("unit.fixes"), fixes)
-
-    def _calls(self, row: Row) -> Iterator[Block]:
+            blocks.append(items_block(say("unit.fixes"), fixes))
         for place, call in enumerate(row["exchanges"]):
+            # The last call of a failure may have left no pass.
             judge_pass = row["passes"][place] if place < len(row["passes"]) else {}
-            yield group_block(
-                self._call_label(place, call, judge_pass), list(self._call(call, judge_pass))
-            )
+            label = self._call_label(place, call, judge_pass)
+            blocks.append(group_block(label, list(self._call(call, judge_pass))))
+        judge = visible(row["judge"])
+        again = say("unit.by_again", judge=judge, repeat=row["repeat"] + 1)
+        return section_block(again if row["repeat"] else say("unit.by", judge=judge), blocks)
 
-    def _call_label(self, place: int, call: Row, judge_pass: Mapping[str, Any]) -> str:
+    def _call_label(self, place: int, call: Row, judge_pass: Row) -> str:
         say, parts = self.say, [self.say("unit.call", number=place + 1)]
         if judge_pass.get("round"):
             order = say.gloss("order", call["order"])
@@ -208,54 +198,43 @@ class _Drill:
         parts += [f"{name} {say.short(value)}" for name, value in call["sampling"].items()]
         return " · ".join(parts)
 
-    def _call(self, call: Row, judge_pass: Mapping[str, Any]) -> Iterator[Block]:
+    def _call(self, call: Row, judge_pass: Row) -> Iterator[Block]:
         say = self.say
         for message in call["messages"][-2 if call["reask"] else 0 :]:
             label = say("unit.prompt", role=say.gloss("role", message["role"]))
-            yield text_block(label, self._pieces(message["content"]), part="call")
+            yield text_block(label, self._prompt_segments(message["content"]), part="call")
+        if reasoning := call.get("reasoning"):
+            label = say("unit.reasoning", n=say.integer(len(reasoning)))
+            yield text_block(label, [[visible(reasoning)]], part="call")
         finish = "" if call["finish"] == "stop" else visible(call["finish"])
         yield text_block(say("unit.reply"), [[visible(call["reply"])]], note=finish, part="call")
         if problems := judge_pass.get("problems"):
             head = [say("unit.problem"), say("unit.where"), say("unit.message")]
-            rows = [[visible(p[k]) for k in ("code", "path", "message")] for p in problems]
+            rows = [[[visible(p[k]), ""] for k in ("code", "path", "message")] for p in problems]
             yield table_block(say("unit.problems"), head, rows)
         if odds := call["odds"]:
-            rows = [[visible(path), _odds(shares, say)] for path, shares in odds.items()]
+            rows = [
+                [
+                    [visible(path), ""],
+                    [", ".join(f"{visible(n)} {say.number(v)}" for n, v in shares.items()), ""],
+                ]
+                for path, shares in odds.items()
+            ]
             yield table_block(say("unit.odds"), [say("unit.where"), say("unit.odds")], rows)
         yield items_block(say("unit.key"), [(visible(call["key"]), "")])
 
-    def _pieces(self, content: str) -> list[list[str]]:
-        """A prompt in pieces, so that what many prompts share is one piece of each."""
-        pieces: list[str] = []
+    def _prompt_segments(self, content: str) -> list[list[str]]:
+        """Return a prompt in segments, so that what many prompts share is one segment of each."""
+        texts: list[str] = []
         for part in _FENCE.split(content):
-            segments = self.renderer.segments.get(part.removesuffix("\n"))
-            pieces += [*segments, "\n"] if segments and part.endswith("\n") else [part]
-        return [[visible(piece)] for piece in pieces]
+            segments = self.segments.get(part.removesuffix("\n"))
+            texts += [*segments, "\n"] if segments and part.endswith("\n") else [part]
+        return [[visible(text)] for text in texts]
 
 
-def _explained(code: str, gloss: str) -> tuple[str, str]:
-    """A code and what it means, both to be read: what shows only under a pointer is lost."""
+def _explain(code: str, gloss: str) -> tuple[str, str]:
+    """Return a code and its meaning as one text: what shows only under a pointer is lost."""
     return f"{code} · {gloss}" if gloss else code, ""
-
-
-def _without_empty(
-    head: Sequence[str], rows: Sequence[Sequence[Cell]]
-) -> tuple[list[str], list[list[Cell]]]:
-    """A table without columns that say nothing."""
-    places = [
-        place
-        for place in range(len(head))
-        if any(cell if isinstance(cell, str) else cell[0] for cell in (row[place] for row in rows))
-    ]
-    return [head[place] for place in places], [[row[place] for place in places] for row in rows]
-
-
-def _fixed(fix: Mapping[str, str]) -> str:
-    return visible(f"{fix['code']} {fix['path']}".strip())
-
-
-def _odds(shares: Mapping[str, float], say: Words) -> str:
-    return ", ".join(f"{visible(name)} {say.number(value)}" for name, value in shares.items())
 
 
 def no_verdict(row: Row, say: Words) -> str:

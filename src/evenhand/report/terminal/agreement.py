@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand.report.terminal.grid import TextTable, table
+from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.judges import judge_tables, trust_sentences
-from evenhand.report.terminal.prose import Paragraph
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.agreement.coefficient import Coefficient
 from evenhand.stats.agreement.table import Agreement, Confusion, CorrectedRow, Row
@@ -70,9 +69,9 @@ def agreement_lines(
     """All that is to be printed, from top to bottom."""
     yield _heading(about, agreement, sides)
     for sentence in trust_sentences(agreement, sides.labels):
-        yield Paragraph(sentence)
+        yield paragraph(sentence)
     if not agreement.matched:
-        yield Paragraph(ALONE, style="yellow")
+        yield paragraph(ALONE, style="yellow")
         yield from judge_tables(agreement, about["level"])
         return
     full, brief = _arranged(agreement.rows)
@@ -91,7 +90,7 @@ def agreement_lines(
     if agreement.notes:
         yield ""
     for note in agreement.notes:
-        yield Paragraph(f"Note: {note}")
+        yield paragraph(f"Note: {note}")
 
 
 def _arranged(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:

@@ -12,9 +12,8 @@ from evenhand.report.html.answer import Sentence, answers, comparison_answers
 from evenhand.report.html.build import Difference, Report
 from evenhand.report.html.page import Words, words
 from evenhand.report.html.ranks import Ranking, ranking
-from evenhand.report.terminal.grid import TextTable, table
+from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.pairs import RANKED_FROM
-from evenhand.report.terminal.prose import Paragraph
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison.comparison import Comparison
 
@@ -33,16 +32,16 @@ def plain_text(text: str) -> str:
     return safe(text.translate(_PLAIN).replace(NO_BREAK, " "))
 
 
-def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[Paragraph]:
+def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[Text]:
     """Sentences one below the other; what is about dimensions or tests is no headline."""
     for sentence in sentences:
         style = _SENTENCE_STYLES.get(sentence.tone, "bold")
-        yield Paragraph(sentence.text.translate(_PLAIN), style=style)
+        yield paragraph(sentence.text.translate(_PLAIN), style=style)
 
 
 def comparison_sentences(
     comparison: Comparison, differences: Sequence[Difference]
-) -> Iterator[Paragraph]:
+) -> Iterator[Text]:
     """What a comparison says, as a report says it."""
     noun = "task" if "task_name" in comparison.pair_by else "question"
     answers = comparison_answers(differences, noun, english(), is_duel=comparison.is_duel)
@@ -53,7 +52,7 @@ def report_lines(report: Report) -> Iterator[RenderableType]:
     """The answer of a run, what speaks against it, and its ranked table where more than two are
     ranked."""
     yield from sentence_lines(answers(report, english()))
-    yield from (Paragraph(warning, style="yellow") for warning in report.warnings)
+    yield from (paragraph(warning, style="yellow") for warning in report.warnings)
     table_of = ranking(report, english())
     if table_of is not None and len(table_of.rows) > RANKED_FROM:
         yield ""

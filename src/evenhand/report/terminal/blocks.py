@@ -1,122 +1,65 @@
-"""What a kind shows of a unit and its judgments, as text for a terminal, in English."""
+"""Blocks of a unit's page as text for a terminal. Nothing is folded there, and nothing beside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import RenderableType
-from rich.table import Table
+from rich.rule import Rule
 from rich.text import Text
 
-from evenhand.kinds import blocks as of_kind
-from evenhand.report.html.page import Words, words
-from evenhand.report.terminal.console import marked
-from evenhand.report.terminal.grid import TextTable, table
-from evenhand.report.terminal.tables import safe
+from evenhand.kinds.blocks import Cell
+from evenhand.report.html.page import words
+from evenhand.report.html.units import piece_text
+from evenhand.report.terminal.console import legend, table
 
-_STYLES: dict[of_kind.Tone, str] = {
-    "": "",
-    "strong": "bold",
-    "first": "",
-    "second": "",
-    "warn": "yellow",
-    "bad": "red",
-    "dim": "dim",
-}
+_STYLES = {"strong": "bold", "warn": "yellow", "bad": "red", "dim": "dim"}
+"""How tones look; those of candidates are told by their letters."""
 
 
-def rendered(blocks: Iterable[of_kind.Block]) -> Iterator[RenderableType]:
-    """The blocks one below the other, texts in a row under their letters."""
-    texts: list[of_kind.Text | of_kind.Items] = []
-    for block in _flat(blocks):
-        if isinstance(block, of_kind.Text | of_kind.Items):
-            texts.append(block)
-            continue
-        yield from _grid(texts)
-        texts = []
-        match block:
-            case of_kind.Table():
-                if label := plain(block.label):
-                    yield Text(safe(label), style="bold")
-                yield _table(block)
-            case of_kind.Notice(piece, tone):
-                yield Text(safe(plain(piece)), style=_STYLES[tone])
-    yield from _grid(texts)
-
-
-def _flat(
-    blocks: Iterable[of_kind.Block],
-) -> Iterator[of_kind.Text | of_kind.Items | of_kind.Table | of_kind.Notice]:
-    """Without what stands around others: a terminal has one column, and folds nothing open."""
+def block_lines(blocks: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    """Yield blocks one below the other."""
     for block in blocks:
-        match block:
-            case of_kind.Columns(columns):
-                for column in columns:
-                    yield from _flat(column)
-            case of_kind.Section(label, inner):
-                yield of_kind.Notice(label, "strong")
-                yield from _flat(inner)
-            case of_kind.Group():
-                continue
+        match block["kind"]:
+            case "text":
+                label = [(block["label"], "bold"), (f"  {block['note']}".rstrip(), "dim")]
+                yield Text.assemble(*label)
+                yield _text(block)
+            case "items":
+                items = ", ".join(item for item, _ in block["items"])
+                yield legend([(block["label"], Text(items, style=_style(block["tone"])))])
+            case "table":
+                if block["label"]:
+                    yield Text(block["label"], style="bold")
+                grid = table(*block["head"])
+                for row in block["rows"]:
+                    grid.add_row(*(Text(text, style=_style(tone)) for text, tone in row))
+                yield grid
+            case "notice":
+                yield Text(block["text"], style=_style(block["tone"]))
+            case "columns":
+                for column in block["columns"]:
+                    yield from block_lines(column)
             case _:
-                yield block
+                yield ""
+                yield Rule(Text(block["label"], style="bold"), align="left")
+                yield from block_lines(block["blocks"])
 
 
-def _grid(blocks: Sequence[of_kind.Text | of_kind.Items]) -> Iterator[Table]:
-    """Texts beside their letters."""
-    if not blocks:
-        return
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(style="bold")
-    grid.add_column(overflow="fold")
-    for block in blocks:
-        if isinstance(block, of_kind.Text):
-            text = marked(block.text, [(mark.start, mark.end) for mark in block.marks])
-            if block.note:
-                text.append(f"  ({safe(block.note)})", style="dim")
-            grid.add_row(safe(block.short or plain(block.label)), text)
-        else:
-            items = ", ".join(safe(plain(item)) for item in block.items)
-            grid.add_row(safe(plain(block.label)), Text(items, style=_STYLES[block.tone]))
-    yield grid
+def cell_line(cells: Sequence[Cell]) -> Text:
+    """Return cells on one line, in English."""
+    say = words("en")
+    return Text.assemble(*((piece_text(c.piece, say), _style(c.tone)) for c in cells))
 
 
-def _table(block: of_kind.Table) -> TextTable:
-    """A table without columns that say nothing."""
-    rows = [[Text(safe(plain(c.piece)), style=_STYLES[c.tone]) for c in row] for row in block.rows]
-    kept = [at for at in range(len(block.head)) if any(row[at] for row in rows)]
-    right = [place for place, at in enumerate(kept) if at in block.right]
-    grid = table(*(safe(plain(block.head[at])) for at in kept), right=right)
-    for row in rows:
-        grid.add_row(*(row[at] for at in kept))
-    return grid
+def _style(tone: str) -> str:
+    return _STYLES.get(tone, "")
 
 
-def line(cells: Sequence[of_kind.Cell]) -> Text:
-    """Cells on one line."""
-    text = Text()
-    for cell in cells:
-        text.append(safe(plain(cell.piece)), style=_STYLES[cell.tone])
+def _text(block: Mapping[str, Any]) -> Text:
+    """Return a text with its quoted evidence marked."""
+    text = Text(style="dim" if block["part"] == "call" else "")
+    for part, *mark in block["segments"]:
+        text.append(part, style="black on yellow" if mark else "")
     return text
-
-
-def plain(piece: of_kind.Piece) -> str:
-    """A piece in English."""
-    match piece:
-        case str():
-            return piece
-        case of_kind.Label(key, values):
-            filled = {name: plain(value) for name, value in values.items()}
-            return _english()(key, **filled)
-        case of_kind.Gloss(group, code):
-            return _english().gloss(group, code)
-        case of_kind.Number(value):
-            return f"{value:g}"
-        case of_kind.Named(ident):
-            return ident
-        case of_kind.Joined(pieces, by):
-            return by.join(filter(None, map(plain, pieces)))
-
-
-def _english() -> Words:
-    return words("en")

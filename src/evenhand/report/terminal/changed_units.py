@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits
-from evenhand.report.terminal.grid import SideBySide
+from evenhand.report.terminal.console import side_by_side
 from evenhand.report.terminal.tables import cut, safe
 
 TEXT = 360
@@ -41,10 +41,10 @@ def _pair(title: str, pair: ChangedPair) -> Iterator[RenderableType]:
     if pair.question:
         yield _row("Q", _shortened(pair.question, TEXT))
     sides = (pair.baseline, pair.variant)
-    yield SideBySide([Text(_headed(side), style="bold") for side in sides])
-    yield SideBySide([Text(_shortened(side.output, TEXT)) for side in sides])
+    yield side_by_side([Text(_headed(side), style="bold") for side in sides])
+    yield side_by_side([Text(_shortened(side.output, TEXT)) for side in sides])
     if all(side.reasons for side in sides):
-        yield SideBySide([_reasons(side) for side in sides])
+        yield side_by_side([_reasons(side) for side in sides])
         return
     for side in sides:
         if side.reasons:

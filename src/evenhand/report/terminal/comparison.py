@@ -11,6 +11,7 @@ from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.html.ranks import ranked_variants
 from evenhand.report.html.tallies import compared_means, critical_rates, differences
 from evenhand.report.terminal.answer import comparison_sentences, english, ranking_table
+from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.figures import (
     STYLES,
     gap_text,
@@ -19,8 +20,6 @@ from evenhand.report.terminal.figures import (
     p_text,
     places_of,
 )
-from evenhand.report.terminal.grid import TextTable, table
-from evenhand.report.terminal.prose import Paragraph
 from evenhand.report.terminal.sequential import decision_text
 from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
@@ -58,7 +57,7 @@ def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterat
         yield from _repeats(comparison.repeats)
     shown = comparison.notes if verbose else comparison.notes[:NOTES]
     for note in shown:
-        yield Paragraph(f"Note: {note}")
+        yield paragraph(f"Note: {note}")
     if rest := len(comparison.notes) - len(shown):
         yield Text(f"{_counted(rest, 'more note')}: --verbose", style="dim")
 
@@ -73,7 +72,7 @@ def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
         yield Text(decision_text(test), style="bold")
         yield Text(f"\n{DESCRIPTIVE}")
     elif not any(row.n for row in comparison.rows):
-        yield Paragraph(_nothing(comparison), style="bold")
+        yield paragraph(_nothing(comparison), style="bold")
         return
     rest = [row for row in against if row.variant not in tested]
     yield from comparison_sentences(comparison, rest)
@@ -148,11 +147,11 @@ def _rows_table(comparison: Comparison, what: str, rows: Sequence[tuple[str, Row
     return grid
 
 
-def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Paragraph]:
+def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Text]:
     """Yield the effects of the rows."""
     effects = [f"{name}{NO_BREAK}{row.effect:z.2f}" for name, row in rows if row.effect is not None]
     if effects:
-        yield Paragraph(f"Effect: {', '.join(effects)}", style="dim")
+        yield paragraph(f"Effect: {', '.join(effects)}", style="dim")
 
 
 def _tags_table(comparison: Comparison) -> TextTable:
@@ -188,7 +187,7 @@ def _missing(comparison: Comparison) -> Iterator[RenderableType]:
         if count.unpaired
     ]
     if alone:
-        yield Paragraph(f"Without a partner, so not in the difference: {', '.join(alone)}.")
+        yield paragraph(f"Without a partner, so not in the difference: {', '.join(alone)}.")
     if silent:
         yield Text(f"Judgments that give no score on a dimension: {'; '.join(silent)}.")
     if not lacking and not silent:

@@ -1,17 +1,22 @@
 """Where results are printed: a console that shows what is hidden and leaves no blanks at the ends
-of lines. It takes longer to load than a short command needs."""
+of lines, and what is printed there: tables, legends, paragraphs. Nothing is read as markup.
+
+It takes longer to load than a short command needs."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, cast
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
+from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.stream import unguarded
 from evenhand.report.terminal.tables import (
     ADVICE,
@@ -53,23 +58,68 @@ class _Trimmed:
         return unguarded(sys.stderr if self._is_error else sys.stdout)
 
     def write(self, text: str) -> int:
-        return self._file.write(_BLANKS.sub(r"\1", text))
+        return self._file.write(_BLANKS.sub(r"\1", text.replace(NO_BREAK, " ")))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
 
 
-def marked(output: str, spots: Sequence[tuple[int, int]]) -> Text:
-    """The judged text with its quoted evidence marked."""
-    text, at = Text(), 0
-    for start, end in sorted(spots):
-        if start < at:
-            continue
-        text.append(safe(output[at:start]))
-        text.append(safe(output[start:end]), style="black on yellow")
-        at = end
-    text.append(safe(output[at:]))
-    return text
+class TextTable(Table):
+    """A table that reads no markup and leaves out columns that say nothing in any row."""
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        texts = (Text(cell) if isinstance(cell, str) else cell for cell in cells)
+        super().add_row(*texts, **options)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self.rows:
+            self.columns = [column for column in self.columns if any(map(str, column.cells))]
+        return super().__rich_console__(console, options)
+
+
+def table(*headers: str, right: Iterable[int] = (), whole: Iterable[int] = ()) -> TextTable:
+    """Return an empty table; columns in `right` hold numbers, those in `whole` other figures, which
+    stay on one line as well."""
+    numbers, figures = set(right), set(whole)
+    grid = TextTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for place, header in enumerate(headers):
+        grid.add_column(
+            Text(safe(header)),
+            justify="right" if place in numbers else "left",
+            no_wrap=place in numbers or place in figures,
+            overflow="fold",
+        )
+    return grid
+
+
+def side_by_side(texts: Sequence[Text]) -> Table:
+    """Return texts beside each other, each with the same room."""
+    grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False, expand=True)
+    for _ in texts:
+        grid.add_column(ratio=1, overflow="fold")
+    grid.add_row(*texts)
+    return grid
+
+
+def legend(lines: Iterable[tuple[str, str | Text]]) -> Table:
+    """Return names with what is said of each beside them."""
+    grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in lines:
+        grid.add_row(Text(safe(name)), text if isinstance(text, Text) else Text(safe(text)))
+    return grid
+
+
+def paragraph(text: str, style: str = "") -> Text:
+    """Return sentences in which nothing is hidden; the console puts them on lines."""
+    return Text(safe(text), style=style)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return a text on lines of at most `width` columns."""
+    lines = Text(" ".join(safe(text).split())).wrap(console(), width, overflow="fold")
+    return [line.plain.rstrip() for line in lines]
 
 
 def outcome_lines(

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from evenhand.report.terminal.console import TextTable, table
 from evenhand.report.terminal.figures import STYLES, p_heading, p_text
-from evenhand.report.terminal.grid import TextTable, table
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.agreement.closer import WHOLE, JudgeContrast
 from evenhand.stats.agreement.coefficient import Coefficient

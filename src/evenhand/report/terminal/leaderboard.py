@@ -11,7 +11,7 @@ from rich.text import Text
 from evenhand.report.html.answer import standing_answers
 from evenhand.report.html.tallies import standings
 from evenhand.report.terminal.answer import english, sentence_lines
-from evenhand.report.terminal.grid import Legend, TextTable, table
+from evenhand.report.terminal.console import TextTable, legend, table
 from evenhand.report.terminal.pairs import share
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.ranking.board import Board, Options, Position, Row
@@ -35,7 +35,7 @@ def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
     yield ""
     yield board_table(leaderboard.board, leaderboard.options)
     yield ""
-    yield Legend(_figures(leaderboard))
+    yield legend(_figures(leaderboard))
     if leaderboard.criteria and leaderboard.criterion is None:
         yield ""
         yield criteria_table(leaderboard.criteria)
@@ -48,7 +48,7 @@ def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
         yield Text(safe(f"{leaderboard.by} = {name}, {_votes(level.board)}"), style="bold")
         yield board_table(level.board, leaderboard.options)
         if level.orders.first_rounds:
-            yield Legend(_orders(level.orders))
+            yield legend(_orders(level.orders))
         notes = (note for note in level.board.notes if note not in leaderboard.board.notes)
         yield from (Text(safe(note), style="dim") for note in notes)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
-from evenhand.report.terminal.grid import Legend, TextTable, table
-from evenhand.report.terminal.prose import Paragraph
+from evenhand.report.terminal.console import TextTable, legend, paragraph, table
 from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.proportion import Proportion
@@ -50,9 +51,9 @@ def standings_table(figures: PairFigures) -> TextTable:
     return grid
 
 
-def figures_table(figures: PairFigures) -> Legend:
+def figures_table(figures: PairFigures) -> Table:
     """What is known about the judge from its two orders."""
-    return Legend(_figures(figures))
+    return legend(_figures(figures))
 
 
 def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
@@ -97,11 +98,11 @@ def judges_table(figures: PairFigures) -> TextTable:
     return grid
 
 
-def criteria_line(names: Mapping[str, str]) -> Iterator[Paragraph]:
+def criteria_line(names: Mapping[str, str]) -> Iterator[Text]:
     """What the short names of criteria stand for, where somebody says."""
     texts = [f"{name}{NO_BREAK}{text}" for name, text in names.items() if text]
     if texts:
-        yield Paragraph(f"{'; '.join(texts)}.", style="dim")
+        yield paragraph(f"{'; '.join(texts)}.", style="dim")
 
 
 def _topics(number: int) -> str:

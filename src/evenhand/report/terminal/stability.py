@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from evenhand.report.terminal.console import TextTable, table
 from evenhand.report.terminal.figures import STYLES, number_text, p_heading, p_text
-from evenhand.report.terminal.grid import TextTable, table
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.stability import Stability, StabilityRow

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.report.terminal.comparison import rows_shown
+from evenhand.report.terminal.console import TextTable, table
 from evenhand.report.terminal.figures import (
     STYLES,
     gap_text,
@@ -16,7 +17,6 @@ from evenhand.report.terminal.figures import (
     p_text,
     places_of,
 )
-from evenhand.report.terminal.grid import TextTable, table
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison.comparison import OVERALL, Row
 from evenhand.stats.comparison.within import Between, Blocks

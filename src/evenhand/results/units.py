@@ -1,0 +1,268 @@
+"""The units of a run with their judgments, in the forms that commands, exports and pages need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from msgspec.structs import asdict
+
+from evenhand.engine.loop import run_in_loop
+from evenhand.engine.prices import dollars
+from evenhand.errors import UsageError, quoted
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.blocks import Block, Columns, Text
+from evenhand.kinds.kind import Kind, Scoring, Voting
+from evenhand.report.html.units import JudgedRow
+from evenhand.report.terminal.tables import FailureDetail
+from evenhand.runs.exchanges import exchanges
+from evenhand.runs.recorded import Recorded
+from evenhand.store.ports import Archive, LedgerCall, Scope, StoredJudgment, StoredUnit
+from evenhand.units import question_hash
+
+Selector = Callable[[Judgment], bool]
+ONLY = ("low-confidence", "notes")
+"""What verdicts can be listed by, beside what they say."""
+
+
+def selector(recorded: Recorded, only: str) -> Selector:
+    """Which verdicts one of `ONLY` stands for; raises UsageError where the kind has none such."""
+    measure = recorded.kind.measure
+    has_any = isinstance(measure, Scoring) and (
+        measure.has_notes if only == "notes" else measure.has_confidence
+    )
+    if not has_any:
+        raise UsageError(
+            f"run {quoted(recorded.id)} judged by the kind {recorded.kind_name}, which has no"
+            f" {only.removeprefix('low-')}",
+            advice="Leave out --only.",
+        )
+    assert isinstance(measure, Scoring)
+    score = measure.judgment
+
+    def is_wanted(judgment: Judgment) -> bool:
+        scored = score(judgment)
+        if scored is None:
+            return False
+        return bool(scored.notes.strip()) if only == "notes" else scored.confidence == "low"
+
+    return is_wanted
+
+
+def texts_of(blocks: Iterable[Block]) -> Iterator[Text]:
+    """The texts of a unit as it is shown, also those that stand side by side."""
+    for block in blocks:
+        if isinstance(block, Text):
+            yield block
+        elif isinstance(block, Columns):
+            for column in block.columns:
+                yield from texts_of(column)
+
+
+def question_of(blocks: Iterable[Block]) -> str:
+    """The text that a unit is about, as every kind marks it; empty where nobody knows."""
+    return next((text.text for text in texts_of(blocks) if text.short == "Q"), "")
+
+
+def is_hash_of(ident: str, question: str) -> bool:
+    """Whether a unit or topic is called by the hash of its question."""
+    return bool(question) and question_hash(question) in ident
+
+
+def topic_questions(kind: Kind, store: Archive, scope: Scope) -> dict[str, str]:
+    """The question of every topic of a run of pairs."""
+    voting, questions = kind.measure, dict[str, str]()
+    assert isinstance(voting, Voting), f"the kind {kind.name} has no topics"
+    for stored in store.units(scope):
+        topic = voting.unit(stored.body).topic
+        if topic not in questions:
+            questions[topic] = question_of(kind.present(kind.load(stored.body), []).unit)
+    return questions
+
+
+def names_of(recorded: Recorded, language: str | None = None) -> dict[str, str]:
+    """What the ids of dimensions and criteria stand for: in this language where it is said, else in
+    that of the run."""
+    rubric = recorded.rubric
+    if isinstance(rubric, Mapping) and "dimensions" in rubric:
+        return {row["id"]: str(row.get("name", "")) for row in rubric["dimensions"]}
+    if recorded.imported:
+        return {}
+    tables, languages = (
+        recorded.protocol.given,
+        (language, recorded.manifest.judging.language, "en"),
+    )
+    rows = [*tables.get("criteria", ()), *tables.get("dimensions", ())]
+    names = {row["id"]: next((str(row[n]) for n in languages if n in row), "") for row in rows}
+    return {ident: _short(text) for ident, text in names.items()}
+
+
+def _short(text: str) -> str:
+    """What a description begins with, up to its colon."""
+    for colon in (":", "："):
+        head, separator, _ = text.partition(colon)
+        if separator and len(head) <= 40:
+            return head
+    return ""
+
+
+def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[str, Verdict]]:
+    """Yield the verdicts of a scope, each with the text of its unit."""
+    for unit, stored in store.judgments(scope):
+        judgment = kind.read_judgment(stored.text)
+        if isinstance(judgment, Verdict):
+            yield unit.body, judgment
+
+
+def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, FailureDetail]:
+    """What the first failure of each reason says, and whether others say otherwise."""
+    details: dict[str, str] = {}
+    varied: set[str] = set()
+    for _, stored in store.judgments(scope):
+        reason = stored.text.reason
+        if reason is None or reason in varied:
+            continue
+        detail = kind.read_judgment(stored.text).detail
+        if details.setdefault(reason, detail) != detail:
+            varied.add(reason)
+    return {
+        reason: FailureDetail(detail, is_instance=reason in varied)
+        for reason, detail in details.items()
+    }
+
+
+def contract_objects(
+    store: Archive,
+    recorded: Recorded,
+    is_wanted: Selector = lambda judgment: True,
+    *,
+    with_unit: bool = False,
+) -> Iterator[Mapping[str, Any]]:
+    """The contract's own objects of all verdicts, with the id of the unit before them if that is
+    wanted. A pair that several judged has several, each with its judge's name; the forms of the
+    other kinds are closed."""
+    several = isinstance(recorded.kind.measure, Voting) and recorded.judgments_per_unit > 1
+    for unit, stored in store.judgments(recorded.scope):
+        judgment = recorded.judgment(stored)
+        if judgment.output is None or not is_wanted(judgment):
+            continue
+        by = {"judge": judge_name(recorded, stored), "repeat": stored.repeat} if several else {}
+        yield {**({"unit": unit.id} if with_unit else {}), **judgment.output, **by}
+
+
+def namesakes(store: Archive, recorded: Recorded) -> int:
+    """How many units the contract's own objects call by a name that others have too."""
+    if recorded.imported:
+        return 0
+    names: Counter[str] = Counter()
+    for unit in store.units(recorded.scope):
+        names.update(recorded.kind.unit_keys(recorded.kind.load(unit.body))[:1])
+    return sum(number for number in names.values() if number > 1)
+
+
+def full_rows(
+    store: Archive, recorded: Recorded, is_wanted: Selector = lambda judgment: True
+) -> Iterator[Mapping[str, Any]]:
+    """Everything known about every judgment, failures included, and the question it is about: the
+    id of a unit may be a hash of that."""
+    for unit, stored in store.judgments(recorded.scope):
+        if is_wanted(recorded.judgment(stored)):
+            yield asked_row(recorded, unit, stored).row
+
+
+def with_pass_columns(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Full rows for a table, where a list is one cell of JSON: what each order of each round said
+    stands in columns of its own too, `pass.<round>.<order>`."""
+    for row in rows:
+        rounds: dict[str, dict[str, Any]] = {}
+        for judged_pass in row["passes"]:
+            if "criteria" in judged_pass:
+                rounds.setdefault(str(judged_pass["round"]), {})[judged_pass["order"]] = {
+                    name: judged_pass.get(name) for name in ("winner", "criteria", "explanation")
+                }
+        yield {**row, "pass": rounds} if rounds else row
+
+
+def judge_name(recorded: Recorded, stored: StoredJudgment) -> str:
+    """Return the name of the judge of a judgment."""
+    return recorded.names[stored.judge]
+
+
+def asked_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> JudgedRow:
+    """A judgment, and the same as `export --full` writes it, with what was asked."""
+    judgment, row = judged_row(recorded, unit, stored)
+    question = question_of(recorded.kind.present(recorded.kind.load(unit.body), []).unit)
+    return JudgedRow(judgment, row | {"question": question})
+
+
+def judged_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> JudgedRow:
+    """A judgment, and the same as `export --full` writes it but for the question, which stands
+    with the unit where units are shown."""
+    judgment = recorded.judgment(stored)
+    row: dict[str, Any] = {
+        "unit": unit.id,
+        "judge": judge_name(recorded, stored),
+        "repeat": stored.repeat,
+        "status": judgment.status,
+        "reason": judgment.reason,
+        "detail": judgment.detail,
+        "output": judgment.output,
+        "evidence": [asdict(evidence) for evidence in judgment.evidence],
+        "passes": [judged_pass.json() for judged_pass in judgment.passes],
+        "fixes": [asdict(fix) for fix in judgment.fixes],
+        "flags": list(judgment.flags),
+        "calls": list(stored.calls),
+    }
+    return JudgedRow(judgment, row)
+
+
+class UnitDetail(NamedTuple):
+    """A unit with its judgments, and each with its conversation."""
+
+    unit: StoredUnit
+    judged: list[JudgedRow]
+
+
+def unit_detail(store: Archive, recorded: Recorded, name: str) -> UnitDetail | None:
+    """One unit with all that led to its judgments; None if the run has none of that name."""
+    for unit in store.units(Scope(recorded.id), name):
+        stored = judgments_of_unit(store, recorded, unit)
+        return UnitDetail(unit, [_judged(store, recorded, unit, judgment) for judgment in stored])
+    return None
+
+
+def judgments_of_unit(store: Archive, recorded: Recorded, unit: StoredUnit) -> list[StoredJudgment]:
+    """Return the judgments of a unit in a run."""
+    return [stored for _, stored in store.judgments(Scope(recorded.id), unit.id)]
+
+
+def _judged(
+    store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
+) -> JudgedRow:
+    judgment, row = asked_row(recorded, unit, stored)
+    if recorded.imported:
+        return JudgedRow(judgment, row | {"exchanges": []})
+    trace = [exchange.json() for exchange in run_in_loop(exchanges(recorded, store, unit, stored))]
+    ledger = store.calls([exchange["key"] for exchange in trace])
+    paid = [exchange | _paid(ledger.get(exchange["key"])) for exchange in trace]
+    return JudgedRow(judgment, row | {"exchanges": paid})
+
+
+def _paid(call: LedgerCall | None) -> dict[str, Any]:
+    """When a call was made, and what it took."""
+    if call is None:
+        return {"no": None, "at": None, "cost_usd": None, "usage": None, "paid_by": None}
+    usage, cost = call.call.reply.usage, call.call.cost
+    return {
+        "no": call.no,
+        "at": call.at,
+        "cost_usd": None if cost is None else dollars(cost),
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "stored_tokens": usage.cache_write_tokens,
+        },
+        "paid_by": call.call.run,
+    }
