@@ -19,7 +19,6 @@ from evenhand.cli.streams import is_utf8
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError, nearest
 from evenhand.judges.credentials import environment
-from evenhand.results.units import ONLY
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.store.address import shown_url
@@ -46,7 +45,7 @@ on_conflict_option = click.option(
 )
 only_option = click.option(
     "--only",
-    type=click.Choice(ONLY),
+    type=click.Choice(("low-confidence", "notes")),
     help="Grades given with low confidence alone; or verdicts with notes.",
 )
 

@@ -22,12 +22,10 @@ from evenhand.store.ports import Archive, LedgerCall, Scope, StoredJudgment, Sto
 from evenhand.units import question_hash
 
 Selector = Callable[[Judgment], bool]
-ONLY = ("low-confidence", "notes")
-"""What verdicts can be listed by, beside what they say."""
 
 
 def selector(recorded: Recorded, only: str) -> Selector:
-    """Which verdicts one of `ONLY` stands for; raises UsageError where the kind has none such."""
+    """Return what `--only` selects; raise UsageError where the kind has none such."""
     measure = recorded.kind.measure
     has_any = isinstance(measure, Scoring) and (
         measure.has_notes if only == "notes" else measure.has_confidence

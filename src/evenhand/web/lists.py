@@ -18,7 +18,8 @@ from evenhand.report.html.answer import scaled_dimension
 from evenhand.report.html.page import Words
 from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.results import pages
-from evenhand.results.pages import REACH, UnitSort, plain_texts, read_place
+from evenhand.results.judgment_index import UnitSort
+from evenhand.results.pages import REACH, plain_texts, read_place
 from evenhand.results.side_by_side import Counts, NothingBeside, Only, Setting, SideBySide, Sort
 from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Browsed, PageRequest, StoredUnit

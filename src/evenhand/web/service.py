@@ -20,15 +20,15 @@ from evenhand.report.html.build import Report
 from evenhand.report.html.render import render
 from evenhand.report.html.units import JudgedRow
 from evenhand.results import pages
-from evenhand.results.pages import (
+from evenhand.results.judgment_index import (
     INDEXED,
     Facets,
     JudgmentIndex,
-    Standing,
     facets,
     indexed_rows,
     judgment_index,
 )
+from evenhand.results.pages import Standing
 from evenhand.results.report import ReportOptions, make_report
 from evenhand.results.selection import select
 from evenhand.results.side_by_side import Setting, SideBySide, page_of, side_by_side

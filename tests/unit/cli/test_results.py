@@ -52,7 +52,7 @@ def test_show_a_unit_with_prompts_replies_checks_and_offsets(call: CallCommand, 
     assert output in bad["exchanges"][0]["messages"][-1]["content"]
     text = call("show", run, "u1").out
     assert f"[{spot['start']}:{spot['end']}]" in text
-    assert "failed: schema" in text
+    assert "Failed: schema" in text
 
 
 def test_show_of_what_is_not_there_is_exit_2(call: CallCommand, run: str) -> None:

@@ -38,7 +38,7 @@ async def test_reasoning_is_shown_beside_the_reply_and_judged_nowhere(tmp_path: 
     assert exchange["reasoning"] == THOUGHT
     assert THOUGHT not in exchange["reply"]
     text = evenhand_here("show", "latest", "u0", cwd=tmp_path).stdout
-    assert f"reasoning, {len(THOUGHT)} characters:" in text
+    assert f"Reasoning, {len(THOUGHT)} characters" in text
     assert evenhand_here("store", "verify", cwd=tmp_path).returncode == 0
 
 

@@ -65,15 +65,15 @@ def test_show_a_unit_with_its_prompts_and_reasons(call: CallCommand, tmp_path: P
     text = re.sub(r" +", " ", said.out)
     for part in (
         "It is perhaps so.",
-        "logic_and_fact 7 60 so it is",
+        " 7 60 so it is",
         "Total 21 100",
         "type of task: fact, confidence: low",
-        "reply:",
+        "Raw reply",
     ):
         assert part in text
     failed = re.sub(r"\s+", " ", call("show", "latest", "t2/m").out)
     assert "Critical fail: Decided by code" in failed
-    assert "reply:" not in failed
+    assert "Raw reply" not in failed
     told = call("show", "latest", "t2/m", "--json").json
     assert told["judgments"][0]["exchanges"] == []
 

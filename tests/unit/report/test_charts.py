@@ -16,7 +16,6 @@ from evenhand.report.html.charts import (
     count_unit,
     draw_bars,
     draw_points,
-    draw_stacks,
     figures,
     make_scale,
     number_unit,
@@ -106,13 +105,6 @@ def test_a_series_has_the_colour_that_the_legend_says_and_one_needs_none() -> No
     (row,) = made.panels[0].rows
     assert row.svg.index("of-first") < row.svg.index("of-second") and len(row.values) == 2
     assert drawn(means=means[:1])["means"].legend == ()
-
-
-def test_stacks_follow_each_other() -> None:
-    points = [Point("a", name, 2.0) for name in ("wins", "losses")]
-    panel = draw_stacks(points, count_unit(EN))
-    assert panel.rows[0].values == ["4"]
-    assert "M0.0 11.0H500.0" in panel.rows[0].svg and "M500.0 11.0H1000.0" in panel.rows[0].svg
 
 
 @pytest.mark.parametrize("name", ["<b>x</b>", "a\u202eb", "\"'&"])

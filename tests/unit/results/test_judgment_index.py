@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.measures import Scored
-from evenhand.results.pages import score_labels
+from evenhand.results.judgment_index import score_labels
 
 
 def label(points: float) -> str:

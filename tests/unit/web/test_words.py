@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.measures import Scored
 from evenhand.report.html.page import LANGUAGES, words
-from evenhand.results.pages import score_labels
+from evenhand.results.judgment_index import score_labels
 
 ROOM = resources.files("evenhand.web")
 TABLES = {

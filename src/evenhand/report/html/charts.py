@@ -6,12 +6,12 @@ so that no text of a user is ever drawn. Each chart has its figures as a table t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import ceil, floor, log10
 
-from evenhand.report.html.build import Bar, Difference, Report, Share
+from evenhand.report.html.build import Bar, Difference, Report
 from evenhand.report.html.page import Words, p_value
 from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.text import visible
@@ -37,6 +37,7 @@ class Point:
     value: float
     low: float | None = None
     high: float | None = None
+    n: float | None = None
     colour: str = ""
     is_overall: bool = False
 
@@ -121,27 +122,28 @@ def make_scale(values: Sequence[float], least_step: float = 0.0) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How the values of a chart are written, beside their marks and on the axis."""
+    """How the values of a chart are written: beside their marks, on the axis, as an interval."""
 
     value: Callable[[float], str]
     tick: Callable[[float, int], str]
+    interval: Callable[[float | None, float | None], str]
     least_step: float = 0.0
 
 
 def number_unit(say: Words) -> Unit:
-    return Unit(say.number, say.number)
+    return Unit(say.number, say.number, say.interval)
 
 
 def signed_unit(say: Words) -> Unit:
-    return Unit(say.signed, say.number)
+    return Unit(say.signed, say.number, say.interval)
 
 
 def percent_unit(say: Words) -> Unit:
-    return Unit(say.percent, lambda value, _: say.percent(value), 0.01)
+    return Unit(say.percent, lambda value, _: say.percent(value), say.percents, 0.01)
 
 
 def count_unit(say: Words) -> Unit:
-    return Unit(lambda value: say.integer(round(value)), say.number, 1.0)
+    return Unit(lambda value: say.integer(round(value)), say.number, say.interval, 1.0)
 
 
 def draw_points(
@@ -178,22 +180,6 @@ def draw_bars(points: Sequence[Point], unit: Unit, title: str = "") -> Panel:
         return _bar(colour, 0.0, scale(point.value), y)
 
     return _panel(points, marks, unit, scale, title=title)
-
-
-def draw_stacks(points: Sequence[Point], unit: Unit) -> Panel:
-    """Draw the numbers under each label one after the other, as one bar."""
-    totals = {p.label: sum(o.value for o in points if o.label == p.label) for p in points}
-    scale = make_scale([0.0, *totals.values()], unit.least_step)
-    colours = series_colours(points)
-    rows = []
-    for label, total in totals.items():
-        start, bars = 0.0, ""
-        for point in (point for point in points if point.label == label and point.value):
-            end = start + point.value
-            bars += _bar(colours[point.series], scale(start), scale(end), STRIP / 2)
-            start = end
-        rows.append(ChartRow(label, _svg(bars, 1, scale), [unit.value(total)]))
-    return Panel(rows, scale.ticks(unit.tick))
 
 
 def series_colours(points: Sequence[Point]) -> dict[str, str]:
@@ -243,10 +229,8 @@ def figures(report: Report, say: Words) -> Iterator[Figure]:
         charts.standings,
         charts.matrix,
         charts.ratings,
-        charts.outcomes,
         charts.scores,
         charts.tags,
-        charts.failures,
         charts.position,
         charts.contradictions,
         charts.lengths,
@@ -263,32 +247,60 @@ class _Charts:
     def _figure(
         self,
         name: str,
-        panels: Sequence[Panel],
         head: Sequence[str],
         rows: Sequence[Sequence[str]],
-        points: Sequence[Point] = (),
         *,
-        more: int = 0,
+        panels: Sequence[Panel] = (),
+        legend: Mapping[str, str] | None = None,
         matrix: Matrix | None = None,
+        more: int = 0,
         **values: str,
     ) -> Figure:
-        say, report = self.say, self.report
-        half = say.gloss("half", report.method.rule)
-        about = say(f"chart.{name}_about", level=say.percent(report.method.level), half=half)
+        say, method = self.say, self.report.method
+        half = say.gloss("half", method.rule)
+        about = say(f"chart.{name}_about", level=say.percent(method.level), half=half)
         if more > 0:
             about = f"{about} ({say('page.and_more', n=more)})"
-        colours = series_colours(points)
-        heads = [say(f"chart.{name}") for name in head]
         filled = [n for n in range(len(head)) if any(row[n] for row in rows)]
         return Figure(
             name=name,
             title=say(f"chart.{name}", **values),
             about=about,
-            head=[heads[n] for n in filled],
+            head=[say(f"chart.{head[n]}") for n in filled],
             rows=[[row[n] for n in filled] for row in rows],
             panels=panels,
             matrix=matrix,
-            legend=list(colours.items()) if len(colours) > 1 else (),
+            legend=list(legend.items()) if legend and len(legend) > 1 else (),
+        )
+
+    def _chart(
+        self,
+        name: str,
+        head: tuple[str, str, str],
+        points: list[Point],
+        unit: Unit,
+        draw: Callable[[list[Point]], Sequence[Panel]],
+    ) -> Figure | None:
+        """Return the chart of some points, drawn as far as there is room; the table has them all
+        under the heads of label, series and value."""
+        if not points:
+            return None
+        shown, say = _select(points), self.say
+        label, series, value = head
+        rows = [
+            [
+                *(point.label, point.series, "" if point.n is None else say.short(point.n)),
+                *(unit.value(point.value), unit.interval(point.low, point.high)),
+            ]
+            for point in points
+        ]
+        return self._figure(
+            name,
+            [label, series, "n", value, "interval"],
+            rows,
+            panels=draw(shown),
+            legend=series_colours(shown),
+            more=len(points) - len(shown),
         )
 
     def _dimension(self, name: str) -> str:
@@ -300,35 +312,20 @@ class _Charts:
         return visible(full if fits else name)
 
     def means(self) -> Figure | None:
-        say, means = self.say, self.report.means
+        unit = number_unit(self.say)
         points = [
             Point(
-                self._dimension(mean.dimension),
-                visible(mean.variant),
-                mean.value,
-                mean.low,
-                mean.high,
+                *(self._dimension(mean.dimension), visible(mean.variant)),
+                *(mean.value, mean.low, mean.high, mean.n),
                 is_overall=mean.dimension == OVERALL,
             )
-            for mean in means
+            for mean in self.report.means
             if mean.value is not None
         ]
-        if not points:
-            return None
-        shown = _select(points)
-        rows = [
-            [
-                self._dimension(m.dimension),
-                visible(m.variant),
-                str(m.n),
-                say.number(m.value),
-                say.interval(m.low, m.high),
-            ]
-            for m in means
-        ]
-        head = ["dimension", "variant", "n", "mean", "interval"]
-        panels = [draw_points(part, number_unit(say)) for part in _apart(shown)]
-        return self._figure("means", panels, head, rows, shown, more=len(points) - len(shown))
+        head = ("dimension", "variant", "mean")
+        return self._chart(
+            "means", head, points, unit, lambda shown: [draw_points(p, unit) for p in _apart(shown)]
+        )
 
     def differences(self) -> Figure | None:
         say, differences, pairs = self.say, self.report.differences, self.report.is_pairs
@@ -358,10 +355,10 @@ class _Charts:
         head += ["p", "p_adjusted", "effect", "outcome"]
         return self._figure(
             "rates" if pairs else "differences",
-            panels,
             head,
             [self._difference_row(row) for row in differences],
-            shown,
+            panels=panels,
+            legend=series_colours(shown),
             more=len(points) - len(shown),
             baseline=visible(self.report.method.baseline),
         )
@@ -378,155 +375,83 @@ class _Charts:
         ]
 
     def scores(self) -> Figure | None:
-        scores = [bar for bar in self.report.scores if bar.of]
-        if not scores:
-            return None
-        has_totals = self.report.full_marks is not None
-        groups = list(dict.fromkeys(bar.group for bar in scores))
-        points = {
-            group: _first_series([_share(bar, bar.value) for bar in scores if bar.group == group])
-            for group in groups
-        }
-        shown = [point for group in groups for point in points[group]]
-        panels = [
-            draw_bars(points[group], percent_unit(self.say), visible(group)) for group in groups
-        ]
-        head = ["dimension", "variant", "total" if has_totals else "score", "number", "share"]
-        rows = [[visible(bar.group), *self._bar_cells(bar, bar.value)] for bar in scores]
-        rows = [[row[0], row[2], row[1], *row[3:]] for row in rows]
-        name, more = "totals" if has_totals else "scores", len(scores) - len(shown)
-        return self._figure(name, panels, head, rows, shown, more=more)
+        unit, has_totals = percent_unit(self.say), self.report.full_marks is not None
+        bars = [bar for bar in self.report.scores if bar.of]
+        groups = list(dict.fromkeys(bar.group for bar in bars))
 
-    def _bar_cells(self, bar: Bar, label: str) -> list[str]:
-        share = self.say.percent(bar.count / bar.of if bar.of else None)
-        return [label, visible(bar.variant), str(bar.count), share]
+        def label(bar: Bar) -> str:
+            return f"{bar.group} {bar.value}" if bar.group else bar.value
+
+        def draw(shown: list[Point]) -> list[Panel]:
+            names = {visible(label(bar)): bar for bar in bars}
+            panels = []
+            for group in groups:
+                own = [p for p in shown if names[p.label].group == group]
+                own = [replace(point, label=visible(names[point.label].value)) for point in own]
+                panels.append(draw_bars(own, unit, visible(group)))
+            return panels
+
+        points = [_share(bar, label(bar)) for bar in bars]
+        head = ("total" if has_totals else "score", "variant", "share")
+        return self._chart("totals" if has_totals else "scores", head, points, unit, draw)
 
     def tags(self) -> Figure | None:
-        say, tags = self.say, [bar for bar in self.report.tags if bar.of]
-        if not tags:
-            return None
-        names = {
-            bar.value: say.gloss("verdict", bar.value)
-            if bar.value == "critical"
-            else f"{bar.value} · {say.gloss('tag', bar.value)}"
-            for bar in tags
-        }
-        shown = _first_series([_share(bar, names[bar.value]) for bar in tags])
-        panels = [draw_bars(shown, percent_unit(say))]
-        rows = [self._bar_cells(bar, names[bar.value]) for bar in tags]
-        head = ["tag", "variant", "number", "share"]
-        return self._figure("tags", panels, head, rows, shown, more=len(tags) - len(shown))
-
-    def failures(self) -> Figure | None:
-        say, failures = self.say, self.report.coverage.failures
-        if not failures:
-            return None
+        say, unit = self.say, percent_unit(self.say)
         points = [
-            Point(say.gloss("reason", code), "", number, colour="bad")
-            for code, number in failures.items()
+            _share(
+                bar,
+                say.gloss("verdict", bar.value)
+                if bar.value == "critical"
+                else f"{bar.value} · {say.gloss('tag', bar.value)}",
+            )
+            for bar in self.report.tags
+            if bar.of
         ]
-        rows = [
-            [f"{code} · {say.gloss('reason', code)}", str(number)]
-            for code, number in failures.items()
-        ]
-        panels = [draw_bars(points, count_unit(say))]
-        return self._figure("failures", panels, ["reason", "number"], rows)
+        head = ("tag", "variant", "share")
+        return self._chart("tags", head, points, unit, lambda shown: [draw_bars(shown, unit)])
 
     def lengths(self) -> Figure | None:
         say, bins, pairs = self.say, self.report.lengths, self.report.is_pairs
         if len(bins) < 2:
             return None
-        labels = [
-            say.short(b.least)
-            if b.least == b.most
-            else f"{say.short(b.least)} – {say.short(b.most)}"
-            for b in bins
-        ]
+        ends = [dict.fromkeys(map(say.short, (b.least, b.most))) for b in bins]
         points = [
-            Point(label, "", b.value, b.low, b.high) for label, b in zip(labels, bins, strict=True)
+            Point(" – ".join(texts), "", b.value, b.low, b.high, b.n)
+            for texts, b in zip(ends, bins, strict=True)
         ]
-        name, across, up = (
-            ("pair_lengths", "longer", "a_wins") if pairs else ("lengths", "length", "mean")
+        name, head = "lengths", ("length", "variant", "mean")
+        unit, reference = number_unit(say), None
+        if pairs:
+            name, head = "pair_lengths", ("longer", "variant", "a_wins")
+            unit, reference = percent_unit(say), 0.5
+        return self._chart(
+            name, head, points, unit, lambda shown: [draw_points(shown, unit, reference=reference)]
         )
-        unit, reference = (percent_unit(say), 0.5) if pairs else (number_unit(say), None)
-        panels = [draw_points(points, unit, reference=reference)]
-        rows = [
-            [label, str(b.n), say.number(b.value), say.interval(b.low, b.high)]
-            for label, b in zip(labels, bins, strict=True)
-        ]
-        return self._figure(name, panels, [across, "n", up, "interval"], rows)
 
     def standings(self) -> Figure | None:
-        say, standings = self.say, self.report.standings
+        unit = percent_unit(self.say)
         points = [
-            Point(visible(row.candidate), "", row.win_rate, row.low, row.high)
-            for row in standings
+            Point(visible(row.candidate), "", row.win_rate, row.low, row.high, row.n)
+            for row in self.report.standings
             if row.win_rate is not None
         ]
-        if not points:
-            return None
-        panels = [draw_points(points[:SHOWN], percent_unit(say), reference=0.5)]
-        rows = [
-            [
-                visible(row.candidate),
-                str(row.n),
-                say.percent(row.win_rate),
-                say.percents(row.low, row.high),
-            ]
-            for row in standings
-        ]
-        head = ["candidate", "n", "win_rate", "interval"]
-        return self._figure("standings", panels, head, rows, more=len(points) - SHOWN)
-
-    def outcomes(self) -> Figure | None:
-        say, standings = self.say, self.report.standings
-        if not standings:
-            return None
-        names = {
-            "wins": say("chart.wins"),
-            "ties": say.gloss("verdict", "tie"),
-            "uncertain": say.gloss("verdict", "uncertain"),
-            "losses": say("chart.losses"),
-        }
-        points = [
-            Point(visible(row.candidate), label, getattr(row, key))
-            for row in standings[:SHOWN]
-            for key, label in names.items()
-        ]
-        rows = [
-            [visible(row.candidate), *(str(getattr(row, key)) for key in names)]
-            for row in standings
-        ]
-        return self._figure(
-            "outcomes",
-            [draw_stacks(points, count_unit(say))],
-            ["candidate", *names],
-            rows,
-            points,
-            more=len(standings) - SHOWN,
+        head = ("candidate", "variant", "win_rate")
+        return self._chart(
+            "standings", head, points, unit, lambda p: [draw_points(p, unit, reference=0.5)]
         )
 
     def ratings(self) -> Figure | None:
-        say = self.say
+        unit = signed_unit(self.say)
         rated = [row for row in self.report.standings if row.rating is not None]
-        if not rated:
-            return None
         rated.sort(key=lambda row: (-(row.rating or 0.0), row.candidate))
         points = [
             Point(visible(row.candidate), "", row.rating or 0.0, row.rating_low, row.rating_high)
             for row in rated
         ]
-        rows = [
-            [
-                visible(row.candidate),
-                say.signed(row.rating),
-                say.interval(row.rating_low, row.rating_high),
-            ]
-            for row in rated
-        ]
-        panels = [draw_points(points[:SHOWN], signed_unit(say), reference=0.0)]
-        head = ["candidate", "rating", "interval"]
-        return self._figure("ratings", panels, head, rows, more=len(points) - SHOWN)
+        head = ("candidate", "variant", "rating")
+        return self._chart(
+            "ratings", head, points, unit, lambda p: [draw_points(p, unit, reference=0.0)]
+        )
 
     def matrix(self) -> Figure | None:
         say, meetings = self.say, self.report.meetings
@@ -541,7 +466,6 @@ class _Charts:
         ]
         return self._figure(
             "matrix",
-            (),
             ["candidate", "against", "n", "win_rate"],
             rows,
             more=len(self.report.standings) - len(names),
@@ -549,56 +473,56 @@ class _Charts:
         )
 
     def position(self) -> Figure | None:
-        say, points, rows = self.say, list[Point](), list[list[str]]()
-        for position in self.report.positions:
-            shares = {"consistency": position.consistency, "first_slot": position.first_slot}
-            judge = visible(position.judge)
-            for key, share in shares.items():
-                rows.append([judge, say(f"chart.{key}"), *_share_cells(say, share)])
-                if share.value is not None:
-                    series = judge if len(self.report.positions) > 1 else ""
-                    points.append(
-                        Point(say(f"chart.{key}"), series, share.value, share.low, share.high)
-                    )
-        if not points:
-            return None
-        shown = _first_series(points)
-        panels = [draw_points(shown, percent_unit(say), reference=0.5, ends=(0.0, 1.0))]
-        head = ["judge", "figure", "n", "share", "interval"]
-        return self._figure("position", panels, head, rows, shown, more=len(points) - len(shown))
+        say, unit, positions = self.say, percent_unit(self.say), self.report.positions
+        points = [
+            Point(
+                say(f"chart.{key}"),
+                visible(position.judge) if len(positions) > 1 else "",
+                *(share.value, share.low, share.high, share.n),
+            )
+            for position in positions
+            for key, share in (
+                ("consistency", position.consistency),
+                ("first_slot", position.first_slot),
+            )
+            if share.value is not None
+        ]
+        return self._chart(
+            "position",
+            ("figure", "judge", "share"),
+            points,
+            unit,
+            lambda shown: [draw_points(shown, unit, reference=0.5, ends=(0.0, 1.0))],
+        )
 
     def contradictions(self) -> Figure | None:
-        say, counts = self.say, self.report.contradictions
-        if not counts:
-            return None
+        unit, counts = count_unit(self.say), self.report.contradictions
         points = [Point(self._dimension(c), "", n, colour="warn") for c, n in counts.items()]
-        rows = [[self._dimension(c), str(n)] for c, n in counts.items()]
-        panels = [draw_bars(points[:SHOWN], count_unit(say))]
-        more = len(points) - SHOWN
-        return self._figure("contradictions", panels, ["criterion", "number"], rows, more=more)
+        head = ("criterion", "variant", "number")
+        return self._chart(
+            "contradictions", head, points, unit, lambda shown: [draw_bars(shown, unit)]
+        )
 
 
 def _share(bar: Bar, label: str) -> Point:
-    return Point(visible(label), visible(bar.variant), bar.count / bar.of)
+    return Point(visible(label), visible(bar.variant), bar.count / bar.of, n=bar.count)
 
 
 def _select(points: list[Point]) -> list[Point]:
-    """Return the points of one chart; of many variants, their overall figures alone."""
-    if len({point.series for point in points}) <= len(COLOURS):
-        return points
-    overall = [Point(p.series, "", p.value, p.low, p.high) for p in points if p.is_overall]
-    return overall[:SHOWN] or _first_series(points)
+    """Return the points that one chart has room for; of many variants, their overall figures
+    alone, or those of the first."""
+    series = list(dict.fromkeys(point.series for point in points))
+    if len(series) > len(COLOURS):
+        overall = [replace(p, label=p.series, series="") for p in points if p.is_overall]
+        points = overall or [p for p in points if p.series in series[: len(COLOURS)]]
+    labels = list(dict.fromkeys(point.label for point in points))[:SHOWN]
+    return [point for point in points if point.label in labels]
 
 
 def _apart(points: Sequence[Point]) -> list[list[Point]]:
     """Return dimensions and the overall figure apart: they are on scales of their own."""
     parts = [[p for p in points if p.is_overall == is_overall] for is_overall in (False, True)]
     return [part for part in parts if part]
-
-
-def _first_series(points: list[Point]) -> list[Point]:
-    series = list(dict.fromkeys(point.series for point in points))[: len(COLOURS)]
-    return [point for point in points if point.series in series]
 
 
 def _matrix_cell(rate: float | None) -> tuple[str, str]:
@@ -608,8 +532,3 @@ def _matrix_cell(rate: float | None) -> tuple[str, str]:
     strength = ceil(abs(rate - 0.5) * 6)
     side = "wins" if rate > 0.5 else "loses"
     return f"{100 * rate:.0f}", f"{side}-{strength}" if strength else ""
-
-
-def _share_cells(say: Words, share: Share) -> list[str]:
-    interval = say.percents(share.low, share.high) if share.value is not None else ""
-    return [say.short(share.n), say.percent(share.value), interval]

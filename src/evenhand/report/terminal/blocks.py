@@ -27,8 +27,8 @@ def block_lines(blocks: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]
                 yield Text.assemble(*label)
                 yield _text(block)
             case "items":
-                items = ", ".join(item for item, _ in block["items"])
-                yield legend([(block["label"], Text(items, style=_style(block["tone"])))])
+                items = Text(", ".join(item for item, _ in block["items"]), _style(block["tone"]))
+                yield legend([(block["label"], items)]) if block["label"] else items
             case "table":
                 if block["label"]:
                     yield Text(block["label"], style="bold")
