@@ -1,4 +1,4 @@
-"""The runs of a store and the list of a run's judgments: counts and progress, and pages found in the
+"""The runs of a store and the list of a run's judgments: counts, progress, and pages found in the
 database. Nothing here holds more than a page."""
 
 from __future__ import annotations

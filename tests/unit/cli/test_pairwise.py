@@ -101,7 +101,9 @@ def test_show_a_pair_with_every_pass_and_how_it_was_drawn(
         {"temperature": t, "seed": s} for t, s in ((0, 7), (0.7, 8), (0.7, 9)) for _ in "12"
     ]
     text = call("show", "latest", "p1").out
-    assert re.search(r"Call \d · round 2, .*python/judge:first · temperature 0.7 · seed 8", text)
+    assert re.search(
+        r"Round 2, A shown first · python/judge:first · temperature 0.7 · seed 8", text
+    )
     assert "Round 2" in text and "B shown first → B is better" in text
     assert re.search(r"C1 .*B\+ ", text)
     assert text.count("tie · the orders differ") == 5

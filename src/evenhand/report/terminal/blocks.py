@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
-from rich.rule import Rule
 from rich.text import Text
 
 from evenhand.kinds.blocks import Cell
@@ -43,7 +42,7 @@ def block_lines(blocks: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]
                     yield from block_lines(column)
             case _:
                 yield ""
-                yield Rule(Text(block["label"], style="bold"), align="left")
+                yield Text(f"── {block['label']}", style="bold")
                 yield from block_lines(block["blocks"])
 
 
