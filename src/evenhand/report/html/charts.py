@@ -315,8 +315,12 @@ class _Charts:
         unit = number_unit(self.say)
         points = [
             Point(
-                *(self._dimension(mean.dimension), visible(mean.variant)),
-                *(mean.value, mean.low, mean.high, mean.n),
+                self._dimension(mean.dimension),
+                visible(mean.variant),
+                mean.value,
+                mean.low,
+                mean.high,
+                mean.n,
                 is_overall=mean.dimension == OVERALL,
             )
             for mean in self.report.means
