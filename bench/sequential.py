@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import ttest_1samp
 
+from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.sequential import decisions
-from evenhand.stats.tables import Floats, Ints
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 ALPHA, ORDERS = 0.05, 20

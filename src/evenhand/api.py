@@ -50,9 +50,9 @@ from evenhand.suite_file import StoreSpec
 from evenhand.text import visible
 
 if TYPE_CHECKING:
-    from evenhand.stats.agreement.table import Agreement
+    from evenhand.stats.agreement import Agreement
     from evenhand.stats.comparison.comparison import Comparison
-    from evenhand.stats.ranking.leaderboard import Leaderboard
+    from evenhand.stats.leaderboard import Leaderboard
 
 BUSY_SECONDS = 0.05
 """Between looks at a question that another process or task is just asking."""
@@ -278,7 +278,7 @@ class Run:
     def agreement(self, against: Run | str | None = None, **options: Any) -> Agreement:
         """Return how far its judges agree with another run of its store, with a judge
         (`RUN:JUDGE`, `:JUDGE`), or among themselves, as `evenhand agreement`; `options` are
-        `judges`, `by`, `level`, `majority` and, for pairs, `ties`, `split` and `rule`."""
+        `judges`, `by`, `level`, `majority`, `every` and, for pairs, `ties` and `rule`."""
         from evenhand.results.agreement import agreed, label_source
 
         name = against.id if isinstance(against, Run) else against

@@ -14,12 +14,12 @@ import pytest
 
 from evenhand.data.read import grid_rows
 from evenhand.data.sql import query
-from evenhand.results.columns import vote_table
+from evenhand.observation import OPPONENT_LENGTH, WINNER
+from evenhand.results.observations import observe
 from evenhand.results.units import full_rows
 from evenhand.runs.imports import Imported
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
-from evenhand.stats.tables import FIRST, SECOND, TIE
 from evenhand.store.ports import Store
 from tests.published.data import anchor, folder, of_file, records, side_of
 from tests.unit.runs.importing import import_files
@@ -206,16 +206,16 @@ def test_the_annotations_of_one_model_on_alpacaeval(store: Store) -> None:
     name = "alpacaeval/raw_claude-2.1__weighted_alpaca_eval_gpt4_turbo.jsonl.gz"
     found = imported(store, name, "alpacaeval")
     assert (found.tally.rows, found.tally.units, found.tally.verdicts) == (805, 805, 805)
-    votes = vote_table(store.archive, recorded_run(store.archive, store.archive.runs()[0]))
+    votes = observe(store.archive, recorded_run(store.archive, store.archive.runs()[0]))
     raw = records(name)
-    assert votes.preference == pytest.approx([row["preference"] - 1 for row in raw])
-    assert votes.second_length.tolist() == [len(row["output_2"]) for row in raw]
+    assert votes.column(WINNER) == pytest.approx([2 - row["preference"] for row in raw])
+    assert votes.numbers(OPPONENT_LENGTH).tolist() == [len(row["output_2"]) for row in raw]
     published = next(
         row
         for row in records("alpacaeval/leaderboard_published.csv")
         if row["model"] == "claude-2.1" and row["annotator"] == "weighted_alpaca_eval_gpt4_turbo"
     )
-    counted = [int(np.sum(votes.outcome == outcome)) for outcome in (SECOND, FIRST, TIE)]
+    counted = [int((np.sign(0.5 - votes.column(WINNER)) == way).sum()) for way in (1, -1, 0)]
     assert counted == [int(published[name]) for name in ("n_wins", "n_wins_base", "n_draws")]
-    win_rate = 100 * float(np.mean(votes.preference))
+    win_rate = 100 * float(np.mean(1 - votes.column(WINNER)))
     assert win_rate == pytest.approx(float(published["win_rate"]), abs=1e-6)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.results.columns import vote_table
+from evenhand.results.observations import observe
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_archive
 from evenhand.stats.rating import Ratings, pass_matches, rate, vote_matches
@@ -49,12 +49,10 @@ def plain_ratings(position: bool = False) -> tuple[dict[str, float], Ratings]:
     ties are half a win."""
     store = open_archive("sqlite:evenhand.db")
     try:
-        votes = vote_table(store, recorded_run(store, store.runs()[0]))
+        votes = observe(store, recorded_run(store, store.runs()[0]))
     finally:
         store.close()
-    played = (
-        pass_matches(votes) if position else vote_matches(votes, votes.outcome, votes.preference)
-    )
+    played = pass_matches(votes) if position else vote_matches(votes, votes.main)
     (found,) = rate(played, "half", position=position, added=0.0)
     names = [votes.candidates[place] for place in found.members.tolist()]
     return dict(zip(names, found.values.tolist(), strict=True)), found

@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.stats.ranking.length import Anchored, length_controlled
 from tests.published.data import Call, anchor, fed, queried, records, side_of
+from tests.published.test_agreement import alpacafarm, with_others
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
 LEADERBOARD = "alpacaeval/leaderboard_published.csv"
@@ -125,12 +126,14 @@ def test_alpacafarm_of_each_pair_the_first_four_votes_count(call: Call) -> None:
         " from (select *, row_number() over () as n from FILE) order by n"
     )
     run = queried(call, "alpacafarm/human_votes.csv.gz", "votes", sql)["run"]
-    alike = call("agreement", run, "--judge", "human [1-4]")["rows"][0]["with_others"]
+    people = alpacafarm("alpacafarm/human_votes.csv.gz", "human")
+    assert call("agreement", run, "--judge", "human [1-4]")["rows"][0]["n"] == 6 * 648
     boards = [call("leaderboard", run, "--judge", f"human {k}")["rows"] for k in range(1, 5)]
     rates = [row["win_rate"] for rows in boards for row in rows if row["candidate"] == "1"]
-    ours = {"human_agreement": alike["value"], "variance": 1 - alike["value"]}
+    alike = with_others(people)
+    ours = {"human_agreement": alike, "variance": 1 - alike}
     target = anchor("alpacafarm.humans")
-    assert alike["n"] == 4 * 648
+    assert len(people) == 4 * 648
     assert ours | {"prefer_1": fmean(rates)} == pytest.approx(
         target["value"], abs=target["tolerance"]
     )

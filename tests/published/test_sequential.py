@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
+from evenhand.stats.observations import Floats
 from evenhand.stats.sequential import decisions
-from evenhand.stats.tables import Floats
 from tests.published.data import records
 
 ALPHA, SEEDS = 0.05, range(10)

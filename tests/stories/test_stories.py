@@ -108,7 +108,7 @@ def trusted(folder: Path, environ: dict[str, str]) -> None:
     (script,) = blocks(PAGE, "Can the judge be trusted?")
     out = flowing(told(script, folder, environ))
     assert re.search(
-        r"the same as .* in 90 %, 0\.\d+ \[0\.\d+, 0\.\d+\] corrected for chance", out
+        r"the same as .* in 90 % \[\d+, \d+\]; 0\.\d+ \[0\.\d+, 0\.\d+\] corrected for chance", out
     ), out
 
 

@@ -58,7 +58,7 @@ def test_judges_agree_among_themselves_with_each_other_and_with_another_run(fold
     assert against.rows[0].figures["agreement"].value == pytest.approx(1 / 3)
     (folder / "people.csv").write_text(VOTES.replace("ann", "human/cy").replace("bob", "human/di"))
     people = evenhand.import_("people.csv", "votes")
-    by_majority = run.agreement(people, majority=True, split="second", ties="drop")
+    by_majority = run.agreement(people, majority=True, ties="drop")
     assert by_majority.matched == 3
     assert run.agreement(people.id, majority=True).json()["rows"]
     with pytest.raises(evenhand.EvenhandError, match="needs another side"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,11 +18,11 @@ from evenhand.cli.common import (
     where_option,
 )
 from evenhand.report.terminal.console import console
-from evenhand.results.agreement import Split, agreed, label_source
+from evenhand.results.agreement import agreed, label_source
 
 if TYPE_CHECKING:
     from evenhand.measures import Rule
-    from evenhand.stats.agreement.figures import Ties
+    from evenhand.stats.sides import Ties
 
 
 @click.command("agreement")
@@ -50,13 +50,7 @@ if TYPE_CHECKING:
 @where_option
 @on_conflict_option
 @click.option("--majority", is_flag=True, help="One verdict a side and unit: majority or mean.")
-@click.option(
-    "--split",
-    type=click.Choice(get_args(Split)),
-    default="tie",
-    show_default=True,
-    help="Pairs: what votes of which no winner has most come to, with --majority.",
-)
+@click.option("--all", "every", is_flag=True, help="Every figure and note, not the main ones.")
 @click.option("--by", metavar="FIELD", help="Also for each value of this field.")
 @click.option(
     "--level",
@@ -75,13 +69,13 @@ def agreement_command(
     where: tuple[str, ...],
     on_conflict: Rule | None,
     majority: bool,
-    split: Split,
+    every: bool,
     by: str | None,
     level: float,
     store: str | None,
     as_json: bool,
 ) -> None:
-    """How far the judges of RUN agree with people, or with each other.
+    """Can the judges of RUN be trusted? Their agreement with people, or with each other.
 
     With --against the units of both sides are joined by their ids, and means or win rates are also
     given corrected by the labels of the other side.
@@ -101,7 +95,7 @@ def agreement_command(
             ties=ties,
             rule=on_conflict,
             majority=majority,
-            split=split,
+            every=every,
             judges=judges,
             by=by,
             level=level,
@@ -112,7 +106,6 @@ def agreement_command(
         "against": labels and labels.name,
         "ties": ties,
         "majority": majority,
-        "split": split,
         "by": by,
         "level": level,
     }
@@ -123,7 +116,7 @@ def agreement_command(
 
     out = console()
     names = Sides(run_record.row.name, labels.title if labels else None)
-    heading, *lines = agreement_lines(about, agreed_on, names)
+    heading, *lines = agreement_lines(about, agreed_on, names, every=every)
     out.print(heading)
     tell_selection(run_record)
     for line in lines:

@@ -23,13 +23,13 @@ from evenhand.kinds.rubric.unit import load_sample
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.report.terminal.console import table
 from evenhand.report.terminal.tables import safe
-from evenhand.results.columns import vote_table
 from evenhand.results.compare import compared
+from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.ranked import ranked
 from evenhand.runs.imports import Imported, ImportRequest, import_judgments
 from evenhand.runs.recorded import Recorded, find_run
-from evenhand.stats.agreement.agreement import agreement_of_votes
+from evenhand.stats.agreement import AgreementOptions, agreement_of
 from evenhand.stats.comparison.comparison import VariantMean
 from evenhand.stats.pairwise import PairFigures
 from evenhand.store.ports import Archive, Store
@@ -151,8 +151,10 @@ class _Published:
         self.narration.out.print(grid)
 
     def _print_trust(self, run: Recorded, labels: Recorded) -> None:
-        narration, votes = self.narration, vote_table(self.archive, run)
-        against = agreement_of_votes(votes, vote_table(self.archive, labels), majority=True)
+        narration, votes = self.narration, observe(self.archive, run)
+        against = agreement_of(
+            votes, observe(self.archive, labels), AgreementOptions(majority=True)
+        )
         columns = ("judge", "both_orders", "first_place", "with_people", "kappa")
         grid = table(*map(narration.word, columns), right=range(1, len(columns)))
         for name, figures in self._figures(run).judges.items():
@@ -162,7 +164,7 @@ class _Published:
                 name, *orders, narration.share(row["agreement"]), number(row["kappa"].value)
             )
         narration.out.print(grid)
-        between = agreement_of_votes(votes).rows[0].figures
+        between = agreement_of(votes, None, AgreementOptions()).rows[0].figures
         narration.say(
             "between",
             **dict(zip(("first", "second"), run.names, strict=True)),

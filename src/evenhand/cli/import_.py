@@ -232,7 +232,7 @@ def _about(imported: Imported) -> list[str]:
 
 
 def _differing(differs: Counter[str]) -> Iterator[str]:
-    """Where rows of one unit say different things about it."""
+    """Yield where rows of one unit say different things about it."""
     for name, number in differs.most_common(NAMES_SHOWN):
         differ = f"{counted(number, 'row')} {'differs' if number == 1 else 'differ'}"
         yield f"{safe(name)}: taken from the first row of a unit, {differ}"

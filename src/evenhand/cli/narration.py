@@ -10,7 +10,7 @@ from rich.text import Text
 from evenhand.report.html.page import words
 from evenhand.report.terminal.console import console, wrap
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.agreement.coefficient import Coefficient
+from evenhand.stats.coefficients import Coefficient
 from evenhand.stats.proportion import Proportion
 
 _WORDS: Any = resources.files("evenhand.cli") / "words"

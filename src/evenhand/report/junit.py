@@ -12,7 +12,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from evenhand.report.terminal.gate import RESULTS
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.gate import Condition, Gate
+from evenhand.stats.conditions import Condition
+from evenhand.stats.gate import Gate
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PROBLEMS = {"worse": "failure", "not enough evidence": "error"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import UsageError, quoted
 from evenhand.kinds.kind import Voting
@@ -12,13 +12,7 @@ from evenhand.store.ports import Archive
 
 if TYPE_CHECKING:
     from evenhand.measures import Rule
-    from evenhand.stats.agreement.figures import Ties
-    from evenhand.stats.agreement.table import Agreement
-
-Split = Literal["first", "second", "tie"]
-"""What a side comes to of which no winner has most votes: a candidate of the unit, or a tie."""
-_SPLITS: dict[Split, int] = {"first": 0, "second": 1, "tie": 2}
-"""As `evenhand.stats.tables` numbers them."""
+    from evenhand.stats.agreement import Agreement
 
 
 class LabelSource(NamedTuple):
@@ -57,42 +51,28 @@ def agreed(
     run: Recorded,
     labels: LabelSource | None,
     *,
-    ties: Ties = "keep",
     rule: Rule | None = None,
-    majority: bool = False,
-    split: Split = "tie",
-    **options: Any,
+    **asked: Any,
 ) -> Agreement:
-    """How far the judges of a run agree with another side, or among themselves; raises UsageError.
+    """Return how far the judges of a run agree with another side, or among themselves; raise
+    UsageError. `rule` is what two orders that name different winners count as; the rest are
+    `AgreementOptions` of `evenhand.stats.agreement`."""
+    from evenhand.results.observations import observe
+    from evenhand.stats.agreement import AgreementOptions, agreement_of
 
-    `rule` is what two orders that name different winners count as; `options` are `judges`, `by` and
-    `level`. `split` is what a side without a majority comes to.
-    """
-    from evenhand.results.columns import score_table, vote_table
-    from evenhand.stats.agreement.agreement import agreement_of_scores, agreement_of_votes
-
-    if majority and labels is None:
+    judges = (labels.judge,) if labels is not None and labels.judge else ()
+    options = AgreementOptions(other_judges=judges, **asked)
+    if options.majority and labels is None:
         raise UsageError("--majority needs another side", advice="Name it: --against RUN[:JUDGE]")
-    same = labels is not None and labels.run.row.id == run.row.id
-    options["majority"] = majority
+    for name, is_given in (("--on-conflict", rule), ("--ties", options.ties == "drop")):
+        if is_given and not run.has_votes:
+            raise UsageError(f"{name} is for runs of pairs", advice="Leave it out.")
+    observations, others = observe(store, run, rule), None
     if labels is not None:
+        same = labels.run.row.id == run.row.id
         _comparable(run, labels, same)
-        options["other_judges"] = (labels.judge,) if labels.judge else ()
-    if run.has_votes:
-        votes = vote_table(store, run, rule)
-        others = votes if same else labels and vote_table(store, labels.run, rule)
-        agreement = agreement_of_votes(votes, others, ties=ties, split=_SPLITS[split], **options)
-    else:
-        for name, is_given in (
-            ("--on-conflict", rule is not None),
-            ("--ties", ties == "drop"),
-            ("--split", split != "tie"),
-        ):
-            if is_given:
-                raise UsageError(f"{name} is for runs of pairs", advice="Leave it out.")
-        scores = score_table(store, run)
-        others_scores = scores if same else labels and score_table(store, labels.run)
-        agreement = agreement_of_scores(scores, others_scores, **options)
+        others = observations if same else observe(store, labels.run, rule)
+    agreement = agreement_of(observations, others, options)
     if labels is not None and not agreement.matched:
         raise _unmatched(store, run, labels)
     return agreement

@@ -15,7 +15,7 @@ from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits, Judg
 from evenhand.report.outcome import Outcome, unit_outcome
 from evenhand.results.units import judge_name, question_of, texts_of
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.changes import Change, Changes
+from evenhand.stats.compare import Change, Changes
 from evenhand.store.ports import Archive, Scope
 
 

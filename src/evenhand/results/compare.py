@@ -12,22 +12,18 @@ from evenhand.manifest import Compare
 from evenhand.measures import Rule
 from evenhand.report.changes import ChangedUnits
 from evenhand.results.changed_units import Sides, changed_units
-from evenhand.results.columns import score_table, vote_table
+from evenhand.results.observations import observe
 from evenhand.results.trust import leader_of, position_notes, trust_notes
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.changes import score_changes, vote_changes
-from evenhand.stats.comparison.compare import (
-    VariantScores,
-    compare_variants,
-    compare_votes,
-    variant_scores,
-)
+from evenhand.stats.compare import changes, compare
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.comparison.contrast import proper_level
-from evenhand.stats.comparison.stability import Stability, scores_stability
-from evenhand.stats.comparison.two_runs import run_variants, vote_run_variants
-from evenhand.stats.comparison.within import Blocks, scores_within, votes_within
+from evenhand.stats.comparison.repeats import repeats
+from evenhand.stats.comparison.stability import Stability, compare_stability
+from evenhand.stats.observations import Observations
+from evenhand.stats.variants import Variants, lay_out, lay_out_runs
+from evenhand.stats.within import Blocks, compare_within
 from evenhand.store.ports import Archive, Scope
 
 
@@ -87,7 +83,7 @@ def answered(store: Archive, run: Recorded, question: Question) -> Answer:
         for each in (run, question.against):
             _refuse_unjudged(store, each)
     question = replace(question, margin=own_margin(run, question))
-    answer = (_of_votes if run.has_votes else _of_scores)(store, run, question)
+    answer = _answer(store, run, question)
     comparison = answer.comparison
     notes = (
         *_what_may_differ(run, question.against),
@@ -133,67 +129,61 @@ def own_margin(run: Recorded, question: Question) -> float | None:
     return margin
 
 
-def _of_scores(store: Archive, run: Recorded, question: Question) -> Answer:
-    refuse_rule(question.rule)
-    variants = laid_out(store, run, question)
+def _answer(store: Archive, run: Recorded, question: Question) -> Answer:
+    _refuse_misfits(run, question)
+    table = _observe(store, run, question)
+    variants = lay_out_question(store, run, question, table)
     within, stability, level = question.within, question.stability, question.level
+    comparison = compare(variants, level, question.margin)
+    if run.has_votes:
+        notes = list(position_notes(run, table, question.judge))
+        if question.against is None:
+            notes = trust_notes(run, table, leader_of(comparison), question.judge)
+        comparison = replace(comparison, notes=(*notes, *comparison.notes))
+    elif question.against is None:
+        comparison = replace(comparison, repeats=repeats(table))
+    changed = None
+    if question.worst:
+        sides = Sides(store, run, question.against or run, variants.baseline)
+        changed = changed_units(sides, changes(variants, question.worst))
     return Answer(
-        comparison=compare_variants(variants, level, question.margin),
-        blocks=scores_within(variants, within, level, question.margin) if within else None,
-        stability=scores_stability(variants, stability, level) if stability else None,
-        changed=_changed(store, run, question, variants),
+        comparison=comparison,
+        blocks=compare_within(variants, within, level, question.margin) if within else None,
+        stability=compare_stability(table, variants, stability, level) if stability else None,
+        changed=changed,
     )
 
 
-def _changed(
-    store: Archive, run: Recorded, question: Question, variants: VariantScores
-) -> ChangedUnits | None:
-    if not question.worst:
-        return None
-    sides = Sides(store, run, question.against or run, variants.baseline)
-    return changed_units(sides, score_changes(variants, question.worst))
+def _observe(store: Archive, run: Recorded, question: Question) -> Observations:
+    """Return the observations of a run, of one judge if it is named."""
+    table = observe(store, run, question.rule)
+    return table if question.judge is None else table.of_judge(question.judge)
 
 
-def laid_out(store: Archive, run: Recorded, question: Question) -> VariantScores:
-    """The scores of a run by variant, or those of two runs by run; raises UsageError."""
-    scores, pair_by, judge = score_table(store, run), list(question.pair_by), question.judge
+def lay_out_question(
+    store: Archive, run: Recorded, question: Question, table: Observations
+) -> Variants:
+    """Return the variants of a run, or two runs as variants; raise UsageError."""
     if question.against is None:
-        fields = list(question.by or _own(run).by)
-        base = own_baseline(run, question)
-        return variant_scores(scores, fields, base, pair_by=pair_by or None, judge=judge)
-    tables = scores, score_table(store, question.against)
-    return run_variants((run.id, question.against.id), *tables, pair_by=pair_by, judge=judge)
+        by = () if run.has_votes else question.by or _own(run).by
+        return lay_out(table, by, own_baseline(run, question), question.pair_by)
+    earlier = _observe(store, question.against, question)
+    runs = run.id, question.against.id
+    return lay_out_runs(runs, (table, earlier), question.pair_by)
 
 
-def _of_votes(store: Archive, run: Recorded, question: Question) -> Answer:
-    _only_candidates(question.by or _own(run).by, question.pair_by)
-    if question.stability is not None:
-        raise UsageError("--stability is for runs of samples or answers", advice="Leave it out.")
-    votes = vote_table(store, run, question.rule, with_pending=True)
-    base = own_baseline(run, question)
-    judge, level = question.judge, question.level
-    if question.against is not None:
-        tables = votes, vote_table(store, question.against, question.rule, with_pending=True)
-        variants = vote_run_variants((run.id, question.against.id), *tables, judge=judge)
-        comparison = compare_variants(variants, level, question.margin)
-        return Answer(
-            comparison=replace(
-                comparison, notes=(*position_notes(run, votes, judge), *comparison.notes)
-            ),
-            changed=_changed(store, run, question, variants),
-        )
-    comparison = compare_votes(votes, base, judge=judge, level=level, margin=question.margin)
-    notes = trust_notes(run, votes, leader_of(comparison), judge)
-    comparison = replace(comparison, notes=(*notes, *comparison.notes))
-    within, blocks = question.within, None
-    if within is not None:
-        blocks = votes_within(votes, within, comparison.baseline, judge, level, question.margin)
-    changed = None
-    if question.worst:
-        sides = Sides(store, run, run, comparison.baseline)
-        changes = vote_changes(votes, comparison.baseline, question.worst, judge)
-        changed = changed_units(sides, changes)
-    return Answer(comparison=comparison, blocks=blocks, changed=changed)
+def _refuse_misfits(run: Recorded, question: Question) -> None:
+    """Raise UsageError for what a run of this kind cannot be asked."""
+    if run.has_votes:
+        _only_candidates(question.by or _own(run).by, question.pair_by)
+        if question.stability is not None:
+            raise UsageError(
+                "--stability is for runs of samples or answers", advice="Leave it out."
+            )
+    else:
+        refuse_rule(question.rule)
+    if question.stability is not None and question.against is not None:
+        raise UsageError("--stability is about one run", advice="Leave out --against.")
 
 
 def refuse_against(run: Recorded, earlier: Recorded, question: Question) -> None:

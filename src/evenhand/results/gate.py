@@ -5,35 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 from evenhand.errors import UsageError
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.manifest import plain
 from evenhand.measures import Rule
-from evenhand.results.columns import score_table, vote_table
+from evenhand.observation import OVERALL
 from evenhand.results.compare import field_names, is_own_question, refuse_rule
+from evenhand.results.observations import observe
 from evenhand.results.trust import position_notes
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.comparison import OVERALL
 from evenhand.stats.comparison.contrast import proper_level
-from evenhand.stats.comparison.variants import judge_named
-from evenhand.stats.gate import (
-    AGAINST,
-    CONDITIONS,
-    Conditions,
-    Figure,
-    Gate,
-    Judgments,
-    Sequential,
-    gate_scores,
-    gate_votes,
-    is_set,
-)
+from evenhand.stats.conditions import AGAINST, CONDITIONS, Conditions, Figure, Judgments
+from evenhand.stats.gate import Gate, Sequential, hold_to, is_set
+from evenhand.stats.observations import Observations, place_of
 from evenhand.stats.outcome import Decision
-from evenhand.stats.tables import Scores
 from evenhand.store.ports import Archive
 
 STOPPED = (
@@ -150,20 +139,12 @@ def gate_run(
     if comparisons and not any(decision.is_open for decision in comparisons):
         counts = replace(counts, left=counts.pending)
     decisions = _sequential(comparisons, recorded, request, rule)
+    table = observe(store, recorded, rule)
+    _on_scale(request, table)
+    gate = hold_to(table, counts, request, decisions)
     if recorded.has_votes:
-        if request.no_worse_than is not None and request.no_worse_than >= 1:
-            raise UsageError(
-                f"--no-worse-than is {request.no_worse_than:g}, but win rates differ by at most 1",
-                advice="Give a margin below 1, e.g. 0.05.",
-            )
-        votes = vote_table(store, recorded, rule, with_pending=counts.pending > 0)
-        gate = gate_votes(votes, counts, request, decisions)
-        warnings = position_notes(recorded, votes, request.judge)
+        warnings = position_notes(recorded, table, request.judge)
         gate = replace(gate, notes=(*warnings, *gate.notes))
-    else:
-        scores = score_table(store, recorded)
-        _on_scale(request, scores)
-        gate = gate_scores(scores, counts, request, decisions)
     if recorded.selection is not None:
         gate = replace(gate, notes=(recorded.selection.text, *gate.notes))
     if recorded.manifest.is_sequential:
@@ -173,15 +154,13 @@ def gate_run(
     return gate
 
 
-def _on_scale(request: Conditions, scores: Scores) -> None:
+def _on_scale(request: Conditions, table: Observations) -> None:
     """Refuse a threshold that the scale itself meets or misses: nothing could ever change that."""
-    if not scores.given_scale:
-        return
-    ends = {OVERALL: (0.0, 1.0)}
-    scales = zip(scores.low.tolist(), scores.high.tolist(), strict=True)
-    ends |= dict(zip(scores.dimensions, scales, strict=True))
     for name in request.dimensions:
-        low, high = ends.get(name, (-inf, inf))
+        measure = table.main if name == OVERALL else name
+        if measure not in table.measures or not table.scale(measure).is_known:
+            continue
+        low, high = table.scale(measure).ends
         runs = f"{name} runs from {low:g} to {high:g}"
         mean, margin = request.min_mean, request.no_worse_than
         if mean is not None and not low <= mean <= high:
@@ -226,7 +205,7 @@ def _counts(store: Archive, recorded: Recorded, judge: str | None) -> Judgments:
     failed = sum(counts.failures.values())
     statuses, pending = Counter(verdict=counts.verdicts, failure=failed), counts.pending
     if judge is not None:
-        place = judge_named(recorded.names, judge)
+        place = place_of(recorded.names, judge, "judge")
         judged = (stored for _, stored in store.judgments(scope) if stored.judge == place)
         statuses = Counter(stored.text.status for stored in judged)
         units = (counts.planned + counts.left_out) // recorded.judgments_per_unit

@@ -125,10 +125,10 @@ class CandidatesOfTopics:
 def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:
     """The fronts of every topic, by the panel."""
     # Slow to load, and most who look at pairs ask for none.
-    from evenhand.results.columns import vote_table
-    from evenhand.stats.ranking.fronts import vote_fronts
+    from evenhand.results.observations import observe
+    from evenhand.stats.ranking.fronts import fronts
 
-    return vote_fronts(vote_table(store, recorded, with_seats=True))
+    return fronts(observe(store, recorded))
 
 
 def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:

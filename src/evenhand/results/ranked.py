@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from evenhand.errors import UsageError
 from evenhand.measures import Rule
-from evenhand.results.columns import vote_table
+from evenhand.results.observations import observe
 from evenhand.results.trust import trust_notes
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.ranking.board import Options
-from evenhand.stats.ranking.leaderboard import Leaderboard, leaderboard
+from evenhand.stats.leaderboard import Leaderboard, Options, leaderboard
 from evenhand.store.ports import Archive
-
-FRONT_VOTES = 200_000
-"""Of runs with more votes no fronts are listed: there would be a page of them for every topic."""
 
 
 def ranked(
@@ -34,11 +29,8 @@ def ranked(
             f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",
             advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
         )
-    votes = vote_table(store, run, rule, with_seats=True)
-    options = Options(**figures)
-    if votes.outcome.size > FRONT_VOTES:
-        votes = replace(votes, seats=None)
-    ranking = leaderboard(votes, options, judge=judge, by=by, criterion=criterion)
+    votes = observe(store, run, rule)
+    ranking = leaderboard(votes, Options(**figures), judge=judge, by=by, criterion=criterion)
     rows = ranking.board.rows
     ranking.board.notes[:0] = trust_notes(run, votes, rows[0].candidate if rows else None, judge)
     return ranking

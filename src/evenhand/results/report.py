@@ -18,10 +18,11 @@ from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
-from evenhand.kinds.kind import Voting
+from evenhand.kinds.kind import Scoring, Voting
 from evenhand.manifest import Compare, plain
 from evenhand.measures import ScoredUnit, VotedUnit
 from evenhand.notes import Note
+from evenhand.observation import OVERALL
 from evenhand.report.changes import ChangedUnits
 from evenhand.report.html.build import (
     Coverage,
@@ -47,25 +48,23 @@ from evenhand.report.html.tallies import (
     share,
     standings,
     tags,
-    unit_means,
 )
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.results.changed_units import Sides, changed_units
-from evenhand.results.columns import ScoreReading, read_scores, vote_table
 from evenhand.results.compare import with_decision
+from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.trust import trust_notes
 from evenhand.results.units import judged_row, names_of
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.changes import Changes, score_changes, vote_changes
-from evenhand.stats.comparison.compare import compare_variants, compare_votes, variant_scores
+from evenhand.stats.compare import Changes, changes, compare
 from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.comparison.variants import USUAL, layout, usual_fields
+from evenhand.stats.comparison.repeats import repeats
+from evenhand.stats.leaderboard import Options, leaderboard
+from evenhand.stats.observations import Observations
 from evenhand.stats.pairwise import PairFigures
-from evenhand.stats.ranking.board import Options
-from evenhand.stats.ranking.leaderboard import leaderboard
-from evenhand.stats.tables import Scores, Votes
+from evenhand.stats.variants import USUAL, Variants, lay_out, usual_fields
 from evenhand.store.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.text import visible
 
@@ -243,15 +242,14 @@ class _OfScores(_Of):
     """A report of samples or answers."""
 
     def report(self) -> Report:
-        reading = read_scores(self.store, self.recorded)
-        scores = reading.scores
-        by = self._by(scores)
+        table = observe(self.store, self.recorded)
+        by = self.by or usual_fields(table) or _means_by(table)
         comparison = changed = None
         if by:
-            variants = variant_scores(scores, list(by), self.baseline)
-            comparison = compare_variants(variants, 0.95, self.margin)
+            variants = lay_out(table, by, self.baseline)
+            comparison = replace(compare(variants), repeats=repeats(table))
             if self.is_whole:
-                changed = self.changed(variants.baseline, score_changes(variants, CHANGED))
+                changed = self.changed(variants.baseline, changes(variants, CHANGED))
             comparison = with_decision(self.store, self.recorded, comparison, by)
         elif self.baseline:
             raise UsageError(
@@ -259,47 +257,46 @@ class _OfScores(_Of):
                 advice="Say by which field: --by FIELD",
             )
         means, against = (
-            compared_means(comparison) if comparison else plain_means(scores),
+            compared_means(comparison) if comparison else plain_means(table),
             differences(comparison),
         )
         return Report(
-            **self.facts(self._outcomes(reading)),
+            **self.facts(self._outcomes(table)),
             method=self.method(comparison),
             variants=list(dict.fromkeys(mean.variant for mean in comparison.means))
             if comparison
             else [],
             means=means,
             differences=against,
-            scores=distribution(scores, by) if self.is_whole else (),
-            tags=tags(scores, by),
+            scores=distribution(table, by, by_tens=self._has_totals) if self.is_whole else (),
+            tags=tags(table, by),
             critical=critical_rates(comparison),
-            lengths=self._lengths(scores) if self.is_whole else (),
+            lengths=_lengths(table) if self.is_whole else (),
             changed=changed,
             notes=[
-                *(comparison.notes if comparison else self._not_compared(scores)),
+                *(comparison.notes if comparison else self._not_compared(table)),
                 *self._missing(),
             ],
         )
 
-    def _outcomes(self, reading: ScoreReading) -> _Outcomes:
-        scores, failures, left_out = reading
-        units = len(scores.units)
+    @property
+    def _has_totals(self) -> bool:
+        """Return True where the dimensions do not weigh alike, so that a total says more."""
+        measure = self.recorded.kind.measure
+        return isinstance(measure, Scoring) and measure.has_critical_fails
+
+    def _outcomes(self, table: Observations) -> _Outcomes:
         return _Outcomes(
-            units=units,
-            planned=units * self.recorded.judgments_per_unit - left_out,
-            verdicts=scores.unit.size - sum(failures.values()),
-            failures=failures,
-            left_out=left_out,
+            units=len(table.units),
+            planned=len(table.units) * self.recorded.judgments_per_unit - table.left_out,
+            verdicts=table.unit.size - sum(table.failures.values()),
+            failures=table.failures,
+            left_out=table.left_out,
         )
 
-    def _by(self, scores: Scores) -> Sequence[str]:
-        if self.by:
-            return self.by
-        return usual_fields(scores) or _means_by(scores)
-
-    def _not_compared(self, scores: Scores) -> Iterator[str]:
-        """Why variants that are there are not compared."""
-        for name in _several(scores):
+    def _not_compared(self, table: Observations) -> Iterator[str]:
+        """Yield why variants that are there are not compared."""
+        for name in _several(table):
             yield Note(
                 f"There is more than one {name}, but nothing says which units of them belong "
                 "together, so they are not compared. evenhand compare --pair-by FIELD names what "
@@ -309,7 +306,7 @@ class _OfScores(_Of):
             )
 
     def _missing(self) -> Iterator[str]:
-        """How many judgments made elsewhere lack some of their scores."""
+        """Yield how many judgments made elsewhere lack some of their scores."""
         if not self.recorded.imported:
             return
         read = self.recorded.kind.read_judgment
@@ -323,25 +320,25 @@ class _OfScores(_Of):
                 n=lacking,
             )
 
-    def _lengths(self, scores: Scores) -> list[LengthBin]:
-        """The overall score by length of what was judged."""
-        assert scores.lengths is not None, "a table of a run has the lengths of its units"
-        means = unit_means(scores, scores.overall)
-        return binned(scores.lengths, means, np.arange(scores.lengths.size), (0.0, 1.0))
+
+def _lengths(table: Observations) -> list[LengthBin]:
+    """Return the overall score by length of what was judged."""
+    means = table.unit_means(OVERALL)
+    return binned(table.numbers("length"), means, np.arange(means.size), (0.0, 1.0))
 
 
-def _means_by(scores: Scores) -> list[str]:
-    """The field whose values have means of their own though they share no question."""
-    fields = _several(scores)
+def _means_by(table: Observations) -> list[str]:
+    """Return the field whose values have means of their own though they share no question."""
+    fields = _several(table)
     try:
-        return [name for name in fields if layout(scores, [name])]
+        return [name for name in fields if lay_out(table, [name])]
     except UsageError:
         return []
 
 
-def _several(scores: Scores) -> list[str]:
-    """The first field that usually tells variants apart and has several values."""
-    fields = [n for n in USUAL if n in scores.fields and len(scores.fields[n].levels) > 1]
+def _several(table: Observations) -> list[str]:
+    """Return the first field that usually tells variants apart and has several values."""
+    fields = [n for n in USUAL if n in table.fields and len(table.fields[n].levels) > 1]
     return fields[:1]
 
 
@@ -349,25 +346,30 @@ class _OfPairs(_Of):
     """A report of pairs."""
 
     def report(self) -> Report:
-        votes = vote_table(self.store, self.recorded)
-        comparison = self._comparison(votes)
-        board = leaderboard(votes, Options()).board
+        table = observe(self.store, self.recorded)
+        variants = self._variants(table)
+        comparison = None
+        if variants is not None:
+            comparison = with_decision(self.store, self.recorded, compare(variants), self.by)
+        board = leaderboard(table, Options()).board
         report = Report(
-            **self.facts(self._outcomes(votes)),
-            method=self.method(comparison, votes.rule),
-            variants=list(votes.candidates),
+            **self.facts(self._outcomes(table)),
+            method=self.method(comparison, table.rule),
+            variants=list(table.candidates),
             differences=differences(comparison),
             standings=standings(board),
             meetings=meetings(board),
             warnings=trust_notes(
-                self.recorded, votes, board.rows[0].candidate if board.rows else None
+                self.recorded, table, board.rows[0].candidate if board.rows else None
             ),
             notes=_and_others(comparison.notes if comparison else (), board.notes),
         )
-        return self._with_orders(report, votes, comparison) if self.is_whole else report
+        return self._with_orders(report, table, variants) if self.is_whole else report
 
-    def _with_orders(self, report: Report, votes: Votes, comparison: Comparison | None) -> Report:
-        """A report with what the two orders tell, lengths, and what changed most."""
+    def _with_orders(
+        self, report: Report, table: Observations, variants: Variants | None
+    ) -> Report:
+        """Return a report with what the two orders tell, lengths, and what changed most."""
         run = self.recorded
         figures = figures_of_pairs(run.kind, self.store, self.scope, run.judge_groups, run.rule)
         return replace(
@@ -375,41 +377,31 @@ class _OfPairs(_Of):
             positions=_positions(figures, run),
             agreement=share(figures.agreement) if figures.agreement.n else None,
             contradictions=dict(figures.contradictions.most_common()),
-            lengths=pair_lengths(votes),
-            changed=self._changed(votes, comparison),
+            lengths=pair_lengths(table),
+            changed=self.changed(variants.baseline, changes(variants, CHANGED))
+            if variants
+            else None,
         )
 
-    def _outcomes(self, votes: Votes) -> _Outcomes:
-        per_unit = self.recorded.judgments_per_unit
-        counts = self.store.counts(self.scope, per_unit)
-        units = (counts.planned + counts.left_out) // max(1, per_unit)
+    def _outcomes(self, table: Observations) -> _Outcomes:
+        counts = self.recorded.counts(self.store)
         return _Outcomes(
-            # Those without a judgment too.
-            units=len(votes.pairs) if self.recorded.imported else units,
+            units=len(table.units),
             planned=counts.planned,
             verdicts=counts.verdicts,
             failures=counts.failures,
             left_out=counts.left_out,
         )
 
-    def _changed(self, votes: Votes, comparison: Comparison | None) -> ChangedUnits | None:
-        if comparison is None:
-            return None
-        changes = vote_changes(votes, comparison.baseline, CHANGED)
-        return self.changed(comparison.baseline, changes)
-
-    def _comparison(self, votes: Votes) -> Comparison | None:
-        """Against the baseline that is named; of two candidates, against the first."""
+    def _variants(self, table: Observations) -> Variants | None:
+        """Return the candidates against the baseline that is named; of two, against the first."""
         if self.by and self.by != ("candidate",):
             raise UsageError(
                 "pairs are compared by candidate", advice="Leave out --by; name a --baseline."
             )
-        if not self.baseline and len(votes.candidates) != 2:
+        if not self.baseline and len(table.candidates) != 2:
             return None
-        if self.baseline in (None, *votes.candidates) and self.recorded.counts(self.store).pending:
-            votes = vote_table(self.store, self.recorded, with_pending=True)
-        comparison = compare_votes(votes, self.baseline, margin=self.margin)
-        return with_decision(self.store, self.recorded, comparison, self.by)
+        return lay_out(table, (), self.baseline)
 
 
 def _positions(figures: PairFigures, recorded: Recorded) -> list[Position]:

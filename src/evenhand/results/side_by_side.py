@@ -12,18 +12,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError
 from evenhand.report.changes import ChangedPair
 from evenhand.results.changed_units import Sides, changed_pair
-from evenhand.results.columns import score_table, vote_table
-from evenhand.results.compare import Question, laid_out, own_baseline, own_fields, refuse_against
+from evenhand.results.compare import Question, lay_out_question, own_fields, refuse_against
+from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.changes import Change, changed_measure, members_of
-from evenhand.stats.comparison.compare import VariantScores, variant_scores
-from evenhand.stats.comparison.comparison import OVERALL
-from evenhand.stats.comparison.two_runs import pair_keys
-from evenhand.stats.comparison.variants import chosen, usual_fields
-from evenhand.stats.tables import Bools, Floats, Ints, Votes
+from evenhand.stats.compare import Change
+from evenhand.stats.observations import Bools, Floats, Ints, place_of
+from evenhand.stats.variants import Variants, usual_fields
 from evenhand.store.ports import Archive
 
 Only = Literal["", "different", "failures"]
@@ -129,15 +126,41 @@ class Setting(NamedTuple):
 
 
 def side_by_side(store: Archive, run: Recorded, setting: Setting) -> SideBySide:
-    """All questions of two variants, two candidates or two runs. Raises UsageError for names that
-    nobody has, and where there is nothing to set side by side."""
+    """Return all questions of two variants, two candidates or two runs. Raises UsageError for names
+    that nobody has, and where there is nothing to set side by side."""
+    variants = _variants(store, run, setting)
+    place = _chosen_variant(variants, setting.variant)
+    measure, present = variants.changed_measure(), variants.present
+    ours, theirs = present[:, place], present[:, variants.base]
+    keys, cells = np.flatnonzero(ours & theirs), variants.cells(measure.values)
+    members = [variants.members(at) for at in (place, variants.base)]
+    units = [[tuple(of_side[key]) for key in keys.tolist()] for of_side in members]
+    return SideBySide(
+        by=" / ".join(variants.by),
+        variants=variants.names,
+        variant=variants.names[place],
+        baseline=variants.baseline,
+        dimension=measure.name,
+        values=cells[keys, place],
+        baseline_values=cells[keys, variants.base],
+        units=units[0],
+        baseline_units=units[1],
+        # Candidates meet in pairs: one that the other did not meet is missing from nothing.
+        unpaired=0 if variants.is_duel else int((ours ^ theirs).sum()),
+    )
+
+
+def _variants(store: Archive, run: Recorded, setting: Setting) -> Variants:
+    table = observe(store, run)
+    fields = tuple(setting.by)
+    if setting.against is None and not run.has_votes:
+        fields = tuple(fields or own_fields(run) or usual_fields(table))
+        if not fields:
+            raise NothingBeside("nothing tells variants of this run apart")
+    question = Question(by=fields, baseline=setting.baseline, against=setting.against)
     if setting.against is not None:
-        refuse_against(run, setting.against, Question(against=setting.against))
-    if not run.has_votes:
-        return _of_scores(store, run, setting)
-    if setting.against is not None:
-        return _of_vote_runs(store, run, setting.against)
-    return _of_votes(vote_table(store, run), setting, own_baseline(run, Question()))
+        refuse_against(run, setting.against, question)
+    return lay_out_question(store, run, question, table)
 
 
 def page_of(
@@ -148,133 +171,10 @@ def page_of(
     return [changed_pair(sides, table.change(place)) for place in places]
 
 
-def _of_scores(store: Archive, run: Recorded, setting: Setting) -> SideBySide:
-    laid = _laid_out(store, run, setting)
-    places, base = laid.places, laid.base
-    variant = _chosen_variant(places.variants, base, setting.variant)
-    values = changed_measure(laid).values
-    ours, theirs = places.present[:, variant], places.present[:, base]
-    keys = np.flatnonzero(ours & theirs)
-    units = laid.scores.units
-    columns = [
-        [tuple(units[unit] for unit in members[int(key)]) for key in keys]
-        for members in (members_of(laid, variant), members_of(laid, base))
-    ]
-    return SideBySide(
-        by=" / ".join(places.by),
-        variants=places.variants,
-        variant=places.variants[variant],
-        baseline=places.variants[base],
-        dimension=changed_measure(laid).name,
-        values=values[keys, variant],
-        baseline_values=values[keys, base],
-        units=columns[0],
-        baseline_units=columns[1],
-        unpaired=int((ours ^ theirs).sum()),
-    )
-
-
-def _laid_out(store: Archive, run: Recorded, setting: Setting) -> VariantScores:
-    """The scores by variant, or by run."""
-    if setting.against is not None:
-        return laid_out(store, run, Question(against=setting.against))
-    scores = score_table(store, run)
-    fields = setting.by or own_fields(run) or usual_fields(scores)
-    if not fields:
+def _chosen_variant(variants: Variants, name: str | None) -> int:
+    """Return the place of the variant that is named, else of the first beside the baseline."""
+    if not variants.others:
         raise NothingBeside("nothing tells variants of this run apart")
-    baseline = own_baseline(run, Question(by=tuple(fields), baseline=setting.baseline))
-    return variant_scores(scores, fields, baseline)
-
-
-def _chosen_variant(variants: Sequence[str], base: int, name: str | None) -> int:
-    """The place of the variant that is named, else of the first beside the baseline."""
-    others = [place for place in range(len(variants)) if place != base]
-    if not others:
-        raise NothingBeside("nothing tells variants of this run apart")
-    if name is None or name == variants[base]:
-        return others[0]
-    return chosen(variants, name)[0]
-
-
-def _of_votes(votes: Votes, setting: Setting, own: str | None) -> SideBySide:
-    """The pairs of two candidates: of each what the one won, and the other the rest."""
-    base = chosen(votes.candidates, setting.baseline or own, "candidate")[0]
-    variant = _chosen_variant(votes.candidates, base, setting.variant)
-    second = votes.second == variant
-    met = (second & (votes.first == base)) | ((votes.first == variant) & (votes.second == base))
-    won = np.where(second, votes.preference, 1 - votes.preference)
-    pairs, values = _pair_means(votes, won, met)
-    units = [(votes.pairs[pair],) for pair in pairs]
-    return SideBySide(
-        by="candidate",
-        variants=votes.candidates,
-        variant=votes.candidates[variant],
-        baseline=votes.candidates[base],
-        dimension=OVERALL,
-        values=values,
-        baseline_values=1 - values,
-        units=units,
-        baseline_units=units,
-    )
-
-
-def _pair_means(votes: Votes, values: Floats, rows: Bools) -> tuple[Ints, Floats]:
-    """The pairs of these rows, and of each the mean over judges and repeats; nan without one."""
-    pairs, at = np.unique(votes.pair[rows], return_inverse=True)
-    valued = ~np.isnan(values[rows])
-    counts = np.bincount(at[valued], minlength=pairs.size)
-    sums = np.bincount(at[valued], values[rows][valued], pairs.size)
-    means = np.full(pairs.size, np.nan)
-    np.divide(sums, counts, out=means, where=counts > 0)
-    return pairs, means
-
-
-def _of_vote_runs(store: Archive, run: Recorded, earlier: Recorded) -> SideBySide:
-    """The pairs that two runs share: of each what one of its candidates won."""
-    tables = vote_table(store, run), vote_table(store, earlier)
-    ours, theirs = (_first_shares(votes) for votes in tables)
-    names = [name for name in ours if name in theirs]
-    if not names:
-        raise UsageError(
-            f"the runs {run.id} and {earlier.id} have no unit in common",
-            advice=f"Units are paired by their ids, for instance {quoted(next(iter(ours), ''))}.",
-        )
-    before = [_share_of(ours[name].candidate, theirs[name]) for name in names]
-    return SideBySide(
-        by="run",
-        variants=(earlier.id, run.id),
-        variant=run.id,
-        baseline=earlier.id,
-        dimension=OVERALL,
-        values=np.array([ours[name].share for name in names]),
-        baseline_values=np.array(before),
-        units=[(ours[name].unit,) for name in names],
-        baseline_units=[(theirs[name].unit,) for name in names],
-        unpaired=len(ours.keys() ^ theirs.keys()),
-    )
-
-
-class _First(NamedTuple):
-    """The first candidate of a pair, and what it won."""
-
-    unit: str
-    candidate: str
-    share: float
-
-
-def _first_shares(votes: Votes) -> dict[str, _First]:
-    """Return the first candidate of each pair, and what it won of all votes, by what the pair is
-    known by in both runs."""
-    pairs, shares = _pair_means(
-        votes, 1 - votes.preference, np.ones(votes.pair.size, dtype=np.bool_)
-    )
-    opening, keys = np.unique(votes.pair, return_index=True)[1], pair_keys(votes)
-    return {
-        keys[pair]: _First(votes.pairs[pair], votes.candidates[votes.first[row]], float(share))
-        for pair, row, share in zip(pairs, opening, shares, strict=True)
-    }
-
-
-def _share_of(candidate: str, first: _First) -> float:
-    """What a candidate won of a pair, which may have it in the other place."""
-    return first.share if first.candidate == candidate else 1 - first.share
+    if name is None or name == variants.baseline:
+        return variants.others[0]
+    return place_of(variants.names, name, "variant")

@@ -11,8 +11,8 @@ from evenhand.kinds.masking import family
 from evenhand.notes import Note, Percent, few
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison.comparison import OVERALL, Comparison
-from evenhand.stats.ranking.leaderboard import order_counts
-from evenhand.stats.tables import Votes
+from evenhand.stats.leaderboard import order_counts
+from evenhand.stats.observations import Observations
 
 LEAST_CONSISTENCY = 0.4
 """Orders that agree less often are warned about: a judge that tosses a coin comes to a half."""
@@ -22,7 +22,7 @@ NAMED = 3
 
 
 def trust_notes(
-    run: Recorded, votes: Votes, leader: str | None, judge: str | None = None
+    run: Recorded, votes: Observations, leader: str | None, judge: str | None = None
 ) -> list[str]:
     """Return the notes on the judges of a ranking that `leader` leads."""
     return [
@@ -39,7 +39,7 @@ def leader_of(comparison: Comparison) -> str | None:
     return best if best is None or ahead[best] > 0 else comparison.baseline
 
 
-def position_notes(run: Recorded, votes: Votes, judge: str | None = None) -> Iterator[str]:
+def position_notes(run: Recorded, votes: Observations, judge: str | None = None) -> Iterator[str]:
     """Yield a warning where judges seldom name the same winner in both orders."""
     counts, size = order_counts(votes), len(votes.judges)
     pairs = np.bincount(counts.judge, minlength=size)

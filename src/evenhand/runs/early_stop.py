@@ -27,9 +27,9 @@ from evenhand.runs.question import (
     planned_scores,
 )
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.variants import chosen
 from evenhand.stats.outcome import Decision, Outcome, SequentialTest
 from evenhand.stats.sequential import Betting
+from evenhand.stats.variants import choose
 from evenhand.store.ports import Archive, Scope, StoredUnit
 
 AHEAD = 8
@@ -294,7 +294,7 @@ def _deciding_variants(plan: Planned, stop: Stopping) -> list[str]:
     """The variants that are to be decided, each with a question to decide it by; raises
     UsageError."""
     variants = list(plan.questions)
-    names = [variants[chosen(variants, stop.variant)[0]]] if stop.variant else variants
+    names = [variants[choose(variants, stop.variant)[0]]] if stop.variant else variants
     names = [name for name in names if plan.questions[name]]
     if not names:
         raise UsageError(

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evenhand.errors import UsageError, nearest, quoted
+from evenhand.jsontext import as_text
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting
 from evenhand.measures import Ends
-from evenhand.stats.columns import Columns, id_fields, widen_ends
-from evenhand.stats.comparison.comparison import OVERALL
-from evenhand.stats.comparison.variants import chosen, layout
-from evenhand.stats.tables import Fields
+from evenhand.observation import OVERALL
+from evenhand.stats.observations import UNIT, FieldColumns, unjudged
+from evenhand.stats.variants import choose, lay_out
 from evenhand.store.ports import StoredUnit
 
 _WINNERS = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5, None: None}
@@ -59,45 +59,33 @@ class Planned:
     """Of the units, by their numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Units:
-    """What is known of units that wait to be judged."""
-
-    units: Sequence[str]
-    fields: Fields
-
-    @property
-    def id_fields(self) -> tuple[str, ...]:
-        return id_fields(self.fields)
-
-
 def planned_scores(
     scoring: Scoring, units: Iterable[StoredUnit], by: Sequence[str], baseline: str | None
 ) -> Planned:
-    """The questions of a run of samples or answers; raises UsageError."""
-    columns, ids = Columns(), dict[int, str]()
+    """Return the questions of a run of samples or answers; raise UsageError."""
+    columns, ids = FieldColumns(), dict[int, str]()
     for unit in units:
-        columns.add({"unit": unit.id, **scoring.unit(unit.body).fields})
+        fields = scoring.unit(unit.body).fields
+        given = {name: as_text(value) for name, value in fields.items() if value is not None}
+        columns.add({UNIT: unit.id} | given)
         ids[unit.no] = unit.id
-    pairing = layout(_Units(list(ids.values()), columns.fields()), by)
-    base, notes = chosen(pairing.variants, baseline)
-    cells: dict[int, dict[int, tuple[int, ...]]] = {}
-    for no, key, variant in zip(ids, pairing.key.tolist(), pairing.variant.tolist(), strict=True):
-        cell = cells.setdefault(key, {})
-        cell[variant] = (*cell.get(variant, ()), no)
-    clusters = pairing.cluster.tolist()
-    gathered: dict[tuple[int, int], list[Contrast]] = {}
-    for key, cell in cells.items():
-        for variant in cell.keys() - {base, -1} if base in cell else ():
-            place = (variant, clusters[key])
-            gathered.setdefault(place, []).append(Contrast(cell[variant], cell[base]))
-    questions: dict[str, list[Question]] = {
-        name: [] for place, name in enumerate(pairing.variants) if place != base
-    }
-    for (variant, _), contrasts in gathered.items():
-        name = min(ids[no] for contrast in contrasts for no in contrast.against)
-        questions[pairing.variants[variant]].append(Question(name, tuple(contrasts)))
-    return Planned(pairing.variants[base], questions, tuple(notes), ids)
+    numbers = {ident: no for no, ident in ids.items()}
+    variants = lay_out(unjudged(list(ids.values()), columns.fields()), by, baseline)
+    base = variants.members(variants.base)
+    questions: dict[str, list[Question]] = {}
+    for place in variants.others:
+        gathered: dict[int, list[Contrast]] = {}
+        for key, members in variants.members(place).items():
+            if key in base:
+                ours, theirs = (
+                    tuple(numbers[name] for name in names) for names in (members, base[key])
+                )
+                gathered.setdefault(int(variants.cluster[key]), []).append(Contrast(ours, theirs))
+        questions[variants.names[place]] = [
+            Question(min(ids[no] for each in contrasts for no in each.against), tuple(contrasts))
+            for contrasts in gathered.values()
+        ]
+    return Planned(variants.baseline, questions, variants.notes, ids)
 
 
 def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | None) -> Planned:
@@ -108,7 +96,7 @@ def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | N
         ids[unit.no] = unit.id
         rows.append((unit.no, pair.topic, *pair.candidates))
     names = list(dict.fromkeys(name for _, _, *pair_names in rows for name in pair_names))
-    base, notes = chosen(names, baseline, "candidate")
+    base, notes = choose(names, baseline, "candidate")
     gathered: dict[str, dict[str, list[Contrast]]] = {}
     for no, row, first, second in rows:
         if names[base] in (first, second):
@@ -139,7 +127,9 @@ def deciding_measure(judging: ReadyKind, units: Iterable[StoredUnit], dimension:
         return _preference(measure, judging.dimensions, dimension)
     ends = dict(judging.ends)
     for unit in units:
-        widen_ends(ends, measure.unit(unit.body).ends)
+        for name, (low, high) in measure.unit(unit.body).ends.items():
+            span = ends.get(name, (low, high))
+            ends[name] = (min(low, span[0]), max(high, span[1]))
     return _scaled(measure, ends, dimension)
 
 

@@ -30,7 +30,7 @@ from math import log
 import numpy as np
 from scipy.special import ndtr
 
-from evenhand.stats.tables import Bools, Floats
+from evenhand.stats.observations import Bools, Floats
 
 BREAKDOWN = 0.5
 """Beyond which part of the way from the threshold to the end of the scale a value breaks down.

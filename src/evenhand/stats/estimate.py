@@ -16,13 +16,13 @@ never disagree.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log, sqrt
+from math import atanh, log, sqrt, tanh
 from typing import Literal
 
 import numpy as np
 from scipy.special import expit, stdtr, stdtrit
 
-from evenhand.stats.tables import Floats, Ints
+from evenhand.stats.observations import Floats, Ints
 
 HALF = 0.5
 """How much of an observation is added to every bounded figure, a half of it at either end."""
@@ -218,3 +218,22 @@ def log_odds_p(value: Floats, error: Floats, questions: int) -> Floats:
     distance = 2 * np.sinh(np.abs(value) / 2)
     statistic = np.divide(distance, error, out=np.zeros_like(distance), where=error > 0)
     return np.asarray(2 * stdtr(questions - 1, -statistic))
+
+
+def correlation_interval(
+    value: float, *left_out: Floats, level: float
+) -> tuple[float, float] | tuple[None, None]:
+    """Return the ends of the interval of a correlation, or of agreement beyond chance, on Fisher's
+    scale (1921), given what it is without each question; of several such rows the one with the
+    largest spread counts. Half a question is added that shows no more than chance."""
+    count = left_out[0].size
+    if count < 3:
+        return None, None
+    # Without one question there may be nothing left to tell apart: then it alone shows anything.
+    moves = [np.nan_to_num(row) - np.nan_to_num(row).mean() for row in left_out]
+    variance = max(float(row @ row) for row in moves) * (count - 1) / count
+    whole = count + HALF
+    middle = value * count / whole
+    error = sqrt(variance * (count / whole) ** 2 + HALF * (value / whole) ** 2) / (1 - middle**2)
+    reach = float(stdtrit(count - 1, (1 + level) / 2)) * error
+    return min(value, tanh(atanh(middle) - reach)), max(value, tanh(atanh(middle) + reach))

@@ -1,15 +1,13 @@
-"""May this ship? The conditions of a gate, each met, not met, or open for want of evidence.
+"""May this ship? The observations of a run held to the conditions of a gate.
 
-A figure of a sample meets or misses its threshold by its interval, never by itself, and that
-interval holds however scores are distributed (`bounded`); each question weighs alike. A count is
-exact. What is missing is taken at its worst: a condition that it could turn is open. All conditions
-must be met; one that is not met is enough to fail; else there is not enough evidence.
+All conditions must be met; one that is not met is enough to fail; else there is not enough
+evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from math import floor
 from types import MappingProxyType
@@ -18,374 +16,33 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.stats.bounded import interval
+from evenhand.observation import CRITICAL_FAIL, OVERALL
+from evenhand.stats.compare import compare, shared
 from evenhand.stats.comparison.caveats import UNKNOWN_SCALE
-from evenhand.stats.comparison.compare import (
-    compare_scores,
-    compare_votes,
-    of_judge,
-    shared_scores,
-    shared_votes,
+from evenhand.stats.comparison.comparison import Comparison, Row
+from evenhand.stats.conditions import (
+    AGAINST,
+    CONDITIONS,
+    NOTHING,
+    OPEN,
+    Condition,
+    Conditions,
+    Figure,
+    Judgments,
+    at_least,
+    count_at_most,
+    difference_figure,
+    is_better,
+    mean_figure,
+    no_worse_than,
+    on_dimension,
+    share_at_most,
+    unknown,
 )
-from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
-from evenhand.stats.comparison.contrast import Shared
-from evenhand.stats.comparison.missing import filled
-from evenhand.stats.comparison.variants import chosen, judge_named, layout
-from evenhand.stats.estimate import LARGEST, mean_of_questions, question_means
+from evenhand.stats.estimate import mean_of_questions
+from evenhand.stats.observations import Bools, Ints, Observations, place_of
 from evenhand.stats.outcome import Outcome
-from evenhand.stats.power import More, more_questions
-from evenhand.stats.questions import question_of
-from evenhand.stats.tables import Bools, Floats, Ints, Scores, Votes
-
-OPEN: Outcome = "not enough evidence"
-CONDITIONS = {
-    "better": "--better",
-    "no_worse_than": "--no-worse-than D",
-    "min_mean": "--min-mean M",
-    "min_win_rate": "--min-win-rate W",
-    "max_critical_fails": "--max-critical-fails K",
-    "max_failure_rate": "--max-failure-rate R",
-}
-AGAINST = ("better", "no_worse_than")
-"""Conditions that compare with a baseline."""
-MISSING = "judge what is missing (evenhand run; what failed, with --retry-failures)"
-LEFT = "judge what is missing (evenhand run --to-the-end; what failed, with --retry-failures)"
-UNSEEN = "compare finds it, but a gate also reckons with rare failures that were not seen"
-_ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
-    """What a gate asks of a run; None is not asked for."""
-
-    by: tuple[str, ...] = ()
-    pair_by: tuple[str, ...] = ()
-    baseline: str | None = None
-    variant: str | None = None
-    """Held to the conditions; every variant but the baseline unless given."""
-    candidate: str | None = None
-    dimensions: tuple[str, ...] = (OVERALL,)
-    judge: str | None = None
-    level: float = 0.95
-    better: bool = False
-    no_worse_than: float | None = None
-    min_mean: float | None = None
-    min_win_rate: float | None = None
-    max_critical_fails: int | None = None
-    max_failure_rate: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judgments:
-    """How many there are, and how many are still to come: planned = the sum of all three."""
-
-    verdicts: int
-    failed: int
-    pending: int
-    left: int = 0
-    """Of those to come, how many a run leaves on purpose, because its comparison is decided."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """An estimate with its interval, and the least and most that missing judgments could make of
-    it (None where nothing is missing or it is not known)."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    clusters: int
-    level: float = 0.95
-    error: float | None = None
-    bounds: tuple[float, float] | None = None
-    counted: str = "units"
-    """What `n` is the number of."""
-    unfit: str = ""
-    """Why it cannot decide, whatever it is."""
-    left: bool = False
-    """Whether the run leaves units on purpose, which only `--to-the-end` judges."""
-
-    @property
-    def as_rate(self) -> Figure:
-        """A difference of two shares that make up 1 as the first of them."""
-        bounds = self.bounds and (_half(self.bounds[0]), _half(self.bounds[1]))
-        value, low, high = (
-            None if end is None else _half(end) for end in (self.value, self.low, self.high)
-        )
-        error = None if self.error is None else self.error / 2
-        return replace(self, value=value, low=low, high=high, error=error, bounds=bounds)
-
-
-def _half(difference: float) -> float:
-    return (1 + difference) / 2
-
-
-NOTHING = Figure(value=None, low=None, high=None, n=0, clusters=0)
-
-
-def mean_figure(values: Floats, cluster: Ints, ends: tuple[float, float], level: float) -> Figure:
-    """Return the mean of questions with its interval; without one of fewer than two questions, of
-    values without a scale, and of values too large to compute with, which have no mean either."""
-    clusters = np.unique(cluster).size
-    bare = replace(NOTHING, n=values.size, clusters=clusters, level=level)
-    # Written so that what is not a number is too large as well.
-    if not values.size or not max(float(np.abs(values).max()), *map(abs, ends)) <= LARGEST:
-        return bare
-    means = question_means(values, cluster)
-    found = replace(bare, value=float(means.mean()))
-    low, high = min(ends[0], float(values.min())), max(ends[1], float(values.max()))
-    if clusters < 2 or low == high:
-        return found
-    least, most = interval(means, (low, high), level)
-    error = float(means.std(ddof=1)) / clusters**0.5
-    return replace(found, low=least, high=most, error=error)
-
-
-def _difference(shared: Shared, level: float) -> Figure:
-    """Return the mean difference of what a variant and the baseline share."""
-    span = shared.ends[1] - shared.ends[0]
-    with np.errstate(over="ignore", invalid="ignore"):  # of such values there is no figure
-        gaps = shared.ours - shared.theirs
-    return replace(mean_figure(gaps, shared.cluster, (-span, span), level), bounds=shared.bounds)
-
-
-# What a condition says of a figure
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    """One condition and what came of it: `better` is met, `worse` is not met."""
-
-    name: str
-    """As the flag or the key of `[gate]` has it."""
-    outcome: Outcome
-    reason: str
-    value: float | None
-    low: float | None
-    high: float | None
-    threshold: float | None
-    dimension: str | None
-    variant: str | None
-    n: int
-    clusters: int
-    """On how many questions: what is about one hangs together."""
-    more: More | None = None
-    """How many more questions would decide, in words; None where that cannot be said."""
-
-    def json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """What a condition says of whom, in words: `yes` where it is met, `no` where it is not."""
-
-    name: str
-    yes: str
-    no: str
-    unit: str = "it"
-    threshold: float | None = None
-    dimension: str | None = None
-    variant: str | None = None
-    signed: bool = False
-
-
-def no_worse_than(figure: Figure, margin: float, variant: str, base: str, of: str) -> Condition:
-    """Return whether the difference to the baseline is not below -margin: non-inferiority."""
-    worse = f"worse than {quoted(base)} by more than {margin:g}{_on(of)}"
-    claim = Claim(
-        name="no_worse_than",
-        yes=f"{quoted(variant)} is not {worse}",
-        no=f"{quoted(variant)} is {worse}",
-        unit="the difference",
-        threshold=margin,
-        dimension=of,
-        variant=variant,
-        signed=True,
-    )
-    return _held_to(claim, figure, -margin)
-
-
-def is_better(row: Row, figure: Figure, base: str) -> Condition:
-    """Return whether a variant is better: by the comparison, and by the gate's own interval."""
-    claim = Claim(
-        name="better",
-        yes=f"{quoted(row.variant)} is better than {quoted(base)}{_on(row.dimension)}",
-        no=f"{quoted(row.variant)} is worse than {quoted(base)}{_on(row.dimension)}",
-        unit="the difference",
-        dimension=row.dimension,
-        variant=row.variant,
-        signed=True,
-    )
-    if figure.unfit:
-        return _condition(claim, figure, OPEN, figure.unfit)
-    if row.outcome == OPEN:
-        return _open(claim, figure, row.more_questions)
-    # The run's own sequential test has no standard error: its interval is the decision itself.
-    low, high = figure.low, figure.high
-    if figure.error is not None and low is not None and high is not None and low <= 0 <= high:
-        return _open(claim, figure, _more(figure, 0.0), UNSEEN)
-    return _unless_missing(claim, figure, row.outcome, 0.0)
-
-
-def at_least(name: str, figure: Figure, least: float, what: str, **about: Any) -> Condition:
-    """Return whether a mean or a rate is not below its threshold; `what` says of whom."""
-    yes, no = f"{what} is at least {least:g}", f"{what} is below {least:g}"
-    return _held_to(Claim(name=name, yes=yes, no=no, threshold=least, **about), figure, least)
-
-
-def _held_to(claim: Claim, figure: Figure, threshold: float) -> Condition:
-    """Return what the interval says of a threshold that a figure must not be below."""
-    if figure.unfit:
-        return _condition(claim, figure, OPEN, figure.unfit)
-    if figure.value is None or figure.low is None or figure.high is None:
-        why = "nothing was judged that says so" if not figure.n else "there is no interval"
-        return _condition(claim, figure, OPEN, why)
-    if figure.low >= threshold - _ROUNDING:
-        return _unless_missing(claim, figure, "better", threshold)
-    if figure.high < threshold - _ROUNDING:
-        return _unless_missing(claim, figure, "worse", threshold)
-    return _open(claim, figure, _more(figure, threshold))
-
-
-def _unless_missing(claim: Claim, figure: Figure, outcome: Outcome, threshold: float) -> Condition:
-    """Return the outcome; open where missing judgments could carry the figure over a threshold."""
-    least, most = figure.bounds or (None, None)
-    is_turned = least is not None and outcome == "better" and least < threshold - _ROUNDING
-    is_turned |= most is not None and outcome == "worse" and most >= threshold - _ROUNDING
-    if not is_turned:
-        return _condition(claim, figure, outcome)
-    sign = "+" if claim.signed else ""
-    why = (
-        f"missing judgments could make it anything from {least:{sign}z.3g} to {most:{sign}z.3g}:"
-        f" {LEFT if figure.left else MISSING}"
-    )
-    return _condition(claim, figure, OPEN, why)
-
-
-def _more(figure: Figure, threshold: float) -> More | None:
-    if figure.value is None:
-        return None
-    return more_questions(figure.value - threshold, figure.error, figure.clusters, 1 - figure.level)
-
-
-def _open(claim: Claim, figure: Figure, more: More | None, why: str = "") -> Condition:
-    """Return a condition that more questions may decide."""
-    if more is None:
-        said = "more questions may decide it"
-    elif more == "more than is practical":
-        said = "deciding it would take more questions than is practical"
-    else:
-        said = f"{more} more questions may decide it (run --until-decided)"
-    parts = [part for part in (why, said, LEFT if figure.left else "") if part]
-    return replace(_condition(claim, figure, OPEN, "; ".join(parts)), more=more)
-
-
-def count_at_most(
-    name: str, number: int, missing: int, most: int, *, left: bool = False, **about: Any
-) -> Condition:
-    """Return whether critical fails are few: exact but for judgments that are missing."""
-    whose = f" of {quoted(about['variant'])}" if about.get("variant") else ""
-    claim = Claim(
-        name=name,
-        yes=f"the critical fails{whose} are at most {most}",
-        no=f"the critical fails{whose} are more than {most}",
-        unit="there are",
-        threshold=most,
-        **about,
-    )
-    figure = Figure(value=number, low=number, high=number + missing, n=0, clusters=0)
-    why = f"{_judgments(missing)} missing: {LEFT if left else MISSING}"
-    return _exact(claim, figure, most, why)
-
-
-def share_at_most(name: str, counts: Judgments, most: float) -> Condition:
-    """Return whether few judgments failed: exact once none is pending; those that a run leaves on
-    purpose are not awaited."""
-    awaited = counts.pending - counts.left
-    done = counts.verdicts + counts.failed
-    planned = done + awaited
-    claim = Claim(
-        name=name,
-        yes=f"the share of failed judgments is at most {most:g}",
-        no=f"the share of failed judgments is more than {most:g}",
-        threshold=most,
-    )
-    if not planned:
-        return _condition(claim, NOTHING, OPEN, "nothing is planned")
-    figure = Figure(
-        value=counts.failed / done if done else None,
-        low=counts.failed / planned,
-        high=(counts.failed + awaited) / planned,
-        n=done,
-        clusters=done,
-        counted="judgments",
-    )
-    return _exact(claim, figure, most, f"{_judgments(awaited)} pending: evenhand run")
-
-
-def _exact(claim: Claim, figure: Figure, most: float, why: str) -> Condition:
-    """Return what a count between what it is and what it can still become says."""
-    assert figure.low is not None and figure.high is not None
-    if figure.low > most + _ROUNDING:
-        return _condition(claim, figure, "worse")
-    if figure.high <= most + _ROUNDING:
-        return _condition(claim, figure, "better")
-    return _condition(claim, figure, OPEN, why)
-
-
-def _judgments(number: int) -> str:
-    return "1 judgment is" if number == 1 else f"{number} judgments are"
-
-
-def _unknown(name: str, why: str, threshold: float | None = None, **about: Any) -> Condition:
-    """Return a condition for which there is nothing to go by."""
-    claim = Claim(name=name, yes="", no="", threshold=threshold, **about)
-    return replace(_condition(claim, NOTHING, OPEN), reason=f"{name}: {why}.")
-
-
-def _condition(claim: Claim, figure: Figure, outcome: Outcome, why: str = "") -> Condition:
-    leads = {"better": claim.yes, "worse": claim.no, OPEN: f"cannot tell yet whether {claim.yes}"}
-    lead = leads[outcome]
-    parts = [part for part in (_figure_text(claim, figure), why) if part]
-    return Condition(
-        name=claim.name,
-        outcome=outcome,
-        reason=f"{lead[0].upper()}{lead[1:]}: {'; '.join(parts)}.",
-        value=figure.value,
-        low=figure.low,
-        high=figure.high,
-        threshold=claim.threshold,
-        dimension=claim.dimension,
-        variant=claim.variant,
-        n=figure.n,
-        clusters=figure.clusters,
-    )
-
-
-def _figure_text(claim: Claim, figure: Figure) -> str:
-    if figure.value is None:
-        return ""
-    sign = "+" if claim.signed else ""
-    if figure.clusters == 0:
-        return f"{claim.unit} {figure.value:g}"
-    value, bounds = f"{figure.value:{sign}z.3g}", ""
-    if figure.low is not None and figure.high is not None and figure.low < figure.high:
-        form = f"{sign}z.{3 if abs(figure.value) <= 1 else 2}f"
-        value, bounds = f"{figure.value:{form}}", f" [{figure.low:{form}}, {figure.high:{form}}]"
-    counted = figure.counted.removesuffix("s") if figure.n == 1 else figure.counted
-    among = ""
-    if figure.clusters != figure.n:
-        among = f" on {figure.clusters} question{'' if figure.clusters == 1 else 's'}"
-    return f"{claim.unit} is {value}{bounds} over {figure.n} {counted}{among}"
-
-
-def _on(dimension: str) -> str:
-    return "" if dimension == OVERALL else f" on {quoted(dimension)}"
-
-
-# A run's tables held to the conditions
+from evenhand.stats.variants import Measure, Variants, candidate_share, lay_out, unit_measure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -451,83 +108,83 @@ def is_set(value: Any) -> bool:
     return value is not None and value is not False and value != ()
 
 
-def gate_scores(
-    scores: Scores,
+def hold_to(
+    table: Observations,
     counts: Judgments,
     request: Conditions,
     decisions: Decisions = MappingProxyType({}),
 ) -> Gate:
-    """Hold samples or answers to the conditions."""
+    """Hold the variants of a run, its candidates, or all of it to the conditions. A figure is
+    widened by what is missing of its own units."""
     if not counts.verdicts:
         return _nothing_yet(counts, request)
-    table = scores if request.judge is None else of_judge(scores, request.judge)
-    spans = {name: high - low for name in request.dimensions for low, high in [_ends(table, name)]}
-    if not request.by:
-        everything = np.ones(len(table.units), dtype=np.bool_)
-        cluster = question_of(table.fields, len(table.units))
-        whole = _Part(None, everything, cluster, counts.left > 0)
-        is_unscaled = request.min_mean is not None and not table.given_scale
-        unscaled = (UNKNOWN_SCALE,) if is_unscaled else ()
-        return _gate([*_of_units(table, request, whole)], counts, request, unscaled)
-    compared = compare_scores(
-        table,
-        request.by,
-        request.baseline,
-        pair_by=request.pair_by or None,
-        level=request.level,
-    )
-    places = layout(table, request.by, request.pair_by or None)
-    names = _subjects(places.variants, request.baseline, request.variant, "variant")
-
-    def shared(variant: str, dimension: str) -> Shared:
-        return shared_scores(table, places, dimension, variant, compared.baseline)
-
-    if not names:
-        return _gate(_alone(compared.baseline, request, "variant"), counts, request)
-    duels = [*_duels(compared, shared, request, names, spans, decisions, left=counts.left > 0)]
-    conditions = [*_against(compared.baseline, request, duels)]
-    for name in names:
-        units = places.variant == places.variants.index(name)
-        part = _Part(name, units, places.cluster[places.key], counts.left > 0)
-        conditions += _of_units(table, request, part)
-    notes = () if decisions else _notes(compared, names)
-    return _gate(conditions, counts, request, notes)
-
-
-def gate_votes(
-    votes: Votes,
-    counts: Judgments,
-    request: Conditions,
-    decisions: Decisions = MappingProxyType({}),
-) -> Gate:
-    """Hold the candidates of pairs to the conditions. What is still to come stands among the votes:
-    a figure is widened by what is pending of its own candidates."""
-    if not counts.verdicts:
-        return _nothing_yet(counts, request)
-    candidate = request.candidate or request.variant
-    if candidate is not None:
-        chosen(votes.candidates, candidate, "candidate")
-    if request.baseline is None:
-        rates = [] if request.min_win_rate is None else [_rate_of_all(votes, counts, request)]
-        return _gate(rates, counts, request)
-    compared = compare_votes(votes, request.baseline, judge=request.judge, level=request.level)
-    names = _subjects(votes.candidates, request.baseline, candidate, "candidate")
+    if request.judge is not None:
+        table = table.of_judge(request.judge)
+    names = (*table.dimensions, OVERALL)
     for name in request.dimensions:
-        chosen((*votes.marks, OVERALL), name, "criterion")
+        place_of(names, name, "criterion" if table.is_pairs else "dimension")
+    is_left = counts.left > 0
+    if request.by or (table.is_pairs and request.baseline is not None):
+        conditions, notes = _of_variants(table, request, decisions, is_left=is_left)
+        return _gate(conditions, counts, request, notes)
+    if table.is_pairs:
+        return _gate([*_of_candidate(table, request, is_left=is_left)], counts, request)
+    whole = _Part(None, np.ones(len(table.units), np.bool_), table.question, is_left)
+    is_known = all(table.scale(name).is_known for name in request.dimensions)
+    notes = (UNKNOWN_SCALE,) if request.min_mean is not None and not is_known else ()
+    return _gate([*_of_units(table, request, whole)], counts, request, notes)
+
+
+def _of_variants(
+    table: Observations, request: Conditions, decisions: Decisions, *, is_left: bool
+) -> tuple[list[Condition], tuple[str, ...]]:
+    """Return the conditions on every variant beside the baseline, and the notes of their
+    comparison."""
+    variants = lay_out(table, request.by, request.baseline, request.pair_by)
+    compared = compare(variants, request.level)
+    is_duel = variants.is_duel
+    everybody = table.candidates if is_duel else variants.names
+    wanted = (request.candidate if is_duel else None) or request.variant
+    what = "candidate" if is_duel else "variant"
+    names = _subjects(everybody, request.baseline, wanted, what)
     if not names:
-        return _gate(_alone(compared.baseline, request, "candidate"), counts, request)
+        return _alone(compared.baseline, request, what), ()
+    duels = [*_duels(compared, variants, request, names, decisions, left=is_left)]
+    conditions = [*_against(compared.baseline, request, duels)]
+    if is_duel:
+        conditions += _rates_against(compared.baseline, request, duels)
+    else:
+        for name in names:
+            units = variants.variant == variants.names.index(name)
+            part = _Part(name, units, variants.cluster[variants.key], is_left)
+            conditions += _of_units(table, request, part)
+    return conditions, () if decisions else _notes(compared, names)
 
-    def shared(variant: str, dimension: str) -> Shared:
-        return shared_votes(votes, dimension, variant, compared.baseline, request.judge)
 
-    spans = dict.fromkeys(request.dimensions, 1.0)
-    duels = [*_duels(compared, shared, request, names, spans, decisions, left=counts.left > 0)]
-    conditions = [
-        *_against(compared.baseline, request, duels),
-        *_rates_against(compared.baseline, request, duels),
-    ]
-    notes = () if decisions else _notes(compared, names)
-    return _gate(conditions, counts, request, notes)
+def _of_candidate(
+    table: Observations, request: Conditions, *, is_left: bool
+) -> Iterator[Condition]:
+    """Yield the condition on the win rate of a candidate against all others."""
+    name, least = request.candidate or request.variant, request.min_win_rate
+    if name is not None:
+        place_of(table.candidates, name, "candidate")
+    if least is None:
+        return
+    if name is None:
+        raise UsageError(
+            "--min-win-rate needs to know whose",
+            advice=f"Name it: --candidate C, of: {_listed(table.candidates)}.",
+        )
+    if request.dimensions != (OVERALL,):
+        raise UsageError(
+            "a win rate on one criterion is against a baseline", advice="Add --baseline C."
+        )
+    share = candidate_share(table, name)
+    units = ~np.isnan(share.least)
+    figure = _mean(share.of_entries(units), table.question[units], request.level)
+    figure = replace(figure, counted="pairs", left=is_left)
+    what, about = f"the win rate of {quoted(name)}", {"variant": name, "dimension": OVERALL}
+    yield at_least("min_win_rate", figure, least, what, **about)
 
 
 def _gate(
@@ -567,7 +224,7 @@ def _alone(base: str, request: Conditions, what: str) -> list[Condition]:
 def _open_all(request: Conditions, why: str) -> list[Condition]:
     """Return every condition but that on failures, for want of anything to go by."""
     return [
-        _unknown(name, why, None if name == "better" else getattr(request, name))
+        unknown(name, why, None if name == "better" else getattr(request, name))
         for name in CONDITIONS
         if name != "max_failure_rate" and is_set(getattr(request, name))
     ]
@@ -580,7 +237,7 @@ def _subjects(
     baseline."""
     if variant is None:
         return tuple(name for name in names if name != baseline)
-    chosen(names, variant, what)
+    place_of(names, variant, what)
     if variant == baseline:
         raise UsageError(
             f"the {what} {quoted(variant)} is the baseline itself",
@@ -609,25 +266,26 @@ class _Duel:
 
 def _duels(
     compared: Comparison,
-    shared: Callable[[str, str], Shared],
+    variants: Variants,
     request: Conditions,
     names: tuple[str, ...],
-    spans: Mapping[str, float],
     decisions: Decisions,
     *,
     left: bool,
 ) -> Iterator[_Duel]:
     """Yield what is known of each variant and dimension; a sequential decision beats a fixed
     test."""
+    measures = {measure.name: measure for measure in variants.measures}
     for variant, dimension in product(names, request.dimensions):
         row = compared.row(variant, dimension)
         decided = decisions.get((variant, compared.baseline, dimension))
-        figure = NOTHING
+        figure, measure = NOTHING, measures[dimension]
         if row is not None and decided:
             row = replace(row, outcome=decided.outcome)
-            figure = decided.at(request.level, spans[dimension])
+            figure = decided.at(request.level, measure.scale.high - measure.scale.low)
         elif row is not None:
-            figure = _difference(shared(variant, dimension), request.level)
+            paired = shared(variants, measure, variants.names.index(variant))
+            figure = difference_figure(paired, request.level)
         yield _Duel(variant, dimension, row, replace(figure, left=left))
 
 
@@ -639,7 +297,7 @@ def _against(base: str, request: Conditions, duels: list[_Duel]) -> Iterator[Con
             continue
         for duel in duels:
             if duel.row is None:
-                yield _unknown(name, _never_met(duel, base), margin, **duel.where)
+                yield unknown(name, _never_met(duel, base), margin, **duel.where)
             elif margin is None:
                 yield is_better(duel.row, duel.difference, base)
             else:
@@ -651,41 +309,16 @@ def _rates_against(base: str, request: Conditions, duels: list[_Duel]) -> Iterat
     least = request.min_win_rate
     for duel in duels if least is not None else ():
         if duel.row is None:
-            yield _unknown("min_win_rate", _never_met(duel, base), least, **duel.where)
+            yield unknown("min_win_rate", _never_met(duel, base), least, **duel.where)
             continue
-        what = f"the win rate of {quoted(duel.variant)} against {quoted(base)}{_on(duel.dimension)}"
+        on = on_dimension(duel.dimension)
+        what = f"the win rate of {quoted(duel.variant)} against {quoted(base)}{on}"
         assert least is not None
         yield at_least("min_win_rate", duel.difference.as_rate, least, what, **duel.where)
 
 
 def _never_met(duel: _Duel, base: str) -> str:
     return f"{quoted(duel.variant)} was never compared with {quoted(base)}"
-
-
-def _rate_of_all(votes: Votes, counts: Judgments, request: Conditions) -> Condition:
-    """Return the condition on the win rate of a candidate against all others."""
-    name, least = request.candidate or request.variant, request.min_win_rate
-    if name is None:
-        raise UsageError(
-            "--min-win-rate needs to know whose",
-            advice=f"Name it: --candidate C, of: {_listed(votes.candidates)}.",
-        )
-    if request.dimensions != (OVERALL,):
-        raise UsageError(
-            "a win rate on one criterion is against a baseline", advice="Add --baseline C."
-        )
-    place, _ = chosen(votes.candidates, name, "candidate")
-    rows = (votes.first == place) != (votes.second == place)
-    if request.judge is not None:
-        rows &= votes.judge == judge_named(votes.judges, request.judge)
-    won = np.where(votes.second == place, votes.preference, 1 - votes.preference)[rows]
-    _, begin, pair = np.unique(votes.pair[rows], return_index=True, return_inverse=True)
-    topic = votes.topic[rows][begin]
-    figure = _mean(won, pair, topic, np.bincount(pair), (0.0, 1.0), request.level)
-    figure = replace(figure, counted="pairs", left=counts.left > 0)
-    what, about = f"the win rate of {quoted(name)}", {"variant": name, "dimension": OVERALL}
-    assert least is not None
-    return at_least("min_win_rate", figure, least, what, **about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -699,55 +332,30 @@ class _Part:
     """Whether the run leaves units on purpose."""
 
 
-def _of_units(scores: Scores, request: Conditions, part: _Part) -> Iterator[Condition]:
+def _of_units(table: Observations, request: Conditions, part: _Part) -> Iterator[Condition]:
     """Yield the conditions on what some units have, whatever the others have."""
     whose = f" of {quoted(part.variant)}" if part.variant is not None else ""
-    rows = part.units[scores.unit]
-    judged = np.bincount(scores.unit, minlength=len(scores.units))
-    due = np.maximum(judged, np.maximum(scores.planned, 1))[part.units]
     if request.min_mean is not None:
-        unit = (np.cumsum(part.units) - 1)[scores.unit[rows]]
         for name in request.dimensions:
-            values, ends = _values(scores, name)[rows], _ends(scores, name)
-            figure = _mean(values, unit, part.cluster[part.units], due, ends, request.level)
+            measure = unit_measure(table, name).of_entries(part.units)
+            figure = _mean(measure, part.cluster[part.units], request.level)
             about = {"variant": part.variant, "dimension": name}
-            figure, what = replace(figure, left=part.left), f"the mean{whose}{_on(name)}"
+            figure, what = replace(figure, left=part.left), f"the mean{whose}{on_dimension(name)}"
             yield at_least("min_mean", figure, request.min_mean, what, **about)
     if request.max_critical_fails is not None:
-        fails = int(scores.critical[rows].sum())
-        missing = int(due.sum()) - int((~scores.failed[rows]).sum())
+        rows = part.units[table.unit]
+        fails = int(np.nansum(table.column(CRITICAL_FAIL)[rows]))
+        due = int(np.maximum(table.due(), 1)[part.units].sum())
+        missing = due - int((~table.failed[rows]).sum())
         most, name = request.max_critical_fails, "max_critical_fails"
         yield count_at_most(name, fails, missing, most, left=part.left, variant=part.variant)
 
 
-def _mean(
-    values: Floats,
-    unit: Ints,
-    cluster: Ints,
-    due: Ints,
-    ends: tuple[float, float],
-    level: float,
-) -> Figure:
-    """Return the mean of units, each the mean of its judgments (nan: failed), with what those that
-    are due and missing could make of it."""
-    scored = ~np.isnan(values)
-    count = np.bincount(unit[scored], minlength=due.size)
-    sums = np.bincount(unit[scored], values[scored], due.size).astype(np.float64)
-    judged = count > 0
-    figure = mean_figure(sums[judged] / count[judged], cluster[judged], ends, level)
-    if not due.size:
+def _mean(measure: Measure, cluster: Ints, level: float) -> Figure:
+    """Return the mean of units, with what the judgments that are missing could make of it."""
+    judged = ~np.isnan(measure.values)
+    figure = mean_figure(measure.values[judged], cluster[judged], measure.scale.ends, level)
+    if not measure.values.size:
         return figure
-    least, most = (mean_of_questions(filled(sums, count, due, end), cluster) for end in ends)
+    least, most = (mean_of_questions(each, cluster) for each in (measure.least, measure.most))
     return replace(figure, bounds=(least, most))
-
-
-def _values(scores: Scores, name: str) -> Floats:
-    return scores.overall if name == OVERALL else scores.values[:, scores.dimensions.index(name)]
-
-
-def _ends(scores: Scores, name: str) -> tuple[float, float]:
-    """Return the ends of the scale of a dimension; raise UsageError for a name that nobody has."""
-    place, _ = chosen((*scores.dimensions, OVERALL), name, "dimension")
-    if place == len(scores.dimensions):
-        return 0.0, 1.0
-    return float(scores.low[place]), float(scores.high[place])

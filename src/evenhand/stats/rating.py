@@ -22,8 +22,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from evenhand.observation import UNCERTAIN
 from evenhand.stats.estimate import HALF, log_odds_interval, log_odds_p
-from evenhand.stats.tables import TIE, Bools, Floats, Ints, Votes
+from evenhand.stats.observations import Bools, Floats, Ints, Observations
 from evenhand.stats.test import is_rejected
 
 Ties = Literal["davidson", "half"]
@@ -62,48 +63,54 @@ class Matches:
         )
 
 
-def vote_matches(votes: Votes, outcome: Ints, preference: Floats) -> Matches:
-    """Return the votes that have a verdict; a candidate against itself says nothing."""
-    rows = ~np.isnan(preference) & (votes.first != votes.second)
+def vote_matches(table: Observations, measure: str) -> Matches:
+    """Return the judgments of pairs that have a verdict; a candidate against itself says nothing.
+    Both are called equal on a criterion, or where it is not uncertain who won."""
+    won = table.column(measure)
+    rows = ~np.isnan(won) & (table.first != table.second)
+    is_tie = won == 0.5
+    if measure == table.main:
+        is_tie &= table.column(UNCERTAIN) != 1
     return Matches(
-        size=len(votes.candidates),
-        first=votes.first[rows],
-        second=votes.second[rows],
-        won=1 - preference[rows],
-        tie=outcome[rows] == TIE,
-        topic=votes.topic[rows],
+        size=len(table.candidates),
+        first=table.first[rows],
+        second=table.second[rows],
+        won=won[rows],
+        tie=is_tie[rows],
+        topic=table.topic[rows],
     )
 
 
-def pair_matches(votes: Votes, preference: Floats) -> Matches:
+def pair_matches(table: Observations, measure: str) -> Matches:
     """Return the pairs that have a verdict, each the mean of its judges and repeats, without ties
     of their own."""
-    rows = ~np.isnan(preference) & (votes.first != votes.second)
-    _, begin, at = np.unique(votes.pair[rows], return_index=True, return_inverse=True)
+    won = table.unit_means(measure)
+    units = ~np.isnan(won) & (table.subject != table.opponent)
     return Matches(
-        size=len(votes.candidates),
-        first=votes.first[rows][begin],
-        second=votes.second[rows][begin],
-        won=1 - np.bincount(at, preference[rows], begin.size) / np.bincount(at, minlength=1),
-        tie=np.zeros(begin.size, np.bool_),
-        topic=votes.topic[rows][begin],
+        size=len(table.candidates),
+        first=table.subject[units],
+        second=table.opponent[units],
+        won=won[units],
+        tie=np.zeros(int(units.sum()), np.bool_),
+        topic=table.question[units],
     )
 
 
-def pass_matches(votes: Votes) -> Matches:
-    """Return what was said in each order: the first is the candidate that was shown first."""
-    passes = votes.passes
-    first, second = votes.first[passes.vote], votes.second[passes.vote]
-    rows = ~np.isnan(passes.preference) & (first != second)
-    turned = passes.turned[rows]
-    first, second, preference = first[rows], second[rows], passes.preference[rows]
+def pass_matches(table: Observations) -> Matches:
+    """Return what first rounds say in each order: the first is the candidate that was shown
+    first."""
+    passes = table.passes
+    first, second = table.first[passes.row], table.second[passes.row]
+    rows = (first != second) & (passes.round == 1) & (passes.position > 0)
+    is_turned, won = passes.position[rows] == 2, passes.value[rows]
+    first, second = first[rows], second[rows]
     return Matches(
-        size=len(votes.candidates),
-        first=np.where(turned, second, first),
-        second=np.where(turned, first, second),
-        won=np.where(turned, preference, 1 - preference),
-        tie=passes.outcome[rows] == TIE,
-        topic=votes.topic[passes.vote][rows],
+        size=len(table.candidates),
+        first=np.where(is_turned, second, first),
+        second=np.where(is_turned, first, second),
+        won=np.where(is_turned, 1 - won, won),
+        tie=won == 0.5,
+        topic=table.topic[passes.row][rows],
     )
 
 

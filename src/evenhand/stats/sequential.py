@@ -35,8 +35,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.stats.bounded import interval, rejects
+from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.outcome import Outcome
-from evenhand.stats.tables import Floats, Ints
 
 KEPT_BACK = 0.05
 """Which part of the money, and of what the tests at the end may err, waits for values that may be

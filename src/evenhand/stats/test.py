@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenhand.stats.tables import Bools, Floats
+from evenhand.stats.observations import Bools, Floats
 
 ROUNDING = 1e-12
 """A level such as 0.95 is no exact binary fraction: its rest is a little more than 0.05."""

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from evenhand.report.junit import junit
 from evenhand.report.terminal.gate import headline, markdown, workflow_commands
-from evenhand.stats.gate import Condition, Gate
+from evenhand.stats.conditions import Condition
+from evenhand.stats.gate import Gate
 
 STARTED = "2026-03-01T10:20:30.123+00:00"
 OUTCOMES: list[Any] = ["better", "worse", "not enough evidence"]

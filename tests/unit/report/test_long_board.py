@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.report.terminal.leaderboard import BOTTOM, TOP, board_table
-from evenhand.stats.ranking.board import Board, Options, Row
+from evenhand.stats.leaderboard import Board, BoardRow, Options
 
 
 def board(candidates: int) -> Board:
@@ -13,7 +13,7 @@ def board(candidates: int) -> Board:
     counts = ("n", "votes", "pairs", "wins", "losses", "ties", "uncertain", "failed")
     zero = dict.fromkeys(counts, 0)
     rows = [
-        Row(candidate=f"m{place}", dropped=0, points=0.0, **none, **zero)  # type: ignore[arg-type]
+        BoardRow(candidate=f"m{place}", dropped=0, points=0.0, **none, **zero)  # type: ignore[arg-type]
         for place in range(candidates)
     ]
     return Board(rows=rows, n=0, votes=0, topics=0, failed=0, dropped=0)

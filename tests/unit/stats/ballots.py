@@ -9,10 +9,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from evenhand.measures import Rule
+from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN, WINNER
+from evenhand.stats.observations import Field, Observations, Passes, Scale, questions
 from evenhand.stats.rating import Matches
-from evenhand.stats.tables import Field, Passes, Votes
 
-OUTCOMES = {">": (0, 0.0), "<": (1, 1.0), "=": (2, 0.5), "?": (3, 0.5), "": (-1, np.nan)}
+SHARES = {">": 1.0, "<": 0.0, "=": 0.5, "?": 0.5, "": np.nan}
 Ballot = tuple[Any, str, str, str | float]
 """A topic, two candidates, and `>`, `<`, `=`, `?` (uncertain), nothing (failed), or how far the
 second is preferred."""
@@ -28,43 +29,46 @@ def ballots(
     passes: Sequence[tuple[int, bool, str]] = (),
     rule: Rule = "uncertain",
     conflicts: Sequence[int] = (),
-) -> Votes:
-    """A table of votes; `passes` are (row, turned, outcome)."""
+    per_pair: int = 1,
+) -> Observations:
+    """Return votes, so many on each pair; `passes` are (row, turned, outcome)."""
+    pairs = rows[::per_pair]
     names = tuple(sorted({name for row in rows for name in row[1:3]}))
-    topics = tuple(dict.fromkeys(str(row[0]) for row in rows))
-    said = [OUTCOMES[w] if isinstance(w, str) else (int(w > 0.5), w) for *_, w in rows]
     told = tuple(dict.fromkeys(judges)) or ("j",)
-    size = (
-        np.array(lengths, dtype=float).reshape(-1, 2)
-        if lengths
-        else np.full((len(rows), 2), np.nan)
-    )
-    return Votes(
-        candidates=names,
-        first=ints(names.index(row[1]) for row in rows),
-        second=ints(names.index(row[2]) for row in rows),
-        outcome=ints(one for one, _ in said),
-        preference=np.array([one for _, one in said], dtype=float),
-        pair=ints(range(len(rows))),
-        topic=ints(topics.index(str(row[0])) for row in rows),
-        judge=ints(told.index(one) for one in (judges or ["j"] * len(rows))),
-        repeat=ints([0] * len(rows)),
-        marks={c: ints(OUTCOMES[m][0] for m in given) for c, given in (marks or {}).items()},
-        first_length=size[:, 0],
-        second_length=size[:, 1],
-        fields={name: coded(values) for name, values in (fields or {}).items()},
-        pairs=[f"p{number}" for number in range(len(rows))],
-        rows=[str(row[0]) for row in rows],
-        topics=topics,
-        judges=told,
+    size, criteria = len(rows), marks or {}
+    units = {"topic": coded([str(row[0]) for row in pairs])}
+    units |= {name: coded(values) for name, values in (fields or {}).items()}
+    if lengths:
+        sides = zip((SUBJECT_LENGTH, OPPONENT_LENGTH), zip(*lengths, strict=True), strict=True)
+        units |= {name: coded([f"{length:g}" for length in side]) for name, side in sides}
+    won = [SHARES[row[3]] if isinstance(row[3], str) else 1 - row[3] for row in rows]
+    uncertain = [np.nan if row[3] == "" else float(row[3] == "?") for row in rows]
+    columns = [*([SHARES[m] for m in given] for given in criteria.values()), won, uncertain]
+    return Observations(
+        measures=(*criteria, WINNER, UNCERTAIN),
+        scales=(Scale(),) * len(columns),
+        values=np.array(columns, dtype=float).reshape(len(columns), size).T,
+        unit=np.arange(size) // per_pair,
+        judge=ints(told.index(one) for one in (judges or ["j"] * size)),
+        repeat=ints([0] * size),
+        conflict=np.isin(np.arange(size), conflicts),
         passes=Passes(
-            vote=ints(one[0] for one in passes),
-            turned=np.array([one[1] for one in passes], dtype=np.bool_),
-            outcome=ints(OUTCOMES[one[2]][0] for one in passes),
-            preference=np.array([OUTCOMES[one[2]][1] for one in passes], dtype=float),
+            row=ints(one[0] for one in passes),
+            round=ints(1 for _ in passes),
+            position=ints(2 if one[1] else 1 for one in passes),
+            value=np.array([SHARES[one[2]] for one in passes], dtype=float),
         ),
+        units=[f"p{number}" for number in range(len(pairs))],
+        fields=units,
+        id_fields=("unit",),
+        question=questions({"topic": units["topic"]}, len(pairs), "topic"),
+        candidates=names,
+        subject=ints(names.index(row[1]) for row in pairs),
+        opponent=ints(names.index(row[2]) for row in pairs),
+        judges=told,
+        planned=None,
+        failures={},
         rule=rule,
-        conflict=np.isin(np.arange(len(rows)), conflicts),
     )
 
 

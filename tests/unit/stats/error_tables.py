@@ -13,8 +13,8 @@ import numpy as np
 
 from evenhand.stats.bounded import rejects
 from evenhand.stats.estimate import difference
+from evenhand.stats.observations import Floats
 from evenhand.stats.sequential import decisions
-from evenhand.stats.tables import Floats
 from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE, Law
 
 SIZES = (20, 60, 300)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from evenhand.stats.tables import Floats
+from evenhand.stats.observations import Floats
 
 Draw = np.random.Generator
 Sampler = Callable[[Draw, tuple[int, int]], Floats]

@@ -9,12 +9,9 @@ import pytest
 import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
+from sklearn.metrics import cohen_kappa_score
 
-from evenhand.stats.agreement.alpha import alpha, gwet, gwet_ac, krippendorff_alpha
-from evenhand.stats.agreement.classification import macro
-from evenhand.stats.agreement.correlation import concordance, kendall, pearson, spearman
-from evenhand.stats.agreement.kappa import cohen_kappa, kappa
+from evenhand.stats.coefficients import alpha, kappa, kendall, pearson, spearman
 
 CODINGS = [
     [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
@@ -24,15 +21,27 @@ CODINGS = [
 ]
 """Krippendorff's own example: four observers, twelve units."""
 
-WEIGHTS = (None, "linear", "quadratic")
-SCALES = ("nominal", "ordinal", "interval")
+WEIGHTS = (None, "quadratic")
+SCALES = ("nominal", "interval")
+
+
+def cohen_kappa(a, b, weights=None):
+    a, b = (np.array(one, dtype=float) for one in (a, b))
+    return kappa(a, b, np.arange(a.size), quadratic=weights == "quadratic").value
+
+
+def krippendorff_alpha(matrix, scale):
+    """Alpha of a row per rater and a column per unit."""
+    cells = [(unit, value) for row in matrix for unit, value in enumerate(row) if value is not None]
+    item, value = np.array([c[0] for c in cells], int), np.array([c[1] for c in cells], float)
+    units = np.arange(len(matrix[0]))
+    return alpha(item, value, units, interval=scale == "interval").value
 
 
 def kappa_by_definition(a, b, weights):
     """Every rating of one against every rating of the other."""
     far = {
         None: lambda x, y: float(x != y),
-        "linear": lambda x, y: abs(x - y),
         "quadratic": lambda x, y: (x - y) ** 2,
     }[weights]
     observed = sum(far(x, y) for x, y in zip(a, b, strict=True)) / len(a)
@@ -54,10 +63,7 @@ def alpha_by_definition(matrix, scale):
     def far(c, k):
         if scale == "nominal":
             return float(c != k)
-        if scale == "interval":
-            return (c - k) ** 2
-        between = [g for g in levels if min(c, k) <= g <= max(c, k)]
-        return (sum(totals[g] for g in between) - (totals[c] + totals[k]) / 2) ** 2
+        return (c - k) ** 2
 
     n = sum(totals.values())
     observed = sum(coincidences[c, k] * far(c, k) for c in levels for k in levels) / n
@@ -65,27 +71,8 @@ def alpha_by_definition(matrix, scale):
     return 1 - observed / (expected / n / (n - 1))
 
 
-def gwet_by_definition(matrix, weights):
-    units = [[v for v in column if v is not None] for column in zip(*matrix, strict=True)]
-    units = [values for values in units if values]
-    levels = sorted({v for values in units for v in values})
-    span = levels[-1] - levels[0]
-
-    def near(c, k):
-        if weights is None:
-            return float(c == k)
-        return 1 - (abs(c - k) / span) ** (1 if weights == "linear" else 2)
-
-    pairs = [list(permutations(values, 2)) for values in units if len(values) > 1]
-    observed = np.mean([np.mean([near(c, k) for c, k in of]) for of in pairs])
-    shares = [np.mean([values.count(k) / len(values) for values in units]) for k in levels]
-    total = sum(near(c, k) for c in levels for k in levels)
-    chance = total / len(levels) / (len(levels) - 1) * sum(p * (1 - p) for p in shares)
-    return (observed - chance) / (1 - chance)
-
-
 ratings = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=30).filter(
-    lambda pairs: len({v for pair in pairs for v in pair}) > 1
+    lambda pairs: all(len(set(side)) > 1 for side in zip(*pairs, strict=True))
 )
 
 matrices = st.integers(2, 4).flatmap(
@@ -120,8 +107,9 @@ def test_kappa_is_that_of_scikit_learn(weights, pairs):
 @given(ratings)
 def test_kappa_does_not_depend_on_the_side_or_the_unit_of_the_scale(weights, pairs):
     a, b = (np.array(one, dtype=float) for one in zip(*pairs, strict=True))
-    whole, turned = kappa(a, b, weights=weights), kappa(b, a, weights=weights)
-    scaled = kappa(10 - 3 * a, 10 - 3 * b, weights=weights)
+    every, quadratic = np.arange(a.size), weights == "quadratic"
+    whole, turned = (kappa(*s, every, quadratic=quadratic) for s in ((a, b), (b, a)))
+    scaled = kappa(10 - 3 * a, 10 - 3 * b, every, quadratic=quadratic)
     for other in (turned, scaled):
         assert other.value == pytest.approx(whole.value)
         assert (other.low is None) is (whole.low is None)
@@ -151,15 +139,9 @@ def test_kappa_of_textbook_tables(table, value):
     assert cohen_kappa(a, b) == pytest.approx(value, abs=5e-5)
 
 
-@pytest.mark.parametrize(
-    ("scale", "value"), [("nominal", 0.743421), ("ordinal", 0.815388), ("interval", 0.849107)]
-)
+@pytest.mark.parametrize(("scale", "value"), [("nominal", 0.743421), ("interval", 0.849107)])
 def test_alpha_of_the_textbook(scale, value):
     assert krippendorff_alpha(CODINGS, scale) == pytest.approx(value, abs=5e-7)
-
-
-def test_gwet_of_the_textbook():
-    assert gwet_ac(CODINGS) == pytest.approx(0.77544, abs=5e-6)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -168,13 +150,6 @@ def test_alpha_is_that_of_the_definition(scale, matrix):
     values = pairable(matrix)
     assume(len(set(values)) > 1)
     assert krippendorff_alpha(matrix, scale) == pytest.approx(alpha_by_definition(matrix, scale))
-
-
-@pytest.mark.parametrize("weights", WEIGHTS)
-@given(matrices)
-def test_gwet_is_that_of_the_definition(weights, matrix):
-    assume(len({v for row in matrix for v in row if v is not None}) > 1 and pairable(matrix))
-    assert gwet_ac(matrix, weights) == pytest.approx(gwet_by_definition(matrix, weights))
 
 
 @given(matrices, st.randoms(use_true_random=False))
@@ -208,51 +183,29 @@ def test_correlations_are_those_of_scipy(pairs):
         assert ours(a, b, among).value == pytest.approx(theirs(a, b)[0], abs=1e-7)
 
 
-@given(numbers)
-def test_concordance_is_that_of_a_double_loop(pairs):
-    a, b = (np.array(one, dtype=float) for one in zip(*pairs, strict=True))
-    naive = (np.sign(a[:, None] - a) * np.sign(b[:, None] - b)).sum(axis=1)
-    assert concordance(a, b).tolist() == naive.tolist()
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30))
-def test_macro_figures_are_those_of_scikit_learn(pairs):
-    said, meant = (np.array(one) for one in zip(*pairs, strict=True))
-    ours = macro(said, meant, 3, np.arange(said.size))
-    theirs = precision_recall_fscore_support(meant, said, average="macro", zero_division=0)
-    values = [one.value for one in ours.values()]
-    assert values == pytest.approx([float(one) for one in theirs[:3]])
-
-
 def left_out(figure, size):
     """The standard error by leaving out each observation in turn."""
     parts = np.array([figure(np.arange(size) != k) for k in range(size)])
     return np.sqrt((size - 1) / size * ((parts - parts.mean()) ** 2).sum())
 
 
+@pytest.mark.parametrize("kind", ["kappa", "alpha"])
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("kind", ["kappa", "alpha", "gwet"])
 def test_the_reach_of_an_interval_is_that_of_leaving_out_each_unit(kind, scale):
     rng = np.random.default_rng(4)
     truth = rng.integers(1, 6, 400)
     a, b = (np.where(rng.random(400) < 0.7, truth, rng.integers(1, 6, 400)) for _ in "ab")
     a, b = a.astype(float), b.astype(float)
-    weights = {"nominal": None, "ordinal": "linear", "interval": "quadratic"}[scale]
 
     def figure(kept):
-        x, y = a[kept], b[kept]
-        item, value = np.tile(np.arange(x.size), 2), np.concatenate([x, y])
+        x, y, units = a[kept], b[kept], np.arange(kept.sum())
         if kind == "kappa":
-            return kappa(x, y, weights=weights)
-        return (
-            alpha(item, value, scale=scale)
-            if kind == "alpha"
-            else gwet(item, value, weights=weights)
-        )
+            return kappa(x, y, units, quadratic=scale == "interval")
+        return alpha(np.tile(units, 2), np.append(x, y), units, interval=scale == "interval")
 
     whole = figure(np.ones(400, dtype=bool))
     error = left_out(lambda kept: figure(kept).value, 400)
-    assert (whole.high - whole.low) / 2 / 1.966 == pytest.approx(error, rel=0.06)
+    assert (whole.high - whole.low) / 2 / 1.966 == pytest.approx(error, rel=0.1)
 
 
 @pytest.mark.parametrize("figure", [pearson, spearman, kendall])
@@ -269,43 +222,48 @@ def test_repeating_every_observation_in_its_cluster_changes_no_interval():
     rng = np.random.default_rng(6)
     a = rng.integers(0, 3, 60).astype(float)
     b = np.where(rng.random(60) < 0.6, a, rng.integers(0, 3, 60))
-    once = kappa(a, b, cluster=np.arange(60))
-    twice = kappa(np.tile(a, 2), np.tile(b, 2), cluster=np.tile(np.arange(60), 2))
+    once = kappa(a, b, np.arange(60))
+    twice = kappa(np.tile(a, 2), np.tile(b, 2), np.tile(np.arange(60), 2))
     assert (twice.low, twice.high) == pytest.approx((once.low, once.high))
-    naive = kappa(np.tile(a, 2), np.tile(b, 2))
+    naive = kappa(np.tile(a, 2), np.tile(b, 2), np.arange(120))
     assert naive.high - naive.low < 0.75 * (once.high - once.low)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 5])
 def test_one_category_is_undefined_and_says_so(size):
-    same = np.ones(size)
+    same, units = np.ones(size), np.arange(size)
     found = [
-        kappa(same, same),
-        kappa(same, same, weights="quadratic"),
-        alpha(np.tile(np.arange(size), 2), np.tile(same, 2), scale="nominal"),
-        gwet(np.tile(np.arange(size), 2), np.tile(same, 2)),
-        pearson(same, same, np.arange(size)),
-        kendall(same, same, np.arange(size)),
+        kappa(same, same, units),
+        kappa(same, same, units, quadratic=True),
+        alpha(np.tile(units, 2), np.tile(same, 2), units),
+        *(figure(same, same, units) for figure in (pearson, spearman, kendall)),
     ]
     for one in found:
         assert (one.value, one.low, one.high) == (None, None, None)
         assert one.why
-    assert cohen_kappa(same, same) is None
+
+
+@pytest.mark.parametrize("figure", [kappa, pearson, spearman, kendall])
+def test_a_side_that_never_varies_shows_nothing(figure):
+    varied, same = np.arange(20.0) % 2, np.ones(20)
+    for sides in ((varied, same), (same, varied)):
+        assert figure(*sides, np.arange(20)).value is None
 
 
 def test_perfect_agreement_has_a_lower_bound_that_rises_with_the_units():
     lows = []
     for size in (4, 20, 100):
         a = np.arange(size) % 2 * 1.0
-        found = kappa(a, a)
+        found = kappa(a, a, np.arange(size))
         assert (found.value, found.high) == (1.0, 1.0)
         lows.append(found.low)
     assert lows == sorted(lows)
     assert lows[0] < 0.2 and lows[-1] > 0.9
 
 
-def test_columns_of_different_length_are_refused():
-    with pytest.raises(ValueError, match="equally long"):
-        cohen_kappa([1, 2], [1, 2, 3])
-    with pytest.raises(ValueError, match="a row a rater"):
-        krippendorff_alpha([1, 2, 3])
+def test_what_one_question_alone_shows_is_not_certain():
+    """Of forty answers one is bad, and the judge found it: chance may have."""
+    a = np.zeros(40)
+    a[0] = 1
+    found = kappa(a, a, np.arange(40))
+    assert found.value == 1.0 and found.low < 0

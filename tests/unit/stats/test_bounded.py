@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.stats.bounded import chance_at_most, gaffke, interval, p_value, rejects
-from evenhand.stats.tables import Floats
+from evenhand.stats.observations import Floats
 from tests.unit.stats.laws import CLEAR, WORSE
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))

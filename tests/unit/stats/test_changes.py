@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.stats.comparison.changes import Change, Changes, score_changes, vote_changes
-from evenhand.stats.comparison.compare import variant_scores
-from evenhand.stats.tables import Scores
+from evenhand.stats.compare import Change, Changes, changes
+from evenhand.stats.observations import Observations
+from evenhand.stats.variants import lay_out
 from tests.unit.stats.score_tables import scores_of, votes_of
 
 NUMBER = 3
@@ -30,7 +30,7 @@ def sorted_changes(every: list[Change], dimension: str) -> Changes:
     )
 
 
-def every_change(scores: Scores, baseline: str) -> list[Change]:
+def every_change(scores: Observations, baseline: str) -> list[Change]:
     """Each question that the baseline and another variant have, by the means of its units."""
     variants, questions = scores.fields["prompt_variant"], scores.fields["question_id"]
     keys = {
@@ -44,13 +44,13 @@ def every_change(scores: Scores, baseline: str) -> list[Change]:
         names = tuple(scores.units[unit] for unit in units)
         return (sum(values) / len(values), names) if values else None
 
-    changes: list[Change] = []
+    found: list[Change] = []
     for variant in variants.levels:
         for question in questions.levels if variant != baseline else ():
             ours, theirs = side(variant, question), side(baseline, question)
             if ours and theirs:
-                changes.append(Change(variant, ours[0], theirs[0], ours[1], theirs[1]))
-    return changes
+                found.append(Change(variant, ours[0], theirs[0], ours[1], theirs[1]))
+    return found
 
 
 @given(SCORED)
@@ -63,16 +63,16 @@ def test_the_scores_that_changed_most_are_those_of_all_changes_sorted(
             for variant, question, score in rows
         ]
     )
-    laid = variant_scores(table, ["prompt_variant"], rows[0][0])
-    changes = score_changes(laid, NUMBER)
+    laid = lay_out(table, ["prompt_variant"], rows[0][0])
+    told = changes(laid, NUMBER)
     every = every_change(table, laid.baseline)
     expected = sorted_changes(every, "clear")
-    assert (changes.worse, changes.better, changes.n) == (
+    assert (told.worse, told.better, told.n) == (
         expected.worse,
         expected.better,
         expected.n,
     )
-    for most, others in ((changes.worst, expected.worst), (changes.best, expected.best)):
+    for most, others in ((told.worst, expected.worst), (told.best, expected.best)):
         assert [change.difference for change in most] == [other.difference for other in others]
         assert set(most) <= set(every)
 
@@ -89,16 +89,16 @@ def test_the_votes_that_were_lost_and_won_come_in_their_order(
     )
     if "a" not in votes.candidates:
         return
-    changes = vote_changes(votes, "a", NUMBER)
+    told = changes(lay_out(votes, (), "a"), NUMBER)
     lost, won = (
         [
-            (candidate, votes.pairs[number])
+            (candidate, votes.units[number])
             for candidate in votes.candidates
             for number, (name, winner) in enumerate(rows)
             if name == candidate and winner == wanted
         ]
         for wanted in ("first", "second")
     )
-    assert (changes.worse, changes.better, changes.n) == (len(lost), len(won), len(rows))
-    assert [(c.variant, c.units[0]) for c in changes.worst] == lost[:NUMBER]
-    assert [(c.variant, c.units[0]) for c in changes.best] == won[:NUMBER]
+    assert (told.worse, told.better, told.n) == (len(lost), len(won), len(rows))
+    assert [(c.variant, c.units[0]) for c in told.worst] == lost[:NUMBER]
+    assert [(c.variant, c.units[0]) for c in told.best] == won[:NUMBER]

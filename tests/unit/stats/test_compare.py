@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact, ttest_1samp
 
 from evenhand.errors import UsageError
-from evenhand.stats.comparison.compare import compare_scores, compare_variants
+from evenhand.stats.compare import compare
+from evenhand.stats.comparison.caveats import fisher
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.comparison.contrast import decided
-from evenhand.stats.comparison.missing import fisher
-from evenhand.stats.comparison.two_runs import run_variants
-from tests.unit.stats.score_tables import scores_of
+from evenhand.stats.variants import lay_out_runs
+from tests.unit.stats.score_tables import compare_scores, scores_of
 
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -431,11 +431,13 @@ def test_who_could_give_no_tags_is_not_compared_by_them() -> None:
     tagged = {"tags": "A", "critical": True}
     judged = scores_of([sample(q, "v1", 3, 4, **tagged) for q in range(9)])
     scores = scores_of([sample(q, "v1", 4, 4) for q in range(9)])
-    labels = replace(scores, tag_names=(), tags=scores.tags[:, :0], tells_critical=False)
+    labels = replace(
+        scores, measures=scores.measures[:3], scales=scores.scales[:3], values=scores.values[:, :3]
+    )
     names = ("judge", "people")
     told = [
-        compare_variants(run_variants(names, judged, t, pair_by=["question_id"]), 0.95)
-        for t in (scores, labels)
+        compare(lay_out_runs(names, (judged, table), pair_by=["question_id"]))
+        for table in (scores, labels)
     ]
     assert [row.dimension for row in told[0].tags] == ["A", "critical fail"]
     assert told[1].tags == () and len(told[1].rows) == len(told[0].rows)

@@ -10,9 +10,14 @@ import numpy as np
 import pytest
 
 from evenhand.errors import UsageError
-from evenhand.stats.comparison.compare import compare_scores, compare_votes
 from tests.unit.stats.coverage import SCENARIOS, covered
-from tests.unit.stats.score_tables import empty_votes, scores_of, votes_of
+from tests.unit.stats.score_tables import (
+    compare_scores,
+    compare_votes,
+    empty_votes,
+    scores_of,
+    votes_of,
+)
 from tests.unit.stats.test_compare import ID, all_finite, sample
 
 

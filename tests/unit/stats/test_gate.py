@@ -12,22 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import UsageError
-from evenhand.stats.comparison.compare import compare_scores
-from evenhand.stats.gate import (
+from evenhand.observation import WINNER
+from evenhand.stats.conditions import (
     Condition,
     Conditions,
     Figure,
-    Gate,
     Judgments,
     at_least,
     count_at_most,
-    gate_scores,
-    gate_votes,
     mean_figure,
     no_worse_than,
     share_at_most,
 )
-from evenhand.stats.tables import Field, Passes, Scores, Votes
+from evenhand.stats.gate import Gate, hold_to
+from evenhand.stats.observations import Observations
+from tests.unit.stats.score_tables import compare_scores, scores_of, votes_of
 
 OPEN = "not enough evidence"
 
@@ -176,41 +175,21 @@ def test_questions_of_1_to_19_units_pass_where_they_are_harmless(seed: int) -> N
 
 def scores(
     variants: dict[str, list[float | None]], *, planned: int = 1, critical: int = 0
-) -> Scores:
+) -> Observations:
     """A score on `correct`, from 1 to 5, a question and variant; None is a failure."""
-    units = [f"{v}/{q}" for v, given in variants.items() for q in range(len(given))]
-    values = np.array([np.nan if one is None else one for g in variants.values() for one in g])
-    sizes = [len(given) for given in variants.values()]
-    variant = Field(np.repeat(np.arange(len(sizes)), sizes), tuple(variants))
-    asked = np.concatenate([np.arange(size) for size in sizes])
-    flags = np.zeros(values.size, dtype=np.bool_)
-    flags[:critical] = True
-    return Scores(
-        dimensions=("correct",),
-        low=np.array([1.0]),
-        high=np.array([5.0]),
-        values=values[:, None],
-        unit=np.arange(values.size),
-        judge=np.zeros(values.size, dtype=np.int64),
-        repeat=np.zeros(values.size, dtype=np.int64),
-        tags=np.zeros((values.size, 0), dtype=np.bool_),
-        tag_names=(),
-        critical=flags,
-        units=units,
-        fields={
-            "prompt_variant": variant,
-            "question_id": Field(asked, tuple(str(q) for q in range(max(sizes)))),
-        },
-        id_fields=("prompt_variant", "question_id"),
-        judges=("j",),
-        planned=planned,
-    )
+    rows = [
+        {"prompt_variant": variant, "question_id": question, "scores": score and {"correct": score}}
+        for variant, given in variants.items()
+        for question, score in enumerate(given)
+    ]
+    told = [row | {"critical": place < critical} for place, row in enumerate(rows)]
+    return scores_of(told, planned=planned)
 
 
-def gate(table: Scores, pending: int = 0, **asked: Any) -> Gate:
+def gate(table: Observations, pending: int = 0, **asked: Any) -> Gate:
     failed = int(table.failed.sum())
     counts = Judgments(table.failed.size - failed, failed, pending)
-    return gate_scores(table, counts, Conditions(**asked))
+    return hold_to(table, counts, Conditions(**asked))
 
 
 AGAINST: dict[str, Any] = {"by": ("prompt_variant",), "baseline": "v1"}
@@ -271,7 +250,7 @@ def test_a_mean_is_of_the_variant_or_of_all_units() -> None:
 
 def test_a_scale_that_is_not_known_is_said_to_be_what_was_seen() -> None:
     table = scores({"v1": FAIR, "v2": GOOD})
-    imported = replace(table, given_scale=False)
+    imported = replace(table, scales=tuple(replace(s, is_known=False) for s in table.scales))
     assert gate(table, min_mean=0.1).notes == ()
     assert any("scale is not known" in note for note in gate(imported, min_mean=0.1).notes)
     assert gate(imported, max_failure_rate=0.1).notes == ()
@@ -336,41 +315,32 @@ def test_at_the_threshold_a_gate_is_seldom_wrong() -> None:
     assert outcomes.count("worse") <= 7
 
 
-def votes(outcomes: list[float], *, candidates: tuple[str, str] = ("old", "new")) -> Votes:
+def votes(outcomes: list[float], *, candidates: tuple[str, str] = ("old", "new")) -> Observations:
     """How far the second candidate is preferred, a topic each; nan is a failure."""
-    preference = np.array(outcomes)
-    number = preference.size
-    none, zeros = np.zeros(0, dtype=np.int64), np.zeros(number, dtype=np.int64)
-    won = np.where(preference > 0.5, 1, np.where(preference < 0.5, 0, 2))
-    return Votes(
-        candidates=candidates,
-        first=zeros,
-        second=zeros + 1,
-        outcome=np.where(np.isnan(preference), -1, won),
-        conflict=np.zeros(number, dtype=np.bool_),
-        preference=preference,
-        pair=np.arange(number),
-        topic=np.arange(number),
-        judge=zeros,
-        repeat=zeros,
-        first_length=np.full(number, np.nan),
-        second_length=np.full(number, np.nan),
-        fields={},
-        pairs=[f"p{i}" for i in range(number)],
-        rows=[f"t{i}" for i in range(number)],
-        topics=[f"t{i}" for i in range(number)],
-        judges=("j",),
-        passes=Passes(vote=none, turned=none == 1, outcome=none, preference=np.zeros(0)),
+    first, second = candidates
+    return votes_of(
+        [
+            {"topic": topic, "first": first, "second": second, "winner": None}
+            if math.isnan(preference)
+            else {
+                "topic": topic,
+                "first": first,
+                "second": second,
+                "winner": "tie",
+                "preference": preference,
+            }
+            for topic, preference in enumerate(outcomes)
+        ]
     )
 
 
-def gate_pairs(table: Votes, pending: int = 0, **asked: Any) -> Gate:
+def gate_pairs(table: Observations, pending: int = 0, **asked: Any) -> Gate:
     """The last so many votes are still to come."""
-    is_pending = np.arange(table.preference.size) >= table.preference.size - pending
-    failed = int((np.isnan(table.preference) & ~is_pending).sum())
-    counts = Judgments(table.preference.size - failed - pending, failed, pending)
-    table = replace(table, pending=is_pending if pending else None)
-    return gate_votes(table, counts, Conditions(**asked))
+    judged = table.unit < len(table.units) - pending
+    failed = int(np.isnan(table.column(WINNER)[judged]).sum())
+    counts = Judgments(int(judged.sum()) - failed, failed, pending)
+    planned = np.ones((len(table.units), 1), np.int64)
+    return hold_to(replace(table.where(judged), planned=planned), counts, Conditions(**asked))
 
 
 WON = [1.0] * 36 + [0.0] * 12 + [0.5] * 4
@@ -391,8 +361,10 @@ def test_whose_win_rate_must_be_said() -> None:
     with pytest.raises(UsageError, match="needs to know whose") as raised:
         gate_pairs(votes(WON), min_win_rate=0.5)
     assert '"old", "new"' in str(raised.value)
+    marked = {"topic": 1, "first": "old", "second": "new", "winner": "tie", "marks": {"C1": "tie"}}
+    criterion = votes_of([marked])
     with pytest.raises(UsageError, match="on one criterion is against a baseline"):
-        gate_pairs(votes(WON), min_win_rate=0.5, candidate="new", dimensions=("C1",))
+        gate_pairs(criterion, min_win_rate=0.5, candidate="new", dimensions=("C1",))
     with pytest.raises(UsageError, match='no criterion is called "C9"'):
         gate_pairs(votes(WON), better=True, baseline="old", dimensions=("C9",))
     with pytest.raises(UsageError, match='no candidate is called "newer"'):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.stats.gate import Gate
-from evenhand.stats.tables import Floats
+from evenhand.stats.observations import Floats
 from tests.unit.stats.laws import EQUAL, WORSE
 from tests.unit.stats.score_tables import scores_of
 from tests.unit.stats.test_gate import gate, gate_pairs, votes

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import UsageError
-from evenhand.stats.ranking.board import Options
-from evenhand.stats.ranking.leaderboard import leaderboard
+from evenhand.stats.leaderboard import Options, leaderboard
 from tests.unit.stats.ballots import ballots
 
 
@@ -185,10 +184,13 @@ def test_an_anchor_that_a_level_lacks_anchors_the_rest():
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"judge": "tow"}, 'no judge "tow"\n  Did you mean "two"?'),
-        ({"criterion": "C9"}, 'no criterion "C9"\n  There are: "C1"'),
+        ({"judge": "tow"}, 'no judge is called "tow"\n  Did you mean "two"?'),
+        ({"criterion": "C9"}, 'no criterion is called "C9"\n  There are: "C1"'),
         ({"by": "aera"}, 'field "aera"\n  Did you mean "area"?'),
-        ({"options": Options(anchor="zz")}, 'no candidate "zz"\n  There are: "alpha", "beta"'),
+        (
+            {"options": Options(anchor="zz")},
+            'no candidate is called "zz"\n  There are: "alpha", "beta"',
+        ),
         ({"options": Options(level=1.0)}, "level 1.0"),
         ({"options": Options(position=True), "criterion": "C1"}, "--position or --criterion"),
     ],

@@ -12,19 +12,17 @@ from rich.console import Console
 from evenhand.report.html.page import words
 from evenhand.report.terminal.comparison import comparison_lines
 from evenhand.report.terminal.leaderboard import leaderboard_lines
-from evenhand.stats.comparison.compare import compare_votes
 from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.ranking.board import Options
-from evenhand.stats.ranking.leaderboard import leaderboard
-from tests.unit.stats.ballots import ballots, ints
+from evenhand.stats.leaderboard import Options, leaderboard
+from tests.unit.stats.ballots import ballots
+from tests.unit.stats.score_tables import compare_votes
 
 
 def thirds(topics: int) -> Any:
     """Three judges, of whom one is for `new` on every other topic and two on the others."""
     signs = [sign for topic in range(topics) for sign in ("><<", ">><")[topic % 2]]
     rows = [(place // 3, "new", "old", sign) for place, sign in enumerate(signs)]
-    votes = ballots(rows, judges=["j", "k", "l"] * topics, marks={"C3": signs})
-    return replace(votes, pair=ints(place // 3 for place in range(len(rows))))
+    return ballots(rows, judges=["j", "k", "l"] * topics, marks={"C3": signs}, per_pair=3)
 
 
 def text_of(lines: Any) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.stats.comparison.compare import compare_scores
+from evenhand.stats.comparison.repeats import repeats
 from tests.unit.stats.score_tables import scores_of
 from tests.unit.stats.test_compare import sample
 
@@ -32,7 +32,7 @@ def test_components_of_variance_are_the_textbook_ones(cells: list[list[int]]) ->
         for q, cell in enumerate(cells)
         for r, value in enumerate(cell)
     ]
-    found = compare_scores(scores_of(rows, planned=4), "prompt_variant").repeats
+    found = repeats(scores_of(rows, planned=4))
     if max(map(len, cells)) < 2:
         assert found is None
         return
@@ -53,7 +53,7 @@ def test_components_recover_what_was_put_in() -> None:
         for j, lean in (("j", 0.0), ("k", 1.0))
         for r in range(3)
     ]
-    found = compare_scores(scores_of(rows, planned=6), "prompt_variant").repeats
+    found = repeats(scores_of(rows, planned=6))
     assert found is not None and found.most == 3
     true = found.components[0]
     # How far judges lean apart is no variance between units.
@@ -66,7 +66,7 @@ def test_wavering_units_are_named_worst_first() -> None:
     rows = [
         sample(q, "v1", value, repeat=r) for q, cell in said.items() for r, value in enumerate(cell)
     ]
-    found = compare_scores(scores_of(rows, planned=3), "prompt_variant").repeats
+    found = repeats(scores_of(rows, planned=3))
     assert found is not None
     assert [one.unit for one in found.wavering] == ["1/v1", "2/v1"]
     assert found.wavering[0].scores == {"true": [1.0, 5.0, 1.0]}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from evenhand.stats.bounded import chance_at_most
 from evenhand.stats.bounded import interval as bounded_interval
+from evenhand.stats.observations import Floats
 from evenhand.stats.sequential import (
     CAUTION,
     KEPT_BACK,
@@ -24,7 +25,6 @@ from evenhand.stats.sequential import (
     decisions,
     shared_out,
 )
-from evenhand.stats.tables import Floats
 from tests.unit.stats.laws import CLEAR, EQUAL
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))

@@ -3,7 +3,6 @@ the same interval, counts the same pairs, and is decided by the same test."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from scipy.stats import binom
 from evenhand.report.html.answer import comparison_answers, standing_answers
 from evenhand.report.html.tallies import differences, standings
 from evenhand.report.terminal.answer import english
-from evenhand.stats.comparison.compare import compare_votes
-from evenhand.stats.ranking.leaderboard import leaderboard
-from tests.unit.stats.ballots import ballots, ints
+from evenhand.stats.leaderboard import leaderboard
+from tests.unit.stats.ballots import ballots
+from tests.unit.stats.score_tables import compare_votes
 
 
 def met(wins: int, losses: int, ties: int = 0) -> Any:
@@ -32,16 +31,14 @@ def panel(topics: int, *, failed: int = 0) -> Any:
     for row in signs[:failed]:
         row[0] = ""
     rows = [(topic, "new", "old", sign) for topic, row in enumerate(signs) for sign in row]
-    votes = ballots(rows, judges=["j", "k", "l"] * topics)
-    return replace(votes, pair=ints(place // 3 for place in range(len(rows))))
+    return ballots(rows, judges=["j", "k", "l"] * topics, per_pair=3)
 
 
 def thirds_that_cancel(topics: int) -> Any:
     """Two pairs on each topic before three judges; each candidate wins one by two to one."""
     signs = [">", ">", "<", "<", "<", ">"] * topics
     rows = [(place // 6, "new", "old", sign) for place, sign in enumerate(signs)]
-    votes = ballots(rows, judges=["j", "k", "l"] * (2 * topics))
-    return replace(votes, pair=ints(place // 3 for place in range(len(rows))))
+    return ballots(rows, judges=["j", "k", "l"] * (2 * topics), per_pair=3)
 
 
 SEVERAL = {
@@ -118,7 +115,8 @@ def test_a_panel_counts_pairs_and_names_its_votes() -> None:
 
 def test_a_pair_weighs_the_same_however_many_judges_have_a_verdict_on_it() -> None:
     rows = [(0, "a", "b", ">"), (0, "a", "b", ">"), (0, "a", "b", ">"), (1, "a", "b", "<")]
-    votes = replace(ballots(rows, judges=["j", "k", "l", "j"]), pair=ints([0, 0, 0, 1]))
+    rows += [(1, "a", "b", ""), (1, "a", "b", "")]
+    votes = ballots(rows, judges=["j", "k", "l"] * 2, per_pair=3)
     board = leaderboard(votes).board
     assert [(row.win_rate, row.n, row.votes, row.points) for row in board.rows] == [
         (0.5, 2, 4, 1.0),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import evalica
 import numpy as np
@@ -14,10 +13,10 @@ from scipy.stats import binom
 
 from evenhand.measures import Voted
 from evenhand.stats.estimate import mean
+from evenhand.stats.leaderboard import LOST, OPEN, TIED, WON, PanelResults, leaderboard, panel
 from evenhand.stats.pairwise import Judged, panel_winner
-from evenhand.stats.ranking.winrates import matrix, panel, tallies, win_rates
-from evenhand.stats.tables import FIRST, SECOND, TIE, UNCERTAIN
-from tests.unit.stats.ballots import ballots, drawn, ints, matches
+from tests.unit.stats.ballots import ballots, drawn, ints
+from tests.unit.stats.score_tables import votes_of
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 
@@ -121,36 +120,38 @@ def named(rows):
 
 def test_rates_and_points_are_those_of_evalica():
     rows = drawn(np.random.default_rng(1), 6, 200)
-    found, met = matches(6, rows), matrix(matches(6, rows))
+    said = {1.0: ">", 0.0: "<", "=": "="}
+    made = ballots([(n, f"m{a}", f"m{b}", said[won]) for n, (a, b, won) in enumerate(rows)])
+    board = {row.candidate: row for row in leaderboard(made).board.rows}
     average = evalica.average_win_rate(*named(rows)).scores.sort_index()
     points = evalica.counting(*named(rows)).scores.sort_index()
-    assert met.averages == pytest.approx(average.to_numpy())
-    assert met.points.sum(axis=1) == pytest.approx(points.to_numpy())
-    assert (met.votes == met.votes.T).all()
-    for place, one in enumerate(win_rates(found, 0.95)):
-        assert one.value == pytest.approx(met.points[place].sum() / met.votes[place].sum())
+    told = [board[f"m{place}"] for place in range(6)]
+    assert [row.average_win_rate for row in told] == pytest.approx(average.to_numpy())
+    assert [row.points for row in told] == pytest.approx(points.to_numpy())
+    for row in told:
+        assert row.win_rate == pytest.approx(row.points / row.n)
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 2), st.sampled_from([0, 1, 2, 3, -1]))))
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 2), st.sampled_from(range(4)))))
 def test_tallies_are_counted(rows):
     first = ints(row[0] for row in rows)
     second = ints((row[0] + row[1]) % 3 for row in rows)
-    outcome = ints(row[2] for row in rows)
-    found = tallies(3, first, second, outcome)
+    result = ints(row[2] for row in rows)
+    found = PanelResults(first, second, result).tally(3)
     for one in range(3):
         mine = [
-            (o, f == one) for f, s, o in zip(first, second, outcome, strict=True) if one in (f, s)
+            (r, f == one) for f, s, r in zip(first, second, result, strict=True) if one in (f, s)
         ]
-        assert found.wins[one] == sum(o == (0 if is_first else 1) for o, is_first in mine)
-        assert found.losses[one] == sum(o == (1 if is_first else 0) for o, is_first in mine)
-        assert found.ties[one] == sum(o == 2 for o, _ in mine)
-        assert found.uncertain[one] == sum(o == 3 for o, _ in mine)
-        assert found.missing[one] == sum(o == -1 for o, _ in mine)
+        assert found[one].tolist() == [
+            sum(r == (WON if is_first else LOST) for r, is_first in mine),
+            sum(r == (LOST if is_first else WON) for r, is_first in mine),
+            sum(r == TIED for r, _ in mine),
+            sum(r == OPEN for r, _ in mine),
+        ]
 
 
-SIGNS = {"A": ">", "B": "<", "tie": "=", "uncertain": "?", None: ""}
-CODES = {"A": FIRST, "B": SECOND, "tie": TIE, "uncertain": UNCERTAIN}
-repeats = st.lists(st.sampled_from(list(SIGNS)), min_size=1, max_size=4)
+CODES = {"A": WON, "B": LOST, "tie": TIED, "uncertain": OPEN}
+repeats = st.lists(st.sampled_from([*CODES, None]), min_size=1, max_size=4)
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("jkl"), repeats, min_size=1), max_size=5))
@@ -161,12 +162,20 @@ def test_many_panels_decide_as_one_does(panels):
         for judge, winners in judges.items()
         for winner in winners
     ]
-    votes = ballots(
-        [(pair, f"a{pair}", f"b{pair}", SIGNS[winner]) for pair, _, winner in rows],
-        judges=[judge for _, judge, _ in rows],
+    words = {"A": "first", "B": "second", "tie": "tie", "uncertain": "uncertain", None: None}
+    votes = votes_of(
+        [
+            {
+                "topic": pair,
+                "first": f"a{pair}",
+                "second": f"b{pair}",
+                "winner": words[winner],
+                "judge": judge,
+            }
+            for pair, judge, winner in rows
+        ]
     )
-    votes = replace(votes, pair=ints(pair for pair, *_ in rows))
-    first, second, outcome = panel(votes, votes.outcome, UNCERTAIN)
+    first, second, outcome = panel(votes, votes.main)
     expected = {}
     for pair, judges in enumerate(panels):
         given = [(judge, Voted(winner)) for judge, all_ in judges.items() for winner in all_]

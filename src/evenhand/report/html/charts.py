@@ -25,7 +25,7 @@ STRIP = 22
 WIDTH = 1000
 INTERVALS = 5
 """An axis has at most so many parts between its numbers."""
-_OUTCOMES = {"better": "good", "worse": "bad"}
+_OUTCOMES = {"better": "good", "worse": "bad", "same": "soft", "not enough evidence": "soft"}
 
 
 @dataclass(frozen=True, slots=True)

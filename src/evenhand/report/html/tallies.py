@@ -7,36 +7,26 @@ from dataclasses import fields
 
 import numpy as np
 
+from evenhand.observation import CRITICAL_FAIL, OPPONENT_LENGTH, SUBJECT_LENGTH, TAG
 from evenhand.report.html.build import Bar, Difference, LengthBin, Mean, Meeting, Share, Standing
-from evenhand.stats.comparison.compare import CRITICAL
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
 from evenhand.stats.estimate import mean
+from evenhand.stats.leaderboard import Board
+from evenhand.stats.observations import Floats, Ints, Observations, field_named
 from evenhand.stats.proportion import Proportion
-from evenhand.stats.questions import question_of
-from evenhand.stats.ranking.board import Board
-from evenhand.stats.tables import Floats, Ints, Scores, Votes
+from evenhand.stats.variants import CRITICAL
 
 LENGTH_BINS = 10
 
 
-def unit_means(scores: Scores, values: Floats) -> Floats:
-    """The mean of each unit over judges and repeats; nan without a score."""
-    is_scored, size = ~np.isnan(values), len(scores.units)
-    count = np.bincount(scores.unit[is_scored], minlength=size)
-    sums = np.bincount(scores.unit[is_scored], values[is_scored], size)
-    return np.asarray(np.divide(sums, count, out=np.full(size, np.nan), where=count > 0))
-
-
-def plain_means(scores: Scores) -> list[Mean]:
-    """Means where there is one variant only."""
-    clusters = question_of(scores.fields, len(scores.units))
-    columns = [*zip(scores.dimensions, scores.values.T, scores.low, scores.high, strict=True)]
-    overall = [(OVERALL, scores.overall, 0.0, 1.0)] if len(columns) > 1 else []
+def plain_means(table: Observations) -> list[Mean]:
+    """Return the means where there is one variant only."""
+    several = len(table.dimensions) > 1
     figures: list[Mean] = []
-    for name, values, low, high in [*columns, *overall]:
-        means = unit_means(scores, values)
+    for name in (*table.dimensions, *([OVERALL] if several else [])):
+        means = table.unit_means(name)
         is_scored = ~np.isnan(means)
-        figure = mean(means[is_scored], clusters[is_scored], (float(low), float(high)))
+        figure = mean(means[is_scored], table.question[is_scored], table.scale(name).ends)
         figures.append(
             Mean(
                 dimension=name,
@@ -116,41 +106,35 @@ def _is_held(row: Row, alpha: float) -> bool:
     return row.p <= alpha + 1e-12 < row.p_adjusted
 
 
-def _variants(scores: Scores, by: Sequence[str]) -> tuple[list[str], Ints]:
-    """The variants in the order in which they first come, and of each judgment the number of its
-    own."""
-    parts = [scores.fields[n if n in scores.fields else n.removeprefix("meta.")] for n in by]
-    codes = np.zeros(len(scores.units), np.int64)
-    for part in parts:
-        codes = codes * (len(part.levels) + 1) + part.codes + 1
-    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+def _variants(table: Observations, by: Sequence[str]) -> tuple[list[str], Ints]:
+    """Return the variants in the order in which they first come, and of each judgment the number
+    of its own."""
+    parts = [field_named(table.fields, name) for name in by]
     texts = [
-        " / ".join(part.levels[code] if (code := part.codes[unit]) >= 0 else "" for part in parts)
-        for unit in first.tolist()
+        " / ".join((*part.levels, "")[part.codes[unit]] for part in parts)
+        for unit in range(len(table.units))
     ]
-    names = list(dict.fromkeys(texts[number] for number in np.argsort(first).tolist()))
-    numbers = np.array([names.index(text) for text in texts], np.int64)
-    return names, numbers[place][scores.unit]
+    names = list(dict.fromkeys(texts))
+    numbers = {name: place for place, name in enumerate(names)}
+    return names, np.array([numbers[text] for text in texts], np.int64)[table.unit]
 
 
-def distribution(scores: Scores, by: Sequence[str]) -> list[Bar]:
-    """How often each score was given; of answers, the totals by tens."""
-    names, variants = _variants(scores, by)
-    columns: list[tuple[str, Floats]] = [*zip(scores.dimensions, scores.values.T, strict=True)]
-    if scores.totals is not None:
-        columns = [("", np.minimum(scores.totals * 100 // 10, 9))]
+def distribution(table: Observations, by: Sequence[str], *, by_tens: bool) -> list[Bar]:
+    """Return how often each score was given; of answers, the totals by tens."""
+    names, variants = _variants(table, by)
+    columns = [(name, table.column(name)) for name in table.dimensions]
+    if by_tens:
+        columns = [("", np.minimum(table.column(OVERALL) * 100 // 10, 9))]
     bars: list[Bar] = []
     for name, values in columns:
         is_scored = ~np.isnan(values)
-        levels = np.unique(values[is_scored])
-        if scores.totals is not None:
-            levels = np.arange(10.0)
+        levels = np.arange(10.0) if by_tens else np.unique(values[is_scored])
         cells = variants[is_scored] * len(levels) + np.searchsorted(levels, values[is_scored])
         counts = np.bincount(cells, minlength=len(names) * len(levels))
         for variant, numbers in zip(
             names, counts.reshape(len(names), len(levels)).tolist(), strict=True
         ):
-            texts = (_level(level, scores.totals is not None) for level in levels.tolist())
+            texts = (_level(level, by_tens) for level in levels.tolist())
             bars += [
                 Bar(name, variant, text, number, sum(numbers))
                 for text, number in zip(texts, numbers, strict=True)
@@ -165,13 +149,14 @@ def _level(value: float, by_tens: bool) -> str:
     return f"{value * 10:.0f}–{100 if value == 9 else value * 10 + 9:.0f}"
 
 
-def tags(scores: Scores, by: Sequence[str]) -> list[Bar]:
-    """How often each failure tag and critical fail was given."""
-    names, variants = _variants(scores, by)
-    judged = ~scores.failed
-    columns = [(name, scores.tags[:, place]) for place, name in enumerate(scores.tag_names)]
-    if scores.critical.any():
-        columns.append(("critical", scores.critical))
+def tags(table: Observations, by: Sequence[str]) -> list[Bar]:
+    """Return how often each failure tag and critical fail was given."""
+    names, variants = _variants(table, by)
+    judged = ~table.failed
+    columns = [
+        ("critical" if name == CRITICAL_FAIL else name.removeprefix(TAG), table.column(name) == 1)
+        for name in table.flags
+    ]
     return [
         Bar(
             "",
@@ -220,10 +205,10 @@ def share(proportion: Proportion) -> Share:
     return Share(proportion.value, proportion.low, proportion.high, proportion.n)
 
 
-def pair_lengths(votes: Votes) -> list[LengthBin]:
-    """How often the first candidate wins, by how much longer it is, in characters."""
-    longer = votes.first_length - votes.second_length
-    return binned(longer, 1 - votes.preference, votes.topic, (0.0, 1.0))
+def pair_lengths(table: Observations) -> list[LengthBin]:
+    """Return how often the first candidate wins, by how much longer it is, in characters."""
+    longer = table.numbers(SUBJECT_LENGTH) - table.numbers(OPPONENT_LENGTH)
+    return binned(longer[table.unit], table.column(table.main), table.topic, (0.0, 1.0))
 
 
 def standings(board: Board) -> list[Standing]:

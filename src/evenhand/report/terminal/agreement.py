@@ -1,54 +1,53 @@
-"""Agreement as text for a terminal: what was compared, the coefficients, and what to beware of."""
+"""Agreement as text for a terminal: the figures, notes, and whether the judge can be used."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.report.terminal.console import TextTable, paragraph, table
-from evenhand.report.terminal.judges import judge_tables, trust_sentences
+from evenhand.report.terminal.figures import p_text
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.agreement.coefficient import Coefficient
-from evenhand.stats.agreement.table import Agreement, Confusion, CorrectedRow, Row
+from evenhand.stats.agreement import Agreement, Row
+from evenhand.stats.coefficients import Coefficient
+from evenhand.stats.leans import LengthLean, PositionLean
+from evenhand.stats.ppi import CorrectedRow
 
 NAMES = {
     "agreement": "agreement",
-    "with_others": "vote with the others' majority",
     "kappa": "Cohen's kappa",
-    "kappa_linear": "  linear weights",
-    "kappa_quadratic": "  quadratic weights",
+    "kappa_quadratic": "quadratic kappa",
     "alpha": "Krippendorff's alpha",
-    "alpha_ordinal": "  ordinal",
-    "alpha_nominal": "  nominal",
-    "ac1": "Gwet's AC1",
-    "ac2": "Gwet's AC2",
-    "precision": "macro precision",
-    "recall": "macro recall",
-    "f1": "macro F1",
+    "alpha_nominal": "nominal alpha",
     "pearson": "Pearson",
     "spearman": "Spearman",
     "kendall": "Kendall's tau-b",
-    "mse": "mean squared error",
-    "rmse": "  its root",
-    "mae": "mean absolute error",
     "bias": "mean difference",
+    "mae": "mean absolute error",
+    "rmse": "root mean squared error",
+    "bad_passed": "bad ones passed",
+    "good_failed": "good ones failed",
 }
-VOTES, SCORES = ("agreement", "kappa", "alpha"), ("kappa_quadratic", "spearman", "bias")
-"""What is shown where a row of coefficients has one line."""
-TITLES = {
-    "kappa_quadratic": "quadratic kappa",
-    "bias": "difference",
-    "alpha": "alpha",
-    "kappa": "kappa",
+CHANCE = ("kappa_quadratic", "kappa")
+"""What corrects agreement for chance: of scores, of votes."""
+BRIEF = ("kappa_quadratic", "kappa", "spearman", "alpha", "bias")
+"""Which figures have a column where a row has one line: the first three of these that it has."""
+VERDICTS = {
+    "usable": "Usable",
+    "usable corrected": "Usable if its means are corrected by labels",
+    "not usable": "Not usable",
 }
+STYLES = {"usable": "green", "usable corrected": "yellow", "not usable": "red"}
+LEANS = {"first": "shown first", "second": "shown second"}
 ROWS_SHOWN = 24
 BLOCKS_SHOWN = 3
 """Dimensions up to which each has all its coefficients shown."""
 CONFUSION_SHOWN = 8
 """Categories up to which the confusion table is shown."""
+NOTES_SHOWN = 2
 ALONE = (
     "There is nothing to hold these judgments against: no unit was rated twice. It takes labels"
     " that people gave (import them, then --against), another run (--against RUN), a second judge,"
@@ -64,44 +63,105 @@ class Sides(NamedTuple):
 
 
 def agreement_lines(
-    about: Mapping[str, Any], agreement: Agreement, sides: Sides
+    about: Mapping[str, Any], agreement: Agreement, sides: Sides, *, every: bool = False
 ) -> Iterator[RenderableType]:
-    """All that is to be printed, from top to bottom."""
+    """Return all that is to be printed, from top to bottom."""
     yield _heading(about, agreement, sides)
-    for sentence in trust_sentences(agreement, sides.labels):
-        yield paragraph(sentence)
+    if agreement.matched:
+        yield from _verdicts(agreement, sides.labels)
+    yield from map(paragraph, _lean_sentences(agreement))
     if not agreement.matched:
         yield paragraph(ALONE, style="yellow")
-        yield from judge_tables(agreement, about["level"])
         return
-    full, brief = _arranged(agreement.rows)
+    full, brief = _arrange(agreement.rows)
     for row in full:
         yield Text(f"\n{safe(row.dimension)}{_between(row)}", style="bold")
         yield _figures(row, about["level"])
-        if row.confusion and len(row.confusion.labels) <= CONFUSION_SHOWN:
+        if row.confusion and len(row.confusion["labels"]) <= CONFUSION_SHOWN:
             yield ""
-            yield _confusion(row.confusion, row)
+            yield _confusion(row)
     yield from _brief_tables(brief)
-    yield from judge_tables(agreement, about["level"])
     if agreement.corrected:
         what = "win rates" if agreement.corrected[0].of == "candidate" else "means"
         yield Text(f"\n{what} by the judge, corrected by labels, by labels alone", style="bold")
         yield _corrected(agreement.corrected, about["level"])
-    if agreement.notes:
-        yield ""
-    for note in agreement.notes:
+    yield ""
+    notes = agreement.notes if every else agreement.notes[:NOTES_SHOWN]
+    for note in notes:
         yield paragraph(f"Note: {note}")
+    if len(notes) < len(agreement.notes):
+        yield Text(f"{len(agreement.notes) - len(notes)} more notes with --all", style="dim")
 
 
-def _arranged(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows that are shown in full, and those that have one line: variants before judges."""
-    whole: dict[str, Row] = {}
-    for row in rows:
-        whole.setdefault(row.dimension, row)
-    full = list(whole.values()) if len(whole) <= BLOCKS_SHOWN else []
-    rest = [row for row in rows if not any(row is full_row for full_row in full)]
-    order = sorted(rest, key=lambda row: (row.variant is None, row.judge is not None))
-    return full, order if full else sorted(order, key=lambda row: bool(row.judge or row.variant))
+def _verdicts(agreement: Agreement, labels: str | None) -> Iterator[Text]:
+    """Return of each judge, or of all, whether it can be used."""
+    if labels is None:
+        return
+    main = agreement.main
+    judges = [
+        row for row in agreement.rows if row.judge is not None and row.dimension == main.dimension
+    ]
+    for row in judges[:ROWS_SHOWN] or [main]:
+        who = f"{row.judge}: " if row.judge else ""
+        if row.verdict is not None:
+            outcome = row.verdict.outcome
+            yield paragraph(
+                f"{who}{VERDICTS[outcome]}: {row.verdict.reason}.", style=STYLES[outcome]
+            )
+        yield paragraph(f"{who}{_agreeing(row, labels)}")
+
+
+def _agreeing(row: Row, labels: str) -> str:
+    """Return a sentence on how far a judge agrees with the labels, of pass and fail in counts."""
+    parts: list[str] = []
+    figures = row.figures
+    if {"bad_passed", "good_failed"} <= figures.keys():
+        bad, good = figures["bad_passed"], figures["good_failed"]
+        parts.append(f"of {bad.n} bad answers {_count(bad)} passed ({_share(bad)})")
+        parts.append(f"of {good.n} good ones {_count(good)} failed ({_share(good)})")
+    elif (same := figures["agreement"]).value is not None:
+        parts.append(f"the same as {labels} in {_share(same)}")
+    beyond = next((figures[name] for name in CHANCE if name in figures), None)
+    if beyond is not None and beyond.value is not None:
+        parts.append(f"{beyond.value:z.2f}{_interval(beyond, _short)} corrected for chance")
+    return f"On {row.dimension}, {_units(row.units)}: {'; '.join(parts) or 'nothing to tell by'}."
+
+
+def _count(figure: Coefficient) -> int:
+    return round((figure.value or 0.0) * figure.n)
+
+
+def _share(figure: Coefficient) -> str:
+    return f"{_percent(figure.value)}{_interval(figure, _percent)}"
+
+
+def _lean_sentences(agreement: Agreement) -> Iterator[str]:
+    if agreement.positions:
+        yield f"Position: {'; '.join(map(_position, agreement.positions))}."
+    if agreement.lengths:
+        yield f"Length: {'; '.join(map(_length, agreement.lengths))}."
+
+
+def _position(lean: PositionLean) -> str:
+    shown = f"{_share(lean.first_slot)} first"
+    alike = f"the same in both orders in {_percent(lean.consistency.value)} of {lean.first_rounds}"
+    if lean.outcome == "not enough evidence":
+        return f"not enough evidence of a lean of {lean.judge} ({shown}), {alike}"
+    p = f"p {p_text(lean.p_adjusted)}"
+    return f"{lean.judge} leans to the answer {LEANS[lean.outcome]} ({shown}, {p}), {alike}"
+
+
+def _length(lean: LengthLean) -> str:
+    def told(figure: Coefficient) -> str:
+        if figure.value is None:
+            return "nothing"
+        if lean.figure == "longer_won":
+            return _share(figure)
+        return f"{_short(figure.value)}{_interval(figure, _short)}"
+
+    what = "the longer answer won" if lean.figure == "longer_won" else "scores go with length by"
+    labels = "" if lean.labels is None else f", with the labels {told(lean.labels)}"
+    return f"with {lean.judge} {what} {told(lean.value)}{labels}"
 
 
 def _heading(about: Mapping[str, Any], agreement: Agreement, sides: Sides) -> Text:
@@ -128,124 +188,112 @@ def _units(number: int) -> str:
 
 def _between(row: Row) -> str:
     who = f" of {safe(row.judge)} and {safe(row.other)}" if row.judge and row.other else ""
-    among = "" if row.clusters == row.units else f" on {row.clusters} topics or questions"
-    return f"{who}: {_units(row.units)}{among}"
+    on = "" if row.clusters == row.units else f" on {row.clusters} questions"
+    return f"{who}: {_units(row.units)}{on}"
 
 
-def _percent(level: float) -> str:
-    return f"{100 * level:g} % interval"
+def _arrange(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Return the rows that are shown in full, and those that have one line."""
+    whole: dict[str, Row] = {}
+    for row in rows:
+        whole.setdefault(row.dimension, row)
+    full = list(whole.values()) if len(whole) <= BLOCKS_SHOWN else []
+    rest = [row for row in rows if not any(row is shown for shown in full)]
+    return full, rest
 
 
 def _figures(row: Row, level: float) -> TextTable:
-    """Every coefficient with its interval and what it rests on."""
-    grid = table("", "value", _percent(level), "n", right=(1, 2, 3))
+    """Return every coefficient with its interval and what it rests on."""
+    grid = table("", "value", f"{100 * level:g} % interval", "n", right=(1, 2, 3))
     for name, figure in row.figures.items():
-        if figure.value is None and name in {"kappa", "with_others"} and not figure.n:
-            continue
         value = "undefined" if figure.value is None else _number(figure.value)
-        grid.add_row(NAMES[name], value, _interval(figure), str(figure.n))
+        ends = _interval(figure, _number).strip(" []").replace(", ", " to ") or "none"
+        grid.add_row(NAMES[name], value, ends, str(figure.n))
     return grid
 
 
-def _number(value: float) -> str:
-    return f"{value:z.3f}"
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:z.3f}"
 
 
-def _interval(figure: Coefficient) -> str:
-    if figure.value is None or (figure.low is None and figure.high is None):
-        return "none"
-    low, high = ("?" if end is None else _number(end) for end in (figure.low, figure.high))
-    return f"{low} to {high}"
+def _short(value: float | None) -> str:
+    return "none" if value is None else f"{value:z.2f}"
 
 
-def _confusion(confusion: Confusion, row: Row) -> TextTable:
+def _percent(value: float | None) -> str:
+    return "none" if value is None else f"{100 * value:.0f} %"
+
+
+def _interval(figure: Coefficient, told: Callable[[float | None], str]) -> str:
+    if figure.low is None or figure.high is None:
+        return ""
+    return f" [{told(figure.low).removesuffix(' %')}, {told(figure.high).removesuffix(' %')}]"
+
+
+def _confusion(row: Row) -> TextTable:
+    assert row.confusion is not None
     corner = f"{row.judge} \\ {row.other}" if row.other else "run \\ other"
-    names = list(map(safe, confusion.labels))
+    names = list(map(safe, row.confusion["labels"]))
     grid = table(corner, *names, right=range(1, len(names) + 1))
-    for name, counts in zip(names, confusion.counts, strict=True):
+    for name, counts in zip(names, row.confusion["counts"], strict=True):
         grid.add_row(name, *map(str, counts))
     return grid
 
 
 def _brief_tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
-    """The rows that have one line: each dimension as a whole, then each judge, every two judges or
-    each variant, in a table per dimension."""
-    telling = [row for row in rows if any(_is_figure(row.figures.get(n)) for n in _names(row))]
+    """Return a table of each dimension as a whole, then one per dimension of its judges, pairs of
+    judges or variants."""
+    telling = [row for row in rows if any(figure.value is not None for figure in _brief(row))]
+    whole = [row for row in telling if not _who(row)]
     parts = [row for row in telling if _who(row)]
-    if whole := [row for row in telling if not _who(row)]:
+    if whole:
         yield ""
-        yield _brief(whole, "dimension", [row.dimension for row in whole])
-    several = len({row.dimension for row in rows}) > 1
-    first_rows = parts[:ROWS_SHOWN]
-    for dimension in dict.fromkeys(row.dimension for row in first_rows):
-        of_dimension = [row for row in first_rows if row.dimension == dimension]
-        yield Text(f"\n{safe(dimension)}" if several else "", style="bold")
-        yield _brief(of_dimension, _title(of_dimension[0]), map(_who, of_dimension))
+        yield _brief_table(whole, "dimension", [row.dimension for row in whole])
+    for dimension in dict.fromkeys(row.dimension for row in parts[:ROWS_SHOWN]):
+        of_dimension = [row for row in parts[:ROWS_SHOWN] if row.dimension == dimension]
+        yield Text(f"\n{safe(dimension)}", style="bold")
+        yield _brief_table(of_dimension, "", map(_who, of_dimension))
     if len(parts) > ROWS_SHOWN:
         yield Text(f"and {len(parts) - ROWS_SHOWN} more; all with --json", style="dim")
 
 
-def _brief(rows: Sequence[Row], title: str, about: Iterable[str]) -> TextTable:
-    """A line per row, under a title of what each is about."""
-    names = _names(rows[0])
-    titles = ["n", *(TITLES.get(name, NAMES[name]) for name in names)]
-    grid = table(title, *titles, right=range(1, 1 + len(titles)))
-    for row, subject in zip(rows, about, strict=True):
-        *cells, last = (row.figures.get(name) for name in names)
-        grid.add_row(safe(subject), str(row.n), *map(_cell, cells), _value(last))
+def _brief(row: Row) -> list[Coefficient]:
+    """Return the figures that a line has room for."""
+    return [row.figures[name] for name in BRIEF if name in row.figures][:3]
+
+
+def _brief_table(rows: Sequence[Row], title: str, subjects: Iterable[str]) -> TextTable:
+    names = [name for name in BRIEF if name in rows[0].figures][:3]
+    grid = table(title, "n", *(NAMES[name] for name in names), right=range(1, 2 + len(names)))
+    for row, subject in zip(rows, subjects, strict=True):
+        cells = (row.figures.get(name) for name in names)
+        told = ("none" if c is None else f"{_short(c.value)}{_interval(c, _short)}" for c in cells)
+        grid.add_row(safe(subject), str(row.n), *told)
     return grid
 
 
-def _names(row: Row) -> Sequence[str]:
-    """The figures that a line has room for."""
-    return SCORES if "mae" in row.figures else VOTES
-
-
-def _title(row: Row) -> str:
-    if row.variant is not None:
-        return "variant"
-    return "judges" if row.other else "judge"
-
-
 def _who(row: Row) -> str:
-    """Of whom or what a row is; empty where it is of all."""
+    """Return of whom or what a row is; empty where it is of all."""
     if row.variant is not None:
         return row.variant
     return "\n".join(name for name in (row.judge, row.other) if name)
 
 
-def _is_figure(figure: Coefficient | None) -> bool:
-    return figure is not None and figure.value is not None
-
-
-def _cell(figure: Coefficient | None) -> str:
-    if figure is None or figure.value is None:
-        return "none"
-    if figure.low is None or figure.high is None:
-        return f"{figure.value:z.2f}"
-    return f"{figure.value:z.2f} [{figure.low:z.2f}, {figure.high:z.2f}]"
-
-
 def _corrected(rows: Sequence[CorrectedRow], level: float) -> TextTable:
-    """The judge's mean, the corrected one with its interval, and that of the labels alone."""
+    """Return the judge's mean, the corrected one with its interval, and that of labels alone."""
     several = any(row.variant is not None for row in rows)
     heads = [rows[0].of, *(["variant"] if several else [])]
-    numbers = ["judge", "corrected", _percent(level), "labels", "labelled"]
+    numbers = ["judge", "corrected", f"{100 * level:g} % interval", "labels", "labelled"]
     grid = table(*heads, *numbers, right=range(len(heads), len(heads) + len(numbers)))
     for row in rows[:ROWS_SHOWN]:
-        estimate = row.estimate
-        variant = [safe(row.variant or "all")] if several else []
+        naive, alone, corrected = row.estimate.naive, row.estimate.labels, row.estimate.corrected
         grid.add_row(
             safe(row.name),
-            *variant,
-            _value(estimate.naive),
-            _value(estimate.corrected),
-            _interval(estimate.corrected),
-            _value(estimate.labels),
+            *([safe(row.variant or "all")] if several else []),
+            _number(naive.value),
+            _number(corrected.value),
+            _interval(corrected, _number).strip(" []").replace(", ", " to ") or "none",
+            _number(alone.value),
             f"{row.labelled} of {row.judged}",
         )
     return grid
-
-
-def _value(figure: Coefficient | None) -> str:
-    return "none" if figure is None or figure.value is None else _number(figure.value)

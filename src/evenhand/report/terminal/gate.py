@@ -8,7 +8,8 @@ from rich.text import Text
 
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.tables import cut, safe
-from evenhand.stats.gate import Condition, Gate
+from evenhand.stats.conditions import Condition
+from evenhand.stats.gate import Gate
 
 WORDS = {"better": "met", "worse": "not met", "not enough evidence": "not enough evidence"}
 RESULTS = {"better": "passed", "worse": "failed", "not enough evidence": "not enough evidence"}

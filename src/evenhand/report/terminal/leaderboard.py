@@ -14,8 +14,14 @@ from evenhand.report.terminal.answer import english, sentence_lines
 from evenhand.report.terminal.console import TextTable, legend, table
 from evenhand.report.terminal.pairs import share
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.ranking.board import Board, Options, Position, Row
-from evenhand.stats.ranking.leaderboard import Leaderboard, Orders
+from evenhand.stats.leaderboard import (
+    Board,
+    BoardRow,
+    Leaderboard,
+    Options,
+    Orders,
+    PositionTerm,
+)
 
 LEVELS_SHOWN = 20
 TOP, BOTTOM = 40, 20
@@ -82,13 +88,13 @@ def board_table(board: Board, options: Options) -> TextTable:
     return grid
 
 
-def _hidden(rows: Sequence[Row]) -> range:
+def _hidden(rows: Sequence[BoardRow]) -> range:
     """Which rows of a long table stand for themselves in JSON alone: those between the first and
     the last."""
     return range(TOP, len(rows) - BOTTOM) if len(rows) > TOP + BOTTOM + 1 else range(-1, -1)
 
 
-def _rank(row: Row) -> str:
+def _rank(row: BoardRow) -> str:
     """The places that the candidate may have."""
     if row.rank is None:
         return "-"
@@ -100,7 +106,7 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
-def _rate(row: Row) -> str:
+def _rate(row: BoardRow) -> str:
     return _with_ends(row.win_rate, row.low, row.high)
 
 
@@ -110,7 +116,7 @@ def _with_ends(value: float | None, low: float | None, high: float | None) -> st
     return f"{_percent(value)} [{_percent(low)}, {_percent(high)}]"
 
 
-def _rating(row: Row, options: Options) -> str:
+def _rating(row: BoardRow, options: Options) -> str:
     if row.rating is None:
         return "-"
     form = "z.0f" if options.scale == "elo" else "+z.2f"
@@ -150,7 +156,7 @@ def _orders(orders: Orders) -> Iterator[tuple[str, str]]:
     yield "first slot", share(orders.first_slot, "passes with a winner")
 
 
-def _position(position: Position) -> str:
+def _position(position: PositionTerm) -> str:
     is_bounded = position.low is not None and position.high is not None
     limits = f" [{position.low:+z.2f}, {position.high:+z.2f}]" if is_bounded else ""
     return f"being shown first is worth {position.term:+z.2f}{limits} in log odds"

@@ -19,7 +19,7 @@ from evenhand.report.terminal.figures import (
 )
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison.comparison import OVERALL, Row
-from evenhand.stats.comparison.within import Between, Blocks
+from evenhand.stats.within import Between, Blocks
 
 
 def blocks_lines(blocks: Blocks) -> Iterator[RenderableType]:

@@ -221,7 +221,8 @@ def _unit(pair: _Pair, *, are_named: bool, language: str) -> IncomingUnit:
         "meta": pair.meta,
         "lengths": pair.lengths,
     }
-    measured = VotedUnit(pair.topic, names, (None, None), pair.meta)
+    first, second = (None if length is None else int(length) for length in pair.lengths)
+    measured = VotedUnit(pair.topic, names, (first, second), pair.meta)
     return IncomingUnit(
         ident,
         pair.where,

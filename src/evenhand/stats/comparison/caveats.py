@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy.special import gammaln
 
 from evenhand.errors import quoted
-from evenhand.notes import Counts, Note, Place, Places, Signed, few
+from evenhand.notes import Note, Place, Places, Signed, few
 from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
-from evenhand.stats.comparison.missing import Count, differs
-from evenhand.stats.comparison.variants import Layout, unshared
-from evenhand.stats.tables import Bools, Scores, Votes
+from evenhand.stats.observations import Floats, Ints
+from evenhand.stats.variants import Count, Variants
 
 SHOWN = 5
+TELLING = 0.05
+"""A p value, and a difference of shares, from which missingness is said to differ."""
 FEW = 60
 UNKNOWN_SCALE = Note(
     "The scale is not known: the least and the greatest score observed are taken as its ends.",
@@ -21,45 +23,24 @@ UNKNOWN_SCALE = Note(
 )
 
 
-def score_notes(comparison: Comparison, scores: Scores, places: Layout, base: int) -> list[str]:
-    """Return the notes of a comparison of scores, laid out so."""
+def comparison_notes(comparison: Comparison, variants: Variants) -> list[str]:
+    """Return the notes of a comparison of variants that are laid out so."""
     absent = list[str]()
     overall = [row for row in comparison.rows if row.dimension == OVERALL]
     if overall and any(row.n for row in comparison.rows) and not any(row.n for row in overall):
         sentence = "No judgment has a score on every dimension, so there is no overall figure."
         absent.append(Note(sentence, "no_overall"))
+    if variants.is_duel:
+        return row_notes(comparison)
     return [
-        *_one_variant(places),
-        *_shares_nothing(scores, places, base),
+        *_one_variant(variants),
+        *_shares_nothing(variants),
         *row_notes(comparison),
         *absent,
-        *_unpaired(places, base),
-        *_left_out(places),
-        *([] if scores.given_scale else [UNKNOWN_SCALE]),
+        *_unpaired(variants),
+        *_left_out(variants),
+        *([] if variants.is_scale_known else [UNKNOWN_SCALE]),
     ]
-
-
-def vote_notes(comparison: Comparison, votes: Votes, rows: Bools) -> list[str]:
-    """Return the notes of a comparison of votes, of which `rows` are about the baseline."""
-    met = {row.variant for row in comparison.rows}
-    absent = [name for name in votes.candidates if name not in met and name != comparison.baseline]
-    notes = row_notes(comparison)
-    if conflicts := int(votes.conflict[rows].sum()):
-        notes.append(_conflicts(conflicts, votes, _by_candidate(comparison, votes, rows)))
-    if absent:
-        notes.append(
-            Note(
-                f"Never compared with the baseline: {_listed(absent)}."
-                " evenhand leaderboard ranks all.",
-                "never_compared",
-                candidates=few(absent, SHOWN),
-            )
-        )
-    if itself := int(((votes.first == votes.second) & votes.made).sum()):
-        are = "is" if itself == 1 else "are"
-        sentence = f"{_verdicts(itself)} on a candidate against itself {are} left out."
-        notes.append(Note(sentence, "against_itself", n=itself))
-    return notes
 
 
 def row_notes(comparison: Comparison) -> list[str]:
@@ -74,68 +55,29 @@ def _few(comparison: Comparison) -> Iterator[str]:
         yield Note(sentence, "few_questions", n=FEW)
 
 
-def _conflicts(number: int, votes: Votes, counts: Mapping[str, int]) -> Note:
-    """Say by which rule contradicting orders count, and of whom they are if there are several."""
-    sentence = (
-        f"{_verdicts(number)} whose orders contradict each other"
-        f" {'counts' if number == 1 else 'count'} by the rule {quoted(votes.rule)}"
-    )
-    if not counts:
-        return Note(f"{sentence}.", "conflicts", n=number, rule=votes.rule)
-    more = max(0, len(counts) - SHOWN)
-    some = list(counts.items())[:SHOWN]
-    listed = ", ".join(f"{quoted(name)} {count}" for name, count in some)
-    return Note(
-        f"{sentence}: {listed}{f' and {more} more' if more else ''}.",
-        "conflicts_by_candidate",
-        n=number,
-        rule=votes.rule,
-        candidates=Counts(some, more),
-    )
-
-
-def _by_candidate(comparison: Comparison, votes: Votes, rows: Bools) -> dict[str, int]:
-    """Return the number of contradicting votes of each candidate, where several were compared with
-    the baseline."""
-    names = list(dict.fromkeys(row.variant for row in comparison.rows))
-    if len(names) < 2:
-        return {}
-    rows = rows & votes.conflict
-    counts = {
-        name: int((rows & ((votes.first == place) | (votes.second == place))).sum())
-        for name in names
-        for place in [votes.candidates.index(name)]
-    }
-    return {name: count for name, count in counts.items() if count}
-
-
-def _verdicts(number: int) -> str:
-    return f"{number} verdict{'' if number == 1 else 's'}"
-
-
-def _one_variant(places: Layout) -> Iterator[str]:
-    if len(places.variants) == 1:
-        variant = places.variants[0]
+def _one_variant(variants: Variants) -> Iterator[str]:
+    if len(variants.names) == 1:
+        variant = variants.names[0]
         sentence = f"There is one variant only, {quoted(variant)}: nothing to compare it with."
         yield Note(sentence, "one_variant", variant=variant)
 
 
-def _left_out(places: Layout) -> Iterator[str]:
-    absent = int((places.variant < 0).sum())
+def _left_out(variants: Variants) -> Iterator[str]:
+    absent = int((variants.variant < 0).sum())
     if absent:
         say, are = ("unit says", "is") if absent == 1 else ("units say", "are")
         sentence = f"{absent} {say} nothing about the variant and {are} left out."
         yield Note(sentence, "no_variant", n=absent)
 
 
-def _shares_nothing(scores: Scores, places: Layout, base: int) -> Iterator[str]:
+def _shares_nothing(variants: Variants) -> Iterator[str]:
     """Name the variants that share no unit with the baseline."""
-    there, alone = places.present, dict[tuple[str, ...], list[str]]()
-    for place, name in enumerate(places.variants):
-        if not (there[:, place] & there[:, base]).any():
-            alone.setdefault(tuple(unshared(scores, places, place, base)), []).append(name)
+    there, alone = variants.present, dict[tuple[str, ...], list[str]]()
+    for place, name in enumerate(variants.names):
+        if not (there[:, place] & there[:, variants.base]).any():
+            alone.setdefault(_unshared_fields(variants, place), []).append(name)
     for apart, names in alone.items():
-        rest = [field for field in places.pair_by if field not in apart]
+        rest = [field for field in variants.pair_by if field not in apart]
         advice = f" Try --pair-by {','.join(rest)}." if rest and apart else ""
         differ = f": they differ in {', '.join(apart)}" if apart else ""
         sentence = f"{_listed(names)} and the baseline share no unit{differ}.{advice}"
@@ -144,12 +86,24 @@ def _shares_nothing(scores: Scores, places: Layout, base: int) -> Iterator[str]:
         yield Note(sentence, key, variants=few(names, SHOWN), **fields)
 
 
-def _unpaired(places: Layout, base: int) -> Iterator[str]:
+def _unshared_fields(variants: Variants, place: int) -> tuple[str, ...]:
+    """Return the fields of the pairing in which a variant has nothing in common with the
+    baseline."""
+    fields: list[str] = []
+    for name in variants.pair_by:
+        codes = variants.fields[name].codes[variants.entries.unit]
+        sides = (codes[variants.variant == at] for at in (place, variants.base))
+        if not np.intersect1d(*sides).size:
+            fields.append(name)
+    return tuple(fields)
+
+
+def _unpaired(variants: Variants) -> Iterator[str]:
     """Name the variants of which some units have no partner."""
-    there = places.present
-    for place, name in enumerate(places.variants):
-        shared = int((there[:, place] & there[:, base]).sum())
-        single = int((there[:, place] != there[:, base]).sum())
+    there = variants.present
+    for place, name in enumerate(variants.names):
+        shared = int((there[:, place] & there[:, variants.base]).sum())
+        single = int((there[:, place] != there[:, variants.base]).sum())
         if shared and single:
             yield Note(
                 f"{quoted(name)}: {shared} {'unit is' if shared == 1 else 'units are'} shared with"
@@ -238,3 +192,30 @@ def _fragile(comparison: Comparison) -> Iterator[str]:
 def _turns(row: Row) -> bool:
     assert row.bounds is not None and row.difference is not None
     return bool(np.sign(row.bounds[0 if row.difference > 0 else 1]) != np.sign(row.difference))
+
+
+def differs(first: Count, second: Count) -> bool:
+    """Return True if two variants lack judgments of unlike shares of their units."""
+    if not first.units or not second.units:
+        return False
+    gap = abs(first.incomplete / first.units - second.incomplete / second.units)
+    return (
+        gap > TELLING
+        or fisher(first.incomplete, first.units, second.incomplete, second.units) < TELLING
+    )
+
+
+def fisher(hits: int, of: int, other_hits: int, of_other: int) -> float:
+    """Return Fisher's exact two-sided p value that two shares are the same."""
+    all_hits = hits + other_hits
+    possible = np.arange(max(0, all_hits - of_other), min(of, all_hits) + 1)
+    chances = _log_ways(of, possible) + _log_ways(of_other, all_hits - possible)
+    chances = np.exp(chances - _log_ways(of + of_other, np.array([all_hits])))
+    observed = chances[hits - possible[0]]
+    # Tables that are equally likely count, whatever the rounding.
+    return float(min(1.0, chances[chances <= observed * (1 + 1e-7)].sum()))
+
+
+def _log_ways(of: int, number: Ints) -> Floats:
+    """Return the logarithm of in how many ways so many can be taken."""
+    return np.asarray(gammaln(of + 1) - gammaln(number + 1) - gammaln(of - number + 1))

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
-from evenhand.stats.comparison.missing import Count
 from evenhand.stats.comparison.repeats import Repeats
 from evenhand.stats.outcome import Decision, Outcome, SequentialTest
 from evenhand.stats.power import More
+from evenhand.stats.variants import Count
 
 OVERALL = "overall"
 

@@ -10,9 +10,9 @@ import numpy as np
 from evenhand.errors import UsageError
 from evenhand.stats.comparison.comparison import Row
 from evenhand.stats.estimate import ROUNDING, Estimate, difference, mean
+from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.outcome import Outcome
 from evenhand.stats.power import more_questions
-from evenhand.stats.tables import Floats, Ints
 from evenhand.stats.test import holm
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import fdtrc, stdtrit
 
 from evenhand.stats.estimate import HALF
-from evenhand.stats.tables import Floats, Ints
+from evenhand.stats.observations import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.stats.tables import Floats, Ints, Scores
+from evenhand.observation import OVERALL
+from evenhand.stats.observations import Floats, Ints, Observations
 
 SHOWN = 10
 
@@ -61,20 +62,18 @@ class Repeats:
         }
 
 
-def repeats(scores: Scores, *, with_overall: bool = True) -> Repeats | None:
-    """What a table tells of repeats, also overall where there is such a figure; None where nothing
-    was judged twice by one judge."""
+def repeats(scores: Observations) -> Repeats | None:
+    """Return what repeats tell, dimension by dimension and overall; None where nothing was judged
+    twice by one judge."""
     cell = scores.unit * max(1, len(scores.judges)) + scores.judge
     cells, place, counts = np.unique(cell, return_inverse=True, return_counts=True)
-    if not scores.dimensions or counts.max() < 2:
+    if not scores.dimensions or counts.max(initial=0) < 2:
         return None
     judge = cells % max(1, len(scores.judges))
     components = [
         _components(name, values, place, judge)
-        for name, values in [
-            *zip(scores.dimensions, scores.values.T, strict=True),
-            *([("overall", scores.overall)] if with_overall else []),
-        ]
+        for name in (*scores.dimensions, OVERALL)
+        for values in [scores.column(name)]
     ]
     return Repeats(int(counts.max()), tuple(components), _wavering(scores, place, cells))
 
@@ -105,10 +104,14 @@ def _components(name: str, values: Floats, place: Ints, judge: Ints) -> Componen
     return Components(name, units, within, between, within / whole if whole else None)
 
 
-def _wavering(scores: Scores, place: Ints, cells: Ints) -> tuple[Wavering, ...]:
+def _wavering(scores: Observations, place: Ints, cells: Ints) -> tuple[Wavering, ...]:
     """Where a judge repeats itself least, the worst first."""
-    span = np.where(scores.high > scores.low, scores.high - scores.low, 1.0)
-    variances = np.stack([_variances(v, place, cells.size) for v in (scores.values / span).T])
+    scaled = [
+        scores.column(name) / ((scale.high - scale.low) or 1.0)
+        for name in scores.dimensions
+        for scale in [scores.scale(name)]
+    ]
+    variances = np.stack([_variances(values, place, cells.size) for values in scaled])
     is_known = ~np.isnan(variances)
     sums = np.where(is_known, variances, 0).sum(axis=0)
     spread = np.sqrt(sums / np.maximum(is_known.sum(axis=0), 1))
@@ -118,8 +121,8 @@ def _wavering(scores: Scores, place: Ints, cells: Ints) -> tuple[Wavering, ...]:
         rows = np.flatnonzero(place == cell)
         rows = rows[np.argsort(scores.repeat[rows], kind="stable")]
         unit_scores = {
-            name: [None if np.isnan(v) else float(v) for v in scores.values[rows, column]]
-            for column, name in enumerate(scores.dimensions)
+            name: [None if np.isnan(v) else float(v) for v in scores.column(name)[rows]]
+            for name in scores.dimensions
         }
         unit, judge = divmod(int(cells[cell]), max(1, len(scores.judges)))
         wavering.append(

@@ -17,12 +17,11 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from evenhand.errors import UsageError, quoted
-from evenhand.stats.comparison.compare import VariantScores, measures_of
-from evenhand.stats.comparison.comparison import OVERALL
-from evenhand.stats.comparison.variants import field_codes, layout
+from evenhand.observation import OVERALL
+from evenhand.stats.observations import Floats, Ints, Observations, plain_name
 from evenhand.stats.outcome import Outcome
-from evenhand.stats.tables import Floats, Ints, field_named
 from evenhand.stats.test import holm
+from evenhand.stats.variants import Variants, lay_out
 
 _NOTHING = 1e-18
 """A sum of squares that is rounding alone."""
@@ -69,24 +68,25 @@ class Stability:
         return {"field": self.field, "baseline": self.baseline, "rows": rows}
 
 
-def scores_stability(variants: VariantScores, name: str, level: float) -> Stability:
+def compare_stability(
+    table: Observations, variants: Variants, name: str, level: float
+) -> Stability:
     """Return the stability over the values of a field, variant by variant; raise UsageError where
     no cell has two of them."""
-    scores, by, base = variants.scores, variants.places.by, variants.base
-    field_named(scores.fields, name)
-    field = name if name in scores.fields else name.removeprefix("meta.")
-    pairing = [other for other in variants.places.pair_by if other != field]
-    _refuse(field, by, pairing)
-    places = layout(scores, by, [*pairing, field])
-    cell = np.zeros(places.keys, dtype=np.int64)
-    cell[places.key] = field_codes(scores.fields, pairing, len(scores.units))
+    field = plain_name(table.fields, name)
+    pairing = [other for other in variants.pair_by if other != field]
+    _refuse(field, variants.by, pairing)
+    cells = lay_out(table, variants.by, variants.baseline, pairing)
+    repeats = lay_out(table, variants.by, variants.baseline, [*pairing, field])
+    cell = np.zeros(repeats.cluster.size, np.int64)
+    cell[repeats.key] = cells.key
     rows: list[StabilityRow] = []
-    for measure in measures_of(replace(variants, places=places)):
-        for place, variant in enumerate(places.variants):
-            if place != base:
-                sides = measure.values[:, place], measure.values[:, base]
-                row = stability_row(*sides, cell, places.cluster, level)
-                rows.append(replace(row, dimension=measure.name, variant=variant))
+    for measure in repeats.measures:
+        values = repeats.cells(measure.values)
+        for place in repeats.others:
+            sides = values[:, place], values[:, repeats.base]
+            row = stability_row(*sides, cell, repeats.cluster, level)
+            rows.append(replace(row, dimension=measure.name, variant=repeats.names[place]))
     if not any(row.n for row in rows):
         raise UsageError(
             f"nothing was answered under two values of {quoted(field)} by both variants",

@@ -1,40 +1,60 @@
-"""The fronts of the rows of a table of votes: the same that single judgments give."""
+"""The fronts of the topics of a run, from its observations: the same that single judgments give."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+
+import numpy as np
 
 from evenhand.measures import Voted
+from evenhand.observation import UNCERTAIN
+from evenhand.stats.observations import NONE, Observations
 from evenhand.stats.pairwise import Front, Judged, Topics
-from evenhand.stats.tables import FIRST, NONE, SECOND, TIE, UNCERTAIN, Votes
 
-_WINNERS = {FIRST: "A", SECOND: "B", TIE: "tie", UNCERTAIN: "uncertain", NONE: None}
-_MARKS = {FIRST: "A+", SECOND: "B+", TIE: "tie"}
+_TOPIC = "topic"
 
 
-def vote_fronts(votes: Votes) -> dict[str, Front]:
-    """The fronts of every row by all votes on it, of a table with seats."""
-    seats, topics = votes.seats, Topics()
-    assert seats is not None, "a table without seats has no fronts"
-    judgments: list[list[tuple[str, Voted]]] = [[] for _ in votes.pairs]
-    for pair, judge, vote in _voted(votes):
-        judgments[pair].append((votes.judges[judge], vote))
-    columns = (votes.rows, seats.candidates.tolist(), judgments)
-    for row, (first, second), voted in zip(*columns, strict=True):
-        names = (votes.candidates[first], votes.candidates[second])
-        topics.add(Judged(row, seats.sizes.get(row, 2), names, voted))
+def fronts(table: Observations) -> dict[str, Front]:
+    """Return the fronts of every topic by all judgments of its pairs."""
+    if _TOPIC not in table.fields:
+        return {}
+    field, topics = table.fields[_TOPIC], Topics()
+    names = [field.levels[code] if code != NONE else "" for code in field.codes.tolist()]
+    judgments: list[list[tuple[str, Voted]]] = [[] for _ in table.units]
+    for row, (unit, judge) in enumerate(
+        zip(table.unit.tolist(), table.judge.tolist(), strict=True)
+    ):
+        judgments[unit].append((table.judges[judge], _voted(table, row)))
+    sizes = _sizes(table, names)
+    sides = zip(table.subject.tolist(), table.opponent.tolist(), strict=True)
+    for topic, (first, second), voted in zip(names, sides, judgments, strict=True):
+        pair = table.candidates[first], table.candidates[second]
+        topics.add(Judged(topic, sizes[topic], pair, voted))
     return topics.fronts()
 
 
-def _voted(votes: Votes) -> Iterator[tuple[int, int, Voted]]:
-    """Of each vote its pair, its judge and what it says."""
-    marks = {name: codes.tolist() for name, codes in votes.marks.items()}
-    columns = (votes.pair.tolist(), votes.judge.tolist(), votes.outcome.tolist())
-    if not marks:
-        said = {outcome: Voted(winner) for outcome, winner in _WINNERS.items()}
-        for pair, judge, outcome in zip(*columns, strict=True):
-            yield pair, judge, said[outcome]
-        return
-    for row, (pair, judge, outcome) in enumerate(zip(*columns, strict=True)):
-        of_row = {name: _MARKS[codes[row]] for name, codes in marks.items() if codes[row] != NONE}
-        yield pair, judge, Voted(_WINNERS[outcome], marks=of_row)
+def _sizes(table: Observations, names: list[str]) -> Mapping[str, int]:
+    """Return how many candidates each topic has, judged or not."""
+    members: dict[str, set[int]] = {}
+    sides = zip(table.subject.tolist(), table.opponent.tolist(), strict=True)
+    for topic, pair in zip(names, sides, strict=True):
+        members.setdefault(topic, set()).update(pair if pair[0] != pair[1] else ())
+    return {topic: len(there) for topic, there in members.items()}
+
+
+def _voted(table: Observations, row: int) -> Voted:
+    """Return what a judgment says, in words."""
+    won = float(table.values[row, table.measures.index(table.main)])
+    if np.isnan(won):
+        return Voted(None)
+    is_uncertain = table.values[row, table.measures.index(UNCERTAIN)] == 1
+    winner = "uncertain" if is_uncertain else "A" if won > 0.5 else "B" if won < 0.5 else "tie"
+    marks = {name: float(table.column(name)[row]) for name in table.dimensions}
+    return Voted(
+        winner,
+        marks={
+            name: "A+" if mark > 0.5 else "B+" if mark < 0.5 else "tie"
+            for name, mark in marks.items()
+            if not np.isnan(mark)
+        },
+    )

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, stdtrit
 
+from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.proportion import bounds_of_one, wilson_bounds
-from evenhand.stats.tables import Floats, Ints
 
 FIRTH = 0.1
 """The part of the logarithm of the information's determinant in the penalty; Firth's is a half.

@@ -1,1 +1,0 @@
-"""How far judges agree with people and with each other, and means corrected by labels."""

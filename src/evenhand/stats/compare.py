@@ -1,0 +1,182 @@
+"""Is one variant better than another? Paired differences with intervals, tests and outcomes.
+
+Variants of scores, candidates of pairs and two runs are compared in the same way, once they are
+laid out. The dimensions of all variants are one family of tests, the overall rows another, tags a
+third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.observation import OVERALL
+from evenhand.stats.comparison.caveats import comparison_notes
+from evenhand.stats.comparison.comparison import Comparison, Row, VariantMean
+from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
+from evenhand.stats.estimate import mean
+from evenhand.stats.variants import Measure, Variants
+
+
+def compare(variants: Variants, level: float = 0.95, margin: float | None = None) -> Comparison:
+    """Return the comparison of every variant with the baseline, dimension by dimension and
+    overall; raise UsageError for a level that no interval can have.
+
+    Of candidates `mean` is the win rate against the baseline, ties and uncertain verdicts half, and
+    `baseline_mean` the rest of 1.
+    """
+    proper_level(level)
+    rows = {measure.name: _contrasts(variants, measure, level) for measure in variants.measures}
+    tags = [row for flag in variants.flags for row in _contrasts(variants, flag, level)]
+    dimensions = [row for name, of_name in rows.items() if name != OVERALL for row in of_name]
+    comparison = Comparison(
+        by=" / ".join(variants.by),
+        baseline=variants.baseline,
+        level=level,
+        margin=margin,
+        rows=(
+            *decided(dimensions, level, margin=margin),
+            *decided(rows.get(OVERALL, []), level, margin=margin),
+        ),
+        means=tuple(_means(variants, rows, level)),
+        tags=tuple(decided(tags, level, more_is_better=False)),
+        missing=variants.counts(),
+        pair_by=variants.pair_by,
+    )
+    notes = comparison_notes(comparison, variants)
+    comparison = replace(comparison, notes=(*notes, *variants.notes))
+    return comparison if variants.is_scale_known else comparison.without_scales
+
+
+def _contrasts(variants: Variants, measure: Measure, level: float) -> list[Row]:
+    return [contrast(shared(variants, measure, place), level) for place in variants.others]
+
+
+def shared(variants: Variants, measure: Measure, place: int) -> Shared:
+    """Return what a variant and the baseline have on a measure, on the keys that both have."""
+    cells = variants.cells(measure.values)
+    ours, theirs = cells[:, place], cells[:, variants.base]
+    paired = ~np.isnan(ours) & ~np.isnan(theirs)
+    return Shared(
+        dimension=measure.name,
+        variant=variants.names[place],
+        ours=ours[paired],
+        theirs=theirs[paired],
+        cluster=variants.cluster[paired],
+        key=np.flatnonzero(paired),
+        ends=measure.scale.ends,
+        bounds=_bounds(variants, measure, place),
+        is_win_rate=variants.is_duel,
+    )
+
+
+def _bounds(variants: Variants, measure: Measure, place: int) -> tuple[float, float] | None:
+    """Return how far missing judgments could move the difference over all pairs there are."""
+    least, most = variants.cells(measure.least), variants.cells(measure.most)
+    with np.errstate(over="ignore", invalid="ignore"):  # such bounds are left out
+        low = least[:, place] - most[:, variants.base]
+        high = most[:, place] - least[:, variants.base]
+        paired = ~np.isnan(low)
+        if not paired.any():
+            return None
+        # A half that is made of thirds is a half, whatever its last bits are.
+        ends = round(float(low[paired].mean()), 12), round(float(high[paired].mean()), 12)
+    return ends if all(map(isfinite, ends)) else None
+
+
+def _means(
+    variants: Variants, rows: Mapping[str, Sequence[Row]], level: float
+) -> Iterator[VariantMean]:
+    """Yield the mean of each variant over all its units that have a score. A win rate is one
+    against the baseline, and stands in its row already."""
+    for measure in variants.measures:
+        if variants.is_duel:
+            for row in rows[measure.name]:
+                yield VariantMean(
+                    dimension=row.dimension,
+                    variant=row.variant,
+                    n=row.n,
+                    clusters=row.clusters,
+                    mean=row.mean,
+                    low=row.mean_low,
+                    high=row.mean_high,
+                )
+            continue
+        cells = variants.cells(measure.values)
+        for place, name in enumerate(variants.names):
+            scored = ~np.isnan(cells[:, place])
+            ends = measure.scale.ends
+            estimate = mean(cells[scored, place], variants.cluster[scored], ends, level)
+            yield VariantMean(
+                dimension=measure.name,
+                variant=name,
+                n=estimate.n,
+                clusters=estimate.clusters,
+                mean=estimate.value,
+                low=estimate.low,
+                high=estimate.high,
+                scale=ends,
+            )
+
+
+class Change(NamedTuple):
+    """A variant against the baseline on one key: the values, and the units of both."""
+
+    variant: str
+    value: float
+    baseline_value: float
+    units: tuple[str, ...]
+    baseline_units: tuple[str, ...]
+
+    @property
+    def difference(self) -> float:
+        return self.value - self.baseline_value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What got worse and better most, and how many did in all."""
+
+    dimension: str
+    worst: tuple[Change, ...]
+    best: tuple[Change, ...]
+    worse: int
+    better: int
+    n: int
+
+
+def changes(variants: Variants, number: int) -> Changes:
+    """Return the keys with the lowest and the highest difference, `number` of each at most; of
+    equal ones those that come first."""
+    measure = variants.changed_measure()
+    parts = [shared(variants, measure, place) for place in variants.others]
+    differences = np.concatenate([np.zeros(0), *(part.ours - part.theirs for part in parts)])
+    rows = [(owner, at) for owner, part in enumerate(parts) for at in range(part.key.size)]
+    members = {place: variants.members(place) for place in (*variants.others, variants.base)}
+
+    def change(row: int) -> Change:
+        owner, at = rows[row]
+        part, key = parts[owner], int(parts[owner].key[at])
+        return Change(
+            part.variant,
+            float(part.ours[at]),
+            float(part.theirs[at]),
+            tuple(members[variants.others[owner]].get(key, ())),
+            tuple(members[variants.base].get(key, ())),
+        )
+
+    worse, better = int((differences < 0).sum()), int((differences > 0).sum())
+    worst = np.argsort(differences, kind="stable")[: min(worse, number)]
+    best = np.argsort(-differences, kind="stable")[: min(better, number)]
+    return Changes(
+        dimension=measure.name,
+        worst=tuple(map(change, worst.tolist())),
+        best=tuple(map(change, best.tolist())),
+        worse=worse,
+        better=better,
+        n=differences.size,
+    )

@@ -1,0 +1,119 @@
+"""Leans of judges: to the answer that is shown first, and to the longer one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from evenhand.observation import OVERALL, WINNER
+from evenhand.stats import coefficients
+from evenhand.stats.coefficients import Coefficient, of_estimate
+from evenhand.stats.estimate import share
+from evenhand.stats.observations import Floats, Ints, Observations
+from evenhand.stats.sides import Side
+from evenhand.stats.test import holm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionLean:
+    """How a judge's verdicts depend on the order in which it is shown two answers."""
+
+    judge: str
+    first_rounds: int
+    consistency: Coefficient
+    """The share of first rounds whose two orders agree."""
+    first_slot: Coefficient
+    """The share of calls with a winner that the answer shown first won."""
+    p: float | None
+    p_adjusted: float | None = None
+    outcome: Literal["first", "second", "not enough evidence"] = "not enough evidence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthLean:
+    """How a judge's ratings go with length, beside the labels of the same units: the share of pairs
+    that the longer answer won, or Spearman's correlation of score and length."""
+
+    judge: str
+    figure: Literal["longer_won", "spearman"]
+    value: Coefficient
+    labels: Coefficient | None
+
+
+def position_leans(
+    observations: Observations, judges: Sequence[str], level: float = 0.95
+) -> tuple[PositionLean, ...]:
+    """Return one for each of these judges that was asked in both orders; they are one family."""
+    leans: list[PositionLean] = []
+    for name in judges:
+        both = _both_orders(observations.of_judge(name))
+        if not both.question.size:
+            continue
+        first, is_same = (both.won > 0.5).sum(axis=0), (both.won[0] + both.won[1] == 1)
+        columns = (first, (both.won != 0.5).sum(axis=0), is_same, None)
+        slots, decided, same, rounds = (
+            np.bincount(both.question, column).astype(np.float64) for column in columns
+        )
+        first_slot = share(slots, decided, level)
+        leans.append(
+            PositionLean(
+                judge=name,
+                first_rounds=both.question.size,
+                consistency=of_estimate(share(same, rounds, level)),
+                first_slot=of_estimate(first_slot),
+                p=first_slot.p,
+            )
+        )
+    adjusted = holm([lean.p for lean in leans])
+    return tuple(_leaning(lean, p, 1 - level) for lean, p in zip(leans, adjusted, strict=True))
+
+
+class _BothOrders(NamedTuple):
+    """First rounds that were asked in both orders; one asked in one order says nothing."""
+
+    question: Ints
+    won: Floats
+    """Whether the answer shown first won, 0, 0.5 or 1: a row per order, a column per round."""
+
+
+def _both_orders(observations: Observations) -> _BothOrders:
+    passes, size = observations.passes, observations.unit.size
+    won = np.full((2, size), np.nan)
+    for position in (1, 2):
+        kept = (passes.round == 1) & (passes.position == position)
+        value = passes.value[kept] if position == 1 else 1 - passes.value[kept]
+        won[position - 1, passes.row[kept]] = np.sign(value - 0.5) / 2 + 0.5
+    complete = ~np.isnan(won).any(axis=0) & (observations.first != observations.second)
+    return _BothOrders(observations.topic[complete], won[:, complete])
+
+
+def _leaning(lean: PositionLean, p: float | None, alpha: float) -> PositionLean:
+    if p is None or p > alpha + 1e-12 or lean.first_slot.value is None:
+        return replace(lean, p_adjusted=p)
+    return replace(lean, p_adjusted=p, outcome="first" if lean.first_slot.value > 0.5 else "second")
+
+
+def length_leans(run: Side, labels: Side | None, level: float) -> Iterator[LengthLean]:
+    """Return how the ratings of each judge go with length, where lengths are known."""
+    if not (run.length[~np.isnan(run.length)] != 0).any():
+        return
+    for judge in run.present:
+        yield LengthLean(
+            judge=run.judges[judge],
+            figure="longer_won" if run.is_pairs else "spearman",
+            value=_length_lean(run.where(run.judge == judge), run, level),
+            labels=None if labels is None else _length_lean(labels, run, level),
+        )
+
+
+def _length_lean(side: Side, run: Side, level: float) -> Coefficient:
+    name = next((name for name in (WINNER, OVERALL) if name in side.values), next(iter(run.values)))
+    means = side.unit_means(name)
+    kept = ~np.isnan(means) & ~np.isnan(run.length) & ~(run.is_pairs & (run.length == 0))
+    means, length, question = means[kept], run.length[kept], run.question[kept]
+    if run.is_pairs:
+        return coefficients.share(np.where(length > 0, means, 1 - means), question, level)
+    return coefficients.spearman(means, length, question, level)
