@@ -21,8 +21,10 @@ from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.comparison.contrast import proper_level
 from evenhand.stats.comparison.repeats import repeats
 from evenhand.stats.comparison.stability import Stability, compare_stability
+from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import Observations
-from evenhand.stats.variants import Variants, lay_out, lay_out_runs
+from evenhand.stats.two_runs import lay_out_runs
+from evenhand.stats.variants import Variants
 from evenhand.stats.within import Blocks, compare_within
 from evenhand.store.ports import Archive, Scope
 
@@ -131,6 +133,7 @@ def own_margin(run: Recorded, question: Question) -> float | None:
 
 def _answer(store: Archive, run: Recorded, question: Question) -> Answer:
     _refuse_misfits(run, question)
+    _require_judge(run, question)
     table = _observe(store, run, question)
     variants = lay_out_question(store, run, question, table)
     within, stability, level = question.within, question.stability, question.level
@@ -158,6 +161,20 @@ def _observe(store: Archive, run: Recorded, question: Question) -> Observations:
     """Return the observations of a run, of one judge if it is named."""
     table = observe(store, run, question.rule)
     return table if question.judge is None else table.of_judge(question.judge)
+
+
+def _require_judge(run: Recorded, question: Question) -> None:
+    """Raise UsageError for a judge that one of two runs lacks."""
+    if question.judge is None or question.against is None:
+        return
+    runs = (run, question.against)
+    for each in runs:
+        if question.judge not in each.names and any(question.judge in r.names for r in runs):
+            there = ", ".join(map(quoted, each.names[:10]))
+            raise UsageError(
+                f"run {each.id} has no judge {quoted(question.judge)}",
+                advice=f"Both runs must have it. That run has: {there}.",
+            )
 
 
 def lay_out_question(

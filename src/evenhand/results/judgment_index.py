@@ -17,7 +17,7 @@ from evenhand.kinds.kind import Voting
 from evenhand.measures import Scored
 from evenhand.results.pages import WINDOW, planned_judgments
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.tables import Floats, Ints
+from evenhand.stats.observations import Floats, Ints
 from evenhand.store.ports import Archive, Browsed, Cursor, PageRequest, StoredJudgment, StoredUnit
 
 INDEXED = 200_000

@@ -19,8 +19,9 @@ from evenhand.results.compare import Question, lay_out_question, own_fields, ref
 from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import Change
+from evenhand.stats.layout import usual_fields
 from evenhand.stats.observations import Bools, Floats, Ints, place_of
-from evenhand.stats.variants import Variants, usual_fields
+from evenhand.stats.variants import Variants
 from evenhand.store.ports import Archive
 
 Only = Literal["", "different", "failures"]

@@ -27,9 +27,9 @@ from evenhand.runs.question import (
     planned_scores,
 )
 from evenhand.runs.recorded import Recorded
+from evenhand.stats.layout import choose
 from evenhand.stats.outcome import Decision, Outcome, SequentialTest
 from evenhand.stats.sequential import Betting
-from evenhand.stats.variants import choose
 from evenhand.store.ports import Archive, Scope, StoredUnit
 
 AHEAD = 8

@@ -16,8 +16,8 @@ from evenhand.judgment import Judgment
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting
 from evenhand.measures import Ends
 from evenhand.observation import OVERALL
+from evenhand.stats.layout import choose, lay_out
 from evenhand.stats.observations import UNIT, FieldColumns, unjudged
-from evenhand.stats.variants import choose, lay_out
 from evenhand.store.ports import StoredUnit
 
 _WINNERS = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5, None: None}

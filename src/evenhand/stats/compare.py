@@ -18,7 +18,8 @@ from evenhand.observation import OVERALL
 from evenhand.stats.comparison.caveats import comparison_notes
 from evenhand.stats.comparison.comparison import Comparison, Row, VariantMean
 from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
-from evenhand.stats.estimate import mean
+from evenhand.stats.estimate import mean, mean_of_questions
+from evenhand.stats.observations import Bools, Floats
 from evenhand.stats.variants import Measure, Variants
 
 
@@ -83,9 +84,17 @@ def _bounds(variants: Variants, measure: Measure, place: int) -> tuple[float, fl
         paired = ~np.isnan(low)
         if not paired.any():
             return None
+        means = [_bound_mean(variants, each[paired], paired) for each in (low, high)]
         # A half that is made of thirds is a half, whatever its last bits are.
-        ends = round(float(low[paired].mean()), 12), round(float(high[paired].mean()), 12)
+        ends = round(means[0], 12), round(means[1], 12)
     return ends if all(map(isfinite, ends)) else None
+
+
+def _bound_mean(variants: Variants, values: Floats, paired: Bools) -> float:
+    """Return a mean as that of the difference: over pairs of candidates, else over questions."""
+    if variants.is_duel:
+        return float(values.mean())
+    return mean_of_questions(values, variants.cluster[paired])
 
 
 def _means(

@@ -40,9 +40,10 @@ from evenhand.stats.conditions import (
     unknown,
 )
 from evenhand.stats.estimate import mean_of_questions
+from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import Bools, Ints, Observations, place_of
 from evenhand.stats.outcome import Outcome
-from evenhand.stats.variants import Measure, Variants, candidate_share, lay_out, unit_measure
+from evenhand.stats.variants import Measure, Variants, candidate_share, unit_measure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -373,4 +373,4 @@ def test_a_margin_that_no_win_rate_can_miss_is_refused(call: CallCommand, tmp_pa
     call("run")
     told = call("gate", "--baseline", "c1", "--no-worse-than", "1")
     assert (told.code, told.out) == (2, "")
-    assert "at most 1" in told.err
+    assert "runs from 0 to 1" in told.err

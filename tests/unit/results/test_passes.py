@@ -31,16 +31,16 @@ class Case(NamedTuple):
 
 
 CASES = {
-    # Figures read all units for the sizes of topics, and the judged ones for votes; a listing reads
-    # each unit for its question.
+    # Figures of pairs read all units for the sizes of topics, and the judged ones for their passes;
+    # a listing reads each unit for its question. Comparisons read observations alone.
     "pairwise": Case(
         write_pairs,
         pairs,
-        {"compare": 1, "leaderboard": 1, "show": 4, "report": 5, "run": 3},
+        {"compare": 0, "leaderboard": 0, "show": 4, "report": 4, "run": 2},
         {"report": 4},
     ),
-    "rubric": Case(write_suite, samples, {"show": 3, "report": 3, "run": 2}),
-    "weighted": Case(write_answers, answers, {"show": 3, "report": 3, "run": 2}),
+    "rubric": Case(write_suite, samples, {"show": 3, "report": 2, "run": 1}),
+    "weighted": Case(write_answers, answers, {"show": 3, "report": 2, "run": 1}),
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from evenhand.observation import CRITICAL_FAIL, OVERALL, TAG, UNCERTAIN, WINNER
 from evenhand.stats.compare import compare
 from evenhand.stats.comparison.comparison import Comparison
+from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import (
     Field,
     Observations,
@@ -17,7 +18,6 @@ from evenhand.stats.observations import (
     Scale,
     questions,
 )
-from evenhand.stats.variants import lay_out
 
 SHARES = {"first": 1.0, "second": 0.0, "tie": 0.5, "uncertain": 0.5, None: np.nan}
 TAGS = tuple("ABCDE")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.stats.compare import Change, Changes, changes
+from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import Observations
-from evenhand.stats.variants import lay_out
 from tests.unit.stats.score_tables import scores_of, votes_of
 
 NUMBER = 3

@@ -17,7 +17,7 @@ from evenhand.stats.compare import compare
 from evenhand.stats.comparison.caveats import fisher
 from evenhand.stats.comparison.comparison import Comparison
 from evenhand.stats.comparison.contrast import decided
-from evenhand.stats.variants import lay_out_runs
+from evenhand.stats.two_runs import lay_out_runs
 from tests.unit.stats.score_tables import compare_scores, scores_of
 
 ROWS = st.lists(
