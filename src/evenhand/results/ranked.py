@@ -9,7 +9,8 @@ from evenhand.measures import Rule
 from evenhand.results.observations import observe
 from evenhand.results.trust import trust_notes
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.leaderboard import Leaderboard, Options, leaderboard
+from evenhand.stats.board import Options
+from evenhand.stats.leaderboard import Leaderboard, leaderboard
 from evenhand.store.ports import Archive
 
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import UsageError
-from evenhand.stats.leaderboard import Options, leaderboard
+from evenhand.stats.board import Options
+from evenhand.stats.leaderboard import leaderboard
 from tests.unit.stats.ballots import ballots
 
 

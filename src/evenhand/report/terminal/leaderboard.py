@@ -14,14 +14,8 @@ from evenhand.report.terminal.answer import english, sentence_lines
 from evenhand.report.terminal.console import TextTable, legend, table
 from evenhand.report.terminal.pairs import share
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.leaderboard import (
-    Board,
-    BoardRow,
-    Leaderboard,
-    Options,
-    Orders,
-    PositionTerm,
-)
+from evenhand.stats.board import Board, BoardRow, Options, PositionTerm
+from evenhand.stats.leaderboard import Leaderboard, Orders
 
 LEVELS_SHOWN = 20
 TOP, BOTTOM = 40, 20
