@@ -51,7 +51,7 @@ from evenhand.text import visible
 
 if TYPE_CHECKING:
     from evenhand.stats.agreement import Agreement
-    from evenhand.stats.comparison.comparison import Comparison
+    from evenhand.stats.comparison import Comparison
     from evenhand.stats.leaderboard import Leaderboard
 
 BUSY_SECONDS = 0.05
@@ -261,7 +261,7 @@ class Run:
         self, by: str | Sequence[str] = (), baseline: str | None = None, **options: Any
     ) -> Comparison:
         """Return its variants side by side, as `evenhand compare`; `options` are `pair_by`,
-        `judge`, `level`, `seed` and, for pairs, `rule`."""
+        `judge`, `level`, `margin` and, for pairs, `rule`."""
         from evenhand.results.compare import compared
 
         with self._open() as (store, recorded):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.stats.ranking.length import Anchored, length_controlled
+from evenhand.stats.length import Anchored, length_controlled
 from tests.published.data import Call, anchor, fed, queried, records, side_of
 from tests.published.test_agreement import alpacafarm, with_others
 

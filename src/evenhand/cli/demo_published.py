@@ -30,7 +30,7 @@ from evenhand.results.ranked import ranked
 from evenhand.runs.imports import Imported, ImportRequest, import_judgments
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.stats.agreement import AgreementOptions, agreement_of
-from evenhand.stats.comparison.comparison import VariantMean
+from evenhand.stats.comparison import VariantMean
 from evenhand.stats.pairwise import PairFigures
 from evenhand.store.ports import Archive, Store
 from evenhand.units import Pair, Sample

@@ -17,12 +17,12 @@ from evenhand.results.trust import leader_of, position_notes, trust_notes
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import changes, compare
-from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.comparison.contrast import proper_level
-from evenhand.stats.comparison.repeats import repeats
-from evenhand.stats.comparison.stability import Stability, compare_stability
+from evenhand.stats.comparison import Comparison
+from evenhand.stats.contrast import proper_level
 from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import Observations
+from evenhand.stats.repeats import repeats
+from evenhand.stats.stability import Stability, compare_stability
 from evenhand.stats.two_runs import lay_out_runs
 from evenhand.stats.variants import Variants
 from evenhand.stats.within import Blocks, compare_within

@@ -18,8 +18,8 @@ from evenhand.results.observations import observe
 from evenhand.results.trust import position_notes
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.contrast import proper_level
 from evenhand.stats.conditions import AGAINST, CONDITIONS, Conditions, Figure, Judgments
+from evenhand.stats.contrast import proper_level
 from evenhand.stats.gate import Gate, Sequential, hold_to, is_set
 from evenhand.stats.observations import Observations, place_of
 from evenhand.stats.outcome import Decision

@@ -126,7 +126,7 @@ def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:
     """The fronts of every topic, by the panel."""
     # Slow to load, and most who look at pairs ask for none.
     from evenhand.results.observations import observe
-    from evenhand.stats.ranking.fronts import fronts
+    from evenhand.stats.topic_fronts import fronts
 
     return fronts(observe(store, recorded))
 

@@ -60,12 +60,12 @@ from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.board import Options
 from evenhand.stats.compare import Changes, changes, compare
-from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.comparison.repeats import repeats
+from evenhand.stats.comparison import Comparison
 from evenhand.stats.layout import USUAL, lay_out, usual_fields
 from evenhand.stats.leaderboard import leaderboard
 from evenhand.stats.observations import Observations
 from evenhand.stats.pairwise import PairFigures
+from evenhand.stats.repeats import repeats
 from evenhand.stats.variants import Variants
 from evenhand.store.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.text import visible

@@ -10,7 +10,7 @@ from evenhand.errors import quoted
 from evenhand.kinds.masking import family
 from evenhand.notes import Note, Percent, few
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison.comparison import OVERALL, Comparison
+from evenhand.stats.comparison import OVERALL, Comparison
 from evenhand.stats.leaderboard import order_counts
 from evenhand.stats.observations import Observations
 

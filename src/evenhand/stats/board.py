@@ -17,12 +17,12 @@ import numpy as np
 from evenhand.notes import Note
 from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
 from evenhand.stats.estimate import Estimate, log_odds_interval, mean
+from evenhand.stats.length import length_controlled
 from evenhand.stats.observations import (
     Floats,
     Ints,
     Observations,
 )
-from evenhand.stats.ranking.length import length_controlled
 from evenhand.stats.rating import (
     SAME,
     Matches,

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.observation import OVERALL
-from evenhand.stats.comparison.caveats import comparison_notes
-from evenhand.stats.comparison.comparison import Comparison, Row, VariantMean
-from evenhand.stats.comparison.contrast import Shared, contrast, decided, proper_level
+from evenhand.stats.caveats import comparison_notes
+from evenhand.stats.comparison import Comparison, Row, VariantMean
+from evenhand.stats.contrast import Shared, contrast, decided, proper_level
 from evenhand.stats.estimate import mean, mean_of_questions
 from evenhand.stats.observations import Bools, Floats
 from evenhand.stats.variants import Measure, Variants

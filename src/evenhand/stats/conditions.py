@@ -15,8 +15,8 @@ import numpy as np
 from evenhand.errors import quoted
 from evenhand.observation import OVERALL
 from evenhand.stats.bounded import interval
-from evenhand.stats.comparison.comparison import Row
-from evenhand.stats.comparison.contrast import Shared
+from evenhand.stats.comparison import Row
+from evenhand.stats.contrast import Shared
 from evenhand.stats.estimate import LARGEST, question_means
 from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.outcome import Outcome

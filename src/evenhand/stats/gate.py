@@ -17,9 +17,9 @@ import numpy as np
 
 from evenhand.errors import UsageError, quoted
 from evenhand.observation import CRITICAL_FAIL, OVERALL
+from evenhand.stats.caveats import UNKNOWN_SCALE
 from evenhand.stats.compare import compare, shared
-from evenhand.stats.comparison.caveats import UNKNOWN_SCALE
-from evenhand.stats.comparison.comparison import Comparison, Row
+from evenhand.stats.comparison import Comparison, Row
 from evenhand.stats.conditions import (
     AGAINST,
     CONDITIONS,

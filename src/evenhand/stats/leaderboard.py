@@ -20,7 +20,7 @@ from evenhand.stats.observations import (
 )
 from evenhand.stats.pairwise import Front, fronts_json
 from evenhand.stats.proportion import Proportion, clustered
-from evenhand.stats.ranking.fronts import fronts
+from evenhand.stats.topic_fronts import fronts
 
 FRONT_VOTES = 200_000
 """Of more votes no fronts are listed: there would be a page of them for every topic."""

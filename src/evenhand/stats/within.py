@@ -11,9 +11,9 @@ import numpy as np
 from evenhand.errors import UsageError, quoted
 from evenhand.observation import OVERALL
 from evenhand.stats.compare import compare, shared
-from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.comparison.contrast import Shared
-from evenhand.stats.comparison.interaction import interaction
+from evenhand.stats.comparison import Comparison
+from evenhand.stats.contrast import Shared
+from evenhand.stats.interaction import interaction
 from evenhand.stats.observations import plain_name
 from evenhand.stats.test import holm
 from evenhand.stats.variants import Variants

@@ -12,7 +12,7 @@ import pytest
 from evenhand.results.report import ReportOptions, make_report
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
-from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.stats.comparison import OVERALL
 from tests.suites import TASK, write_answers
 from tests.unit.cli.conftest import CallCommand
 from tests.unit.web.serving import served

@@ -58,7 +58,7 @@ def _keys(node: ast.expr) -> list[str]:
         case ast.JoinedStr(values=[ast.Constant(value=str(start)), *_]) if start != "because_":
             return [f"{start}{outcome}" for outcome in OUTCOMES]
         case ast.JoinedStr():
-            from evenhand.stats.comparison.caveats import _REASONS
+            from evenhand.stats.caveats import _REASONS
 
             return [f"because_{reason}" for reason in _REASONS]
         case ast.Name(id="key"):

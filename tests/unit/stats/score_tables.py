@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.observation import CRITICAL_FAIL, OVERALL, TAG, UNCERTAIN, WINNER
 from evenhand.stats.compare import compare
-from evenhand.stats.comparison.comparison import Comparison
+from evenhand.stats.comparison import Comparison
 from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import (
     Field,

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact, ttest_1samp
 
 from evenhand.errors import UsageError
+from evenhand.stats.caveats import fisher
 from evenhand.stats.compare import compare
-from evenhand.stats.comparison.caveats import fisher
-from evenhand.stats.comparison.comparison import Comparison
-from evenhand.stats.comparison.contrast import decided
+from evenhand.stats.comparison import Comparison
+from evenhand.stats.contrast import decided
 from evenhand.stats.two_runs import lay_out_runs
 from tests.unit.stats.score_tables import compare_scores, scores_of
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import UsageError
-from evenhand.stats.ranking.length import Anchored, length_controlled
+from evenhand.stats.length import Anchored, length_controlled
 
 
 def optimum(rows, wanted, weights, strength):

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit, stdtrit
 
+from evenhand.stats.length_interval import FIRTH, Regression, equal_length_interval
 from evenhand.stats.proportion import wilson_bounds
-from evenhand.stats.ranking.length_interval import FIRTH, Regression, equal_length_interval
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evenhand.report.html.build import Difference, Mean, Report, Standing
 from evenhand.report.html.page import Words, p_value
-from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.stats.comparison import OVERALL
 from evenhand.stats.outcome import Decision
 from evenhand.text import visible
 

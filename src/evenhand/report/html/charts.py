@@ -13,7 +13,7 @@ from math import ceil, floor, log10
 
 from evenhand.report.html.build import Bar, Difference, Report
 from evenhand.report.html.page import Words, p_value
-from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.stats.comparison import OVERALL
 from evenhand.text import visible
 
 SHOWN = 24

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from evenhand.report.html.answer import digits_of, gap_text, scaled_dimension
 from evenhand.report.html.build import Difference, Mean, Meeting, Report, Standing
 from evenhand.report.html.page import Words
-from evenhand.stats.comparison.comparison import OVERALL
+from evenhand.stats.comparison import OVERALL
 from evenhand.text import visible
 
 ROWS_SHOWN = 12

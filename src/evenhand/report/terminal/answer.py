@@ -15,7 +15,7 @@ from evenhand.report.html.ranks import Ranking, ranking
 from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.pairs import RANKED_FROM
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.comparison.comparison import Comparison
+from evenhand.stats.comparison import Comparison
 
 _PLAIN = str.maketrans({"→": "->", "−": "-", "–": "-"})
 _SENTENCE_STYLES = {"dimensions": "", "statistics": "dim"}

@@ -22,8 +22,8 @@ from evenhand.report.terminal.figures import (
 )
 from evenhand.report.terminal.sequential import decision_text
 from evenhand.report.terminal.tables import cut, safe
-from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
-from evenhand.stats.comparison.repeats import Repeats
+from evenhand.stats.comparison import OVERALL, Comparison, Row
+from evenhand.stats.repeats import Repeats
 
 APART = 3
 """Up to so many variants have a sentence and a table each; more stand in a table a dimension."""

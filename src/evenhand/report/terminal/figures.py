@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from evenhand.report.html.answer import SMALL
-from evenhand.stats.comparison.comparison import Row
+from evenhand.stats.comparison import Row
 
 STYLES = {"better": "green", "worse": "red", "same": "cyan", "not enough evidence": ""}
 """How an outcome is coloured."""

@@ -10,8 +10,8 @@ from rich.text import Text
 from evenhand.report.terminal.console import TextTable, table
 from evenhand.report.terminal.figures import STYLES, number_text, p_heading, p_text
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.comparison.comparison import OVERALL
-from evenhand.stats.comparison.stability import Stability, StabilityRow
+from evenhand.stats.comparison import OVERALL
+from evenhand.stats.stability import Stability, StabilityRow
 
 NOTE = "sd: standard deviation over repeated runs of the same, the judge's own noise included."
 WORDS = {"better": "steadier than", "worse": "less steady than"}

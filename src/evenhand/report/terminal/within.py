@@ -18,7 +18,7 @@ from evenhand.report.terminal.figures import (
     places_of,
 )
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.comparison.comparison import OVERALL, Row
+from evenhand.stats.comparison import OVERALL, Row
 from evenhand.stats.within import Between, Blocks
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evenhand.errors import UsageError
-from evenhand.stats.comparison.comparison import Row
+from evenhand.stats.comparison import Row
 from evenhand.stats.estimate import ROUNDING, Estimate, difference, mean
 from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.outcome import Outcome

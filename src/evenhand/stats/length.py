@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import expit
 
 from evenhand.errors import UsageError
+from evenhand.stats.length_interval import Regression, equal_length_interval
 from evenhand.stats.observations import Bools, Floats, Ints
-from evenhand.stats.ranking.length_interval import Regression, equal_length_interval
 
 FOLDS = 5
 STRENGTHS = np.logspace(-4, 4, 10)

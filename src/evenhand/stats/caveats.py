@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from evenhand.errors import quoted
 from evenhand.notes import Note, Place, Places, Signed, few
-from evenhand.stats.comparison.comparison import OVERALL, Comparison, Row
+from evenhand.stats.comparison import OVERALL, Comparison, Row
 from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.variants import Count, Variants
 

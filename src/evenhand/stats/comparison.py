@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
-from evenhand.stats.comparison.repeats import Repeats
 from evenhand.stats.outcome import Decision, Outcome, SequentialTest
 from evenhand.stats.power import More
+from evenhand.stats.repeats import Repeats
 from evenhand.stats.variants import Count
 
 OVERALL = "overall"

@@ -1,1 +1,0 @@
-"""Is one variant better than another? Paired differences, their tests, and what is missing."""

@@ -1,1 +1,0 @@
-"""Which candidate leads? Win rates, ratings and ranks with intervals."""
