@@ -102,7 +102,7 @@ class UsageError(EvenhandError):
 
 
 def no_such_field(name: str, fields: Collection[str]) -> UsageError:
-    """What to raise for a field that is none of these."""
+    """Return the error for a field that is none of these."""
     near = nearest(name, fields)
     there = ", ".join(fields) or "none"
     return UsageError(

@@ -53,7 +53,7 @@ class Message(Struct, frozen=True, eq=False):
         return f"Message(role={self.role!r}, content={self.content!r})"
 
     def json(self) -> dict[str, str]:
-        """As chats have it: `role` and `content`, in a dict of the caller's own."""
+        """Return it as chats have it: `role` and `content`, in a dict of the caller's own."""
         return {"role": self.role, "content": self.content}
 
 
@@ -66,7 +66,7 @@ class Schema:
 
     @cached_property
     def data(self) -> bytes:
-        """Its JSON text in the one form that a key is made of."""
+        """Return its JSON text in the one form that a key is made of."""
         return canonical(self.value).encode("utf-8", "surrogatepass")
 
     def __eq__(self, other: object) -> bool:

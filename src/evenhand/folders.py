@@ -17,14 +17,14 @@ from evenhand.limits import TEXT_FILE_BYTES
 
 
 def is_within(path: Path, root: Path) -> bool:
-    """Whether a path stays in a folder, whatever `..` and links it goes through; it need not be
-    there."""
+    """Return True if a path stays in a folder, whatever `..` and links it goes through; it need not
+    exist."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def open_plain(path: Path, root: Path | None = None) -> BinaryIO:
-    """A plain file, open for reading; with a root, one that lies in it. Raises UsageError for any
-    other, and OSError where it cannot be opened."""
+    """Return a plain file, open for reading; with a root, one that lies in it. Raise UsageError for
+    any other, and OSError where it cannot be opened."""
     # A pipe would be waited for without end.
     number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     file = os.fdopen(number, "rb")
@@ -44,7 +44,7 @@ def open_plain(path: Path, root: Path | None = None) -> BinaryIO:
 
 
 def outside(path: Path, root: Path) -> UsageError:
-    """The error for a file that does not lie where it may."""
+    """Return the error for a file that does not lie where it may."""
     return UsageError(
         f"{quoted(path)} leads out of the folder {quoted(root)}",
         advice="Put the file into that folder.",
@@ -52,7 +52,8 @@ def outside(path: Path, root: Path) -> UsageError:
 
 
 def read_plain(path: Path, root: Path | None = None, most: int = TEXT_FILE_BYTES) -> bytes:
-    """All of a plain file that is no larger than `most` bytes; raises as `open_plain` does."""
+    """Return all of a plain file that is no larger than `most` bytes; raise as `open_plain`
+    does."""
     with open_plain(path, root) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -62,7 +63,7 @@ def read_plain(path: Path, root: Path | None = None, most: int = TEXT_FILE_BYTES
 
 
 def read_text(path: Path, what: str, root: Path | None = None) -> str:
-    """The text of a file, called `what` where it cannot be read; raises UsageError."""
+    """Return the text of a file, called `what` where it cannot be read; raise UsageError."""
     try:
         return read_plain(path, root).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

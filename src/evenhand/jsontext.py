@@ -95,7 +95,8 @@ def parse(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> 
 
 
 def parse_lenient(text: str, depth: int = JSON_DEPTH, elements: int = JSON_ELEMENTS) -> Any:
-    """As `parse`, with NaN and Infinity as null: other tools write them for a missing number."""
+    """Return what `parse` does, with NaN and Infinity as null: other tools write them for a missing
+    number."""
     return _read(_lenient, text, depth, elements)
 
 

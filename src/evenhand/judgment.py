@@ -1,4 +1,4 @@
-"""What comes out: the settled judgment of one unit by one judge, with everything that led to it.
+"""The settled judgment of one unit by one judge, with everything that led to it.
 
 A judgment is a verdict, a failure or left out, and never half of two: each is a class of its own. A
 failure is a value beside verdicts, never a score. What a verdict says is a value of its kind.
@@ -91,17 +91,17 @@ class Pass(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Texts that code cut to the length of the contract, as the judge wrote them, by their path."""
 
     def json(self) -> dict[str, Any]:
-        """As rows about judgments have it: plain JSON values."""
+        """Return it as rows about judgments have it: plain JSON values."""
         value: dict[str, Any] = decode(_encoder.encode(self))
         return value
 
 
 class VerdictValue(Protocol):
-    """What a verdict says: a `RubricVerdict`, a `PairVerdict`, a `Grade`."""
+    """The content of a verdict: a `RubricVerdict`, a `PairVerdict`, a `Grade`."""
 
     @property
     def output(self) -> dict[str, Any]:
-        """The contract's own JSON object, keys in the contract's order."""
+        """Return the contract's own JSON object, keys in the contract's order."""
         ...
 
 
@@ -238,7 +238,7 @@ class JudgmentReader(Generic[V, P]):
         self._bodies: StoredText[_Body[V, P]] = StoredText(body, "a judgment")
 
     def read(self, text: JudgmentText) -> Judgment:
-        """The judgment of a text that `write_judgment` wrote; raises StoreError."""
+        """Return the judgment of a text that `write_judgment` wrote; raise StoreError."""
         body = self._bodies.read(text.body)
         fixes, flags, passes = body.fixes, body.flags, body.passes
         if body.output is not None:

@@ -1,4 +1,4 @@
-"""What a run records of itself: its judging, and what is to be concluded from it.
+"""The record that a run keeps of itself: its judging, and what is to be concluded from it.
 
 A `JudgingRecord` is a judging as it is kept: everything that can change a verdict except the data.
 Its id is a hash of that, so that equal judgings share their judgments whatever the data. A
@@ -52,7 +52,7 @@ class JudgeRecord(Struct, frozen=True, kw_only=True):
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """Where judgments come from that were made elsewhere, and how they were read."""
+    """The origin of judgments that were made elsewhere, and how they were read."""
 
     shape: Literal["", "votes", "scores", "grades"]
     version: int
@@ -85,12 +85,12 @@ class JudgingRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def rubric(self) -> Any:
-        """The rubric of the suite; None where the units bring their own."""
+        """Return the rubric of the suite; None where the units bring their own."""
         return stored_value(bytes(self.rubric_json).decode(), "the rubric of a judging")
 
     @property
     def is_relay(self) -> bool:
-        """Whether all judges make one judgment together, a round each."""
+        """Return True if all judges make one judgment together, a round each."""
         return self.settings.get("panel") == "relay"
 
     @property
@@ -101,8 +101,8 @@ class JudgingRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The hash of what can change a verdict: neither texts that the protocol's version stands
-        for, nor what is only said with a result."""
+        """Return the hash of what can change a verdict: neither texts that the protocol's version
+        stands for, nor what is only said with a result."""
         judges = [(judge.name, judge.identity, judge.repeats) for judge in self.judges]
         parts = (self.contract, self.protocol, self.language, self.rubric_json, judges)
         text = _sorted.encode((*parts, self.seed, self.settings, self.source))
@@ -202,7 +202,7 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_sequential(self) -> bool:
-        """Whether the run was last started to end when its comparison is decided."""
+        """Return True if the run was last started to end when its comparison is decided."""
         return self.stop is not None and self.stop.until_decided
 
 
@@ -212,18 +212,18 @@ _judgings: StoredText[JudgingRecord] = StoredText(JudgingRecord, "a judging")
 
 
 def rubric_json(value: object) -> Raw:
-    """A rubric as a judging keeps it."""
+    """Return a rubric as a judging keeps it."""
     return Raw(jsontext.dump(value).encode())
 
 
 def plain(record: Struct) -> dict[str, Any]:
-    """A record as JSON has it, for whoever prints it."""
+    """Return a record as JSON has it, for whoever prints it."""
     value: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
     return value
 
 
 def manifest_json(manifest: Manifest) -> bytes:
-    """A manifest as a store keeps it: without its judging, which many runs may share."""
+    """Return a manifest as a store keeps it: without its judging, which many runs may share."""
     return msgspec.json.encode(msgspec.structs.replace(manifest, judging=_NOT_TOLD))
 
 
@@ -233,16 +233,16 @@ def copied_manifest_json(text: bytes | str) -> bytes:
 
 
 def read_manifest(text: bytes | str, judging: JudgingRecord) -> Manifest:
-    """The manifest of what `manifest_json` wrote, and its judging; raises StoreError."""
+    """Return the manifest of what `manifest_json` wrote, and its judging; raise StoreError."""
     return msgspec.structs.replace(_manifests.read(text), judging=judging)
 
 
 def judging_json(judging: JudgingRecord, texts: Mapping[str, str]) -> bytes:
-    """A judging as a store keeps it, with what stands for its texts."""
+    """Return a judging as a store keeps it, with what stands for its texts."""
     return msgspec.json.encode(msgspec.structs.replace(judging, texts=texts))
 
 
 def read_judging(text: bytes | str) -> JudgingRecord:
-    """The judging of what `judging_json` wrote, with what stands for its texts; raises
+    """Return the judging of what `judging_json` wrote, with what stands for its texts; raise
     StoreError."""
     return _judgings.read(text)

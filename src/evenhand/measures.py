@@ -1,5 +1,6 @@
-"""What statistics take of units and judgments, whatever their kind: scores on dimensions, or a vote
-between two. A kind makes these of its units and verdicts; statistics know no kind."""
+"""The values that statistics take from units and judgments, whatever their kind: scores on
+dimensions, or a vote between two. A kind makes these of its units and verdicts; statistics know no
+kind."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class ScoredUnit(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What a verdict says in scores."""
+    """The scores of a verdict."""
 
     scores: Mapping[str, float]
     """By dimension."""
@@ -67,8 +68,8 @@ class PassVote(NamedTuple):
 
 
 class Voted(NamedTuple):
-    """What a judgment says of two candidates: `A`, `B`, `tie` or `uncertain`; None where there is
-    no verdict, which may still have passes."""
+    """The vote of a judgment between two candidates: `A`, `B`, `tie` or `uncertain`; None where
+    there is no verdict, which may still have passes."""
 
     winner: str | None
     settled: str = ""

@@ -1,4 +1,4 @@
-"""What a reader must know beside figures: sentences in English that other languages can say too.
+"""Notes for the reader beside figures: sentences in English that other languages can say too.
 
 A `Note` is its English sentence, so that commands print it and JSON holds it as any text. A report
 in another language has the sentence of the same key, and fills its places with the same values.
@@ -18,7 +18,7 @@ class Names(NamedTuple):
 
 
 def few(names: Sequence[str], most: int) -> Names:
-    """The first so many names."""
+    """Return the first names, at most `most`, and the number of the others."""
     return Names(names[:most], max(0, len(names) - most))
 
 

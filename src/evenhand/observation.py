@@ -44,7 +44,7 @@ class Observation(Struct, frozen=True, array_like=True):
 
 
 class UnitDescription(NamedTuple):
-    """What statistics select and group a unit by."""
+    """The values that statistics select and group a unit by."""
 
     subject: str = ""
     """The first candidate of a pair; empty where there is none."""

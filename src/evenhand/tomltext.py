@@ -54,7 +54,8 @@ _KEY = re.compile(rf"\s*((?:{_NAME.pattern})(?:\s*\.\s*(?:{_NAME.pattern}))*)\s*
 
 
 def find_line(text: str, loc: Loc) -> int | None:
-    """The line where a key of a TOML text stands; its table's line, or none, where it does not."""
+    """Return the line of a key in a TOML text; where it has none, that of its table, or else
+    None."""
     lines = {key: line for line, key in _keys(text)}
     while loc:
         if loc in lines:
@@ -84,7 +85,7 @@ def _keys(text: str) -> Iterator[tuple[int, Loc]]:
 
 
 def _latest(table: Loc, counts: Mapping[Loc, int]) -> Loc:
-    """A table, or the last one of an array of tables so far."""
+    """Return a table, or the last one so far of an array of tables."""
     return (*table, counts[table]) if table in counts else table
 
 

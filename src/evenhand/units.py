@@ -1,4 +1,4 @@
-"""What is judged. Units are frozen and built by the loaders; nothing here reads a file.
+"""The units that are judged. They are frozen and built by the loaders; nothing here reads a file.
 
 A unit's `meta` and `id` identify it to people and to the statistics; they never reach a judge
 unless the suite exposes them.
@@ -133,11 +133,11 @@ class Pair(Struct, frozen=True, kw_only=True):
 
     @property
     def lengths(self) -> tuple[int | None, int | None]:
-        """Of both texts in characters; None where nobody knows."""
+        """Return the lengths of both texts in characters; None where nobody knows."""
         return self.given_lengths or (len(self.first.text) or None, len(self.second.text) or None)
 
     def with_texts(self, first: str, second: str) -> Pair:
-        """The same pair with other texts."""
+        """Return this pair with other texts."""
         return replace(
             self, first=replace(self.first, text=first), second=replace(self.second, text=second)
         )

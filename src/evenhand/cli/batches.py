@@ -78,8 +78,8 @@ def _print(rows: Sequence[BatchRow]) -> None:
 
 
 def named_batch(rows: Sequence[BatchRow], name: str) -> BatchRow:
-    """The batch that a command line names by its id, or by a beginning of it that no other has;
-    raises UsageError."""
+    """Return the batch that a command line names by its id, or by a beginning of it that no other
+    has; raise UsageError."""
     exact = [row for row in rows if name in (row.ident, row.name)]
     found = exact or [row for row in rows if row.ident.startswith(name)]
     if len(found) == 1:

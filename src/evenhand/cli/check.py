@@ -94,8 +94,8 @@ def _understood(protocol: str, path: Path) -> Understood:
 
 
 def _taking(protocol: Protocol, path: Path) -> Protocol:
-    """The protocol, or where its rubrics are of another form, the one built in that takes the
-    file."""
+    """Return the protocol, or where its rubrics are of another form, the one built in that takes
+    the file."""
     for loaded in (protocol, *map(find_protocol, KINDS)):
         form = KINDS[loaded.kind].rubric_form
         if form and path.suffix.lower() in form.endings:

@@ -80,7 +80,8 @@ def mapped_columns(moves: Sequence[str]) -> dict[str, str]:
 
 
 def store_at(url: str | None, *, must_exist: bool = True) -> Store:
-    """The store a command writes to: named, else that of the suite here, else the default."""
+    """Return the store a command writes to: named, else that of the suite here, else the
+    default."""
     return open_store(url or store_here(), must_exist=must_exist)
 
 
@@ -91,7 +92,7 @@ def archive_at(url: str | None) -> Archive:
 
 
 def store_here() -> str:
-    """The store of the suite in this folder, else the default."""
+    """Return the URL of the store of the suite in this folder, else the default."""
     if Path(FILE).exists():
         return load_suite(Path(FILE), environment()).store_url
     return StoreSpec().url
@@ -108,7 +109,7 @@ def store_flag(url: str, folder: Path) -> str:
 
 
 def _seen(url: str, folder: Path) -> str:
-    """A store of a suite in `folder`, as named from here."""
+    """Return the URL of a store of a suite in `folder`, as named from here."""
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite" or rest == ":memory:":
         return shown_url(url)
@@ -128,7 +129,7 @@ def resume_advice(url: str) -> str:
 
 
 def _plain(word: str) -> str:
-    """A word of the command line without the password of a store."""
+    """Return a word of the command line without the password of a store."""
     flag, equals, url = word.partition("=")
     if flag == "--store" and equals:
         return f"{flag}={shown_url(url)}"
@@ -138,9 +139,10 @@ def _plain(word: str) -> str:
 def recorded(
     url: str | None, run: str, where: Sequence[str] = (), *, asks_suite: bool = False
 ) -> tuple[Archive, Recorded]:
-    """A store to read from, in one state until it is closed, and a run in it, or those of its units
-    that --where selects; told on stderr where the suite in this folder is not what the run used. A
-    suite file that cannot be read is an error where the command asks it something, else told."""
+    """Return a store to read from, in one state until it is closed, and a run in it, or those of
+    its units that --where selects. Tell on stderr where the suite in this folder is not what the
+    run used. A suite file that cannot be read is an error where the command asks it something, else
+    told."""
     from evenhand.results.selection import select
     from evenhand.runs.differences import with_present_suite
 
@@ -164,8 +166,8 @@ def recorded(
 def earlier_run(
     archive: Archive, run: Recorded, name: str, pair_by: Sequence[str] = ()
 ) -> Recorded:
-    """The run that another is held against, with the same units where some were selected; which
-    are the same is told by their ids, or by `pair_by`."""
+    """Return the run that another is held against, with the same units where some were selected;
+    which are the same is told by their ids, or by `pair_by`."""
     from evenhand.results.selection import same_units
 
     return same_units(archive, run, find_run(archive, name), pair_by)
@@ -225,8 +227,8 @@ def folder_notice(run: Recorded) -> None:
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:
-    """The result of asynchronous work. Ctrl-C ends it at once, also while it reads or computes:
-    an event loop by itself would let it go on to where it next waits."""
+    """Return the result of asynchronous work. Ctrl-C ends it at once, also while it reads or
+    computes: an event loop by itself would let it go on to where it next waits."""
     if threading.current_thread() is not threading.main_thread():
         return run_in_loop(work)
     before = signal.signal(signal.SIGINT, _interrupt)

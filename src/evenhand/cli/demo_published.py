@@ -77,8 +77,8 @@ def show_published(store: Store, narration: Narration, folder: Path, url: str) -
 
 
 def named_in_short(ident: str, ids: Sequence[str]) -> str:
-    """An id as it is, or of a long one the shortest beginning, up to the end of a part, that no
-    other id has."""
+    """Return an id as it is, or of a long one the shortest beginning, up to the end of a part, that
+    no other id has."""
     if len(ident) <= SHORT_ID:
         return ident
     ends = (match.end() for match in re.finditer(r"[/#\-]|$", ident))
@@ -115,7 +115,7 @@ SHORT_ID = 40
 
 
 class _Published:
-    """What is said of the imported runs."""
+    """The part of the demo that is about the imported runs."""
 
     def __init__(self, archive: Archive, narration: Narration) -> None:
         self.archive, self.narration = archive, narration
@@ -134,7 +134,7 @@ class _Published:
         self._print_trust(run, labels)
 
     def _win_rates(self, run: Recorded, judge: str | None) -> dict[str, str]:
-        """By candidate, the best first."""
+        """Return the win rate of each candidate with its interval, the best first."""
         rows, share = (
             ranked(self.archive, run, judge=judge).board.rows,
             self.narration.words.share,
@@ -176,8 +176,8 @@ class _Published:
         return figures_of_pairs(run.kind, self.archive, run.scope, run.judge_groups, run.rule)
 
     def show_contradiction(self, imported: Imported, people: Imported | None = None) -> str:
-        """A pair on which a judge's two orders name opposite winners, with both explanations; its
-        id."""
+        """Show a pair on which a judge's two orders name opposite winners, with both explanations;
+        return its id."""
         run, narration = find_run(self.archive, imported.run), self.narration
         pair, passes = min(_contradictions(self.archive, run), key=lambda case: case.length)
         narration.heading("contradiction", judge=run.names[0])
@@ -245,7 +245,7 @@ class _Published:
         narration.out.print(grid)
 
     def _show_evidence(self, run: Recorded) -> str:
-        """The answer with the most quotes that stand in it; its id."""
+        """Show the answer with the most quotes that stand in it; return its id."""
         narration = self.narration
         sample, judgment = max(_scored(self.archive, run), key=lambda row: row.quotes)
         assert isinstance(judgment.value, RubricVerdict)
@@ -274,7 +274,8 @@ class _Contradiction(NamedTuple):
 
 
 def _contradictions(archive: Archive, run: Recorded) -> Iterator[_Contradiction]:
-    """Those of the run's first judge whose answers and explanations are there."""
+    """Yield the contradictions of the run's first judge whose answers and explanations are
+    there."""
     for unit, stored in archive.judgments(run.scope):
         if stored.judge:
             continue
@@ -304,6 +305,6 @@ def _scored(archive: Archive, run: Recorded) -> Iterator[_ScoredSample]:
 
 
 def _conclusion(explanation: str) -> str:
-    """The last paragraph of an explanation, without the bare verdict that may follow it."""
+    """Return the last paragraph of an explanation, without the bare verdict that may follow it."""
     paragraphs = [part for part in re.split(r"\n\s*\n", explanation) if len(part.strip()) > 2]
     return paragraphs[-1] if paragraphs else explanation

@@ -206,7 +206,7 @@ def _tell_left_out(counts: Counts, *, has_failures: bool) -> None:
 
 
 def _people_file(output: str) -> str:
-    """A name for a table to read beside or in the place of what was written."""
+    """Return a name for a table for people, beside or in the place of the file that was written."""
     path = Path(output)
     return (
         output
@@ -218,7 +218,7 @@ def _people_file(output: str) -> str:
 
 
 class Form(NamedTuple):
-    """What is to be written of a run."""
+    """The rows and details of a run to write."""
 
     rows: Literal["contract", "full", "fronts", "observations"]
     with_unit: bool

@@ -66,8 +66,9 @@ class _Commands(click.Group):
 
 
 def _loaded(name: str) -> ModuleType:
-    """A module with all that it needs, of which nothing is looked through for garbage: it stays as
-    long as the process does, and looking takes a seventh of a short command's time."""
+    """Return a module, loaded with all that it needs, of which nothing is looked through for
+    garbage: it stays as long as the process does, and looking takes a seventh of a short command's
+    time."""
     gc.disable()
     try:
         return import_module(name)
@@ -147,8 +148,8 @@ _OTHER_NAMES = {
 
 
 def _meant(error: click.NoSuchOption) -> click.NoSuchOption:
-    """The error with the option that was meant, where no letters are alike: it has another name
-    here."""
+    """Return the error with the option that was meant, where no letters are alike: it has another
+    name here."""
     params = error.ctx.command.params if error.ctx else []
     near = nearest(error.option_name, _OTHER_NAMES)
     meant = _OTHER_NAMES[near] if near else ""

@@ -1,4 +1,4 @@
-"""What `evenhand demo` says around its figures, in the reader's language."""
+"""The words of `evenhand demo` around its figures, in the reader's language."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Narration:
         return self.out.width
 
     def word(self, key: str, **values: object) -> str:
-        """A text of the demo."""
+        """Return a text of the demo."""
         return self.words(f"demo.{key}", **values)
 
     def share(self, figure: Proportion | Coefficient) -> str:
-        """A share in percent with its interval."""
+        """Return a share in percent with its interval."""
         return self.words.share(figure.value, figure.low, figure.high)
 
     def heading(self, key: str, **values: object) -> None:

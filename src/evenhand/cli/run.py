@@ -268,14 +268,15 @@ def _silent_judges(silent: Mapping[str, str], run: str, flag: str) -> int:
 
 
 class _Way(NamedTuple):
-    """How the next commands find the store: in the folder to go to first, or by a flag."""
+    """The way for the next commands to find the store: the folder to change to first, or a flag."""
 
     folder: str
     flag: str
 
 
 def _way(url: str, place: Path) -> _Way:
-    """The way to a store. That of a suite elsewhere is found by every command in its folder."""
+    """Return the way to a store. That of a suite elsewhere is found by every command in its
+    folder."""
     flag = store_flag(url, place)
     if flag and (place / FILE).exists() and not place.samefile(Path()):
         return _Way(str(place), "")
@@ -380,7 +381,7 @@ def changes_line(changes: Changes, differences: Sequence[str], name: str) -> str
 
 
 def _store_so_far(url: str, place: Path) -> Archive | None:
-    """The store, unless it is yet to be made."""
+    """Return the store; None if it is yet to be made."""
     try:
         return open_archive(url, place)
     except StoreMissing:

@@ -91,7 +91,7 @@ def settle_command(
 
 
 def _changes(recorded: Recorded, new_run: Recorded) -> list[RuleChange]:
-    """By which rules the new run was settled and the old one was not."""
+    """Return the rules by which the new run was settled and the old one was not."""
     before, after = recorded.manifest.judging, new_run.manifest.judging
     protocol = recorded.protocol
     return changed_rules(rules_of(protocol, before), rules_of(protocol, after))

@@ -169,7 +169,7 @@ def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]
 
 
 def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
-    """The verdicts that `only` stands for, with what else their judge said."""
+    """Print the verdicts that `only` stands for, with what else their judge said."""
     is_wanted = selector(run, only)
     if as_json:
         print_json(about_run(run) | {"judgments": list(full_rows(store, run, is_wanted))})
@@ -230,7 +230,7 @@ def _result(run: Recorded, body: str, judgment: Judgment) -> Text:
 
 
 def _no_verdict(judgment: Judgment, width: int = RESULT_SHOWN) -> str:
-    """Why there is no verdict, on a line of `width`."""
+    """Return why there is no verdict, on a line of `width`."""
     if judgment.reason is None:
         return cut(f"left out: {judgment.detail}", width)
     return failure_line(f"failed: {judgment.reason}", judgment.reason, judgment.detail, width)
@@ -260,7 +260,7 @@ def _show_unit(store: Archive, run: Recorded, name: str, as_json: bool) -> None:
 
 
 def _unit_with(store: Archive, run: Recorded, part: str) -> str:
-    """The judged unit that a unique part of its id names, in any case of letters; raises
+    """Return the judged unit that a unique part of its id names, in any case of letters; raise
     UsageError."""
     ids = dict.fromkeys(unit.id for unit, _ in store.judgments(run.scope))
     fitting = [ident for ident in ids if part.casefold() in ident.casefold()]

@@ -1,5 +1,5 @@
-"""What the commands write to, made to last: whatever becomes of stdout and stderr, a command goes
-on to its end and leaves with an exit code of its own.
+"""Robust stdout and stderr: whatever becomes of them, a command goes on to its end and leaves with
+an exit code of its own.
 
 A stream that is closed at the start leads nowhere. A reader that goes away is told no more; other
 faults of stdout (a full disk) are remembered, and said at the end. What the locale's encoding does

@@ -1,4 +1,4 @@
-"""Where keys may go: what the user says about it on the command line, or when asked."""
+"""The hosts that keys may go to: named by the user on the command line, or when asked."""
 
 from __future__ import annotations
 

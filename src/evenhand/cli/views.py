@@ -1,4 +1,4 @@
-"""What commands show of a run and its units, whatever its kind of judging."""
+"""Views of a run and its units that commands share, whatever its kind of judging."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ def run_json(
 
 
 def verdict_line(kind: Kind, body: str, judgment: Judgment) -> Text:
-    """A verdict on one line."""
+    """Return a verdict on one line."""
     return cell_line(kind.present(kind.load(body), [judgment]).judgments[0].line)

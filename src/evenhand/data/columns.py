@@ -22,7 +22,7 @@ _NAMES_KEPT = 1000
 
 
 def parts_of(name: str) -> Parts:
-    """The keys that a dotted name goes through."""
+    """Return the keys that a dotted name goes through."""
     parts = tuple(name.split("."))
     return parts if all(parts) else (name,)
 
@@ -69,7 +69,7 @@ def parent_among(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def nested(paths: list[Parts], values: Iterable[Any]) -> dict[str, Any]:
-    """One row of nested objects from one row of flat columns."""
+    """Return one row of nested objects from one row of flat columns."""
     row: dict[str, Any] = {}
     for path, value in zip(paths, values, strict=True):
         holder = row
@@ -80,7 +80,7 @@ def nested(paths: list[Parts], values: Iterable[Any]) -> dict[str, Any]:
 
 
 def flattened(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The columns of one row: objects opened, lists as they are, empty objects left out."""
+    """Yield the columns of one row: objects opened, lists as they are, empty objects left out."""
     for key, value in row.items():
         if isinstance(value, dict | Mapping):  # dict first: the abstract test is slow
             yield from flattened(cast("Mapping[str, Any]", value), f"{prefix}{key}.")
@@ -89,7 +89,7 @@ def flattened(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def too_deep(where: str) -> DataError:
-    """The error for a row that nests too deep."""
+    """Return the error for a row that nests too deep."""
     return DataError(
         str(TooDeep(limits.JSON_DEPTH)), where=where, advice="flatten or split the row"
     )
@@ -146,7 +146,8 @@ def _names(row: dict[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _path_in(row: dict[str, Any], name: str) -> Parts | None:
-    """Where `name` stands in the row: as one plain key, else through nested objects."""
+    """Return the path of `name` in the row: one plain key, else keys through nested objects; None
+    where the row has neither."""
     if name in row:
         return (name,)
     path = parts_of(name)

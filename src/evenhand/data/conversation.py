@@ -51,7 +51,7 @@ class Conversation(Struct, frozen=True):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that are filled in every row."""
+        """Return the fields that are filled in every row."""
         return (self.question, self.answer) if self.answer else (self.question,)
 
     @property
@@ -84,7 +84,7 @@ class Conversation(Struct, frozen=True):
         _keep_context(row, [message.text for message in messages if message.role == _SYSTEM])
 
     def _part(self, row: Mapping[str, Any], column: str, where: str) -> list[Said]:
-        """The messages of a column."""
+        """Return the messages of a column; raise DataError where it holds no list of messages."""
         messages = row.get(column)
         if not is_conversation(messages):
             raise DataError(
@@ -113,7 +113,7 @@ def _unclear(columns: Sequence[str], what: str, where: str) -> DataError:
 
 
 def _transcript(turns: Sequence[Said]) -> str:
-    """The text of one turn, or several with their speakers."""
+    """Return the text of one turn, or several with their speakers."""
     if len(turns) == 1:
         return turns[0].text
     return "\n\n".join(f"{turn.role}: {turn.text}" for turn in turns)
@@ -132,7 +132,7 @@ def _keep_context(row: dict[str, Any], texts: Sequence[str]) -> None:
 
 
 def is_conversation(value: object) -> bool:
-    """Whether a value is a list of messages, in one of the two forms in use."""
+    """Return True if a value is a list of messages, in one of the two forms in use."""
     if not isinstance(value, list) or not value:
         return False
     return all(_is_message(message) for message in cast("list[object]", value))
@@ -167,7 +167,7 @@ def _role(message: Mapping[str, Any]) -> str:
 
 
 def _text(content: object) -> str | None:
-    """The text of a message, in one piece or in parts; None where it has something else."""
+    """Return the text of a message, in one piece or in parts; None where it has something else."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -191,9 +191,10 @@ def find_conversation(
     form: TableForm,
     where: str,
 ) -> Conversation | None:
-    """The conversation that rows hold in place of a question, or of question and answer; None where
-    both have columns of their own. `mapped` are the fields that the user has named, each with its
-    column, or an empty name where it is a constant. Raises DataError where two would fit."""
+    """Return the conversation that rows hold in place of a question, or of question and answer;
+    None where both have columns of their own. `mapped` are the fields that the user has named, each
+    with its column, or an empty name where it is a constant. Raise DataError where two would
+    fit."""
     columns = _columns(sample, mapped, form)
     if not columns or any(form.several in row for row in sample if form.several):
         return None
@@ -227,7 +228,7 @@ def _texts(
     form: TableForm,
     where: str,
 ) -> dict[str, str]:
-    """Of question and answer those that have a column of their own, with its name."""
+    """Return, of question and answer, those that have a column of their own, with its name."""
     names = dict.fromkeys(name for row in sample for name in row if name not in conversations)
     own = {field: name for field, name in mapped.items() if name not in conversations}
     guesses = recognise(list(names), own, form, where).columns
@@ -238,7 +239,7 @@ def _texts(
 def _columns(
     sample: Sequence[Mapping[str, Any]], mapped: Mapping[str, str], form: TableForm
 ) -> list[str]:
-    """The columns that hold messages and were not named for another field."""
+    """Return the columns that hold messages and were not named for another field."""
     others = {mapped[field] for field in mapped if field not in (form.question, form.answer)}
     names = dict.fromkeys(name for row in sample for name in row if name not in others)
     return [name for name in names if any(is_conversation(row.get(name)) for row in sample)]
@@ -247,8 +248,8 @@ def _columns(
 def _chosen(
     columns: Sequence[str], mapped: Mapping[str, str], form: TableForm, where: str
 ) -> tuple[str, ...]:
-    """The columns of one conversation: the only one, the one that was named, or a beginning and
-    its end, as `prompt` and `completion` are."""
+    """Return the columns of one conversation: the only one, the one that was named, or a beginning
+    and its end, as `prompt` and `completion` are."""
     parts: list[str] = []
     is_named = False
     for field, key in ((form.question, "question"), (form.answer, "answer")):

@@ -20,7 +20,7 @@ Role = Literal["id", "question_id", "none"]
 
 
 class IdRoles(NamedTuple):
-    """What the column `id` of each table holds, and what to say of it."""
+    """The role of the column `id` in each table, and remarks on it for the user."""
 
     roles: Sequence[Role]
     remarks: Sequence[str] = ()
@@ -113,7 +113,7 @@ class _SharedIds:
 
     @property
     def remark(self) -> str:
-        """What the ids are taken for, as the end of a sentence."""
+        """Return the end of a sentence that says what the ids are taken for."""
         if self.are_row_numbers:
             return "number rows, not questions: questions are told apart by their texts"
         differing = f"; {len(self._reworded)} of {len(self._repeated)} have another text there"

@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 class FileForm(Struct, frozen=True, kw_only=True):
-    """What nobody can see from a file's name."""
+    """The properties of a file that its name does not tell."""
 
     encoding: str | None = None
     """Of a text file; UTF-8 unless given."""

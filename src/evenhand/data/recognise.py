@@ -139,7 +139,7 @@ class Recognition(NamedTuple):
 
     @property
     def line(self) -> str:
-        """What was guessed, for people; empty where nothing was."""
+        """Return the guessed columns as a line for people; empty where nothing was guessed."""
         parts = [f"{field} = {quoted(name)}" for field, name in self.columns.items()]
         if self.answers:
             listed = ", ".join(quoted(each.column) for each in self.answers)
@@ -148,7 +148,7 @@ class Recognition(NamedTuple):
 
     @property
     def author_field(self) -> str:
-        """The field that tells the answers of one row apart."""
+        """Return the field that tells the answers of one row apart."""
         named = any(each.author or family(each.label) for each in self.answers)
         return "model" if named else "prompt_variant"
 

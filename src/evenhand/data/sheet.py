@@ -51,7 +51,7 @@ class Sheet(NamedTuple):
 
 
 class Written(NamedTuple):
-    """How many rows were written, and how many texts were cut to what a cell holds."""
+    """The number of rows written, and of texts cut to the length that a cell can hold."""
 
     rows: int
     cut: int = 0
@@ -68,7 +68,7 @@ def write_sheet(path: Path, sheet: Sheet) -> Written:
 
 
 def require_xlsxwriter() -> Any:
-    """The module xlsxwriter; raises UsageError."""
+    """Return the module xlsxwriter; raise UsageError where it is not installed."""
     try:
         return import_module("xlsxwriter")
     except ImportError:

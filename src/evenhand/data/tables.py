@@ -58,7 +58,7 @@ class Source:
 
     @cached_property
     def table(self) -> Rows:
-        """The rows as they are; raises UsageError or DataError."""
+        """Return the rows as they are; raise UsageError or DataError."""
         if self.memory is not None:
             return self.memory
         form = FileForm(encoding=self.encoding, sheet=self.sheet)
@@ -66,7 +66,7 @@ class Source:
 
     @cached_property
     def sample(self) -> list[dict[str, Any]]:
-        """The first rows, with the columns of the question file."""
+        """Return the first rows, with the columns of the question file."""
         rows = self.table.values()
         sample = [row for _, row in zip(range(ROWS_LOOKED_AT), rows, strict=False)]
         if self.join is not None:
@@ -182,14 +182,15 @@ class Table:
 
     @property
     def line(self) -> str:
-        """What was understood of the columns, for people; empty where nothing was guessed."""
+        """Return the meaning of the columns as a line for people; empty where nothing was
+        guessed."""
         meanings = self.conversation.meanings if self.conversation else {}
         fields = [f"{field} = {meaning}" for field, meaning in meanings.items()]
         return ", ".join(part for part in (*fields, self.recognition.line) if part)
 
     @cached_property
     def rows(self) -> list[tuple[int, Row]]:
-        """The rows that hold anything, as rows of the contract, each with its number in the
+        """Return the rows that hold anything, as rows of the contract, each with its number in the
         table."""
         found: list[tuple[int, Row]] = []
         for number, (value, where) in enumerate(self.source.rows(self._columns), 1):
@@ -287,7 +288,7 @@ class Tables:
 
     @cached_property
     def rows(self) -> list[tuple[Path, Row]]:
-        """Every row with its file, each called by an id of its own; raises DataError."""
+        """Return every row with its file, each called by an id of its own; raise DataError."""
         form = self._form
         long = [table for table in self._tables if table.is_long]
         wide = [table for table in self._tables if not table.is_long]

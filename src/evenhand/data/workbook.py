@@ -151,7 +151,7 @@ def _require_kind(names: set[str], name: str) -> None:
 
 
 class _Extent:
-    """How far the cells of the sheets reach, by the names that they are given (`B12`)."""
+    """The rows and columns that the cells of the sheets span, by the names of the cells (`B12`)."""
 
     _NAME = re.compile(rb"""\br ?= ?["'] ?([A-Za-z]*+)0*+([0-9]++)""")
     _BLANKS = re.compile(rb"\s++")
@@ -175,7 +175,7 @@ class _Extent:
 
 
 def _number(column: bytes) -> int:
-    """The number of a column: A is 1, AA 27."""
+    """Return the number of a column: A is 1, AA 27."""
     number = 0
     for letter in column.upper():
         number = number * 26 + letter - 64
@@ -183,7 +183,7 @@ def _number(column: bytes) -> int:
 
 
 def _unpacked(file: IO[bytes], member: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
-    """What a member unpacks to, to a little beyond `most` bytes."""
+    """Yield the unpacked bytes of a member, to a little beyond `most` bytes."""
     file.seek(member.header_offset + 26)
     lengths = file.read(4)
     skipped = int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")

@@ -69,8 +69,8 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def _device(path: Path) -> IO[bytes]:
-    """A pipe or a device to write to; raises UsageError for a pipe that nobody reads, which would
-    be waited for in vain."""
+    """Return a pipe or a device to write to; raise UsageError for a pipe that nobody reads, which
+    would be waited for in vain."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -83,8 +83,8 @@ def _device(path: Path) -> IO[bytes]:
 
 @contextmanager
 def replacing(path: Path) -> Generator[IO[bytes]]:
-    """A file that becomes `path` when the block ends well. A pipe or a device is written to as it
-    is: a file must not take its place."""
+    """Yield a file that becomes `path` when the block ends well. A pipe or a device is written to
+    as it is: a file must not take its place."""
     target = path.resolve()  # through a link: the file it points to is replaced, not the link
     if target.is_dir():
         raise UsageError(f"{quoted(path)} is a folder", advice="name a file in it")
@@ -145,7 +145,7 @@ class _Spool:
         self._settle_columns()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The flat rows again."""
+        """Yield the flat rows again."""
         self._file.seek(0)
         for line in self._file:
             yield loads_trusted(line.decode())

@@ -1,1 +1,1 @@
-"""What reads a run: columns, rows, figures, pages, reports, gates."""
+"""Readers of a run: columns, rows, figures, pages, reports, gates."""

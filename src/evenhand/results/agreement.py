@@ -1,4 +1,4 @@
-"""How far the judges of a run agree with people, with another run or with each other."""
+"""Agreement of the judges of a run with people, with another run or with each other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LabelSource(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What a person calls it: the judge, or else the run by its name."""
+        """Return the name for people: that of the judge, or else of the run."""
         return self.judge or self.run.row.name
 
 
@@ -107,7 +107,7 @@ def _unmatched(store: Archive, run: Recorded, labels: LabelSource) -> UsageError
 
 
 def _why_same_ids_do_not_join(store: Archive, sides: tuple[Recorded, Recorded]) -> str:
-    """Why units that both sides call alike are not joined; nothing where no two are."""
+    """Return why units that both sides call alike are not joined; empty where no two are."""
     bodies = {unit.id: unit.body for unit in store.units(sides[0].scope)}
     for unit in store.units(sides[1].scope):
         if unit.id not in bodies:

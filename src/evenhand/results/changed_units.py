@@ -20,7 +20,7 @@ from evenhand.store.ports import Archive, Scope
 
 
 class Sides(NamedTuple):
-    """Where the two answers of a pair come from: the runs, and what the baseline is called."""
+    """The sources of the two answers of a pair: the runs, and the name of the baseline."""
 
     store: Archive
     variant: Recorded
@@ -29,7 +29,7 @@ class Sides(NamedTuple):
 
 
 def changed_units(sides: Sides, changes: Changes) -> ChangedUnits:
-    """The pairs that changed most, read from the store."""
+    """Return the pairs that changed most, read from the store."""
     return ChangedUnits(
         dimension=changes.dimension,
         n=changes.n,
@@ -50,13 +50,14 @@ class _Read(NamedTuple):
 
     @property
     def winner(self) -> str:
-        """Of a pair the candidate that won, or the code of what came out."""
+        """Return the candidate of a pair that won, or the code of what came out; empty without
+        either."""
         code, names = self.outcome.winner, dict(zip("AB", self.outcome.candidates, strict=False))
         return "" if code is None else names.get(code, code)
 
 
 def changed_pair(sides: Sides, change: Change) -> ChangedPair:
-    """A question with both of its answers, read from the store."""
+    """Return a question with both of its answers, read from the store."""
     store = sides.store
     here = _read(store, sides.variant, change.units[0])
     is_same = sides.baseline is sides.variant and change.units == change.baseline_units
@@ -114,7 +115,7 @@ def _read(store: Archive, run: Recorded, name: str) -> _Read:
 
 
 def _common(here: _Read, there: _Read) -> tuple[dict[str, str], dict[str, str]]:
-    """The fields of both units, as text."""
+    """Return the fields of both units, as text."""
     texts = [
         {
             name: jsontext.as_text(value)
@@ -127,7 +128,8 @@ def _common(here: _Read, there: _Read) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _output(shown: ShownUnit, candidate: str) -> str:
-    """What was answered; of a pair, by this candidate."""
+    """Return the text that was answered; of a pair, that of this candidate, or both if it is
+    empty."""
     outputs = [text for text in texts_of(shown.unit) if text.short and text.short != "Q"]
     measured = shown.measured
     if isinstance(measured, ScoredUnit):

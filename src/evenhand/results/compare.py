@@ -1,4 +1,4 @@
-"""What may be concluded from a run: its tables read, and the question put to the statistics."""
+"""The conclusions from a run: its tables are read, and the question put to the statistics."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from evenhand.store.ports import Archive, Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of a run, or of a run against an earlier one. What the suite said under
-    `[compare]` holds where `by` and `baseline` say nothing."""
+    """A question to a run, or to a run against an earlier one. The suite's `[compare]` holds where
+    `by` and `baseline` say nothing."""
 
     by: Sequence[str] = ()
     baseline: str | None = None
@@ -59,7 +59,7 @@ class Answer:
     changed: ChangedUnits | None = None
 
     def json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """Return it as `--json` prints it."""
         parts = {"within": self.blocks, "stability": self.stability, "changed": self.changed}
         asked = {name: part.json() for name, part in parts.items() if part is not None}
         return self.comparison.json() | asked
@@ -77,8 +77,8 @@ def compared(
 
 
 def answered(store: Archive, run: Recorded, question: Question) -> Answer:
-    """What a run says to a question, with what its own history adds to the notes. Raises
-    UsageError."""
+    """Return the answer of a run to a question, its notes with those on the run's own history;
+    raise UsageError for a question that the run cannot answer."""
     proper_level(question.level)
     if question.against is not None:
         refuse_against(run, question.against, question)
@@ -105,18 +105,18 @@ def answered(store: Archive, run: Recorded, question: Question) -> Answer:
 
 
 def _own(run: Recorded) -> Compare:
-    """What the suite asks of its runs."""
+    """Return the suite's own `[compare]`, as the run recorded it; an empty one if there is none."""
     return run.manifest.compare or Compare()
 
 
 def own_fields(run: Recorded) -> tuple[str, ...]:
-    """The fields that the suite compares its runs by."""
+    """Return the fields that the suite compares its runs by."""
     return tuple(_own(run).by)
 
 
 def own_baseline(run: Recorded, question: Question) -> str | None:
-    """The baseline that is named, or the suite's: that belongs to the suite's fields; candidates
-    are all that pairs have."""
+    """Return the baseline that is named, or the suite's: that belongs to the suite's fields;
+    candidates are all that pairs have."""
     own = _own(run)
     fields = question.by or own.by
     is_own = run.has_votes or _plain(fields) == _plain(own.by or fields)
@@ -266,7 +266,8 @@ def _shared_texts(store: Archive, run: Recorded, earlier: Recorded | None) -> It
 
 
 def is_of_same_replies(run: Recorded, earlier: Recorded) -> bool:
-    """Whether one of two runs was settled from the replies of the other, or both from a third's."""
+    """Return True if one of two runs was settled from the replies of the other, or both from a
+    third's."""
     sources = [each.manifest.settled_from or each.id for each in (run, earlier)]
     return sources[0] == sources[1]
 
@@ -274,8 +275,8 @@ def is_of_same_replies(run: Recorded, earlier: Recorded) -> bool:
 def with_decision(
     store: Archive, run: Recorded, comparison: Comparison, by: Sequence[str]
 ) -> Comparison:
-    """A comparison by these fields with what the sequential test of the run has decided, where that
-    was about the same fields and baseline; otherwise as it is."""
+    """Return a comparison by these fields with what the sequential test of the run has decided,
+    where that was about the same fields and baseline; otherwise as it is."""
     if not is_own_question(run, by):
         return comparison
     test = stored_decision(store, run)
@@ -285,7 +286,8 @@ def with_decision(
 
 
 def is_own_question(run: Recorded, by: Sequence[str]) -> bool:
-    """Whether these fields are those that a run is to be compared by; pairs have candidates."""
+    """Return True if these fields are those that the run is to be compared by. For pairs, no field
+    is the same as `candidate`."""
     compare = run.manifest.compare or Compare()
     return _told_apart(run, by) == _told_apart(run, compare.by)
 
@@ -322,7 +324,7 @@ def _only_candidates(fields: Sequence[str], pair_by: Sequence[str]) -> None:
 
 
 def _history(run: Recorded) -> list[str]:
-    """What a reader must know of how the run came about."""
+    """Return the notes that a reader needs on how the run came about."""
     if not run.manifest.is_sequential:
         return []
     return [

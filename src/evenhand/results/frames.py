@@ -30,15 +30,15 @@ class Frame(list[Mapping[str, Any]]):
         return [dict(row) for row in self]
 
     def to_pandas(self) -> Any:
-        """A DataFrame of pandas; raises UsageError where it is not installed."""
+        """Return a DataFrame of pandas; raise UsageError where it is not installed."""
         return _package("pandas").DataFrame(self._flat())
 
     def to_polars(self) -> Any:
-        """A DataFrame of polars; raises UsageError where it is not installed."""
+        """Return a DataFrame of polars; raise UsageError where it is not installed."""
         return _package("polars").DataFrame(self._flat(), infer_schema_length=None)
 
     def to_arrow(self) -> Any:
-        """An Arrow table; raises UsageError where pyarrow is not installed."""
+        """Return an Arrow table; raise UsageError where pyarrow is not installed."""
         rows = self._flat()
         names = list(dict.fromkeys(name for row in rows for name in row))
         return _package("pyarrow").table({name: [row.get(name) for row in rows] for name in names})
@@ -71,7 +71,7 @@ def _package(name: str) -> Any:
 
 
 def flat_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, Any]]:
-    """One row per judgment: who judged what, the fields of the unit as `meta.*`, and what was
+    """Yield one row per judgment: who judged what, the fields of the unit as `meta.*`, and what was
     found, each figure in a column of its own. Every row has the same first columns."""
     for unit, stored in store.judgments(recorded.scope):
         judgment = recorded.judgment(stored)

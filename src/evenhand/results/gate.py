@@ -35,8 +35,8 @@ PER_VARIANT = {"baseline": "--baseline", "variant": "--variant", "pair_by": "--p
 
 
 def conditions_of(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Conditions, Rule | None]:
-    """What the flags say, over `[gate]` and `[compare]` of the suite, and the rule for conflicts;
-    raises UsageError."""
+    """Return the conditions that the flags set, over `[gate]` and `[compare]` of the suite, and the
+    rule for conflicts; raise UsageError for no condition or one that does not fit."""
     manifest, pairs = recorded.manifest, recorded.has_votes
     compared = plain(manifest.compare) if manifest.compare else {}
     compared.pop("margin", None)
@@ -68,7 +68,7 @@ def conditions_of(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Conditi
 
 
 def _by(names: Iterable[str], *, pairs: bool) -> tuple[str, ...]:
-    """The fields that tell variants apart; none for pairs, which have candidates."""
+    """Return the fields that tell variants apart; none for pairs, which have candidates."""
     fields = tuple(field_names(names))
     return () if pairs and fields == ("candidate",) else fields
 
@@ -176,7 +176,8 @@ def _sequential(
     request: Conditions,
     rule: Rule | None,
 ) -> dict[tuple[str, str, str], Sequential]:
-    """What the run's own test has decided, where the gate asks for just that."""
+    """Return the decisions of the run's own test by variant, baseline and dimension; none unless
+    the gate asks just what that test was about."""
     if request.judge or rule or request.pair_by or not is_own_question(recorded, request.by):
         return {}
     results: dict[tuple[str, str, str], Sequential] = {}
@@ -199,7 +200,8 @@ def _sequential(
 
 
 def _counts(store: Archive, recorded: Recorded, judge: str | None) -> Judgments:
-    """The judgments of the run, or of one judge in it. What was made elsewhere awaits nothing."""
+    """Return the counts of judgments of the run, or of one judge in it. A run made elsewhere awaits
+    none."""
     scope = recorded.scope
     counts = store.counts(scope, recorded.judgments_per_unit)
     failed = sum(counts.failures.values())

@@ -26,7 +26,8 @@ UnitSort = Literal["order", "lowest", "highest"]
 
 
 class Facets(NamedTuple):
-    """What judgments can be filtered by: each value with the number of judgments that have it."""
+    """The values that judgments can be filtered by, each with the number of judgments that have
+    it."""
 
     winners: Counter[str]
     scores: Counter[str]
@@ -36,8 +37,8 @@ class Facets(NamedTuple):
 
 
 class JudgmentIndex(NamedTuple):
-    """Where the judgments stand that filters leave, in the order of the run, and their scores; nan
-    without one."""
+    """The places of the judgments that filters leave, in the order of the run, and their scores;
+    nan without one."""
 
     places: Ints
     """A row per judgment: position, judge, repeat; the last two -1 where a unit waits."""
@@ -48,7 +49,7 @@ class JudgmentIndex(NamedTuple):
         return int(self.scores.size)
 
     def page(self, sort: UnitSort, after: int, limit: int) -> list[Cursor]:
-        """The judgments of a page; those without a score come last."""
+        """Return the cursors of the judgments of a page; those without a score come last."""
         rows = np.arange(self.size)
         if sort != "order":
             way = 1 if sort == "lowest" else -1
@@ -59,7 +60,8 @@ class JudgmentIndex(NamedTuple):
 def judgment_index(
     store: Archive, recorded: Recorded, browsed: Browsed, score: str = ""
 ) -> JudgmentIndex:
-    """The judgments that filters leave; `score` is one of the values of `Facets.scores`."""
+    """Return the index of the judgments that filters leave; `score` is one of the values of
+    `Facets.scores`."""
     places, scores = array("q"), array("d")
     for unit, stored in _matching(store, recorded, browsed):
         scored = None if stored is None else _scored(recorded, recorded.judgment(stored))
@@ -75,7 +77,7 @@ def judgment_index(
 def indexed_rows(
     store: Archive, recorded: Recorded, places: list[Cursor]
 ) -> Iterator[tuple[StoredUnit, StoredJudgment | None]]:
-    """The rows that stand at these places; what has been settled away since is left out."""
+    """Yield the rows that stand at these places; what has been settled away since is left out."""
     selection = Browsed(planned=planned_judgments(recorded))
     for place in places:
         before = place._replace(repeat=place.repeat - 1)
@@ -101,7 +103,7 @@ def _matching(
 
 
 def facets(store: Archive, recorded: Recorded) -> Facets:
-    """What the judgments of a run can be filtered by, with the number of each."""
+    """Return the values that the judgments of a run can be filtered by, with the number of each."""
     counted = Facets(Counter(), Counter(), Counter(), Counter(), Counter())
     for _, stored in store.judgments(recorded.scope):
         judgment = recorded.kind.read_judgment(stored.text)
@@ -123,7 +125,8 @@ def _scored(recorded: Recorded, judgment: Judgment) -> Scored | None:
 
 
 def score_labels(scored: Scored) -> list[str]:
-    """The scores of a verdict as they are filtered by: each with its dimension; totals by tens."""
+    """Return the scores of a verdict as they are filtered by: each with its dimension; totals by
+    tens."""
     if scored.total is not None:
         tens = min(int(scored.total * 100 // 10) * 10, 90)
         return ["90 to 100" if tens == 90 else f"{tens} to under {tens + 10}"]
@@ -131,7 +134,8 @@ def score_labels(scored: Scored) -> list[str]:
 
 
 def _value(scored: Scored) -> float:
-    """What judgments are sorted by."""
+    """Return the number that judgments are sorted by: the total, else the mean score; nan if
+    none."""
     if scored.total is not None:
         return scored.total
     values = list(scored.scores.values())

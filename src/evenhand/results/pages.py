@@ -41,7 +41,7 @@ SUGGESTED_UNITS, SUGGESTED_VALUES = 200, 40
 
 
 class Standing(NamedTuple):
-    """How a run stands: what takes long to count."""
+    """The progress of a run as far as it takes long to count."""
 
     counts: Counts
     spent: Spent
@@ -57,7 +57,7 @@ def standing(store: Archive, recorded: Recorded) -> Standing:
 
 
 def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
-    """A run as `runs --json` lists it."""
+    """Return a run as `runs --json` lists it."""
     row, manifest, judging = recorded.row, recorded.manifest, recorded.manifest.judging
     return {
         "run": row.id,
@@ -98,7 +98,7 @@ def _counted(stands: Standing) -> dict[str, Any]:
 
 
 def progress(store: Archive, recorded: Recorded, stands: Standing) -> dict[str, Any]:
-    """How a run gets on: counts, calls a minute, and the time left at that rate."""
+    """Return the progress of a run: counts, calls a minute, and the time left at that rate."""
     run, counted = recorded.row.id, _counted(stands)
     moments = store.call_times(run, RATE_CALLS)
     rate = calls_a_minute(moments, recorded.row.started, datetime.now(UTC))
@@ -127,8 +127,8 @@ def calls_a_minute(moments: Sequence[str], started: str, now: datetime) -> float
 def judgment_rows(
     store: Archive, recorded: Recorded, browsed: Browsed, request: PageRequest
 ) -> tuple[list[tuple[StoredUnit, JudgedRow | None]], dict[str, str | None]]:
-    """A page of judgments, each with its unit, None where a unit waits; and the places of the pages
-    beside it."""
+    """Return a page of judgments, each with its unit, None where a unit waits; and the places of
+    the pages beside it."""
     selection = replace(browsed, planned=planned_judgments(recorded))
     page = store.judgment_page(recorded.row.id, selection, request)
     rows = [
@@ -141,7 +141,8 @@ def judgment_rows(
 
 
 def planned_judgments(recorded: Recorded) -> int:
-    """How many judgments each unit is to have; nobody knows that of judgments made elsewhere."""
+    """Return the number of judgments that each unit is to have; 0 for judgments made elsewhere,
+    where nobody knows."""
     return 0 if recorded.imported else recorded.judgments_per_unit
 
 
@@ -154,7 +155,8 @@ def _written(place: Cursor) -> str:
 
 
 def read_place(text: str) -> Cursor:
-    """A place as pages name it, `unit.judge.repeat`; raises UsageError."""
+    """Return the cursor for a place as pages name it, `unit.judge.repeat`; raise UsageError for any
+    other text."""
     try:
         unit, *rest = map(int, text.split("."))
         if len(rest) > 2 or not all(-2 <= number < 2**62 for number in (unit, *rest)):
@@ -167,8 +169,8 @@ def read_place(text: str) -> Cursor:
 def _beside(
     request: PageRequest, places: Sequence[str], more: bool, stopped: str | None
 ) -> dict[str, str | None]:
-    """Where the pages before and after this one begin, and where a search may go on that stopped
-    before its page was full."""
+    """Return the places where the pages before and after this one begin, and where a search may go
+    on that stopped before its page was full."""
     ahead = places[-1] if more else stopped
     behind = places[0] if places and request.place is not None else None
     if request.forward:
@@ -182,7 +184,7 @@ class _Candidate(Struct):
 
 
 class _Filterable(Struct):
-    """What a unit can be filtered by."""
+    """The parts of a unit that it can be filtered by."""
 
     meta: Raw = Raw(b"{}")
     candidates: tuple[_Candidate, ...] = ()
@@ -211,7 +213,8 @@ def suggestions(store: Archive, recorded: Recorded) -> dict[str, Any]:
 
 
 def plain_texts(texts: Iterable[str]) -> list[str]:
-    """Those that a form can carry as they are: short, on a line, nothing hidden in them."""
+    """Return the texts that a form can carry as they are: short, on a line, nothing hidden in
+    them."""
     return [
         text
         for text in texts

@@ -51,8 +51,8 @@ def judged_pairs(
     unit: str | None = None,
     sizes: Mapping[str, int] = _NO_SIZES,
 ) -> Iterator[JudgedPair]:
-    """Every pair of a scope with all its judgments, its votes under the rule for conflicts; one of
-    them, if it is named. `sizes` are those of the topics, for whoever needs them."""
+    """Yield every pair of a scope with all its judgments, its votes under the rule for conflicts;
+    one of them, if it is named. `sizes` are those of the topics, for whoever needs them."""
     voting, names = _voting(kind), group_names(judge_groups)
     for _, group in groupby(store.judgments(scope, unit), key=lambda row: row[0].no):
         units, texts = zip(*group, strict=True)
@@ -69,7 +69,7 @@ def judged_pairs(
 
 
 def pair_question(unit: VotedUnit) -> str:
-    """What a pair is about: the question that its meta names, else its row of the data."""
+    """Return the question of a pair: the one that its meta names, else its row of the data."""
     fields = unit.fields
     value = next((fields[name] for name in QUESTIONS if name in fields), None) if fields else None
     return unit.topic if value is None else jsontext.as_text(value)
@@ -89,8 +89,8 @@ def figures_of_pairs(
 
 
 def row_sizes(kind: Kind, store: Archive, run: str) -> dict[str, int]:
-    """How many candidates each topic of a run of pairs has that has more than two, judged or
-    not."""
+    """Return the number of candidates of each topic of a run of pairs that has more than two,
+    judged or not."""
     voting, candidates = _voting(kind), CandidatesOfTopics()
     for stored in store.units(Scope(run)):
         candidates.add(voting.unit(stored.body))
@@ -98,7 +98,7 @@ def row_sizes(kind: Kind, store: Archive, run: str) -> dict[str, int]:
 
 
 class CandidatesOfTopics:
-    """Who is compared on each topic."""
+    """The candidates that are compared on each topic."""
 
     def __init__(self) -> None:
         self._names: dict[str, tuple[str, str] | set[str]] = {}
@@ -118,12 +118,12 @@ class CandidatesOfTopics:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many they are, of each topic that has more than two."""
+        """Return the number of candidates of each topic that has more than two."""
         return {topic: len(names) for topic, names in self._names.items() if len(names) > 2}
 
 
 def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:
-    """The fronts of every topic, by the panel."""
+    """Return the fronts of every topic, by the panel."""
     # Slow to load, and most who look at pairs ask for none.
     from evenhand.results.observations import observe
     from evenhand.stats.topic_fronts import fronts
@@ -132,7 +132,8 @@ def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:
 
 
 def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:
-    """The verdict table, one line per pair: what the majority says where several judged it."""
+    """Yield the verdict table, one line per pair: what the majority says where several judged
+    it."""
     table, criteria = recorded.kind.table, recorded.criteria
     assert table is not None, f"the kind {recorded.kind_name} has no verdict table"
     yield table.header(criteria)
@@ -144,8 +145,8 @@ def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:
 
 
 def _panel_notes(pair: JudgedPair, winner: str) -> str:
-    """The notes of the first verdict that says what the panel says; where that is uncertain because
-    verdicts differ, those of each side, after what it says."""
+    """Return the notes of the first verdict that says what the panel says; where that is uncertain
+    because verdicts differ, those of each side, after what it says."""
     sides: dict[str, str] = {}
     for judgment, (_, vote) in zip(pair.judgments, pair.votes.judgments, strict=True):
         if isinstance(judgment, Verdict) and vote.winner is not None:

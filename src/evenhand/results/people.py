@@ -43,7 +43,7 @@ _Row = dict[_Column, Value]
 
 
 def people_sheet(store: Archive, run: Recorded, is_wanted: Selector) -> Sheet:
-    """The table of a run, or of those of its judgments that are wanted."""
+    """Return the table of a run, or of those of its judgments that are wanted."""
     maker = _RowMaker(run)
     columns: dict[_Column, None] = {}
     for row in maker.rows(store, is_wanted):
@@ -102,7 +102,7 @@ class _RowMaker:
         return row
 
     def _result(self, shown: ShownUnit, judgment: Judgment) -> _Row:
-        """What came out, and why nothing did."""
+        """Return the cells for the result, and for the reason where there is none."""
         outcome = unit_outcome(self.run.kind, shown.measured, [("", judgment)])
         row: _Row = {
             self._column(_RESULT, "result", MIDDLE): self.say.gloss("verdict", outcome.codes[0]),

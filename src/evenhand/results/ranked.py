@@ -24,7 +24,7 @@ def ranked(
     criterion: str | None = None,
     **figures: Any,
 ) -> Leaderboard:
-    """The candidates of a run ranked, with the fronts of its topics; raises UsageError."""
+    """Return the leaderboard of a run, with the fronts of its topics; raise UsageError."""
     if not run.has_votes:
         raise UsageError(
             f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",

@@ -92,7 +92,7 @@ FACETS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """What a report is asked to be."""
+    """The options of a report."""
 
     language: str | None = None
     """Of the labels; None for that of the suite."""
@@ -106,7 +106,7 @@ class ReportOptions:
 
 
 def make_report(store: Archive, recorded: Recorded, options: ReportOptions | None = None) -> Report:
-    """Everything that is to be said about a run; raises UsageError for names that nobody has."""
+    """Return the report on a run; raise UsageError for names that nobody has."""
     options = options or ReportOptions()
     language = options.language or _spoken(recorded)
     measure = recorded.kind.measure
@@ -133,7 +133,7 @@ def _spoken(recorded: Recorded) -> str:
 
 
 class _Outcomes(NamedTuple):
-    """What came out of the judgments of so many units."""
+    """The number of units, and of their judgments by outcome."""
 
     units: int
     planned: int
@@ -143,7 +143,7 @@ class _Outcomes(NamedTuple):
 
 
 class _Of:
-    """What reports of every kind share."""
+    """The base of reports of every kind."""
 
     def __init__(
         self, store: Archive, recorded: Recorded, options: ReportOptions, language: str
@@ -158,7 +158,7 @@ class _Of:
         self.is_whole = not options.answer_only
 
     def changed(self, baseline: str, changes: Changes) -> ChangedUnits:
-        """The units that changed most against the baseline."""
+        """Return the units that changed most against the baseline."""
         recorded = self.recorded
         return changed_units(Sides(self.store, recorded, recorded, baseline), changes)
 
@@ -234,7 +234,7 @@ class _Of:
 
 
 def _texts(texts: Mapping[str, str], language: str) -> dict[str, str]:
-    """The files of a protocol that this run used."""
+    """Return the files of a protocol that this run used."""
     endings = (f"/{language}.md", f"/{language}.toml")
     used = ("protocol.toml", "own.md")
     return {n: t for n, t in sorted(texts.items()) if n in used or n.endswith(endings)}
@@ -418,7 +418,7 @@ def _positions(figures: PairFigures, recorded: Recorded) -> list[Position]:
 
 
 def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> PackedUnits:
-    """Every unit with its judgments, packed."""
+    """Return every unit with its judgments, packed."""
     packer, kind = Packer(FACETS, STATIC_UNITS), recorded.kind
     by = [name.removeprefix("meta.") for name in report.method.by.split(" / ")]
     for unit, judged in islice(judged_units(store, recorded), UNITS_MOST):
@@ -433,7 +433,8 @@ def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> Pa
 
 
 def _variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> list[str]:
-    """The variant of a unit, as the comparison names it; of pairs, candidates are."""
+    """Return the variant of a unit, as the comparison names it, in a list; an empty list for pairs,
+    which have candidates, and for a unit without a value of the fields."""
     if isinstance(unit, VotedUnit):
         return []
     fields = {"unit": ident, **unit.fields}
@@ -444,7 +445,8 @@ def _variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> lis
 def judged_units(
     store: Archive, recorded: Recorded
 ) -> Iterator[tuple[StoredUnit, list[JudgedRow]]]:
-    """Every unit of a run with its judgments and what was said; without any where it is pending."""
+    """Yield every unit of a run with its judgments and what was said; without any where it is
+    pending."""
     scope = recorded.scope
     groups = groupby(store.judgments(scope), key=lambda place: place[0].no)
     no, group = next(groups, (None, iter(())))
@@ -463,8 +465,8 @@ def _row(store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJud
 
 
 def _at_once(work: Coroutine[Any, Any, T]) -> T:
-    """The result of work that only the ledger answers, so that it never waits; it may be done
-    inside a running event loop."""
+    """Return the result of work that only the ledger answers, so that it never waits; it may be
+    done inside a running event loop."""
     while True:
         try:
             work.send(None)
@@ -474,6 +476,6 @@ def _at_once(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _and_others(notes: Sequence[str], board_notes: Sequence[str]) -> list[str]:
-    """The notes of a comparison, and those of a board that say something else."""
+    """Return the notes of a comparison, and those of a board that say something else."""
     keys = {note.key for note in notes if isinstance(note, Note)}
     return [*notes, *(note for note in board_notes if getattr(note, "key", "") not in keys)]

@@ -18,8 +18,9 @@ _Levels = Mapping[str, Mapping[str, None]]
 
 
 def select(archive: Archive, run: Recorded, where: Sequence[str]) -> Recorded:
-    """The run with only those units that each FIELD=VALUE holds for; of several values of one field
-    any may. Raises UsageError for a field or value that no unit has, and if nothing is left."""
+    """Return the run with only those units that each FIELD=VALUE holds for; of several values of
+    one field any may. Raise UsageError for a field or value that no unit has, and if nothing is
+    left."""
     return _selected(archive, run, _conditions(where)) if where else run
 
 
@@ -70,7 +71,7 @@ def same_units(
 
 
 def _keys(kind: Kind, unit: StoredUnit) -> list[Hashable]:
-    """By what a unit is found in another run."""
+    """Return the keys by which a unit is found in another run."""
     if not isinstance(kind.measure, Voting):
         return [unit.id]
     pair = kind.measure.unit(unit.body)
@@ -78,7 +79,7 @@ def _keys(kind: Kind, unit: StoredUnit) -> list[Hashable]:
 
 
 def _conditions(where: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The values that are asked for, by field; raises UsageError for what names none."""
+    """Return the values that are asked for, by field; raise UsageError for what names none."""
     conditions: dict[str, tuple[str, ...]] = {}
     for condition in where:
         name, equals, value = condition.partition("=")
@@ -93,8 +94,8 @@ def _conditions(where: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _texts(kind: Kind, unit: StoredUnit) -> dict[str, tuple[str, ...]]:
-    """The values of each field of a unit as text, its id and what its kind adds among them; a pair
-    has two candidates."""
+    """Return the values of each field of a unit as text, its id and what its kind adds among them;
+    a pair has two candidates."""
     measure = kind.measure
     texts: dict[str, tuple[str, ...]] = {"unit": (unit.id,)}
     if isinstance(measure, Voting):

@@ -58,12 +58,12 @@ class SideBySide:
 
     @property
     def is_missing(self) -> Bools:
-        """Whether a side has no verdict."""
+        """Return, for each question, True if a side has no verdict."""
         return np.asarray(np.isnan(self.differences))
 
     @property
     def is_different(self) -> Bools:
-        """Whether the sides differ, or only one has a verdict."""
+        """Return, for each question, True if the sides differ or only one has a verdict."""
         one_sided = np.isnan(self.values) != np.isnan(self.baseline_values)
         return np.asarray(one_sided | (np.abs(np.nan_to_num(self.differences)) > EVEN))
 
@@ -78,8 +78,8 @@ class SideBySide:
         return Counts(n, worse, better, same, missing, different, self.unpaired)
 
     def rows(self, only: Only, sort: Sort) -> Ints:
-        """The places of the rows that are asked for, in their order; what has no difference comes
-        last."""
+        """Return the places of the rows that are asked for, in their order; what has no difference
+        comes last."""
         is_missing, differences = self.is_missing, self.differences
         wanted = np.ones(differences.size, dtype=np.bool_)
         if only == "different":
@@ -93,7 +93,7 @@ class SideBySide:
         return np.asarray(places[np.lexsort((gaps, is_missing[places]))])
 
     def change(self, place: int) -> Change:
-        """One row, by its place."""
+        """Return the change in one row, by its place."""
         return Change(
             self.variant,
             float(self.values[place]),
@@ -104,8 +104,8 @@ class SideBySide:
 
 
 class Counts(NamedTuple):
-    """How many questions there are, and on how many the variant is worse, better, even, or a side
-    has no verdict; and on how many the sides differ, one of them missing included. Questions that
+    """The number of questions, of those on which the variant is worse, better or even or a side has
+    no verdict, and of those on which the sides differ, one of them missing included. Questions that
     one side alone has are in none of these."""
 
     n: int
@@ -118,7 +118,8 @@ class Counts(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What is set side by side: variants of one run by these fields, or a run and an earlier."""
+    """The two sides to set side by side: variants of one run by these fields, or a run and an
+    earlier."""
 
     by: tuple[str, ...] = ()
     baseline: str | None = None

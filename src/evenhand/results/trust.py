@@ -1,4 +1,4 @@
-"""What to say of the judges before a result of pairs is believed."""
+"""Notes on the judges, for the reader to see before believing a result of pairs."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def selector(recorded: Recorded, only: str) -> Selector:
 
 
 def texts_of(blocks: Iterable[Block]) -> Iterator[Text]:
-    """The texts of a unit as it is shown, also those that stand side by side."""
+    """Yield the texts of a unit as it is shown, also those that stand side by side."""
     for block in blocks:
         if isinstance(block, Text):
             yield block
@@ -59,17 +59,17 @@ def texts_of(blocks: Iterable[Block]) -> Iterator[Text]:
 
 
 def question_of(blocks: Iterable[Block]) -> str:
-    """The text that a unit is about, as every kind marks it; empty where nobody knows."""
+    """Return the text that a unit is about, as every kind marks it; empty where nobody knows."""
     return next((text.text for text in texts_of(blocks) if text.short == "Q"), "")
 
 
 def is_hash_of(ident: str, question: str) -> bool:
-    """Whether a unit or topic is called by the hash of its question."""
+    """Return True if the id of a unit or topic holds the hash of its question."""
     return bool(question) and question_hash(question) in ident
 
 
 def topic_questions(kind: Kind, store: Archive, scope: Scope) -> dict[str, str]:
-    """The question of every topic of a run of pairs."""
+    """Return the question of every topic of a run of pairs."""
     voting, questions = kind.measure, dict[str, str]()
     assert isinstance(voting, Voting), f"the kind {kind.name} has no topics"
     for stored in store.units(scope):
@@ -80,8 +80,8 @@ def topic_questions(kind: Kind, store: Archive, scope: Scope) -> dict[str, str]:
 
 
 def names_of(recorded: Recorded, language: str | None = None) -> dict[str, str]:
-    """What the ids of dimensions and criteria stand for: in this language where it is said, else in
-    that of the run."""
+    """Return the names of dimensions and criteria by id: in this language where there is one, else
+    in that of the run."""
     rubric = recorded.rubric
     if isinstance(rubric, Mapping) and "dimensions" in rubric:
         return {row["id"]: str(row.get("name", "")) for row in rubric["dimensions"]}
@@ -97,7 +97,7 @@ def names_of(recorded: Recorded, language: str | None = None) -> dict[str, str]:
 
 
 def _short(text: str) -> str:
-    """What a description begins with, up to its colon."""
+    """Return the beginning of a description up to its colon; empty if it has none or is long."""
     for colon in (":", "："):
         head, separator, _ = text.partition(colon)
         if separator and len(head) <= 40:
@@ -114,7 +114,7 @@ def verdicts_of(kind: Kind, store: Archive, scope: Scope) -> Iterator[tuple[str,
 
 
 def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, FailureDetail]:
-    """What the first failure of each reason says, and whether others say otherwise."""
+    """Return the detail of the first failure of each reason, and whether others differ from it."""
     details: dict[str, str] = {}
     varied: set[str] = set()
     for _, stored in store.judgments(scope):
@@ -137,8 +137,8 @@ def contract_objects(
     *,
     with_unit: bool = False,
 ) -> Iterator[Mapping[str, Any]]:
-    """The contract's own objects of all verdicts, with the id of the unit before them if that is
-    wanted. A pair that several judged has several, each with its judge's name; the forms of the
+    """Yield the contract's own objects of all verdicts, with the id of the unit before them if that
+    is wanted. A pair that several judged has several, each with its judge's name; the forms of the
     other kinds are closed."""
     several = isinstance(recorded.kind.measure, Voting) and recorded.judgments_per_unit > 1
     for unit, stored in store.judgments(recorded.scope):
@@ -150,7 +150,8 @@ def contract_objects(
 
 
 def namesakes(store: Archive, recorded: Recorded) -> int:
-    """How many units the contract's own objects call by a name that others have too."""
+    """Return the number of units that share their name in the contract's own objects with
+    others."""
     if recorded.imported:
         return 0
     names: Counter[str] = Counter()
@@ -162,8 +163,8 @@ def namesakes(store: Archive, recorded: Recorded) -> int:
 def full_rows(
     store: Archive, recorded: Recorded, is_wanted: Selector = lambda judgment: True
 ) -> Iterator[Mapping[str, Any]]:
-    """Everything known about every judgment, failures included, and the question it is about: the
-    id of a unit may be a hash of that."""
+    """Yield everything known about every judgment, failures included, and the question it is about:
+    the id of a unit may be a hash of that."""
     for unit, stored in store.judgments(recorded.scope):
         if is_wanted(recorded.judgment(stored)):
             yield asked_row(recorded, unit, stored).row
@@ -188,15 +189,15 @@ def judge_name(recorded: Recorded, stored: StoredJudgment) -> str:
 
 
 def asked_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> JudgedRow:
-    """A judgment, and the same as `export --full` writes it, with what was asked."""
+    """Return a judgment, and its row as `export --full` writes it, with what was asked."""
     judgment, row = judged_row(recorded, unit, stored)
     question = question_of(recorded.kind.present(recorded.kind.load(unit.body), []).unit)
     return JudgedRow(judgment, row | {"question": question})
 
 
 def judged_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> JudgedRow:
-    """A judgment, and the same as `export --full` writes it but for the question, which stands
-    with the unit where units are shown."""
+    """Return a judgment, and its row as `export --full` writes it but for the question, which
+    stands with the unit where units are shown."""
     judgment = recorded.judgment(stored)
     row: dict[str, Any] = {
         "unit": unit.id,
@@ -223,7 +224,7 @@ class UnitDetail(NamedTuple):
 
 
 def unit_detail(store: Archive, recorded: Recorded, name: str) -> UnitDetail | None:
-    """One unit with all that led to its judgments; None if the run has none of that name."""
+    """Return one unit with all that led to its judgments; None if the run has none of that name."""
     for unit in store.units(Scope(recorded.id), name):
         stored = judgments_of_unit(store, recorded, unit)
         return UnitDetail(unit, [_judged(store, recorded, unit, judgment) for judgment in stored])
@@ -248,7 +249,7 @@ def _judged(
 
 
 def _paid(call: LedgerCall | None) -> dict[str, Any]:
-    """When a call was made, and what it took."""
+    """Return when a call was made, and what it took."""
     if call is None:
         return {"no": None, "at": None, "cost_usd": None, "usage": None, "paid_by": None}
     usage, cost = call.call.reply.usage, call.call.cost

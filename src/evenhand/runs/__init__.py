@@ -1,1 +1,1 @@
-"""What makes a run: prepare, judge, settle, forecast, stop early, take in from elsewhere."""
+"""The making of a run: prepare, judge, settle, forecast, stop early, take in from elsewhere."""

@@ -25,7 +25,7 @@ from evenhand.store.batches import Batches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOptions:
-    """How questions are to be asked by the batch."""
+    """The options for asking questions by the batch."""
 
     then_live: int = limits.BATCH_THEN_LIVE
     """Fewer questions than that are asked live; 0: none ever is."""
@@ -55,7 +55,7 @@ def require_batches(plan: Plan) -> None:
 
 
 def at_batch_prices(plan: Plan) -> Plan:
-    """The plan at the prices of batches, for a forecast."""
+    """Return the plan at the prices of batches, for a forecast."""
     setups = tuple(
         replace(setup, price=setup.batch_price) if _is_batched(setup) else setup
         for setup in plan.setups

@@ -36,7 +36,7 @@ from evenhand.store.ports import Archive, Call, Ledger, Scope, Store, StoredUnit
 
 @dataclass(slots=True)
 class BatchFile:
-    """What a file of questions or answers came to."""
+    """The counts of a file of questions or answers."""
 
     questions: int = 0
     """Questions that are still without an answer."""
@@ -50,7 +50,7 @@ class BatchFile:
     """What the first of the failed says."""
 
     def json(self) -> dict[str, int | str]:
-        """As `--json` prints it."""
+        """Return it as `--json` prints it."""
         return {
             "answered": self.answered,
             "failed": self.failed,
@@ -104,7 +104,7 @@ async def write_wave(recorded: Recorded, archive: Archive, write: Callable[[byte
 def _is_open(
     recorded: Recorded, archive: Archive, unit: StoredUnit, judge: int, repeat: int
 ) -> bool:
-    """Whether a unit waits for a judgment, or had one that is to be tried again."""
+    """Return True if a unit waits for a judgment, or had one that is to be tried again."""
     for _, stored in archive.judgments(Scope(recorded.id), unit.id):
         if (stored.judge, stored.repeat) == (judge, repeat):
             return stored.text.reason in RETRIED_BY_NEXT_RUN
@@ -114,7 +114,7 @@ def _is_open(
 async def _tried(
     recorded: Recorded, group: Any, repeat: int, unit: StoredUnit, endpoint: AskFn
 ) -> Any:
-    """The judgment of a unit; None where a question of it has no answer."""
+    """Return the judgment of a unit; None where a question of it has no answer."""
     await asyncio.sleep(0)  # Ctrl-C is heard
     try:
         return await judge_unit(recorded.judging, group, repeat, unit, endpoint, Tally())
@@ -185,7 +185,7 @@ class _Answers:
         return line_answer(line)
 
     def endpoint(self, run: str, record: JudgeRecord, judge: BatchJudge, ledger: Ledger) -> AskFn:
-        """`ask` over the ledger, and over the file for what is not there yet."""
+        """Return an `ask` over the ledger, and over the file for what is not there yet."""
         key_of, read = call_keys(record.identity), judge.batch_reader()
 
         async def ask(question: Question) -> Call:
@@ -220,8 +220,8 @@ class _Answers:
 
 
 def chat_judges(recorded: Recorded) -> list[BatchJudge]:
-    """The judges of a run, opened from what it recorded of them, without a key; raises UsageError
-    for one that does not speak chat completions."""
+    """Return the judges of a run, opened from what it recorded of them, without a key; raise
+    UsageError for one that does not speak chat completions."""
     if recorded.imported:
         raise UsageError(f"run {recorded.id} was imported: there is nothing to ask")
     return [_chat_judge(record) for record in recorded.judges]
@@ -241,8 +241,8 @@ def _chat_judge(record: JudgeRecord) -> BatchJudge:
 
 
 def recorded_judge(record: JudgeRecord, environment: Any, place: str) -> Judge:
-    """A judge as a run recorded it; its key, if one is wanted, comes from the environment. `place`
-    is the store that names its address. Raises UsageError where it cannot be opened so."""
+    """Return a judge as a run recorded it; its key, if one is wanted, comes from the environment.
+    `place` is the store that names its address. Raise UsageError where it cannot be opened so."""
     provider, model = split_name(record.name)
     identity = record.identity
     address = str(identity.get("base_url", ""))

@@ -55,7 +55,7 @@ class DataFiles:
         return TableUnits(tables, protocol, suite.folder, language, notice=self._notify)
 
     def units(self, judging: ReadyKind) -> Iterator[IncomingUnit]:
-        """The units of the files, checked; raises DataError with file:line."""
+        """Yield the units of the files, checked; raise DataError with file:line."""
         return self._units.read(judging)
 
     def _tell(self, remark: str) -> None:
@@ -64,8 +64,8 @@ class DataFiles:
             self._notify(remark)
 
     def fingerprint(self) -> str:
-        """A hash of the files and of how they are read; empty where nothing can stand for them:
-        rows in memory, a file that cannot be opened."""
+        """Return a hash of the files and of how they are read; empty where nothing can stand for
+        them: rows in memory, a file that cannot be opened."""
         hashed = blake2b(digest_size=16, person=b"evenhand-data-1")
         columns = dict(self._suite.file.columns)
         hashed.update(_encode((READING, version("evenhand"), columns)))
@@ -82,8 +82,8 @@ class DataFiles:
         return hashed.hexdigest()
 
     def record(self, fingerprint: str) -> DataRecord | None:
-        """What a start that has read the files notes of them; None where they changed meanwhile,
-        or rows name files of their own."""
+        """Return the record of the files for a start that has read them; None where they changed
+        meanwhile, nothing can stand for them, or rows name files of their own."""
         if not fingerprint or self._units.has_more_files or self.fingerprint() != fingerprint:
             return None
         return DataRecord(fingerprint=fingerprint, remarks=tuple(self._remarks))

@@ -1,5 +1,6 @@
-"""How the files of a suite stand to what a run used: a protocol folder that was edited since,
-another rubric. What was used is kept with the run, so nothing is wrong; but a reader should know.
+"""Differences between the files of a suite and those that a run used: a protocol folder that was
+edited since, another rubric. What was used is kept with the run, so nothing is wrong; but a reader
+should know.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ _FILES_NAMED = 3
 def protocol_differences(
     protocol: Protocol, used: Protocol, set_elsewhere: Collection[str] = ()
 ) -> list[str]:
-    """What is other in a protocol than in one that was used, each as a few words: its rules, but
-    for those that are set elsewhere, and the texts that judges are shown."""
+    """Return the differences of a protocol from one that was used, each as a few words: its rules,
+    but for those that are set elsewhere, and the texts that judges are shown."""
     kind = KINDS[used.kind]
     try:
         changes = changed_rules(
@@ -63,8 +64,8 @@ def protocol_differences(
 
 
 def judging_differences(manifest: Manifest, before: Manifest) -> list[str]:
-    """What of a judging is other than before, each as a few words with the place of it in the
-    suite; nothing where it is the same."""
+    """Return the differences of a judging from the one before, each as a few words with its place
+    in the suite; none where it is the same."""
     record, old = manifest.judging, before.judging
     protocol = load_protocol(manifest.protocol, record.texts)
     used = load_protocol(before.protocol, old.texts)
@@ -87,7 +88,8 @@ def judging_differences(manifest: Manifest, before: Manifest) -> list[str]:
 
 
 def _judge_differences(judges: Sequence[JudgeRecord], before: Sequence[JudgeRecord]) -> list[str]:
-    """What of `[[judges]]` is other than before: who judges, or what is said of one of them."""
+    """Return the differences of `[[judges]]` from before: other judges, or other settings of
+    one."""
     names, old_names = ([judge.name for judge in panel] for panel in (judges, before))
     if names != old_names:
         return [f"[[judges]] {RuleChange('model', old_names, names)}"]
@@ -103,8 +105,8 @@ def _judge_differences(judges: Sequence[JudgeRecord], before: Sequence[JudgeReco
 
 
 def _judge_change(key: str, old: object, new: object) -> str:
-    """A key of a judge with both values, or what else of it is other, by name: a hash says no more
-    to anybody."""
+    """Return a key of a judge with both values, or what else of it is other, by name: a hash says
+    no more to anybody."""
     if key == "params":
         return f"params {jsontext.dump(new or {})} in place of {jsontext.dump(old or {})}"
     if key in JudgeSpec.model_fields:
@@ -116,7 +118,8 @@ def _judge_change(key: str, old: object, new: object) -> str:
 def _setting_differences(
     protocol: Protocol, record: JudgingRecord, used: Protocol, old: JudgingRecord
 ) -> Iterator[str]:
-    """The settings that are other than before; one that is not set is what the protocol says."""
+    """Yield the settings that are other than before; one that is not set is what the protocol
+    says."""
     rules, old_rules = rules_of(protocol, record), rules_of(used, old)
     for name, value in record.settings.items():
         if name in old.settings and value != old.settings[name]:
@@ -127,7 +130,7 @@ def _setting_differences(
 
 
 def _setting_words(change: RuleChange, *, is_set: bool) -> str:
-    """A changed setting, and where it stands in the suite."""
+    """Return a changed setting, and where it stands in the suite."""
     place = "[settings] " if change.name in Settings.model_fields else ""
     if change.new == change.old:
         verb = "now set to" if is_set else "no longer set:"
@@ -136,8 +139,8 @@ def _setting_words(change: RuleChange, *, is_set: bool) -> str:
 
 
 def folder_note(recorded: Recorded, folder: Path, environment: Mapping[str, str]) -> str | None:
-    """A sentence where the suite in a folder is that of the run, and its protocol or rubric is not
-    what the run used; None where there is nothing to say."""
+    """Return a sentence where the suite in a folder is that of the run, and its protocol or rubric
+    is not what the run used; None where there is nothing to say."""
     if recorded.imported:
         return None
     with suppress(UsageError, OSError):
@@ -178,7 +181,7 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
 
 
 def _rules_set(used: Protocol, record: JudgingRecord, settings: Settings) -> dict[str, Any]:
-    """The rules that `[settings]` say, or said for a run, as they are set now."""
+    """Return the rules that `[settings]` say, or said for a run, as they are set now."""
     values = settings.model_dump()
     return {
         name: values[name]
@@ -188,15 +191,16 @@ def _rules_set(used: Protocol, record: JudgingRecord, settings: Settings) -> dic
 
 
 def with_present_suite(recorded: Recorded, place: Path, environment: Mapping[str, str]) -> Recorded:
-    """The run with `[compare]` and `[gate]` of a suite file, or of the one in a folder, as they
-    stand there now, where that suite made it. Raises UsageError for a file that cannot be read."""
+    """Return the run with `[compare]` and `[gate]` of a suite file, or of the one in a folder, as
+    they stand there now, where that suite made it. Raise UsageError for a file that cannot be
+    read."""
     suite = _suite_of(recorded, place, environment)
     return recorded if suite is None else with_tables(recorded, suite)
 
 
 def with_tables(recorded: Recorded, suite: Suite) -> Recorded:
-    """The run with `[compare]` and `[gate]` of a suite, where it says something; else with what the
-    run recorded. What a run that was to stop early compares was fixed before it began."""
+    """Return the run with `[compare]` and `[gate]` of a suite, where it says something; else with
+    what the run recorded. What a run that was to stop early compares was fixed before it began."""
     manifest, file = recorded.manifest, suite.file
     if file.compare is not None and not manifest.is_sequential:
         manifest = structs.replace(manifest, compare=table_record(file.compare, Compare))
@@ -206,7 +210,7 @@ def with_tables(recorded: Recorded, suite: Suite) -> Recorded:
 
 
 def _suite_of(recorded: Recorded, place: Path, environment: Mapping[str, str]) -> Suite | None:
-    """The suite of a file or folder, if the run was made by one of its name."""
+    """Return the suite of a file or folder, if the run was made by one of its name; else None."""
     path = place / FILE if place.is_dir() else place
     if not path.exists():
         return None
@@ -220,8 +224,8 @@ def _suite_of(recorded: Recorded, place: Path, environment: Mapping[str, str]) -
 
 
 def _written_name(path: Path) -> str | None:
-    """The name that a suite file gives itself, whatever else is wrong with it; None where it says
-    none that can be read."""
+    """Return the name that a suite file gives itself, whatever else is wrong with it; None where it
+    says none that can be read."""
     try:
         name = parse_toml(read_text(path, "the suite")).get("name")
     except (UsageError, TomlError):

@@ -111,7 +111,7 @@ class UntilDecided:
         """How many judgments failed for a reason that the next run tries again."""
 
     def _matched(self, draw: _Draw) -> list[Duel]:
-        """A duel for every variant that is to be decided, each with its part of alpha."""
+        """Return a duel for every variant that is to be decided, each with its part of alpha."""
         questions_of = self._plan.questions
         names = _deciding_variants(self._plan, self._stop)
         each, alpha = (
@@ -134,12 +134,13 @@ class UntilDecided:
 
     @property
     def is_met(self) -> bool:
-        """Whether nothing is open any more: decided, or without a unit left."""
+        """Return True if no comparison is open any more: each is decided or has no question
+        left."""
         return not any(duel.is_open for duel in self._duels)
 
     @property
     def is_decided(self) -> bool:
-        """Whether every comparison has come to an end."""
+        """Return True if every comparison is decided."""
         return all(duel.outcome != "not enough evidence" for duel in self._duels)
 
     async def work(self, group: JudgeGroup) -> Work:
@@ -204,11 +205,12 @@ class UntilDecided:
                 self.note(unit.no, stored.judge, stored.repeat, judgment)
 
     def _value(self, question: Question) -> float | None:
-        """From 0, all for the baseline, to 1: the mean of what there is."""
+        """Return the mean of the values that there are, from 0, all for the baseline, to 1; None if
+        none."""
         return _mean([v for contrast in question.contrasts for v in self._values(contrast)])
 
     def _values(self, contrast: Contrast) -> Iterator[float]:
-        """One value by each judge that said something of both sides."""
+        """Yield one value by each judge that said something of both sides."""
         for group in self._judge_groups:
             worth = self._worth(contrast.units, group)
             if self._is_pairs and worth is not None:
@@ -222,7 +224,7 @@ class UntilDecided:
         return _mean([mean for mean in means if mean is not None])
 
     def decisions(self) -> list[Decision]:
-        """How each comparison stands."""
+        """Return the decision on each comparison so far."""
         return [self._decision(duel) for duel in self._duels]
 
     def _decision(self, duel: Duel) -> Decision:
@@ -252,7 +254,7 @@ class UntilDecided:
         )
 
     def result(self) -> SequentialTest:
-        """How the whole test stands."""
+        """Return the state of the whole test."""
         decisions = self.decisions()
         units = {no for duel in self._duels for question in duel.questions for no in question.units}
         return SequentialTest(
@@ -267,7 +269,7 @@ class UntilDecided:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    """The same in whatever order they came."""
+    """Return the mean, the same for any order of the values; None without any."""
     return fsum(values) / len(values) if values else None
 
 
@@ -291,7 +293,7 @@ def require_decision(
 
 
 def _deciding_variants(plan: Planned, stop: Stopping) -> list[str]:
-    """The variants that are to be decided, each with a question to decide it by; raises
+    """Return the variants that are to be decided, each with a question to decide it by; raise
     UsageError."""
     variants = list(plan.questions)
     names = [variants[choose(variants, stop.variant)[0]]] if stop.variant else variants
@@ -331,7 +333,7 @@ class _Draw:
         return sum(not units.issuperset(question.units) for units in self._waves)
 
     def order(self, questions: Sequence[Question]) -> list[tuple[int, ...]]:
-        """The units of all questions, those of a question together and each unit once."""
+        """Return the units of all questions, those of a question together and each unit once."""
         placed: set[int] = set()
         gathered: dict[tuple[int, bytes], list[int]] = {}
         for place, units in sorted(
@@ -358,8 +360,8 @@ def schedule(
     manifest: Manifest,
     width: int = AHEAD,
 ) -> UntilDecided:
-    """How far a run has got. What failed in passing is tried again, unless it is decided
-    without: a decision stands."""
+    """Return the schedule of a run, as far as it has got. Judgments that failed for a passing
+    reason are tried again, unless the run is decided without them: a decision stands."""
     decided = UntilDecided(archive, scope, judging, judge_groups, manifest, width)
     decided.replay(again=False)
     if decided.is_decided or not decided.passing_failures:
@@ -370,8 +372,8 @@ def schedule(
 
 
 def stored_decision(archive: Archive, recorded: Recorded) -> SequentialTest | None:
-    """What a run that was to stop early has decided; None for any other run, for a part of one, and
-    where what it was to decide was no comparison."""
+    """Return the decision of a run that was to stop early; None for any other run, for a part of
+    one, and where what it was to decide was no comparison."""
     if not recorded.manifest.is_sequential or recorded.selection is not None:
         return None
     try:
@@ -381,22 +383,22 @@ def stored_decision(archive: Archive, recorded: Recorded) -> SequentialTest | No
 
 
 def _stored_schedule(archive: Archive, recorded: Recorded) -> UntilDecided:
-    """The schedule of a run's last start, and how far it has got."""
+    """Return the schedule of a run's last start, as far as it has got."""
     stored = _schedule_of(archive, recorded)
     stored.replay(again=False)
     return stored
 
 
 def _schedule_of(archive: Archive, recorded: Recorded) -> UntilDecided:
-    """The schedule of a run's last start before anything was judged; raises UsageError where what
-    it was to decide was no comparison."""
+    """Return the schedule of a run's last start before anything was judged; raise UsageError where
+    what it was to decide was no comparison."""
     manifest = recorded.manifest
     scope = Scope(recorded.id, manifest.limit)
     return UntilDecided(archive, scope, recorded.judging, recorded.judge_groups, manifest)
 
 
 def waves(archive: Archive, recorded: Recorded) -> tuple[Wave, ...]:
-    """What must be remembered when the last run of a suite is started again, perhaps with more
+    """Return the waves to record when the last run of a suite is started again, perhaps with more
     units: those that are added come after all others, and bets on those that were there go on as
     they were made."""
     manifest = recorded.manifest

@@ -1,4 +1,4 @@
-"""What was asked and answered, made again from recorded replies without a call."""
+"""The questions and replies of a judgment, made again from recorded replies without a call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evenhand.store.ports import Archive, Call, StoredJudgment, StoredUnit
 
 
 def recorded_endpoints(judges: Sequence[JudgeRecord], archive: Archive, tally: Tally) -> AskFn:
-    """`ask` over recorded replies alone."""
+    """Return an `ask` over recorded replies alone."""
     return route([_recorded_endpoint(judge.identity, archive, tally) for judge in judges])
 
 
@@ -77,9 +77,9 @@ class Exchange:
 async def exchanges(
     recorded: Recorded, archive: Archive, unit: StoredUnit, stored: StoredJudgment
 ) -> list[Exchange]:
-    """The conversation behind one judgment, made again from the ledger: the keys prove that these
-    are the prompts that were sent. It ends before a reply that was altered. None of a judgment made
-    elsewhere."""
+    """Return the conversation behind one judgment, made again from the ledger: the keys prove that
+    these are the prompts that were sent. It ends before a reply that was altered, and is empty for
+    a judgment made elsewhere."""
     if recorded.imported:
         return []
     group, judges = list(split_by_group(recorded.judge_groups, recorded.judges))[stored.judge]

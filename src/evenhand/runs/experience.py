@@ -1,5 +1,5 @@
-"""What a call will take, told before it is sent: from what replies of its form take, and from what
-the store has seen of the same judge and kind of protocol.
+"""The tokens and cost to expect of a call, told before it is sent: from what replies of its form
+take, and from what the store has seen of the same judge and kind of protocol.
 
 The lengths are measured, in tokens of OpenAI's o200k_base; other vocabularies differ, and the store
 says by how much as soon as something was judged.
@@ -48,7 +48,8 @@ questions, about half of that with newer judges."""
 
 
 class Experience(Struct, frozen=True):
-    """What to expect of the questions that open a judgment, with all that follows from them."""
+    """The tokens to expect of the questions that open a judgment, with all that follows from
+    them."""
 
     input_factor: float
     """Tokens read per token that their prompts are guessed to have."""
@@ -58,8 +59,8 @@ class Experience(Struct, frozen=True):
     """Of the tokens read, those that the provider had in its cache."""
 
     def cost(self, price: Price, guess: int, most: int) -> float:
-        """What a question with a prompt of about so many tokens will cost, in picodollars; a reply
-        has at most so many."""
+        """Return the cost to expect of a question, in picodollars: its prompt has about `guess`
+        tokens, a reply at most `most`."""
         discount = 1 - price.cached / price.input if price.input else 0.0
         read = price.bound(guess, 0) * self.input_factor * (1 - self.cached_share * discount)
         calls = max(1.0, self.input_factor)
@@ -69,8 +70,8 @@ class Experience(Struct, frozen=True):
 def expected(
     judging: ReadyKind, language: str, archive: Archive | None, judges: Sequence[str]
 ) -> dict[str, Experience]:
-    """What to expect of each judge: what replies of this form take, corrected by what the newest
-    runs of the same kind took of that judge."""
+    """Return the tokens to expect of each judge: those that replies of this form take, corrected by
+    what the newest runs of the same kind took of that judge."""
     usual = reply_tokens(judging, language)
     again = _calls_per_question(judging.rounds)
     experiences = dict.fromkeys(judges, Experience(again, usual * again))
@@ -98,7 +99,8 @@ def _calls_per_question(rounds: int) -> float:
 
 
 class _Past(Struct):
-    """What calls of a judge took, and what they would have been guessed to take."""
+    """The tokens that calls of a judge took, and those that they would have been guessed to
+    take."""
 
     calls: int = 0
     guess: int = 0
@@ -119,7 +121,8 @@ class _Past(Struct):
 
 
 def _past(archive: Archive, kind: str, judges: Sequence[str]) -> dict[str, _Past]:
-    """What the newest runs of a kind took of each judge, as far as it takes to know."""
+    """Return the tokens that the newest runs of a kind took of each judge, read until there are
+    enough."""
     past: dict[str, _Past] = defaultdict(_Past)
     looked_at = 0
     for row in archive.runs()[:RUNS_READ]:

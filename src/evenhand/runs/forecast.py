@@ -1,4 +1,4 @@
-"""What a run would send and cost, told before it is sent."""
+"""Forecast of the calls and the cost of a run, before anything is sent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OUTPUT_GUESS = 200
 
 @dataclass(slots=True)
 class Forecast:
-    """What a run would send: calls, tokens, and the range of its price in picodollars."""
+    """The calls and tokens that a run would send, and the range of its price in picodollars."""
 
     run: str = ""
     planned: int = 0
@@ -53,13 +53,13 @@ class Forecast:
     """The names of judges that the run may have to ask something."""
 
     def lacking(self, setups: Sequence[JudgeSetup]) -> list[ProviderRefused]:
-        """What keeps judges that would be asked from sending anything."""
+        """Return the reasons that keep judges that would be asked from sending anything."""
         judges = [setup.judge for setup in setups if setup.judge.name in self.judges_asked]
         return [judge.unavailable_reason for judge in judges if judge.unavailable_reason]
 
     @property
     def cost_likely(self) -> int | None:
-        """What it will about cost, never above the most; None where a price is not known."""
+        """Return the likely cost, never above the most; None where a price is not known."""
         if self.cost_least is None or self.cost_most is None:
             return None
         return min(round(self.cost_expected), self.cost_most)
@@ -89,8 +89,9 @@ class Forecast:
 async def forecast(
     plan: Plan, archive: Archive | None, limit: int | None, *, retry_failures: bool = False
 ) -> Forecast:
-    """Everything a run would do up to the first call of each judgment that is not in the ledger,
-    and no call. The data is read as by a run, into a store that vanishes."""
+    """Return a forecast of everything a run would do up to the first call of each judgment that is
+    not in the ledger, and make no call. The data is read as by a run, into a store that
+    vanishes."""
     file = plan.suite.file
     result, budget_usd = Forecast(), file.limits.budget_usd
     result.budget = None if budget_usd is None else int(budget_usd * PICO)
@@ -168,7 +169,8 @@ class _Lookahead:
         units: Callable[[], Iterator[StoredUnit]],
         is_enough: Callable[[], bool],
     ) -> None:
-        """All units that are wanted, when what the store holds has been taken into account."""
+        """Count all units that are wanted, when what the store holds has been taken into
+        account."""
         if not isinstance(schedule, FileOrder):
             self.forecast.until_decided = True
             for unit in units():
@@ -182,11 +184,11 @@ class _Lookahead:
                 await self.add(unit)
 
     def _known(self, unit: StoredUnit) -> list[StoredJudgment]:
-        """What the same judging has made of a unit in any run."""
+        """Return the judgments of a unit by the same judging in any run."""
         return self._archive.known(self._record, unit.id, unit.body)
 
     async def add(self, unit: StoredUnit) -> None:
-        """All judgments of one unit."""
+        """Count all judgments of one unit."""
         judged = {(stored.judge, stored.repeat): stored for stored in self._known(unit)}
         for group, judges in self._by_group:
             for repeat in range(group.repeats):
@@ -244,7 +246,7 @@ class _Lookahead:
                 self._send([setup for setup, _ in judges], missing, len(rounds), openings)
 
     def _openings(self, body: str, group: JudgeGroup, repeat: int) -> dict[int, list[Question]]:
-        """The questions of a round to each judge of a group that may be asked them."""
+        """Return the questions of a round to each judge of a group that may be asked them."""
         whole, questions_of = judging_context(group, repeat, _no), dict[int, list[Question]]()
         unit = self._judging.load(body)
         for index in range(len(group.names)):
@@ -263,8 +265,9 @@ class _Lookahead:
         rounds: int,
         openings: Mapping[int, Sequence[Question]],
     ) -> None:
-        """What is missing of the round that was begun last, and what may follow: the re-asks of
-        each pass, and later rounds, which in a relay may go to its dearest judge."""
+        """Count the calls that are missing of the round that was begun last, and those that may
+        follow: the re-asks of each pass, and later rounds, which in a relay may go to its dearest
+        judge."""
         # A later round of a relay may be asked of any judge of it.
         self.forecast.judges_asked.update(setup.judge.name for setup in setups)
         for question in missing:
@@ -304,8 +307,8 @@ class _Lookahead:
 
 
 def _dearest(setup: JudgeSetup, bound: int, tries: range) -> int | None:
-    """The most that a pass can cost: each re-ask sends the conversation again, with the reply
-    before it."""
+    """Return the most that a pass can cost: each re-ask sends the conversation again, with the
+    reply before it."""
     if setup.price is None:
         return None
     written, price = setup.spec.max_tokens, setup.price

@@ -63,7 +63,7 @@ Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
 
 
 class RunContext(NamedTuple):
-    """What a command judges, and with what."""
+    """The run that a command judges, and the parts to judge it with."""
 
     plan: Plan
     store: Store
@@ -75,7 +75,7 @@ class RunContext(NamedTuple):
 
 
 class RemoteEngine(NamedTuple):
-    """Who judges a run on other machines, and what they need beside its manifest."""
+    """The engine that judges a run on other machines, and what it needs beside the manifest."""
 
     terms: str
     judge: Callable[[RunContext], Awaitable[None]]
@@ -83,7 +83,7 @@ class RemoteEngine(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """How a run stands after a command."""
+    """The state of a run after a command."""
 
     run: str
     scope: Scope
@@ -100,7 +100,7 @@ class Summary:
     """Batches of the run that have not ended."""
 
     def json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """Return it as `--json` prints it."""
         counts, spent = self.counts, self.spent
         more: dict[str, Any] = {}
         if self.changed is not None:
@@ -127,7 +127,8 @@ class Summary:
 
     @property
     def has_no_verdict(self) -> bool:
-        """Whether nothing could be judged: something was planned, and there is no verdict."""
+        """Return True if nothing could be judged: something was planned, and there is no
+        verdict."""
         return self.counts.planned > 0 and not self.counts.verdicts
 
     @property
@@ -144,7 +145,8 @@ class Summary:
 
     @property
     def is_resumable(self) -> bool:
-        """Whether the same command would judge more: what is pending, or was lost on its way."""
+        """Return True if the same command would judge more: what is pending, or was lost on its
+        way."""
         lost = self.counts.failures.keys() & RETRIED_BY_NEXT_RUN
         return self.counts.pending > 0 or bool(lost)
 
@@ -161,7 +163,7 @@ def _quiet(tally: Tally, planned: int, stop: Stop) -> AbstractContextManager[Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a command says beyond the suite."""
+    """The options of a command beyond the suite."""
 
     limit: int | None = None
     retry_failures: bool = False
@@ -231,7 +233,7 @@ class Begun(NamedTuple):
 async def _begun(
     plan: Plan, archive: Archive, ledger: Ledger, options: Options
 ) -> AsyncIterator[Begun]:
-    """The run of a plan and its data, begun and held."""
+    """Yield the run of a plan and its data, begun and held for as long as the block lasts."""
     from evenhand.runs.forecast import require_keys
 
     for setup in plan.setups:
@@ -256,7 +258,8 @@ class _Data(NamedTuple):
 
 
 async def _taken_in(plan: Plan, archive: Archive, ledger: Ledger) -> _Data:
-    """The units of the data files; those of the last run, where the files are what they were."""
+    """Return the units of the data files; those of the last run, where the files are what they
+    were."""
     judging = plan.manifest.judging.id
     fingerprint = plan.data.fingerprint() if plan.data else ""
     before = next(iter(archive.runs(plan.name, judging, 1)), None) if fingerprint else None
@@ -298,7 +301,8 @@ def _told_changes(archive: Archive, begun: Begun, options: Options) -> Changes |
 
 
 def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
-    """The manifest, with what an earlier start that was to stop early leaves to be minded."""
+    """Return the manifest, with what an earlier start that was to stop early leaves to be
+    minded."""
     manifest = structs.replace(plan.manifest, limit=options.limit)
     before = next(iter(archive.runs(plan.name, plan.manifest.judging.id, 1)), None)
     if before is None:
@@ -433,7 +437,7 @@ def _summary(plan: Plan, archive: Archive, scope: Scope, tally: Tally, stop: Sto
 
 
 def _tally_so_far(before: Counts) -> Tally:
-    """What was done before. What is judged again is counted when it is."""
+    """Return the tally of what was done before. What is judged again is counted when it is."""
     again = sum(before.failed_calls.get(reason, 0) for reason in RETRIED_BY_NEXT_RUN)
     failures = sum(n for r, n in before.failures.items() if r not in RETRIED_BY_NEXT_RUN)
     return Tally(cached=before.calls - again, verdicts=before.verdicts, failures=failures)

@@ -46,14 +46,14 @@ class JudgeSetup(Struct, frozen=True, kw_only=True):
 
     @property
     def batch_price(self) -> Price | None:
-        """What its tokens cost in a batch."""
+        """Return the price of its tokens in a batch; None where its price is not known."""
         address = str(self.judge.identity.get("base_url", ""))
         share = split_name(self.spec.model)[0].batch_share(address)
         return None if self.price is None else self.price.times(share)
 
     @property
     def record(self) -> JudgeRecord:
-        """As the manifest keeps it."""
+        """Return it as the manifest keeps it."""
         judge = self.judge
         return JudgeRecord(
             name=judge.name,
@@ -99,7 +99,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Every hash that matters, and the texts to judge again without the suite's files."""
+        """Return the manifest: every hash that matters, and the texts to judge again without the
+        suite's files."""
         if self.recorded is not None:
             return self.recorded
         file = self.suite.file
@@ -119,11 +120,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def judging(self) -> ReadyKind:
-        """What judges the units."""
+        """Return the kind, made ready to judge the units."""
         return judging_of(self.protocol, self.manifest.judging)
 
     def bad_tries(self, stored: StoredJudgment) -> tuple[str, ...]:
-        """The calls of a failure that are to be asked again."""
+        """Return the calls of a failure that are to be asked again."""
         return bad_tries(self.kind.read_judgment(stored.text), stored.calls)
 
     @property
@@ -136,7 +137,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def budget_cap(self) -> int | None:
-        """The budget in picodollars."""
+        """Return the budget in picodollars."""
         budget = self.suite.file.limits.budget_usd
         return None if budget is None else int(budget * PICO)
 

@@ -39,8 +39,8 @@ def prepare(
     sources: Sequence[Source] | None = None,
     trust: Trust | None = None,
 ) -> Plan:
-    """A suite ready to be judged, on its own data or on these; raises UsageError. Nothing is sent
-    or written, but which hosts the user trusts, where `trust` asks."""
+    """Return the plan of a suite, ready to be judged on its own data or on these; raise UsageError.
+    Nothing is sent or written, but which hosts the user trusts, where `trust` asks."""
     for name in environ.unread if isinstance(environ, Environment) else ():
         notify(f"Note: {name} of .env is not used: proxies and certificates are yours to set.")
     sources = list(_sources(suite)) if sources is None else sources
@@ -80,7 +80,7 @@ def open_judge_setup(
     notify: Callable[[str], None],
     trust: Trust | None,
 ) -> JudgeSetup:
-    """A judge of a suite, opened; raises UsageError."""
+    """Return a judge of a suite, opened; raise UsageError."""
     provider, model = _provider_and_model(spec.model)
     if provider.is_file(model):
         suite.located("judges", model)
@@ -97,7 +97,7 @@ def open_judge_setup(
 
 
 def judge_options(suite: Suite, spec: JudgeSpec, environ: Mapping[str, str]) -> JudgeOptions:
-    """What a suite says about one of its judges, with nobody to tell anything to."""
+    """Return the options that a suite sets for one of its judges, with nobody to notify."""
     return JudgeOptions(
         name=spec.model,
         base_url=spec.base_url,
@@ -119,13 +119,14 @@ def judge_options(suite: Suite, spec: JudgeSpec, environ: Mapping[str, str]) -> 
 
 
 def _has_address(provider: Provider, environ: Mapping[str, str]) -> bool:
-    """Whether the environment sends the provider's requests elsewhere, to models of anyone."""
+    """Return True if the environment sends the provider's requests elsewhere, to models of
+    anyone."""
     return any(environ.get(name) for name in provider.url_names)
 
 
 def _provider_and_model(name: str) -> tuple[Provider, str]:
-    """A judge's name in its two parts; raises UsageError, with the listed model that a name without
-    a provider was most likely meant to be."""
+    """Return a judge's name in its two parts; raise UsageError, with the listed model that a name
+    without a provider was most likely meant to be."""
     try:
         return split_name(name)
     except UsageError as error:
@@ -147,7 +148,7 @@ def _doubt_model(provider: Provider, model: str, notify: Callable[[str], None]) 
 
 
 def _sources(suite: Suite) -> Iterator[Source]:
-    """The data files of a suite; raises UsageError."""
+    """Yield the data files of a suite; raise UsageError."""
     join = (
         None if suite.file.join is None else QuestionFile(*suite.located("join", suite.file.join))
     )
@@ -164,7 +165,8 @@ def _sources(suite: Suite) -> Iterator[Source]:
 
 
 def _settings(suite: Suite, kind: str) -> dict[str, Any]:
-    """The settings of a suite that its kind has; raises UsageError for one that it has not."""
+    """Return the settings of a suite that its kind has; raise UsageError for one that it has
+    not."""
     values, names = suite.file.settings.model_dump(), KINDS[kind].settings
     defaults = Settings().model_dump()
     for name, value in values.items():
@@ -178,7 +180,8 @@ def _settings(suite: Suite, kind: str) -> dict[str, Any]:
 
 
 def _read_rubric(suite: Suite, protocol: Protocol) -> object:
-    """The rubric file of a suite, checked; None if the rows bring their own."""
+    """Return the rubric of a suite, checked; None if the rows bring their own. Raise UsageError for
+    a kind that has no rubric."""
     name = suite.file.rubric
     if name is None:
         return None

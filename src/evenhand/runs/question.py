@@ -1,5 +1,5 @@
-"""What a run is to decide, known before anything is judged: which units are set against which, and
-what a verdict is worth.
+"""The question that a run is to decide, known before anything is judged: which units are set
+against which, and what a verdict is worth.
 
 Units are paired as `compare` pairs them, and what is about one question stays together.
 """
@@ -25,8 +25,8 @@ _MARKS = {"A+": 0.0, "B+": 1.0, "tie": 0.5}
 
 
 class Contrast(NamedTuple):
-    """What a value comes from, by the numbers of the units: those of the variant against those of
-    the baseline, or one pair of both; where it is `turned`, the variant stands first in it."""
+    """The source of a value, by the numbers of the units: those of the variant against those of the
+    baseline, or one pair of both; where it is `turned`, the variant stands first in it."""
 
     units: tuple[int, ...]
     against: tuple[int, ...] = ()
@@ -43,7 +43,7 @@ class Question:
 
     @property
     def units(self) -> tuple[int, ...]:
-        """All of them, each once."""
+        """Return the numbers of all its units, each once."""
         every = (no for contrast in self.contrasts for no in (*contrast.against, *contrast.units))
         return tuple(dict.fromkeys(every))
 
@@ -89,7 +89,8 @@ def planned_scores(
 
 
 def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | None) -> Planned:
-    """The questions of a run of pairs: those that the baseline is one of; raises UsageError."""
+    """Return the questions of a run of pairs: those that the baseline is one of; raise
+    UsageError."""
     ids, rows = dict[int, str](), list[tuple[int, str, str, str]]()
     for unit in units:
         pair = voting.unit(unit.body)
@@ -112,7 +113,7 @@ def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | N
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a judgment is worth on the dimension that decides, from 0 to 1; None where it says
+    """The measure of a judgment on the dimension that decides, from 0 to 1; None where it says
     nothing of it."""
 
     of: Callable[[Judgment], float | None]
@@ -121,7 +122,7 @@ class Measure:
 
 
 def deciding_measure(judging: ReadyKind, units: Iterable[StoredUnit], dimension: str) -> Measure:
-    """The measure of a run's judgments; raises UsageError for a dimension that it has not."""
+    """Return the measure of a run's judgments; raise UsageError for a dimension that it has not."""
     measure = judging.kind.measure
     if isinstance(measure, Voting):
         return _preference(measure, judging.dimensions, dimension)
@@ -134,7 +135,8 @@ def deciding_measure(judging: ReadyKind, units: Iterable[StoredUnit], dimension:
 
 
 def _preference(voting: Voting, criteria: Sequence[str], dimension: str) -> Measure:
-    """How far the second candidate is preferred, in all or on one criterion."""
+    """Return the measure of how far the second candidate is preferred, overall or on one criterion;
+    raise UsageError for a criterion that there is not."""
 
     def overall(judgment: Judgment) -> float | None:
         vote = voting.judgment(judgment)
@@ -150,7 +152,8 @@ def _preference(voting: Voting, criteria: Sequence[str], dimension: str) -> Meas
 
 
 def _scaled(scoring: Scoring, ends: Ends, dimension: str) -> Measure:
-    """The score from the lowest to the highest, on one dimension or over all."""
+    """Return the measure of the score from the lowest to the highest, on one dimension or over
+    all."""
 
     def scaled(name: str, score: float) -> float:
         low, high = ends[name]

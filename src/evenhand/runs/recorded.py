@@ -43,17 +43,17 @@ class Selection(Struct, frozen=True, kw_only=True):
 
     @property
     def condition(self) -> str:
-        """What was selected, on a line."""
+        """Return the condition that units were selected by, on a line."""
         parts = (f"{name} = {' or '.join(values)}" for name, values in self.where.items())
         return ", ".join(parts)
 
     @property
     def text(self) -> str:
-        """The same, and how many units that are."""
+        """Return a sentence with the condition and the number of units that it selects."""
         return f"Only {self.condition}: {len(self.positions)} of {self.of} units."
 
     def json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """Return it as `--json` prints it."""
         where = {name: list(values) for name, values in self.where.items()}
         return {"where": where, "units": len(self.positions), "of": self.of}
 
@@ -70,7 +70,7 @@ class Recorded:
 
     @property
     def scope(self) -> Scope:
-        """All units of the run, or those that were selected."""
+        """Return the scope of all units of the run, or of those that were selected."""
         positions = None if self.selection is None else self.selection.positions
         return Scope(self.row.id, positions=positions)
 
@@ -80,7 +80,8 @@ class Recorded:
 
     @property
     def imported(self) -> bool:
-        """Whether its judgments were made elsewhere: then it has no protocol and no calls."""
+        """Return True if its judgments were made elsewhere: then it has no protocol and no
+        calls."""
         return self.manifest.judging.source is not None
 
     @property
@@ -90,7 +91,7 @@ class Recorded:
 
     @property
     def kind_name(self) -> str:
-        """Of which kind its judgments are."""
+        """Return the name of the kind of its judgments."""
         source = self.manifest.judging.source
         if source is not None:
             return kind_of_import(source.shape).name
@@ -112,23 +113,24 @@ class Recorded:
 
     @cached_property
     def judging(self) -> ReadyKind:
-        """What judged the units."""
+        """Return the kind as it was made ready to judge the units."""
         return judging_of(self.protocol, self.manifest.judging)
 
     @property
     def has_votes(self) -> bool:
-        """Whether its verdicts are votes between two; else they are scores."""
+        """Return True if its verdicts are votes between two; else they are scores."""
         return isinstance(self.kind.measure, Voting)
 
     @property
     def rule(self) -> Rule:
-        """What orders of a pair that contradict each other come to, where nobody says otherwise."""
+        """Return the rule for orders of a pair that contradict each other, where nobody names
+        another."""
         source = self.manifest.judging.source
         return source.on_conflict if source else "uncertain"
 
     def tag_names(self, language: str = "en") -> Mapping[str, str]:
-        """The failure tags that its verdicts may have, each with its name: in a language where the
-        protocol has it there, else in that of the run."""
+        """Return the failure tags that its verdicts may have, each with its name: in a language
+        where the protocol has it there, else in that of the run."""
         measure = self.kind.measure
         if not isinstance(measure, Scoring):
             return {}
@@ -136,17 +138,17 @@ class Recorded:
         return measure.tags(protocol, (language, self.manifest.judging.language, "en"))
 
     def judgment(self, stored: StoredJudgment) -> Judgment:
-        """A judgment of the run as it was kept."""
+        """Return a judgment of the run as it was kept."""
         return self.kind.read_judgment(stored.text)
 
     @cached_property
     def rubric(self) -> Any:
-        """The rubric of the suite; None where the units bring their own."""
+        """Return the rubric of the suite; None where the units bring their own."""
         return self.manifest.judging.rubric
 
     @cached_property
     def rule_changes(self) -> list[RuleChange]:
-        """The rules it was settled by that are not those its judges were told."""
+        """Return the rules it was settled by that are not those its judges were told."""
         if self.imported:
             return []
         used = KINDS[self.kind_name].resettle_settings(self.protocol, self.protocol)
@@ -154,7 +156,7 @@ class Recorded:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What was set, as it is printed."""
+        """Return the settings of the run, as they are printed."""
         source = self.manifest.judging.source
         if source is not None:
             value = plain(source)
@@ -164,14 +166,14 @@ class Recorded:
 
     @property
     def criteria(self) -> list[str]:
-        """Of pairs: by what they were compared."""
+        """Return the criteria by which pairs were compared."""
         if self.manifest.imported is not None:
             return list(self.manifest.imported.criteria)
         return list(self.judging.dimensions)
 
     def counts(self, archive: Archive, scope: Scope | None = None) -> Counts:
-        """How the run stands, or a part of it. Nobody knows what was planned of judgments made
-        elsewhere, so what came in is all there is."""
+        """Return the counts of the run, or of a part of it. Nobody knows what was planned of
+        judgments made elsewhere, so what came in is all there is."""
         counts = archive.counts(scope or self.scope, self.judgments_per_unit)
         if not self.imported:
             return counts
@@ -183,7 +185,7 @@ class Recorded:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the judge_groups."""
+        """Return the names of the judge groups."""
         return group_names(self.judge_groups)
 
     @property
@@ -192,7 +194,8 @@ class Recorded:
 
 
 def judge_groups(record: JudgingRecord) -> list[JudgeGroup]:
-    """Who judges each unit: every judge on its own, or all of them as one relay."""
+    """Return the groups that judge each unit: every judge on its own, or all of them as one
+    relay."""
     judges = record.judges
     groups: list[JudgeGroup] = []
     turn = 0
@@ -224,12 +227,12 @@ def split_by_group(
 
 
 def recorded_run(archive: Archive, row: RunRow) -> Recorded:
-    """A run of the list of runs."""
+    """Return a run of the list of runs with its manifest."""
     return Recorded(row, archive.manifest(row.id))
 
 
 def find_run(archive: Archive, name: str) -> Recorded:
-    """The run that a command line names, see `named_run`; raises UsageError."""
+    """Return the run that a command line names, see `named_run`; raise UsageError."""
 
     def is_judged_here(row: RunRow) -> bool:
         return recorded_run(archive, row).is_judged_here

@@ -23,7 +23,7 @@ _KEYS = {"priority": "priority", "max_rounds": "max_rounds", "weights": "types"}
 
 
 class NewRules(Struct, frozen=True):
-    """What a run is to be settled under; what is left empty stays as it is."""
+    """The rules that a run is to be settled under; what is left empty stays as it is."""
 
     protocol: Protocol | None = None
     """One whose rules are to hold, whatever its prompts are."""
@@ -46,7 +46,7 @@ class RuleChange(NamedTuple):
 
 
 def value_text(value: object) -> str:
-    """A rule or a setting as it is written in a suite."""
+    """Return a rule or a setting as it is written in a suite."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
@@ -61,7 +61,8 @@ def value_text(value: object) -> str:
 
 
 def rules_of(protocol: Protocol, record: JudgingRecord) -> dict[str, Any]:
-    """The rules that a judging settles by: those of its protocol, or what was set instead."""
+    """Return the rules that a judging settles by: those of its protocol, or what was set
+    instead."""
     kind, settings = KINDS[protocol.kind], record.settings
     rules = dict(kind.resettle_settings(protocol, protocol))
     unset = {name for name, value in kind.settings.items() if settings.get(name) == value}
@@ -69,7 +70,7 @@ def rules_of(protocol: Protocol, record: JudgingRecord) -> dict[str, Any]:
 
 
 def changed_rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[RuleChange]:
-    """The rules that differ. Of weights, the types that do."""
+    """Return the rules that differ. Of weights, the types that do."""
     return [
         RuleChange(name, _differing(old.get(name), value), _differing(value, old.get(name)))
         for name, value in new.items()
@@ -78,7 +79,7 @@ def changed_rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[RuleCh
 
 
 def _differing(value: object, beside: object) -> object:
-    """Of a table, the rows that are other than those beside them; anything else as it is."""
+    """Return the rows of a table that are other than those beside them; anything else as it is."""
     if not (isinstance(value, Mapping) and isinstance(beside, Mapping)):
         return value
     rows, others = cast("Mapping[str, Any]", value), cast("Mapping[str, Any]", beside)
@@ -86,8 +87,8 @@ def _differing(value: object, beside: object) -> object:
 
 
 def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> JudgingRecord:
-    """The judging of the same prompts and judges that settles by new rules; raises UsageError where
-    its kind has no such rule, or where other replies would be needed."""
+    """Return the judging of the same prompts and judges that settles by new rules; raise UsageError
+    where its kind has no such rule, or where other replies would be needed."""
     kind = KINDS[protocol.kind]
     own_rules, rules = dict(kind.resettle_settings(protocol, protocol)), rules_of(protocol, record)
     if new.protocol is not None:
@@ -125,7 +126,7 @@ def _rules_of_folder(new: Protocol, used: Protocol) -> Mapping[str, Any]:
 
 
 def _checked(protocol: Protocol, rules: Mapping[str, Any], name: str, value: Any) -> Any:
-    """One rule as the kind reads it; raises UsageError."""
+    """Return one rule as the kind reads it; raise UsageError."""
     kind = KINDS[protocol.kind]
     if name not in rules:
         has = ", ".join(name for name in _KEYS if name in rules)
@@ -145,7 +146,7 @@ def _checked(protocol: Protocol, rules: Mapping[str, Any], name: str, value: Any
 def _types_under(
     protocol: Protocol, weights: Mapping[str, Any], new: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The table of task types with new weights; a type that is not named keeps its own."""
+    """Return the table of task types with new weights; a type that is not named keeps its own."""
     for name in new:
         if name not in weights:
             types = ", ".join(weights)

@@ -1,4 +1,4 @@
-"""What `settle` does: the judgments of a run computed anew from its replies, without a call."""
+"""The command `settle`: the judgments of a run computed anew from its replies, without a call."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = 
 
 
 def _record(recorded: Recorded, rules: NewRules) -> JudgingRecord:
-    """The judging of a run under new rules and the contract of today."""
+    """Return the judging of a run under new rules and the contract of today."""
     record = under_rules(recorded.protocol, recorded.manifest.judging, rules)
     return structs.replace(record, contract=CONTRACT)
 
@@ -69,7 +69,7 @@ def _record(recorded: Recorded, rules: NewRules) -> JudgingRecord:
 async def _held(
     recorded: Recorded, record: JudgingRecord, archive: Archive, ledger: Ledger
 ) -> AsyncIterator[str]:
-    """The run that the judgments belong to, for this process alone."""
+    """Yield the run that the judgments belong to, for this process alone."""
     if record.id == recorded.row.judging:
         async with ledger.claim(recorded.id):
             yield recorded.id
@@ -95,7 +95,7 @@ async def _compute(
     endpoint: AskFn,
     tally: Tally,
 ) -> None:
-    """One judgment computed anew, or dropped where a reply is missing."""
+    """Compute one judgment anew, or drop it where a reply is missing."""
     try:
         judgment = await judge_unit(judging, group, repeat, unit, endpoint, tally)
     except Stopped:

@@ -19,8 +19,8 @@ MEMORY = "sqlite::memory:"
 
 
 def open_store(url: str, folder: Path | None = None, *, must_exist: bool = False) -> Store:
-    """The store behind a URL such as `sqlite:evenhand.db`, made if there is none, unless it must
-    exist; raises StoreError."""
+    """Return the store behind a URL such as `sqlite:evenhand.db`, made if there is none, unless it
+    must exist; raise StoreError."""
     if is_postgres(url):
         store: Store = _postgres().postgres_store(url, must_exist=must_exist)
         return store
@@ -32,7 +32,7 @@ def open_store(url: str, folder: Path | None = None, *, must_exist: bool = False
 
 
 def open_archive(url: str, folder: Path | None = None) -> Archive:
-    """What a store holds, for whoever only reads; raises StoreError if there is none."""
+    """Return the archive of a store, for reading only; raise StoreError if there is none."""
     if is_postgres(url):
         archive: Archive = _postgres().postgres_archive(url)
         return archive
@@ -71,12 +71,14 @@ def _connect(url: str) -> Session:
 
 
 def _place(url: str) -> str:
-    """What a store is, whoever asks for it."""
+    """Return what identifies a store: the fingerprint of its address in PostgreSQL, else its
+    path."""
     return read_address(url).fingerprint if is_postgres(url) else str(store_path(url).resolve())
 
 
 def _postgres() -> ModuleType:
-    """The store behind PostgreSQL; raises UsageError where its driver is not installed."""
+    """Return the module of the PostgreSQL store; raise UsageError where its driver is not
+    installed."""
     try:
         return import_module("evenhand.store.postgres")
     except ModuleNotFoundError as error:
@@ -98,7 +100,7 @@ def _existing(url: str, folder: Path | None) -> Path:
 
 
 def store_path(url: str, folder: Path | None = None) -> Path:
-    """The file of a store; raises UsageError for an address of an unknown kind."""
+    """Return the file of a store; raise UsageError for an address of an unknown kind."""
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite" or not rest or "\0" in rest:
         raise UsageError(

@@ -29,7 +29,7 @@ Rubric = Mapping[str, Any] | str | Path
 
 
 def is_table(data: object) -> bool:
-    """Whether this is a table, and not a suite file or its folder."""
+    """Return True if this is a table, and not a suite file or its folder."""
     return is_data_file(Path(data)) if isinstance(data, str | Path) else True
 
 
@@ -51,9 +51,10 @@ def table_plan(
     settings: Mapping[str, Any],
     notify: Callable[[str], None],
 ) -> Plan:
-    """What judges a table, with these keys of a suite file; raises UsageError or DataError. Without
-    a protocol: by the rubric, where there is one, else in pairs. Without a language: that of the
-    texts. Without `use`: the judge sees what the table has of reference, context and messages."""
+    """Return the plan to judge a table with these keys of a suite file; raise UsageError or
+    DataError. Without a protocol: by the rubric, where there is one, else in pairs. Without a
+    language: that of the texts. Without `use`: the judge sees what the table has of reference,
+    context and messages."""
     source = (
         Source(path=Path(data))
         if isinstance(data, str | Path)
@@ -93,8 +94,8 @@ def _is_text(value: object) -> bool:
 
 
 def rubric_value(rubric: Rubric, protocol: Protocol, language: str) -> Any:
-    """A rubric in the form of a protocol's kind: the value itself, that of a file, or what a
-    sentence makes. Raises UsageError."""
+    """Return a rubric in the form of a protocol's kind: the value itself, that of a file, or what a
+    sentence makes. Raise UsageError."""
     if isinstance(rubric, Mapping):
         return rubric_of_value(rubric, protocol)
     if isinstance(rubric, str) and is_rubric_text(rubric):

@@ -1,4 +1,4 @@
-"""Who may ask, in which way, and what every response carries.
+"""Access to the server: who may ask, in which way, and what every response carries.
 
 A page in somebody's browser is reached by every site that browser visits. So a request must name
 this server as its Host (DNS rebinding is refused), must not come from another site's page, and may
@@ -53,8 +53,8 @@ class Endpoint:
 
     @property
     def cookie(self) -> str:
-        """The cookie that carries the token of a closed endpoint; ports share cookies, so each has
-        a name of its own."""
+        """Return the name of the cookie that carries the token of a closed endpoint; ports share
+        cookies, so each has a name of its own."""
         return f"evenhand-{self.port}"
 
     def is_token(self, text: str) -> bool:

@@ -31,7 +31,7 @@ class TidyRow(NamedTuple):
 
 
 class NoScore(NamedTuple):
-    """What stands in the place of a score where a layout knows why there is none."""
+    """A missing score, where a layout knows the reason."""
 
     reason: Literal["schema", "out_of_range"]
     detail: str

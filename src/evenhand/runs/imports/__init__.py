@@ -43,7 +43,7 @@ VALUES_TOLD = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRequest:
-    """What to take in: files, or rows in memory, of a kind; or labels of the units of a run."""
+    """The data to take in: files, or rows in memory, of a kind; or labels of the units of a run."""
 
     tables: Sequence[Path | Rows]
     kind: str | None = None
@@ -60,7 +60,7 @@ class ImportRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What came in."""
+    """The run that an import made, and its counts."""
 
     run: str
     name: str

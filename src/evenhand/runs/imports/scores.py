@@ -47,7 +47,7 @@ _REASONS: tuple[Reason, ...] = ("schema", "out_of_range", "empty")
 
 @dataclass(slots=True)
 class _Answer:
-    """What was scored, as its first row has it, with the scores by judge."""
+    """A scored answer as its first row has it, with the scores by judge."""
 
     unit: str
     meta: dict[str, Any]

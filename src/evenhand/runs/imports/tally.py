@@ -1,4 +1,4 @@
-"""What is counted while judgments come in."""
+"""Counts that are kept while judgments come in."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ _BLANK = Raw(b"{}")
 
 
 class _Vote(NamedTuple):
-    """What a row says: the order in which the candidates of its pair were shown, and what was said
-    of them as they were shown."""
+    """The vote of a row: the order in which the candidates of its pair were shown, and what was
+    said of them as they were shown."""
 
     order: Order
     side: str
