@@ -30,7 +30,7 @@ class JudgeOptions:
     base_url: str | None = None
     """The address that the suite's file, or the user's own call, gives."""
     base_url_place: str = ""
-    """Where in the suite's file the address stands; empty where the user's call gives it."""
+    """The place of the address in the suite's file; empty if the user's call gives it."""
     temperature: float | None = None
     max_tokens: int = limits.MAX_TOKENS
     seed: int | None = None
@@ -40,7 +40,7 @@ class JudgeOptions:
     """It holds keys, which no repr shows."""
     notify: Callable[[str], None] = lambda line: None
     trust: Trust | None = None
-    """What the user says about keys and hosts; without it, what they allowed before."""
+    """The user's word about keys and hosts; without it, what they allowed before."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Handed through to the request's body as they are."""
     stream: bool = False
@@ -48,7 +48,7 @@ class JudgeOptions:
     ca_file: Path | None = None
     proxy_place: str = ""
     ca_file_place: str = ""
-    """Where in the suite's file these stand; empty where the user's call gives them."""
+    """The places of these in the suite's file; empty if the user's call gives them."""
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -72,9 +72,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     spell_url: Callable[[str], str] = str
     """Returns an address as the environment may hold it, as a URL."""
     is_billed: bool = True
-    """What it answers costs money, so its own address takes no request without a key."""
+    """True if its answers cost money, so that its own address takes no request without a key."""
     cache_write_multiplier: Decimal = Decimal(1)
-    """How many times the price of the input a token costs that its cache takes in."""
+    """The price of a token that its cache takes in, as a multiple of the price of the input."""
     batches: Literal["", "openai", "azure", "anthropic", "google", "openrouter"] = ""
     """The batch protocol it speaks; empty for none. A token costs half in a batch there."""
     needs_model: bool = True

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class JudgeReason(NamedTuple):
-    """What a judge says of one dimension or criterion, and why."""
+    """A judge's score on one dimension or criterion, with its reason."""
 
     judge: str
     about: str
@@ -43,7 +43,7 @@ class ChangedPair:
 
     question: str
     fields: Mapping[str, str]
-    """What the two answers have in common."""
+    """The fields that the two answers have in common."""
     difference: float | None
     baseline: ChangedSide
     variant: ChangedSide

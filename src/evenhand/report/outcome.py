@@ -1,5 +1,5 @@
-"""What a run says of one unit, over all its judges and repeats: the same for every kind of judging,
-from what the kind gives to statistics."""
+"""The outcome of one unit over all its judges and repeats, for every kind of judging, from what the
+kind gives to statistics."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from evenhand.stats.pairwise import voted_winner
 
 
 class Outcome(NamedTuple):
-    """What the judgments of a unit come to. Means are over its verdicts."""
+    """The result of all judgments of a unit. Means are over its verdicts."""
 
     codes: tuple[str, ...]
-    """What came out, each once: a winner, `scored`, `graded`, `critical`, `failed`, `left_out`, or
-    `pending` where nothing did yet."""
+    """The results, each once: a winner, `scored`, `graded`, `critical`, `failed`, `left_out`, or
+    `pending` if there is none yet."""
     verdicts: int = 0
     candidates: tuple[str, ...] = ()
     winner: str | None = None
     """Of a pair with a verdict, what its panel says."""
     scores: Mapping[str, float] = {}
     total: float | None = None
-    """Where dimensions do not weigh alike, on the scale that the total has."""
+    """The mean total, on the scale that totals have, if dimensions do not weigh alike."""
     tags: tuple[str, ...] = ()
     confidence: tuple[str, ...] = ()
 

@@ -1,1 +1,1 @@
-"""What may be concluded: plain functions, values in, frozen results out."""
+"""Statistics as plain functions: values in, frozen results out."""

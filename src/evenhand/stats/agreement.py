@@ -1,4 +1,4 @@
-"""How far judges agree, with people or with each other, and what labels correct in their means.
+"""Agreement of judges with people or with each other, and means corrected by labels.
 
 Ratings of one unit are held against each other: every one of the run against every label, or every
 two of different judges. What varies is the question: ratings of its units may hang together. Where
@@ -41,23 +41,23 @@ from evenhand.stats.sides import (
 JUDGES = 10
 """Judges up to which every two are compared by themselves."""
 SUBSTANTIAL, MODERATE = 0.6, 0.4
-"""What kappa, and the lower end of its interval, are to be for a judge to be usable as it is: the
+"""The least kappa, and the least lower end of its interval, of a judge that is usable as it is: the
 bounds of Landis and Koch (1977)."""
 BIASED = 0.05
 """The part of the scale by which a judge may be off before its means have to be corrected."""
 SCALES = 4.0
-"""How many times as large the scores of one side are if they are on another scale, where nobody
-says what the scales are."""
+"""The ratio of the largest scores of the two sides from which they are taken to be on different
+scales, unless both scales are known."""
 VOTE_FIGURES = ("agreement", "kappa", "alpha")
 SCORE_FIGURES = ("agreement", "kappa_quadratic", "alpha", "spearman", "bias")
 RANKS = ("spearman", "pearson", "kendall")
-"""What does not depend on the scale."""
+"""The coefficients that do not depend on the scale."""
 TWO_SCALES = "the two sides are on different scales"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge may be used for, and why."""
+    """The use that a judge is fit for, with the reason."""
 
     outcome: Literal["usable", "usable corrected", "not usable"]
     reason: str
@@ -72,12 +72,12 @@ class Row:
     other: str | None = None
     variant: str | None = None
     n: int
-    """How many pairs of ratings were compared."""
+    """The number of pairs of ratings compared."""
     units: int
     clusters: int
     figures: Mapping[str, Coefficient]
     confusion: Mapping[str, Any] | None = None
-    """How often each rating of the run (rows) met each of the other side (columns)."""
+    """The count of each rating of the run (rows) with each of the other side (columns)."""
     verdict: Verdict | None = None
 
     def json(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far two sides, or the judges of one, agree."""
+    """The agreement between two sides, or among the judges of one."""
 
     matched: int
     """Units rated by both sides, or by two judges of the one."""

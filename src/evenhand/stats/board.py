@@ -37,17 +37,17 @@ from evenhand.stats.rating import (
 Scale = Literal["log", "elo"]
 ELO = 400 / log(10)
 NAMED = 5
-"""How many names a note gives."""
+"""The most names that a note gives."""
 EXCHANGED = 0.25
 """The least share of passes with a counterpart in the other order for a position term. Orders that
 are drawn by chance give half or more."""
 WON, LOST, TIED, OPEN = range(4)
-"""What a pair comes to for its first candidate."""
+"""The outcomes of a pair for its first candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How ratings are made and shown."""
+    """The settings for computing and showing ratings."""
 
     ties: Ties = "davidson"
     scale: Scale = "log"
@@ -100,7 +100,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionTerm:
-    """How much it helps to be shown first, in log odds between equals."""
+    """The advantage of being shown first, in log odds between equals."""
 
     term: float
     low: float | None
@@ -117,7 +117,7 @@ class Board:
     """Pairs with a verdict."""
     votes: int
     topics: int
-    """What the votes are on; those on one hang together."""
+    """The number of topics voted on; votes on one topic form a cluster."""
     failed: int
     dropped: int
     sets: int = 0
@@ -267,7 +267,7 @@ def _majorities(group: Ints, codes: Ints, size: int, otherwise: int) -> Ints:
 
 
 class _Matrix(NamedTuple):
-    """How far each candidate (a row) was preferred to each other one, and in how many pairs."""
+    """The points of each candidate (a row) against each other one, and the number of pairs."""
 
     points: Floats
     votes: Ints

@@ -41,20 +41,21 @@ LIKELY = 0.9
 MANY = 2000
 """In so many values what is unseen is so rare that Gaffke's test alone is as sharp."""
 _CELLS, _ZOOMS = 8, 4
-"""How the greatest product is looked for: in the cell of a grid with the greatest bound, and so on
-in that cell."""
+"""The grid cells and zooms of the search for the greatest product: each zoom divides the cell with
+the greatest bound."""
 _PRECISION = 1e-7
 """Of the ends of an interval, as a part of the scale."""
 _ROUNDING = 1e-12
 _TINY = 1e-12
-"""What is added to p, so that it has a logarithm; more would make the search slower, not wrong."""
+"""Added to p, so that it has a logarithm; more would make the search slower, not wrong."""
 _STEPS = 60
 _CLOSE = 1e-10
 """Steps so small, as a part of the way between the poles, are none."""
 _SHORT = 1 - 1e-13
-"""How far a saddlepoint may come to its pole."""
+"""The part of the way to its pole that a saddlepoint may go."""
 _NEAR = 1e-3
-"""How near to its mean a sum has the chance that its skewness alone gives, in standard errors."""
+"""The distance from its mean, in standard errors, within which a sum has the chance that its
+skewness alone gives."""
 
 
 def interval(values: Floats, ends: tuple[float, float], level: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What a reader of a comparison must know beside its figures, the most important first."""
+"""Notes for the reader of a comparison, the most important first."""
 
 from __future__ import annotations
 

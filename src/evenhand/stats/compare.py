@@ -148,7 +148,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What got worse and better most, and how many did in all."""
+    """The keys that got worse and better most, and the counts of all that did."""
 
     dimension: str
     worst: tuple[Change, ...]

@@ -1,4 +1,4 @@
-"""What a comparison says: the words and figures that every reader of one shares."""
+"""The result of a comparison: the words and values that all its readers share."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Row:
     """The mean difference in standard deviations of the paired differences."""
     outcome: Outcome
     more_questions: More | None = None
-    """How many more questions would decide, in words; None where it is decided."""
+    """The number of further questions that would decide, in words; None if decided or unknown."""
     decided_by: Literal["fixed", "sequential"] = "fixed"
-    """Where the outcome is from: the test at a number of units fixed before, or the sequential test
-    of a run that was to stop early, which these figures only describe."""
+    """The test that the outcome is from: the one at a number of units fixed before, or the
+    sequential test of a run that was to stop early, which these values only describe."""
     bounds: tuple[float, float] | None = None
     """The least and the greatest difference that missing judgments could make of it."""
     scale: tuple[float, float] | None = None
@@ -94,11 +94,11 @@ class Comparison:
     repeats: Repeats | None = None
     pair_by: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a reader must know beside the figures: warnings, and why a figure is absent."""
+    """Notes for the reader: warnings, and why a value is absent."""
     margin: float | None = None
     """Differences within it count as none; None where nobody named one."""
     sequential: SequentialTest | None = None
-    """What a run that was to stop early has decided, where that was this comparison."""
+    """The decisions of a run that was to stop early, if they are about this comparison."""
 
     def _repr_html_(self) -> str:
         from evenhand.notebook import html_table
@@ -114,8 +114,8 @@ class Comparison:
         return html_table((*header, "p", "outcome"), rows, f"by {self.by}")
 
     def under(self, test: SequentialTest) -> Comparison:
-        """The same with the outcomes of the run's own sequential test: where it was decided so, no
-        other test of the same question has a say."""
+        """Return a copy with the outcomes of the run's own sequential test: on the rows that it
+        decides, no other test of the same question counts."""
         rows = tuple(
             _decided(row, test.decision(row.variant))
             if self.is_one_dimension or row.dimension == test.dimension
@@ -126,7 +126,8 @@ class Comparison:
 
     @property
     def without_scales(self) -> Comparison:
-        """The same where the ends of scales are only the least and most observed."""
+        """Return a copy without the scales of dimensions, for scales whose ends are only the least
+        and the greatest value observed."""
         return replace(
             self,
             rows=tuple(_unscaled(row) for row in self.rows),
@@ -135,24 +136,24 @@ class Comparison:
 
     @property
     def without_needed(self) -> Comparison:
-        """The same without how many more questions would decide, where that is no question."""
+        """Return a copy without `more_questions`, for use where more units would decide nothing."""
         rows = tuple(replace(row, more_questions=None) for row in self.rows)
         return replace(self, rows=rows)
 
     @property
     def is_duel(self) -> bool:
-        """Whether candidates were set against each other in pairs; else variants have scores."""
+        """Return True if candidates were compared in pairs, False if variants have scores."""
         return self.pair_by == ("topic",)
 
     @property
     def is_one_dimension(self) -> bool:
-        """Whether the overall figure says the same again as the only dimension. What pairs have
-        overall is their winner, whatever their criteria say."""
+        """Return True if the overall value only repeats that of the single dimension. Pairs never
+        do: their overall value is the winner, whatever their criteria say."""
         dimensions = {row.dimension for row in self.rows} - {OVERALL}
         return len(dimensions) == 1 and not self.is_duel
 
     def decision(self, row: Row) -> Decision | None:
-        """What the sequential test says of a row that it decides."""
+        """Return the decision of the sequential test on a row; None if another test decides it."""
         if self.sequential is None or row.decided_by != "sequential":
             return None
         return self.sequential.decision(row.variant)

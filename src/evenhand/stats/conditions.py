@@ -41,7 +41,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What a gate asks of a run; None is not asked for."""
+    """The conditions that a gate sets for a run; None if not set."""
 
     by: tuple[str, ...] = ()
     pair_by: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Judgments:
-    """How many there are, and how many are still to come: planned = the sum of all three."""
+    """The judgments of a run in numbers: planned = verdicts + failed + pending."""
 
     verdicts: int
     failed: int
@@ -85,11 +85,11 @@ class Figure:
     error: float | None = None
     bounds: tuple[float, float] | None = None
     counted: str = "units"
-    """What `n` is the number of."""
+    """The noun for what `n` counts."""
     unfit: str = ""
     """Why it cannot decide, whatever it is."""
     left: bool = False
-    """Whether the run leaves units on purpose, which only `--to-the-end` judges."""
+    """True if the run leaves units on purpose, which only `--to-the-end` judges."""
 
     @property
     def as_rate(self) -> Figure:
@@ -156,7 +156,7 @@ class Condition:
     clusters: int
     """On how many questions: what is about one hangs together."""
     more: More | None = None
-    """How many more questions would decide, in words; None where that cannot be said."""
+    """The number of further questions that would decide, in words; None if unknown."""
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -164,7 +164,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What a condition says of whom, in words: `yes` where it is met, `no` where it is not."""
+    """The claim of a condition in words: `yes` if it is met, `no` if it is not."""
 
     name: str
     yes: str

@@ -30,8 +30,8 @@ class Shared:
     ends: tuple[float, float]
     bounds: tuple[float, float] | None
     is_win_rate: bool = False
-    """Whether values are win rates, `theirs` the rest of 1: pairs weigh alike, and the difference
-    says the same as the rate."""
+    """True if values are win rates and `theirs` is 1 less `ours`: pairs weigh alike, and the
+    difference says the same as the rate."""
 
 
 def proper_level(level: float) -> None:

@@ -25,9 +25,9 @@ from scipy.special import expit, stdtr, stdtrit
 from evenhand.stats.observations import Floats, Ints
 
 HALF = 0.5
-"""How much of an observation is added to every bounded figure, a half of it at either end."""
+"""The part of an observation added to every bounded value, half of it at either end."""
 STEPS = 3
-"""How many steps from 0 the ends of what is plausible for differences lie at least. Found by
+"""The least number of steps from 0 to the ends of the range of plausible differences. Found by
 simulation: with none, breakdowns of one answer in twenty on a scale of five points are missed 12
 times in 100 at 20 questions, with three 4 times; four widen intervals without need."""
 LARGEST = 1e150
@@ -36,8 +36,8 @@ ROUNDING = 1e-12
 """A part of the scale that is nothing: thirds that cancel out are 0."""
 
 Weigh = Literal["questions", "units"]
-"""What counts once: each question, or each unit, so that a question with more of them weighs
-more."""
+"""The weighting: each question counts once, or each unit does, so that a question with more units
+weighs more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,8 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """What a run that stops once it is decided says of a variant: the outcome, and the difference
-    with an interval that holds whenever one looks, at the level of the figure."""
+    """The result for one variant of a run that stops once it is decided: the outcome, and the
+    difference with an interval that holds whenever one looks, at the level of the figure."""
 
     outcome: Outcome
     figure: Figure
@@ -330,7 +330,7 @@ class _Part:
     units: Bools
     cluster: Ints
     left: bool
-    """Whether the run leaves units on purpose."""
+    """True if the run leaves units on purpose."""
 
 
 def _of_units(table: Observations, request: Conditions, part: _Part) -> Iterator[Condition]:

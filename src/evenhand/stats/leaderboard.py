@@ -1,5 +1,4 @@
-"""Who leads: the board of a run, of each value of a field, of each criterion; and how the orders
-agreed."""
+"""Leaderboards of a run, of each value of a field, of each criterion; agreement of the orders."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ FRONT_VOTES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """How far the two orders of first rounds agree."""
+    """The agreement of the two orders in first rounds."""
 
     consistency: Proportion
     first_slot: Proportion

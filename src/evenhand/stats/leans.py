@@ -19,7 +19,7 @@ from evenhand.stats.test import holm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionLean:
-    """How a judge's verdicts depend on the order in which it is shown two answers."""
+    """The dependence of a judge's verdicts on the order in which it is shown two answers."""
 
     judge: str
     first_rounds: int
@@ -34,8 +34,8 @@ class PositionLean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthLean:
-    """How a judge's ratings go with length, beside the labels of the same units: the share of pairs
-    that the longer answer won, or Spearman's correlation of score and length."""
+    """The relation of a judge's ratings to length, beside that of the labels of the same units: the
+    share of pairs that the longer answer won, or Spearman's correlation of score and length."""
 
     judge: str
     figure: Literal["longer_won", "spearman"]
@@ -76,7 +76,8 @@ class _BothOrders(NamedTuple):
 
     question: Ints
     won: Floats
-    """Whether the answer shown first won, 0, 0.5 or 1: a row per order, a column per round."""
+    """1 where the answer shown first won, 0 where it lost, 0.5 where neither: a row per order, a
+    column per round."""
 
 
 def _both_orders(observations: Observations) -> _BothOrders:

@@ -42,7 +42,7 @@ class Anchored:
 
     @property
     def turned(self) -> Anchored:
-        """The same from the side of the baseline."""
+        """Return the rows seen from the baseline: 1 less each preference, differences negated."""
         return Anchored(
             preference=1 - self.preference,
             length=-self.length,
@@ -53,7 +53,7 @@ class Anchored:
 
 @dataclass(frozen=True, slots=True)
 class LengthControlled:
-    """What the answers would win at equal lengths, from 0 to 1."""
+    """The win rate at equal lengths, from 0 to 1, and the fit that it is from."""
 
     win_rate: float
     low: float
@@ -118,7 +118,7 @@ def _folds(group: Ints) -> Ints:
 
 
 def _strength(rows: Floats, targets: Floats, weights: Floats, folds: Ints) -> float:
-    """How weak the penalty has to be for the least loss on rows that were left out."""
+    """Return the `C` with the least loss on rows left out; a greater one penalises less."""
     losses = np.zeros((FOLDS, len(STRENGTHS)))
     for fold in range(FOLDS):
         out = folds == fold

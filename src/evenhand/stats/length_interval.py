@@ -37,7 +37,7 @@ class Regression:
     targets: Floats
     weights: Floats
     group: Ints
-    """What votes hang together by; below 0 of a row that is no vote and only steadies."""
+    """The cluster of each vote; below 0 for a row that is no vote and only steadies the fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class _Fit:
 
 
 def equal_length_interval(regression: Regression, level: float) -> tuple[float, float]:
-    """Where the win rate at equal lengths lies, if groups of votes were drawn anew. One group
-    leaves what one observation does; so do votes that go by the length and hardly by anything
-    else."""
+    """Return the interval of the win rate at equal lengths, with groups of votes as clusters. It is
+    that of a single observation for one group, and for votes that depend on length and hardly on
+    anything else."""
     fit, voted = _fit(regression), regression.group >= 0
     place = np.unique(regression.group[voted], return_inverse=True)[1]
     sizes = np.bincount(place).astype(np.float64)
@@ -76,15 +76,15 @@ def equal_length_interval(regression: Regression, level: float) -> tuple[float, 
 
 
 def _unseen(fit: _Fit, gradient: Floats, sizes: Floats, free: float) -> float:
-    """What one group more, half a win from the rest, would add to the variance: as of any win rate,
-    and as much more as the regression makes of a vote."""
+    """Return the variance that one more group, half a win from the rest, would add: that of any win
+    rate, times the ratio of the regression's variance to the binomial one, at least 1."""
     votes = float(sizes.sum())
     of_model = float(gradient @ np.linalg.pinv(fit.information, hermitian=True) @ gradient)
     return 0.25 * float(sizes @ sizes) ** 2 / votes**4 * max(1.0, of_model * votes / free)
 
 
 def _moves(regression: Regression, fit: _Fit, place: Ints) -> Floats:
-    """How far the coefficients would move without each group."""
+    """Return the change of the coefficients without each group, a row per group."""
     voted = regression.group >= 0
     rows, width = regression.rows[voted], regression.rows.shape[1]
     slopes, spreads = fit.slopes[voted], fit.spreads[voted]

@@ -87,9 +87,9 @@ class Passes:
     """The judgment that a call belongs to."""
     round: Ints
     position: Ints
-    """Where the first candidate of the unit was shown, 1 or 2; 0 where nobody knows."""
+    """The position of the unit's first candidate, 1 or 2; 0 if unknown."""
     value: Floats
-    """What the first candidate won, from 0 to 1."""
+    """The share that the first candidate won, from 0 to 1."""
 
     def where(self, rows: Bools) -> Passes:
         """Return the passes of some judgments, with their new places."""
@@ -132,8 +132,8 @@ class Observations:
     opponent: Ints
     judges: tuple[str, ...]
     planned: Ints | None
-    """How many judgments each judge is to give of each unit: a row per unit, a column per judge.
-    None where nobody knows, as of judgments made elsewhere."""
+    """The number of judgments each judge is to give of each unit: a row per unit, a column per
+    judge. None if unknown, as for judgments made elsewhere."""
     failures: Mapping[str, int]
     """The judgments without a verdict, by reason."""
     left_out: int = 0

@@ -1,4 +1,4 @@
-"""What a run that was to stop early has decided: the values that every reader of it shares."""
+"""The decisions of a run that was to stop early: the values that all their readers share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Measure = Literal["difference", "win_rate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What was decided about one variant, or how it stands; counts are of units, and of
+    """The decision about one variant, or its state while undecided, with counts of units and of
     questions."""
 
     variant: str
@@ -28,23 +28,23 @@ class Decision:
     of_questions: int
     skipped: int
     measure: Measure
-    """What the estimate and its interval are of."""
+    """The measure that the estimate and its interval are of."""
     estimate: float | None
     low: float
     high: float
     at_end: bool
-    """Whether all questions that were planned have entered."""
+    """True if all planned questions have entered."""
 
     @property
     def is_open(self) -> bool:
-        """Whether another run would judge more for this comparison."""
+        """Return True if another run would judge more for this comparison."""
         entered = self.questions + self.skipped
         return self.outcome == "not enough evidence" and entered < self.of_questions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequentialTest:
-    """How the sequential test of a run stands: a decision for each variant, and what was saved."""
+    """The state of a run's sequential test: a decision for each variant, and the units saved."""
 
     comparisons: Sequence[Decision]
     alpha: float
@@ -56,7 +56,7 @@ class SequentialTest:
     notes: Sequence[str] = ()
 
     def decision(self, variant: str) -> Decision | None:
-        """What is decided about a variant; None where the test is not about it."""
+        """Return the decision about a variant; None if the test is not about it."""
         return next(
             (decision for decision in self.comparisons if decision.variant == variant), None
         )

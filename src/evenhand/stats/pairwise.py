@@ -1,4 +1,4 @@
-"""What the judgments of pairs come to: wins, how far the orders agree, and the fronts of topics.
+"""Statistics of judged pairs: wins, agreement of the orders, and the fronts of topics.
 
 Figures about the judge (consistency, first slot, contradictions) are of first rounds only: a later
 round is asked because the first one was inconsistent. Passes about one topic are not independent
@@ -26,15 +26,15 @@ class Judged(NamedTuple):
 
     row: str
     of: int
-    """How many candidates its topic has."""
+    """The number of candidates that its topic has."""
     candidates: tuple[str, str]
     judgments: Sequence[tuple[str, Voted]]
     question: str = ""
-    """What the pair is about, where several rows are about the same; empty for its row."""
+    """The question of the pair, if several rows share it; empty if the row is the question."""
 
     @property
     def cluster(self) -> str:
-        """What hangs together with all else that is said about the same question."""
+        """Return the cluster of the pair: its question, or else its row."""
         return self.question or self.row
 
     @property
@@ -47,7 +47,8 @@ _PREFERRED = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5}
 
 
 def preferred(vote: Voted | PassVote) -> float | None:
-    """How far a vote or a pass prefers the second candidate; None where it says nothing."""
+    """Return how far a vote or a pass prefers the second candidate, from 0 to 1; None if it has
+    neither a preference nor a winner."""
     if vote.preference is not None or vote.winner is None:
         return vote.preference
     return _PREFERRED[vote.winner]
@@ -75,7 +76,7 @@ def under(rule: Rule, vote: Voted) -> Voted:
 
 
 def majority(votes: Sequence[str], otherwise: str) -> str:
-    """What more than half of the votes say."""
+    """Return the vote that more than half of the votes are for; `otherwise` if there is none."""
     if len(votes) == 1:
         return votes[0]
     for vote, number in Counter(votes).items():
@@ -86,7 +87,7 @@ def majority(votes: Sequence[str], otherwise: str) -> str:
 
 @dataclass(slots=True)
 class Standing:
-    """How one candidate fared in its pairs, each counted once, by the verdict of the panel."""
+    """The record of one candidate in its pairs, each counted once, by the verdict of the panel."""
 
     wins: int = 0
     losses: int = 0
@@ -102,7 +103,7 @@ class Front:
     front: list[str]
     pareto: list[str]
     complete: bool
-    """Whether every pair of the topic has a verdict."""
+    """True if every pair of the topic has a verdict."""
 
 
 FRONTS_LISTED = 10_000
@@ -134,7 +135,7 @@ class PairFigures:
     extra_calls: int = 0
     fronts: dict[str, Front] = field(default_factory=dict[str, Front])
     judges: dict[str, PairFigures] = field(default_factory=dict[str, "PairFigures"])
-    """The same by judge, where there are several."""
+    """The figures of each judge, if there are several."""
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -280,19 +281,20 @@ def _add(to: dict[str, tuple[int, int]], question: str, hits: int, trials: int) 
 
 
 def panel_winner(pair: Judged) -> str:
-    """What the majority of the judges say, each by the majority of its repeats; without one it is
-    uncertain. A judge without a verdict has no vote."""
+    """Return the winner by majority of the judges, each by majority of its repeats; `uncertain`
+    without a majority or a verdict. A judge without a verdict has no vote."""
     return voted_winner(pair.judgments) or "uncertain"
 
 
 def voted_winner(votes: Iterable[tuple[str, Voted]]) -> str | None:
-    """The same of (judge, vote); None where nobody has a verdict."""
+    """Return the panel's winner from (judge, vote), each judge voting by the majority of its
+    repeats; `uncertain` without a majority, None if no vote has a verdict."""
     judges = _by_judge(votes)
     return _winner(judges) if judges else None
 
 
 def _winner(judges: Sequence[Sequence[Voted]]) -> str:
-    """The same of the verdicts of each judge."""
+    """Return the panel's winner from the verdicts of each judge; `uncertain` without a majority."""
     winners = [majority([vote.winner or "" for vote in repeats], "uncertain") for repeats in judges]
     return majority(winners, "uncertain")
 
@@ -318,7 +320,8 @@ def _slot(pass_: PassVote) -> int:
 
 
 def _alike(pair: Judged) -> tuple[int, int]:
-    """How many of the pairs of judges agree on this pair of answers."""
+    """Return how many pairs of verdicts by different judges agree on this pair of answers, and how
+    many there are."""
     winners = [(judge, vote.winner) for judge, vote in pair.judgments if vote.winner is not None]
     matches = [a[1] == b[1] for a, b in combinations(winners, 2) if a[0] != b[0]]
     return sum(matches), len(matches)
@@ -366,7 +369,8 @@ def panel_marks(pair: Judged, criteria: Sequence[str] | None = None) -> list[str
 
 
 def _marks(judges: Sequence[Sequence[Voted]], criteria: Iterable[str]) -> list[str]:
-    """The same of the verdicts of each judge."""
+    """Return the panel's mark on each criterion from the verdicts of each judge; `tie` without a
+    majority."""
     return [
         majority(
             [majority([vote.marks.get(c, "tie") for vote in repeats], "tie") for repeats in judges],

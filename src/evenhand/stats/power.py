@@ -1,4 +1,4 @@
-"""How many more questions would decide, in words: a number would not be worth its digits."""
+"""The number of further questions that would decide, in words: it is too rough for digits."""
 
 from __future__ import annotations
 

@@ -40,12 +40,12 @@ class Corrected:
     """One mean, three ways."""
 
     naive: Coefficient
-    """What the judge says of all units."""
+    """The judge's mean over all units."""
     labels: Coefficient
-    """What the labels say of theirs."""
+    """The mean label of the labelled units."""
     corrected: Coefficient
     weight: float | None
-    """How much the judge counts: 0 is not at all, 1 in full."""
+    """The weight of the judge: 0 is not at all, 1 in full."""
     shift: float | None
     """By how many standard errors the judge rates labelled units higher than the others."""
 

@@ -42,13 +42,13 @@ class Matches:
     """Comparisons of two candidates, one per row."""
 
     size: int
-    """How many candidates there are."""
+    """The number of candidates."""
     first: Ints
     second: Ints
     won: Floats
-    """How far the first won: 1, 0 or between. A vote that is uncertain is half a win to each."""
+    """The share that the first won: 1, 0 or between. An uncertain vote is half a win to each."""
     tie: Bools
-    """Whether both were called equal; `won` is then a half."""
+    """True if both were called equal; `won` is then 0.5."""
     topic: Ints
 
     def where(self, rows: Bools) -> Matches:
@@ -127,7 +127,7 @@ class Ratings:
     tie: float | None
     """Davidson's parameter v; None where nothing was tied, or ties count as half a win."""
     position: float | None
-    """How much it helps to be shown first; None where that was not asked for."""
+    """The advantage of being shown first; None if that was not asked for."""
     position_error: float | None
 
     def intervals(self, level: float, anchor: int | None = None) -> tuple[Floats, Floats, Floats]:
@@ -192,7 +192,7 @@ def rate(
 
 
 class _Counts(NamedTuple):
-    """What happened between every two that met, the added votes among it."""
+    """The wins, losses and ties between every two that met, the added votes included."""
 
     first: Ints
     second: Ints

@@ -1,4 +1,4 @@
-"""How far a judge repeats itself: variance within a unit against variance between units."""
+"""Repeatability of a judge: variance within a unit against variance between units."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Wavering:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """What repeats of the same judgment tell."""
+    """The variance components of repeated judgments, and the units that repeat least."""
 
     most: int
     """The most repeats that any unit has of one judge."""
@@ -105,7 +105,7 @@ def _components(name: str, values: Floats, place: Ints, judge: Ints) -> Componen
 
 
 def _wavering(scores: Observations, place: Ints, cells: Ints) -> tuple[Wavering, ...]:
-    """Where a judge repeats itself least, the worst first."""
+    """Return the units on which a judge repeats itself least, the worst first."""
     scaled = [
         scores.column(name) / ((scale.high - scale.low) or 1.0)
         for name in scores.dimensions

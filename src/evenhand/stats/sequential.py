@@ -55,7 +55,7 @@ CAUTION = 0.3
 """The first share is at most 1 less this, the second at most 1 less its square, and so on: nothing
 is known of the values yet."""
 SPREAD = 0.25
-"""What the spread of values is taken to be before there are any; it counts as much as one value."""
+"""The spread of values that is assumed before there are any; it counts as much as one value."""
 _OUTCOMES: dict[int, Outcome] = {1: "better", -1: "worse", 0: "not enough evidence"}
 NULLS: Floats = np.arange(1, 2000) / 2000
 """The means that an interval tries. One half is among them, so that the interval and the outcome
@@ -82,8 +82,8 @@ class Gambler:
         return self._staked + self._reserve
 
     def bet(self, value: float | Floats, left: int) -> Floats:
-        """What the gambler owns after one more value; `left` are to come before the plan ends,
-        this one among them. With an array of values, of one run each."""
+        """Bet on one more value and return the gambler's money. `left` values are to come before
+        the plan ends, this one included. An array holds one value for each of several runs."""
         gain = (np.asarray(value) - self._null) / self._null
         self._staked = self._staked * (1 + self._share(left) * gain)
         self._count += 1
@@ -138,7 +138,7 @@ class Betting:
 
     @property
     def at_end(self) -> bool:
-        """Whether every question that was planned has entered."""
+        """Return True if every planned question has entered."""
         return self._entered == max(self._ends, default=0)
 
     def add(self, value: float | None) -> None:
@@ -200,14 +200,15 @@ class Betting:
 
 
 def shared_out(alpha: float, planned: int) -> tuple[float, float]:
-    """How many times its stake a gambler must own, and how often the tests at the end may err, of a
-    plan of so many values."""
+    """Return the goal of each gambler, as a multiple of its stake, and the error probability of the
+    tests at the end, for a plan of this many values."""
     at_end = alpha * min(AT_END, FEW / planned)
     return 2 / (alpha - at_end), at_end
 
 
 def _at_end(runs: Floats, error: float) -> Ints:
-    """What a test of all values says of each row, which errs so often: 1 better, -1 worse or 0."""
+    """Return 1 (better), -1 (worse) or 0 for each row, by a test of all its values with this error
+    probability."""
     sides = np.zeros(len(runs), np.int64)
     for side, gaps in ((1, runs - 0.5), (-1, 0.5 - runs)):
         sides[rejects(gaps, 0.5, error / 2)] = side

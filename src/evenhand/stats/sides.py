@@ -48,7 +48,7 @@ class Side:
     """Ratings of units, a row each."""
 
     units: Sequence[str]
-    """What each unit is known by on both sides; of pairs with its two candidates."""
+    """The id of each unit, common to both sides; of pairs it includes the two candidates."""
     question: Ints
     """Of each unit."""
     fields: Fields

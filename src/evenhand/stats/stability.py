@@ -1,4 +1,4 @@
-"""How far answers vary when the same is asked again, and whether one variant varies more.
+"""Variation of answers when the same is asked again, compared between variants.
 
 A cell is one question under one variant (and model, and set), answered in several runs. The
 variance within cells is pooled by degrees of freedom; variants are compared on the cells that both

@@ -118,9 +118,9 @@ class Variants:
     units: Sequence[str]
     fields: Fields
     change: Measure | None = None
-    """What units changed by, where that is no measure."""
+    """The measure by which units changed, if it is not among `measures`."""
     notes: tuple[str, ...] = ()
-    """What is to be said of how they were laid out."""
+    """Notes on how the variants were laid out."""
 
     @property
     def baseline(self) -> str:

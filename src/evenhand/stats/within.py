@@ -36,7 +36,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """Whether the difference of a variant on a dimension differs between the values of a field."""
+    """The test whether a variant's difference on a dimension differs by the values of a field."""
 
     dimension: str
     variant: str

@@ -28,7 +28,7 @@ class Session(Protocol):
     """One connection, for one caller at a time. Errors of the database are raised as StoreError."""
 
     is_remote: bool
-    """Whether each statement takes a round trip through a network."""
+    """True if each statement takes a round trip through a network."""
 
     @property
     def where(self) -> str:

@@ -249,7 +249,7 @@ class SchemaFiller:
 
 
 _RANKS = {"const": 0, "enum": 0, "quote": 1, "object": 2, "string": 3}
-"""What is settled is written before what explains it."""
+"""The order of writing: what is settled before what explains it."""
 
 
 def _kind(schema: Schema) -> str:

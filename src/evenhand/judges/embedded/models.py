@@ -154,7 +154,7 @@ class OpenWeights:
         self._sha256 = self._pool.submit(_hash, self._file)
         by_descriptor = Path(f"/proc/self/fd/{self._file.fileno()}")
         self.path = by_descriptor if by_descriptor.exists() else path
-        """Where to load it from: on Linux this very file, whatever its name leads to by now."""
+        """The path to load it from: on Linux this very file, whatever its name leads to by now."""
 
     def sha256(self) -> str:
         """Return the hash, when all bytes have been read."""

@@ -1,4 +1,4 @@
-"""What a run says, in one sentence or a few, each with its uncertainty."""
+"""The answer of a run in one sentence or a few, each with its uncertainty."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def answers(report: Report, say: Words) -> list[Sentence]:
 
 
 def brackets_note(report: Report, say: Words) -> str:
-    """What the brackets of the answer hold, and what counts as half a win."""
+    """Return the note on the brackets of the answer and on what counts as half a win."""
     sentences: list[str] = []
     bounded: list[Difference | Mean | Standing] = [*report.differences, *report.means]
     bounded += report.standings
@@ -71,7 +71,7 @@ def _answers(report: Report, say: Words) -> Iterator[Sentence]:
 
 
 def _critical(report: Report, say: Words) -> Iterator[Sentence]:
-    """How many answers failed for good, where no table of variants says it."""
+    """Yield a sentence on the number of critical fails, if no table of variants gives it."""
     bars = [bar for bar in report.tags if bar.value == "critical"]
     if bars and not report.critical:
         failed, of = sum(bar.count for bar in bars), sum(bar.of for bar in bars)
@@ -87,8 +87,8 @@ def _of_report(report: Report, say: Words) -> Iterator[Sentence]:
 def comparison_answers(
     differences: Sequence[Difference], noun: str, say: Words, *, is_duel: bool
 ) -> Iterator[Sentence]:
-    """What a comparison says of each variant, overall first; nothing where it has no figure. `noun`
-    is what is asked: a question, a task, a topic."""
+    """Yield the sentences on each variant of a comparison, overall first; none for one without
+    values. `noun` is what is asked: a question, a task, a topic."""
     sequential = {row.variant: row for row in differences if row.sequential}
     if is_duel:
         duels = [row for row in differences if row.dimension == OVERALL and row.mean is not None]
@@ -184,7 +184,7 @@ def _compared(
 
 
 def _first(rows: Sequence[Difference]) -> Difference:
-    """What is said of a variant first: overall, or its single dimension, which is that too."""
+    """Return the row to state first: the only dimension, else overall, else the first row."""
     of_dimensions = [row for row in rows if row.dimension != OVERALL]
     if len(of_dimensions) == 1:
         return of_dimensions[0]
@@ -274,12 +274,12 @@ def _balance(row: Difference, noun: str, say: Words) -> str:
 
 
 def _noun(row: Difference, noun: str) -> str:
-    """What a row counts: questions, or pairs of answers where a question has several."""
+    """Return the noun of what a row counts: `noun`, or `pair` if a question has several."""
     return noun if row.n == row.questions else "pair"
 
 
 def _dimensions(rows: Sequence[Difference], say: Words) -> Iterator[tuple[str, str]]:
-    """What is better, what is worse and what is open, by dimension."""
+    """Yield the dimensions in parts of text, by outcome: better, worse, the same, undecided."""
     is_first = True
     for key in ("better", "worse", "same", "held", "none"):
         of_outcome = [row for row in rows if ("held" if row.held else _outcome_key(row)) == key]
@@ -324,7 +324,7 @@ def scaled_dimension(name: str, say: Words) -> str:
 
 
 def _stopped(decision: Decision, noun: str, say: Words) -> Sentence:
-    """What the sequential test of a run has decided."""
+    """Return the sentence on the decision of a run's sequential test."""
     is_rate = decision.measure == "win_rate"
     ends = say.percents if is_rate else say.interval
     interval = ends(decision.low, decision.high)

@@ -29,7 +29,7 @@ class JudgeFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How the run stands. planned = verdicts + failures + pending."""
+    """The counts and the cost of a run: planned = verdicts + failures + pending."""
 
     units: int
     planned: int
@@ -79,7 +79,7 @@ class Difference:
     effect: float | None
     outcome: Outcome
     needed: str | None
-    """How many more questions would decide, in words."""
+    """The number of further questions that would decide, in words."""
     margin: float | None = None
     """Differences within it count as none."""
     higher: int = 0
@@ -88,16 +88,16 @@ class Difference:
     scale: tuple[float, float] | None = None
     """The lowest and the highest that a mean can be; None where nobody says."""
     held: bool = False
-    """Whether the correction for several tests alone leaves it open."""
+    """True if only the correction for several tests leaves it open."""
     sequential: Decision | None = None
-    """What the run's own sequential test has decided here: then the outcome is from there."""
+    """The decision of the run's own sequential test here, if any; the outcome is then its own."""
     baseline_low: float | None = None
     baseline_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How one candidate fared against all others."""
+    """The record of one candidate against all others."""
 
     candidate: str
     n: int
@@ -123,13 +123,13 @@ class Standing:
 
     @property
     def pairs(self) -> int:
-        """How many pairs it was in, each counted once."""
+        """Return the number of its pairs, each counted once."""
         return self.wins + self.losses + self.ties + self.uncertain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
-    """How far one candidate wins against another; ties and uncertain verdicts count half."""
+    """The win rate of one candidate against another; ties and uncertain verdicts count half."""
 
     candidate: str
     other: str
@@ -149,7 +149,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """What the two orders tell of one judge."""
+    """The position consistency and first-slot share of one judge, from its two orders."""
 
     judge: str
     consistency: Share
@@ -158,7 +158,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """How often something was observed: a score of a dimension, a tag."""
+    """The count of one observed value: a score of a dimension, a tag."""
 
     group: str
     variant: str
@@ -182,7 +182,7 @@ class LengthBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """How it was measured: enough to repeat it."""
+    """The method of measurement, with enough detail to repeat it."""
 
     protocol: str
     version: str
@@ -203,7 +203,7 @@ class Method:
     """The protocol's own texts in the language of the run."""
     rubric: object
     names: Mapping[str, str]
-    """What the ids of dimensions and criteria stand for."""
+    """The names of dimensions and criteria, by id."""
 
 
 class Selected(NamedTuple):
@@ -228,9 +228,9 @@ class Report:
     coverage: Coverage
     method: Method
     selected: Selected | None = None
-    """What of the run it is about, where that is not all."""
+    """The part of the run that the report is about, if not all."""
     sequential: bool = False
-    """Whether the run was to stop once its comparison was decided."""
+    """True if the run was to stop once its comparison was decided."""
     variants: Sequence[str] = ()
     means: Sequence[Mean] = ()
     differences: Sequence[Difference] = ()
@@ -245,12 +245,12 @@ class Report:
     critical: Mapping[str, float] = field(default_factory=dict)
     """The share of critical fails of each variant that is compared; empty where there was none."""
     tag_names: Mapping[str, str] = field(default_factory=dict)
-    """What the failure tags are called, in the language of the labels where the protocol has it."""
+    """The names of the failure tags, in the language of the labels where the protocol has it."""
     lengths: Sequence[LengthBin] = ()
     notes: Sequence[str] = ()
-    """What a reader must know beside the figures, in English."""
+    """Notes to read beside the values, in English."""
     warnings: Sequence[str] = ()
-    """What a reader must know before believing the figures: shown above them."""
+    """Warnings to read before believing the values: shown above them."""
     changed: ChangedUnits | None = None
     """Those that changed most, where variants were compared."""
     units: PackedUnits | None = None
@@ -258,8 +258,9 @@ class Report:
 
     @property
     def stopping(self) -> str:
-        """What is to be said of a run that was to stop early, by its key: that the answer is its
-        own decision, or that the figures are of another question; nothing of any other run."""
+        """Return the key of the text on a run that was to stop early: `sequential` if the answer is
+        its own decision, `stopped` if the values are of another question; empty for any other
+        run."""
         if not self.sequential:
             return ""
         return (
@@ -270,11 +271,11 @@ class Report:
 
     @property
     def is_pairs(self) -> bool:
-        """Whether it is of votes between two; else of scores."""
+        """Return True for votes between two candidates, False for scores."""
         return isinstance(self.kind.measure, Voting)
 
     @property
     def full_marks(self) -> int | None:
-        """What totals are out of; None where verdicts have none."""
+        """Return the greatest possible total; None if verdicts have none."""
         measure = self.kind.measure
         return None if isinstance(measure, Voting) else measure.full_marks

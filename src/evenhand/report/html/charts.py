@@ -102,7 +102,7 @@ class Scale:
 
     @property
     def parts(self) -> int:
-        """How many steps it has."""
+        """Return the number of steps."""
         return round((self.high - self.low) / float(self.step))
 
 
@@ -122,7 +122,7 @@ def make_scale(values: Sequence[float], least_step: float = 0.0) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How the values of a chart are written: beside their marks, on the axis, as an interval."""
+    """The formats of a chart's values: beside their marks, on the axis, as an interval."""
 
     value: Callable[[float], str]
     tick: Callable[[float, int], str]

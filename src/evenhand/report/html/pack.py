@@ -21,7 +21,8 @@ BYTES_MOST = 18_000_000
 CUTS = (200_000, 50_000, 20_000, 10_000, 5_000, 3_000, 2_000, 1_200, 800, 500, 300, 200, 120)
 """Lengths in characters at which texts are cut, tried in turn."""
 _CALL_SHARE = 2
-"""What passed between program and judge is cut so many times shorter than what was judged."""
+"""The divisor of the length limit for texts that passed between program and judge; texts that were
+judged may have the full length."""
 _SHARED = 20
 KINDS = ("text", "columns", "table", "items", "notice", "group", "section")
 
@@ -103,7 +104,8 @@ class Packer:
         )
 
     def _may_cut(self, place: int) -> bool:
-        """What many units share, such as the words around a prompt, is worth its room."""
+        """Return True if a text may be cut. Text that many units share, such as the words around a
+        prompt, is worth its room."""
         return 0 < self._long[place] < _SHARED
 
     def _limit(self, most: int) -> int:

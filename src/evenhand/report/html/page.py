@@ -1,4 +1,4 @@
-"""What every HTML page shares: words in four languages, safe text, templates and their policy.
+"""Shared parts of HTML pages: words in four languages, safe text, templates and their policy.
 
 All judged text is hostile. Templates escape everything they insert, no filter marks data as safe,
 and characters that hide or turn text around are shown as escapes.
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 LANGUAGES = ("en", "ru", "zh", "ja")
 NOTHING = "–"
-"""What stands for a figure that cannot be had."""
+"""The text for a value that is not available."""
 _NEEDS = {"report": "reports need", "view": "the view needs"}
 _ROOM = resources.files("evenhand.report.html")
 _JUDGE_WORDS = resources.files("evenhand.kinds") / "builtin" / DEFAULT_KIND / "words"
-"""What the judge is told; a failure tag has the same name there and on a page."""
+"""The words that judges are told; a failure tag has the same name there and on a page."""
 
 
 class Segment(NamedTuple):
@@ -75,8 +75,9 @@ class Words:
         return text.format_map(values) if values else text
 
     def parts(self, key: str, /, **values: object) -> list[tuple[str, str]]:
-        """The same in pieces, each with the name of its place, "" for what stands between them:
-        for emphasis without markup. A value that is empty takes the blank before it along."""
+        """Return the text of a key in pieces, each with the name of its place, "" for what is
+        between places: for emphasis without markup. A value that is empty takes the blank before it
+        along."""
         parts: list[tuple[str, str]] = []
         for literal, name, _, _ in Formatter().parse(self._text(key)):
             value = str(values[name]) if name else ""
@@ -86,12 +87,12 @@ class Words:
         return parts
 
     def gloss(self, group: str, code: str) -> str:
-        """What a code such as a failure reason means; the code itself where nobody says."""
+        """Return the meaning of a code such as a failure reason; the code itself if unknown."""
         text = self.texts.get(group, {}).get(code)
         return text if isinstance(text, str) else code
 
     def naming_tags(self, names: Mapping[str, str]) -> Words:
-        """The same labels with the failure tags of a protocol."""
+        """Return a copy of the labels with the failure tags of a protocol."""
         return Words(self.language, {**self.texts, "tag": names})
 
     def counted(self, key: str, n: int) -> str:
@@ -100,7 +101,7 @@ class Words:
         return forms[_PLURALS[self.language](n)].format(n=self.integer(n))
 
     def note(self, note: str) -> str:
-        """What is to be known beside figures, in the language; as it is where nobody says it."""
+        """Return a note in this language; unchanged if there is no translation."""
         sentences = _notes(self.language)
         if not isinstance(note, Note) or note.key not in sentences:
             return note

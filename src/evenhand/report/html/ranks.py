@@ -28,9 +28,9 @@ class Ranking:
     outcome: int | None
     """The column of the outcome; None where there is none."""
     more: int = 0
-    """How many rows are left out."""
+    """The number of rows left out."""
     note: str = ""
-    """What the columns count, where that is not one thing."""
+    """A note on what the columns count, if that is not one thing."""
 
 
 def ranking(report: Report, say: Words) -> Ranking | None:

@@ -116,7 +116,8 @@ def _bar(report: Report) -> list[tuple[str, int, int]]:
 
 
 def _filters(units: PackedUnits, say: Words) -> Iterator[Mapping[str, Any]]:
-    """What units can be chosen by: everything with more than one value, and every flag."""
+    """Yield the filters for units: facets with more than one value, or any reason, flag or tag, and
+    at most CHOICES_MOST values."""
     for place, facet in enumerate(units.facets):
         least = 1 if facet.name in ("reasons", "flags", "tags") else 2
         if least <= len(facet.values) <= CHOICES_MOST:
@@ -150,14 +151,14 @@ def _options(facet: Facet, say: Words) -> Iterator[tuple[int, str]]:
 
 
 def _glosses(units: PackedUnits | None, say: Words) -> dict[str, str]:
-    """What tags and flags mean."""
+    """Return the meanings of tags and flags."""
     values = {facet.name: facet.values for facet in units.facets} if units else {}
     tags = {tag: say.gloss("tag", tag) for tag in values.get("tags", ())}
     return tags | {flag: flag_gloss(say, flag) for flag in values.get("flags", ())}
 
 
 def _data(units: PackedUnits, say: Words) -> Mapping[str, Any]:
-    """What the script needs."""
+    """Return the data that the page's script needs."""
     names = ("count", "page", "none", "unit", "text", "result", "marks")
     labels = {name: say(f"units.{name}") for name in names}
     who = "candidates" if any(f.name == "candidates" and f.values for f in units.facets) else ""
@@ -204,7 +205,7 @@ def _rubric(rubric: object) -> Sequence[Mapping[str, Any]]:
 
 
 def _command(report: Report) -> str:
-    """How to make the report again."""
+    """Return the command that makes the report again."""
     method, arguments = report.method, ["evenhand", "report", report.run, "-o", "report.html"]
     if not report.is_pairs and method.by:
         arguments += [part for name in method.by.split(" / ") for part in ("--by", name)]

@@ -1,4 +1,4 @@
-"""What a report says of a table of scores or votes, as plain values."""
+"""The plain values of a report, from a table of scores or votes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def differences(comparison: Comparison | None) -> list[Difference]:
 
 
 def _is_held(row: Row, alpha: float) -> bool:
-    """Whether a row is open by the correction for several tests alone."""
+    """Return True if only the correction for several tests leaves a row open."""
     if row.p is None or row.p_adjusted is None:
         return False
     return row.p <= alpha + 1e-12 < row.p_adjusted

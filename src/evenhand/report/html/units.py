@@ -246,7 +246,7 @@ def no_verdict(row: Row, say: Words) -> str:
 
 
 def flag_gloss(say: Words, flag: str) -> str:
-    """What a flag means; what follows its colon says where."""
+    """Return the meaning of a flag, whatever follows its colon; empty if it has none."""
     name = flag.partition(":")[0]
     gloss = say.gloss("flag", name)
     return "" if gloss == name else gloss
@@ -267,19 +267,19 @@ class UnitLine(TypedDict):
     candidates: list[str]
     judges: list[str]
     text: str
-    """How what it is about begins."""
+    """The beginning of the unit's first text."""
     scores: list[str]
     """Each score with its dimension; totals by tens."""
 
 
 def first_text(unit: ShownUnit) -> str:
-    """What a unit is about."""
+    """Return the first text of a unit, on one line; empty if it has none."""
     texts = (block.text for block in unit.unit if isinstance(block, of_kind.Text))
     return next((" ".join(text.split()) for text in texts), "")
 
 
 def beginning(unit: ShownUnit) -> str:
-    """How that begins."""
+    """Return the beginning of a unit's first text, with an ellipsis if it goes on."""
     text = first_text(unit)
     return text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else "")
 
@@ -287,7 +287,7 @@ def beginning(unit: ShownUnit) -> str:
 def unit_line(
     kind: Kind, ident: str, shown: ShownUnit, judged: Sequence[JudgedRow], say: Words
 ) -> UnitLine:
-    """What tables of units have of one."""
+    """Return the line of a unit in tables of units."""
     by_judge = [(entry.row["judge"], entry.judgment) for entry in judged]
     outcome = unit_outcome(kind, shown.measured, by_judge)
     rows = [entry.row for entry in judged]
@@ -315,7 +315,7 @@ def _scores(outcome: Outcome, say: Words) -> list[str]:
 
 
 def _result(outcome: Outcome, reasons: Sequence[str], say: Words) -> str:
-    """What came out, in a few words."""
+    """Return the result of a unit in a few words."""
     code = outcome.codes[0]
     if outcome.winner is not None:
         names = dict(zip("AB", outcome.candidates, strict=True))

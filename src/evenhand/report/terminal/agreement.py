@@ -32,7 +32,7 @@ NAMES = {
     "good_failed": "good ones failed",
 }
 CHANCE = ("kappa_quadratic", "kappa")
-"""What corrects agreement for chance: of scores, of votes."""
+"""The coefficients that correct agreement for chance: of scores, of votes."""
 BRIEF = ("kappa_quadratic", "kappa", "spearman", "alpha", "bias")
 """Which figures have a column where a row has one line: the first three of these that it has."""
 VERDICTS = {
@@ -56,7 +56,7 @@ ALONE = (
 
 
 class Sides(NamedTuple):
-    """What a person calls the run, and what it is held against, if anything."""
+    """The readable names of the run and of what it is compared with, if anything."""
 
     run: str
     labels: str | None

@@ -42,7 +42,7 @@ def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[Text]:
 def comparison_sentences(
     comparison: Comparison, differences: Sequence[Difference]
 ) -> Iterator[Text]:
-    """What a comparison says, as a report says it."""
+    """Yield the sentences on a comparison, as a report has them."""
     noun = "task" if "task_name" in comparison.pair_by else "question"
     answers = comparison_answers(differences, noun, english(), is_duel=comparison.is_duel)
     yield from sentence_lines(answers)

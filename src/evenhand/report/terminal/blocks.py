@@ -14,7 +14,7 @@ from evenhand.report.html.units import piece_text
 from evenhand.report.terminal.console import legend, table
 
 _STYLES = {"strong": "bold", "warn": "yellow", "bad": "red", "dim": "dim"}
-"""How tones look; those of candidates are told by their letters."""
+"""The styles of tones; those of candidates are told by their letters."""
 
 
 def block_lines(blocks: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]:

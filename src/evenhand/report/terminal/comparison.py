@@ -34,7 +34,7 @@ DESCRIPTIVE = (
     " was decided, so they only describe what was judged; what is decided stands above."
 )
 TESTS = {"fixed": "fixed n", "sequential": "sequential"}
-"""How an outcome is marked where both tests stand in one table."""
+"""The names of the tests, for outcomes of both in one table."""
 
 
 def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[RenderableType]:
@@ -106,7 +106,7 @@ def rows_shown(comparison: Comparison) -> list[Row]:
 
 
 def _size(comparison: Comparison, rows: Sequence[Row]) -> str:
-    """How much the rows rest on."""
+    """Return the number of units and questions that the rows rest on."""
     unit, question = ("pair", "topic") if comparison.is_duel else ("unit", "question")
     (least, _), (n, clusters) = min(sizes := {(r.n, r.clusters) for r in rows}), max(sizes)
     size = _counted(n, question)
@@ -172,7 +172,7 @@ def _tags_table(comparison: Comparison) -> TextTable:
 
 
 def _missing(comparison: Comparison) -> Iterator[RenderableType]:
-    """What is missing of each variant, and what that could do."""
+    """Yield the judgments missing from each variant, and how far they could move the difference."""
     counts = comparison.missing
     lacking = sum(count.failed + count.pending for count in counts.values())
     yield Text()

@@ -1,5 +1,5 @@
-"""Where results are printed: a console that shows what is hidden and leaves no blanks at the ends
-of lines, and what is printed there: tables, legends, paragraphs. Nothing is read as markup.
+"""The console for results, which shows what is hidden and leaves no blanks at the ends of lines,
+and what is printed there: tables, legends, paragraphs. Nothing is read as markup.
 
 It takes longer to load than a short command needs."""
 
@@ -48,7 +48,7 @@ class _VisibleConsole(Console):
 
 
 class _Trimmed:
-    """Where a console writes: no line ends with the blanks that tables fill their cells with."""
+    """A stream for a console: no line ends with the blanks that tables fill their cells with."""
 
     def __init__(self, *, stderr: bool) -> None:
         self._is_error = stderr
@@ -125,8 +125,8 @@ def wrap(text: str, width: int) -> list[str]:
 def outcome_lines(
     summary: Mapping[str, Any], details: Mapping[str, FailureDetail] | None = None, width: int = 80
 ) -> Text:
-    """How a run stands: what adds up to what was planned, and what it took. `details` says more of
-    a reason to fail, on one line of `width`."""
+    """Return the state of a run: the counts that add up to what was planned, and what it took.
+    `details` says more of a reason to fail, on one line of `width`."""
     failures = sum(summary["failures"].values())
     text = Text()
     number, noun = counted(summary["verdicts"], "verdict").split(" ")

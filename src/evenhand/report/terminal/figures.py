@@ -9,7 +9,7 @@ from evenhand.report.html.answer import SMALL
 from evenhand.stats.comparison import Row
 
 STYLES = {"better": "green", "worse": "red", "same": "cyan", "not enough evidence": ""}
-"""How an outcome is coloured."""
+"""The colour of each outcome."""
 
 
 def places_of(row: Row) -> int:
@@ -36,7 +36,7 @@ def number_text(value: float | None, places: int) -> str:
 
 
 class Tested(Protocol):
-    """What has a p value, alone and corrected for the tests beside it."""
+    """A row with a p-value, alone and corrected for the tests beside it."""
 
     @property
     def p(self) -> float | None: ...

@@ -13,7 +13,7 @@ from evenhand.stats.gate import Gate
 
 WORDS = {"better": "met", "worse": "not met", "not enough evidence": "not enough evidence"}
 RESULTS = {"better": "passed", "worse": "failed", "not enough evidence": "not enough evidence"}
-"""What a gate says of all its conditions together."""
+"""The result of a gate, by the outcome of all its conditions together."""
 WIDER = (
     "The intervals of differences hold however scores are distributed; those of compare are"
     " narrower."

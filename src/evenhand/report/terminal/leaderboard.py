@@ -19,7 +19,7 @@ from evenhand.stats.leaderboard import Leaderboard, Orders
 
 LEVELS_SHOWN = 20
 TOP, BOTTOM = 40, 20
-"""How many rows of a long table are shown, from its beginning and from its end."""
+"""The number of rows of a long table that are shown, from its beginning and from its end."""
 RULES = {
     "tie": "a tie",
     "uncertain": "uncertain, half a win to each",
@@ -145,7 +145,7 @@ def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
 
 
 def _orders(orders: Orders) -> Iterator[tuple[str, str]]:
-    """How far the two orders agree."""
+    """Yield the consistency and first-slot share of the two orders, each with its label."""
     yield "consistency", share(orders.consistency, "first rounds agree")
     yield "first slot", share(orders.first_slot, "passes with a winner")
 
@@ -171,7 +171,7 @@ def _of(leaderboard: Leaderboard) -> str:
 
 
 def _fronts(leaderboard: Leaderboard) -> str:
-    """How often each candidate is in the front of a topic."""
+    """Return the candidates most often in the front of a topic, with their counts."""
     inside = Counter(name for sets in leaderboard.fronts.values() for name in sets.front)
     first = ", ".join(f"{name} {number}" for name, number in inside.most_common(5))
     return f"{first} of {_counted(len(leaderboard.fronts), 'topic')}"

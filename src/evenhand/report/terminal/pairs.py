@@ -40,7 +40,7 @@ def pair_tables(
 
 
 def standings_table(figures: PairFigures) -> TextTable:
-    """How every candidate fared."""
+    """Return the table of wins, losses, ties and uncertain pairs of every candidate."""
     grid = table("candidate", "wins", "losses", "ties", "uncertain", right=range(1, 5))
     ranked = sorted(figures.standings.items(), key=lambda item: (-item[1].wins, item[1].losses))
     for name, standing in ranked:
@@ -52,7 +52,7 @@ def standings_table(figures: PairFigures) -> TextTable:
 
 
 def figures_table(figures: PairFigures) -> Table:
-    """What is known about the judge from its two orders."""
+    """Return the table of verdicts, rounds and consistency of the two orders."""
     return legend(_figures(figures))
 
 
@@ -99,7 +99,7 @@ def judges_table(figures: PairFigures) -> TextTable:
 
 
 def criteria_line(names: Mapping[str, str]) -> Iterator[Text]:
-    """What the short names of criteria stand for, where somebody says."""
+    """Yield a line with the meanings of the short names of criteria, if any are known."""
     texts = [f"{name}{NO_BREAK}{text}" for name, text in names.items() if text]
     if texts:
         yield paragraph(f"{'; '.join(texts)}.", style="dim")

@@ -1,4 +1,4 @@
-"""What a run that stopped early has decided, in words."""
+"""The decisions of a run that stopped early, in words."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class GuardedStream:
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """What is written to stdout and stderr meanwhile goes through the door."""
+    """Redirect stdout and stderr through a GuardedStream each while the context is open."""
     with ExitStack() as stack:
         for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):
             if stream is not None and not isinstance(stream, GuardedStream):

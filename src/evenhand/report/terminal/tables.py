@@ -40,7 +40,7 @@ def cut_start(text: object, most: int) -> str:
 
 
 class FailureDetail(NamedTuple):
-    """What a failure says; an instance where others with the same reason say otherwise."""
+    """The text of a failure; an instance if others with the same reason have another."""
 
     text: str
     is_instance: bool

@@ -60,7 +60,7 @@ def _cells(row: Row) -> list[str | Text]:
 
 
 def sentence(test: Between, field: str) -> str:
-    """Whether the difference differs, in one sentence."""
+    """Return one sentence on whether the difference differs between the values of a field."""
     name = test.dimension
     if test.p_adjusted is None:
         return f"{name}: nothing to test between the values of {field}."
