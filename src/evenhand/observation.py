@@ -43,6 +43,11 @@ class Observation(Struct, frozen=True, array_like=True):
     """Of a single call: where the first candidate was shown, 1 or 2."""
 
 
+def is_flag(measure: str) -> bool:
+    """Return True of a failure tag or a critical fail, which is there or not."""
+    return measure == CRITICAL_FAIL or measure.startswith(TAG)
+
+
 class UnitDescription(NamedTuple):
     """The values that statistics select and group a unit by."""
 
@@ -64,7 +69,8 @@ def describe_unit(unit: ScoredUnit | VotedUnit, language: str) -> UnitDescriptio
             if length is not None:
                 more[name] = str(length)
     given = {name: value for name, value in unit.fields.items() if value is not None}
-    fields = more | {name: jsontext.as_text(value) for name, value in given.items()}
+    # Ours come last: a column that is called so as well must not pass for a length or a topic.
+    fields = {name: jsontext.as_text(value) for name, value in given.items()} | more
     return UnitDescription(*candidates, jsontext.compact(fields))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.json import Decoder
 
 from evenhand.measures import Ends, Rule
-from evenhand.observation import OVERALL, UNCERTAIN, WINNER, Observation
+from evenhand.observation import OVERALL, UNCERTAIN, WINNER, Observation, is_flag
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.observations import (
     NONE,
@@ -45,7 +45,8 @@ def observe(store: Archive, run: Recorded, rule: Rule | None = None) -> Observat
         for row in rows:
             if row.status is not None:
                 judgments.add(place, row)
-    known_ends = {} if run.imported else run.judging.ends
+    imported = run.manifest.imported
+    known_ends = imported.ends if imported else run.judging.ends
     measures = judgments.measure_columns(known_ends)
     for name in (WINNER, UNCERTAIN) if run.has_votes else (OVERALL,):
         measures.setdefault(name, _Column(np.full(judgments.size, np.nan), Scale()))
@@ -186,7 +187,9 @@ class _Judgments:
             whole[np.asarray(rows)] = values
             columns[name] = _Column(whole, scale)
         if columns and WINNER not in columns and OVERALL not in columns:
-            columns[OVERALL] = _overall(list(columns.values()))
+            scored = [each for name, each in columns.items() if not is_flag(name)]
+            if scored:
+                columns[OVERALL] = _overall(scored)
         return columns
 
 

@@ -19,7 +19,7 @@ from evenhand.stats.caveats import comparison_notes
 from evenhand.stats.comparison import Comparison, Row, VariantMean
 from evenhand.stats.contrast import Shared, contrast, decided, proper_level
 from evenhand.stats.estimate import mean, mean_of_questions
-from evenhand.stats.observations import Bools, Floats
+from evenhand.stats.observations import Floats
 from evenhand.stats.variants import Measure, Variants
 
 
@@ -47,54 +47,71 @@ def compare(variants: Variants, level: float = 0.95, margin: float | None = None
         tags=tuple(decided(tags, level, more_is_better=False)),
         missing=variants.counts(),
         pair_by=variants.pair_by,
+        is_duel=variants.is_duel,
     )
     notes = comparison_notes(comparison, variants)
     comparison = replace(comparison, notes=(*notes, *variants.notes))
     return comparison if variants.is_scale_known else comparison.without_scales
 
 
+class Cells(NamedTuple):
+    """A measure with a row per key and a column per variant: its values, and the least and the
+    most that they could be."""
+
+    measure: Measure
+    values: Floats
+    least: Floats
+    most: Floats
+
+
+def cells_of(variants: Variants, measure: Measure) -> Cells:
+    """Return a measure laid out by key and variant."""
+    columns = (measure.values, measure.least, measure.most)
+    return Cells(measure, *(variants.cells(column) for column in columns))
+
+
 def _contrasts(variants: Variants, measure: Measure, level: float) -> list[Row]:
-    return [contrast(shared(variants, measure, place), level) for place in variants.others]
+    cells = cells_of(variants, measure)
+    return [contrast(shared(variants, cells, place), level) for place in variants.others]
 
 
-def shared(variants: Variants, measure: Measure, place: int) -> Shared:
+def shared(variants: Variants, cells: Cells, place: int) -> Shared:
     """Return what a variant and the baseline have on a measure, on the keys that both have."""
-    cells = variants.cells(measure.values)
-    ours, theirs = cells[:, place], cells[:, variants.base]
+    ours, theirs = cells.values[:, place], cells.values[:, variants.base]
     paired = ~np.isnan(ours) & ~np.isnan(theirs)
     return Shared(
-        dimension=measure.name,
+        dimension=cells.measure.name,
         variant=variants.names[place],
         ours=ours[paired],
         theirs=theirs[paired],
         cluster=variants.cluster[paired],
         key=np.flatnonzero(paired),
-        ends=measure.scale.ends,
-        bounds=_bounds(variants, measure, place),
+        ends=cells.measure.scale.ends,
+        bounds=bounds(variants, cells, place, by_question=not variants.is_duel),
         is_win_rate=variants.is_duel,
     )
 
 
-def _bounds(variants: Variants, measure: Measure, place: int) -> tuple[float, float] | None:
-    """Return how far missing judgments could move the difference over all pairs there are."""
-    least, most = variants.cells(measure.least), variants.cells(measure.most)
+def bounds(
+    variants: Variants, cells: Cells, place: int, *, by_question: bool
+) -> tuple[float, float] | None:
+    """Return how far missing judgments could move the difference over all pairs there are: with
+    questions or with pairs weighing alike, as in the difference itself."""
     with np.errstate(over="ignore", invalid="ignore"):  # such bounds are left out
-        low = least[:, place] - most[:, variants.base]
-        high = most[:, place] - least[:, variants.base]
+        low = cells.least[:, place] - cells.most[:, variants.base]
+        high = cells.most[:, place] - cells.least[:, variants.base]
         paired = ~np.isnan(low)
         if not paired.any():
             return None
-        means = [_bound_mean(variants, each[paired], paired) for each in (low, high)]
+        means = [
+            mean_of_questions(each[paired], variants.cluster[paired])
+            if by_question
+            else float(each[paired].mean())
+            for each in (low, high)
+        ]
         # A half that is made of thirds is a half, whatever its last bits are.
         ends = round(means[0], 12), round(means[1], 12)
     return ends if all(map(isfinite, ends)) else None
-
-
-def _bound_mean(variants: Variants, values: Floats, paired: Bools) -> float:
-    """Return a mean as that of the difference: over pairs of candidates, else over questions."""
-    if variants.is_duel:
-        return float(values.mean())
-    return mean_of_questions(values, variants.cluster[paired])
 
 
 def _means(
@@ -162,7 +179,8 @@ def changes(variants: Variants, number: int) -> Changes:
     """Return the keys with the lowest and the highest difference, `number` of each at most; of
     equal ones those that come first."""
     measure = variants.changed_measure()
-    parts = [shared(variants, measure, place) for place in variants.others]
+    cells = cells_of(variants, measure)
+    parts = [shared(variants, cells, place) for place in variants.others]
     differences = np.concatenate([np.zeros(0), *(part.ours - part.theirs for part in parts)])
     rows = [(owner, at) for owner, part in enumerate(parts) for at in range(part.key.size)]
     members = {place: variants.members(place) for place in (*variants.others, variants.base)}

@@ -93,6 +93,8 @@ class Comparison:
     missing: Mapping[str, Count] = field(default_factory=dict)
     repeats: Repeats | None = None
     pair_by: tuple[str, ...] = ()
+    is_duel: bool = False
+    """Whether candidates were compared in pairs; else variants have scores."""
     notes: tuple[str, ...] = ()
     """Notes for the reader: warnings, and why a value is absent."""
     margin: float | None = None
@@ -139,11 +141,6 @@ class Comparison:
         """Return a copy without `more_questions`, for use where more units would decide nothing."""
         rows = tuple(replace(row, more_questions=None) for row in self.rows)
         return replace(self, rows=rows)
-
-    @property
-    def is_duel(self) -> bool:
-        """Return True if candidates were compared in pairs, False if variants have scores."""
-        return self.pair_by == ("topic",)
 
     @property
     def is_one_dimension(self) -> bool:

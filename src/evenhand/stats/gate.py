@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.errors import UsageError, quoted
 from evenhand.observation import CRITICAL_FAIL, OVERALL
 from evenhand.stats.caveats import UNKNOWN_SCALE
-from evenhand.stats.compare import compare, shared
+from evenhand.stats.compare import bounds, cells_of, compare, shared
 from evenhand.stats.comparison import Comparison, Row
 from evenhand.stats.conditions import (
     AGAINST,
@@ -184,7 +184,8 @@ def _of_candidate(
     units = ~np.isnan(share.least)
     figure = _mean(share.of_entries(units), table.question[units], request.level)
     figure = replace(figure, counted="pairs", left=is_left)
-    what, about = f"the win rate of {quoted(name)}", {"variant": name, "dimension": OVERALL}
+    about = {"variant": name, "dimension": OVERALL}
+    what = f"the win rate of {quoted(name)}{_weighing(figure)}"
     yield at_least("min_win_rate", figure, least, what, **about)
 
 
@@ -277,6 +278,7 @@ def _duels(
     """Yield what is known of each variant and dimension; a sequential decision beats a fixed
     test."""
     measures = {measure.name: measure for measure in variants.measures}
+    cells = {name: cells_of(variants, measures[name]) for name in request.dimensions}
     for variant, dimension in product(names, request.dimensions):
         row = compared.row(variant, dimension)
         decided = decisions.get((variant, compared.baseline, dimension))
@@ -285,8 +287,10 @@ def _duels(
             row = replace(row, outcome=decided.outcome)
             figure = decided.at(request.level, measure.scale.high - measure.scale.low)
         elif row is not None:
-            paired = shared(variants, measure, variants.names.index(variant))
-            figure = difference_figure(paired, request.level)
+            place = variants.names.index(variant)
+            paired = shared(variants, cells[dimension], place)
+            missing = bounds(variants, cells[dimension], place, by_question=True)
+            figure = replace(difference_figure(paired, request.level), bounds=missing)
         yield _Duel(variant, dimension, row, replace(figure, left=left))
 
 
@@ -313,9 +317,15 @@ def _rates_against(base: str, request: Conditions, duels: list[_Duel]) -> Iterat
             yield unknown("min_win_rate", _never_met(duel, base), least, **duel.where)
             continue
         on = on_dimension(duel.dimension)
-        what = f"the win rate of {quoted(duel.variant)} against {quoted(base)}{on}"
+        whose = f"{quoted(duel.variant)} against {quoted(base)}"
+        what = f"the win rate of {whose}{on}{_weighing(duel.difference)}"
         assert least is not None
         yield at_least("min_win_rate", duel.difference.as_rate, least, what, **duel.where)
+
+
+def _weighing(figure: Figure) -> str:
+    """Return how pairs weigh in a gate where some topics have several: not as in a win rate."""
+    return "" if figure.clusters == figure.n else ", topics weighing alike,"
 
 
 def _never_met(duel: _Duel, base: str) -> str:
@@ -346,7 +356,7 @@ def _of_units(table: Observations, request: Conditions, part: _Part) -> Iterator
     if request.max_critical_fails is not None:
         rows = part.units[table.unit]
         fails = int(np.nansum(table.column(CRITICAL_FAIL)[rows]))
-        due = int(np.maximum(table.due(), 1)[part.units].sum())
+        due = int(table.due()[part.units].sum())
         missing = due - int((~table.failed[rows]).sum())
         most, name = request.max_critical_fails, "max_critical_fails"
         yield count_at_most(name, fails, missing, most, left=part.left, variant=part.variant)
@@ -356,7 +366,10 @@ def _mean(measure: Measure, cluster: Ints, level: float) -> Figure:
     """Return the mean of units, with what the judgments that are missing could make of it."""
     judged = ~np.isnan(measure.values)
     figure = mean_figure(measure.values[judged], cluster[judged], measure.scale.ends, level)
-    if not measure.values.size:
+    is_due = ~np.isnan(measure.least)
+    if not is_due.any():
         return figure
-    least, most = (mean_of_questions(each, cluster) for each in (measure.least, measure.most))
+    least, most = (
+        mean_of_questions(each[is_due], cluster[is_due]) for each in (measure.least, measure.most)
+    )
     return replace(figure, bounds=(least, most))

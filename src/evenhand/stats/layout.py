@@ -213,6 +213,7 @@ def _candidates(table: Observations, baseline: str | None) -> Variants:
         base=places.index(base),
         by=(CANDIDATE,),
         pair_by=(TOPIC,),
+        is_duel=True,
         variant=moved[np.concatenate([met.subject, met.opponent])],
         key=np.tile(np.arange(size), 2),
         cluster=met.question,

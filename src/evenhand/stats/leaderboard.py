@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import UsageError
+from evenhand.errors import UsageError, quoted
 from evenhand.stats.board import Board, Options, plain_board, rated_board
 from evenhand.stats.observations import (
     Bools,
@@ -21,6 +21,8 @@ from evenhand.stats.pairwise import Front, fronts_json
 from evenhand.stats.proportion import Proportion, clustered
 from evenhand.stats.topic_fronts import fronts
 
+VALUES = 200
+"""So many values of a field have a board of their own at most."""
 FRONT_VOTES = 200_000
 """Of more votes no fronts are listed: there would be a page of them for every topic."""
 
@@ -140,7 +142,7 @@ def leaderboard(
     measure = criterion or table.main
     return Leaderboard(
         board=rated_board(table, measure, options),
-        orders=orders(table),
+        orders=orders(table, options.level),
         rule=table.rule,
         conflicts=int(table.conflict.sum()),
         options=options,
@@ -170,6 +172,11 @@ def _check(table: Observations, options: Options, criterion: str | None) -> None
 def _levels(table: Observations, measure: str, by: str, options: Options) -> dict[str, Level]:
     """Return what each value of a field comes to, by the order in which values first come."""
     column, levels = field_named(table.fields, by), dict[str, Level]()
+    if len(column.levels) > VALUES:
+        raise UsageError(
+            f"--by {quoted(by)} would make {len(column.levels)} boards",
+            advice=f"Name a field with at most {VALUES} values.",
+        )
     for code, name in enumerate(column.levels):
         part = table.of_units(column.codes == code)
         if part.unit.size:
@@ -177,7 +184,7 @@ def _levels(table: Observations, measure: str, by: str, options: Options) -> dic
             # An anchor that is not among the candidates of some votes anchors nothing there.
             anchor = options.anchor if options.anchor in there else None
             board = rated_board(part, measure, replace(options, anchor=anchor))
-            levels[name] = Level(board, orders(part))
+            levels[name] = Level(board, orders(part, options.level))
     return levels
 
 
@@ -199,7 +206,8 @@ def order_counts(table: Observations) -> OrderCounts:
     for position in (1, 2):
         rows = (passes.round == 1) & (passes.position == position)
         shares[position - 1, passes.row[rows]] = passes.value[rows]
-    is_both = ~np.isnan(shares).any(axis=0)
+    # A candidate against itself says nothing of candidates, nor of positions.
+    is_both = ~np.isnan(shares).any(axis=0) & (table.first != table.second)
     # The share of the first candidate where it was shown first, and where it was shown second.
     ahead, behind = shares[:, is_both]
     return OrderCounts(

@@ -101,17 +101,21 @@ def length_leans(run: Side, labels: Side | None, level: float) -> Iterator[Lengt
     """Return how the ratings of each judge go with length, where lengths are known."""
     if not (run.length[~np.isnan(run.length)] != 0).any():
         return
+    sides = [run] if labels is None else [run, labels]
+    order = (WINNER, OVERALL, *run.values)
+    name = next((name for name in order if all(name in side.values for side in sides)), None)
+    if name is None:
+        return
     for judge in run.present:
         yield LengthLean(
             judge=run.judges[judge],
             figure="longer_won" if run.is_pairs else "spearman",
-            value=_length_lean(run.where(run.judge == judge), run, level),
-            labels=None if labels is None else _length_lean(labels, run, level),
+            value=_length_lean(run.where(run.judge == judge), run, name, level),
+            labels=None if labels is None else _length_lean(labels, run, name, level),
         )
 
 
-def _length_lean(side: Side, run: Side, level: float) -> Coefficient:
-    name = next((name for name in (WINNER, OVERALL) if name in side.values), next(iter(run.values)))
+def _length_lean(side: Side, run: Side, name: str, level: float) -> Coefficient:
     means = side.unit_means(name)
     kept = ~np.isnan(means) & ~np.isnan(run.length) & ~(run.is_pairs & (run.length == 0))
     means, length, question = means[kept], run.length[kept], run.question[kept]

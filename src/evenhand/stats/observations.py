@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from evenhand.errors import UsageError, nearest, no_such_field, quoted
 from evenhand.measures import QUESTIONS, Rule
-from evenhand.observation import CRITICAL_FAIL, OVERALL, TAG, UNCERTAIN, WINNER
+from evenhand.observation import OVERALL, UNCERTAIN, WINNER, is_flag
 from evenhand.units import META_FIELDS
 
 Floats = npt.NDArray[np.float64]
@@ -153,13 +153,13 @@ class Observations:
     @property
     def dimensions(self) -> list[str]:
         """The dimensions or criteria."""
-        others = (OVERALL, WINNER, UNCERTAIN, CRITICAL_FAIL)
-        return [name for name in self.measures if name not in others and not name.startswith(TAG)]
+        others = (OVERALL, WINNER, UNCERTAIN)
+        return [name for name in self.measures if name not in others and not is_flag(name)]
 
     @property
     def flags(self) -> list[str]:
         """The measures that are there or not: failure tags and critical fails."""
-        return [name for name in self.measures if name == CRITICAL_FAIL or name.startswith(TAG)]
+        return [name for name in self.measures if is_flag(name)]
 
     def column(self, measure: str) -> Floats:
         """Return what each judgment says on a measure."""
@@ -243,11 +243,6 @@ class Observations:
             planned=None if self.planned is None else self.planned[members],
         )
 
-    def having(self, field: str, value: str) -> Bools:
-        """Return of each unit whether a field has this value."""
-        column = field_named(self.fields, field)
-        return np.asarray(column.codes == column.levels.index(value))
-
 
 def unjudged(units: Sequence[str], fields: Fields) -> Observations:
     """Return the observations of units to be scored that nobody has judged yet."""
@@ -286,9 +281,11 @@ class UnitSums:
         return np.asarray(np.divide(self.sums, self.counts, out=means, where=self.counts > 0))
 
     def filled(self, due: Ints, value: float) -> Floats:
-        """Return the means if every judgment that is missing had given this value."""
-        expected = np.maximum(np.maximum(due, self.counts), 1)
-        return np.asarray((self.sums + (expected - self.counts) * value) / expected)
+        """Return the means if every judgment that is missing had given this value; nan of a unit
+        that is to have none."""
+        expected = np.maximum(due, self.counts)
+        sums, means = self.sums + (expected - self.counts) * value, np.full(due.size, np.nan)
+        return np.asarray(np.divide(sums, expected, out=means, where=expected > 0))
 
 
 class FieldColumns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +40,7 @@ def lay_out_runs(
     ids, or by `pair_by`; pairs by id and candidates, with what each candidate won as a measure.
     Raises UsageError where they have nothing in common."""
     notes = tuple(_run_notes(*tables))
+    tables = _with_one_overall(*tables)
     if tables[0].is_pairs:
         candidates = _shared_candidates(runs, *tables)
         tables = (_about(tables[0], candidates), _about(tables[1], candidates))
@@ -85,6 +86,30 @@ def _plain_dimensions(table: Observations) -> list[str]:
 
 _Parts = tuple[list[Measure], list[Measure]]
 """The measures and the flags of one of two runs."""
+
+
+def _with_one_overall(
+    table: Observations, baseline: Observations
+) -> tuple[Observations, Observations]:
+    """Return two runs whose overall scores mean the same. Where nobody says what the scales are,
+    it is the mean of the dimensions, each as a share of the widest range that either run shows."""
+    if table.is_pairs or (table.scale(OVERALL).is_known and baseline.scale(OVERALL).is_known):
+        return table, baseline
+    names = [name for name in table.dimensions if name in baseline.measures]
+    if not names:
+        return table, baseline
+    scales = {name: _wider(table.scale(name), baseline.scale(name)) for name in names}
+    return _rescale_overall(table, scales), _rescale_overall(baseline, scales)
+
+
+def _rescale_overall(table: Observations, scales: Mapping[str, Scale]) -> Observations:
+    shares = [
+        (table.column(name) - scale.low) / ((scale.high - scale.low) or 1.0)
+        for name, scale in scales.items()
+    ]
+    values = table.values.copy()
+    values[:, table.measures.index(OVERALL)] = np.mean(shares, axis=0)
+    return replace(table, values=values)
 
 
 def _score_parts(table: Observations, baseline: Observations) -> list[_Parts]:

@@ -119,6 +119,8 @@ class Variants:
     fields: Fields
     change: Measure | None = None
     """The measure by which units changed, if it is not among `measures`."""
+    is_duel: bool = False
+    """Whether candidates were set against each other in pairs; else variants have scores."""
     notes: tuple[str, ...] = ()
     """Notes on how the variants were laid out."""
 
@@ -130,15 +132,6 @@ class Variants:
     def others(self) -> list[int]:
         """The places of all variants but the baseline."""
         return [place for place in range(len(self.names)) if place != self.base]
-
-    @property
-    def is_duel(self) -> bool:
-        """Return True where candidates were set against each other in pairs."""
-        return self.by == (CANDIDATE,)
-
-    @property
-    def has_overall(self) -> bool:
-        return bool(self.measures) and self.measures[-1].name == OVERALL
 
     @property
     def is_scale_known(self) -> bool:
@@ -251,7 +244,7 @@ def unit_entries(table: Observations, dimensions: Sequence[str]) -> Entries:
     silent = [np.bincount(table.unit[is_scored & column], minlength=size) for column in is_silent.T]
     return Entries(
         unit=np.arange(size),
-        due=np.maximum(table.due(), 1),
+        due=table.due(),
         judged=np.bincount(table.unit, minlength=size),
         scored=np.bincount(table.unit[is_scored], minlength=size),
         whole=np.bincount(table.unit[is_whole], minlength=size),

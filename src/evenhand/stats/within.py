@@ -10,9 +10,10 @@ import numpy as np
 
 from evenhand.errors import UsageError, quoted
 from evenhand.observation import OVERALL
-from evenhand.stats.compare import compare, shared
+from evenhand.stats.compare import cells_of, compare, shared
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.contrast import Shared
+from evenhand.stats.estimate import mean_of_questions
 from evenhand.stats.interaction import interaction
 from evenhand.stats.observations import plain_name
 from evenhand.stats.test import holm
@@ -96,7 +97,8 @@ def compare_within(
         part = variants.of_units(members)
         parts.append(part)
         comparison = compare(part, level, margin)
-        blocks.append(Within(value=value, units=int(members.sum()), comparison=comparison))
+        units = int(np.unique(part.entries.unit).size)
+        blocks.append(Within(value=value, units=units, comparison=comparison))
     tests = _tests(parts, field.levels, level)
     return Blocks(field=field_name, blocks=tuple(blocks), between=tuple(tests))
 
@@ -106,8 +108,9 @@ def _tests(parts: Sequence[Variants], values: Sequence[str], level: float) -> li
     another."""
     whole = parts[0]
     tests = [
-        _test([shared(part, part.measures[at], place) for part in parts], values, level)
+        _test([shared(part, cells, place) for part, cells in laid], values, level)
         for at in range(len(whole.measures))
+        for laid in [[(part, cells_of(part, part.measures[at])) for part in parts]]
         for place in whole.others
     ]
     adjusted: dict[int, float | None] = {}
@@ -126,7 +129,7 @@ def _test(sides: Sequence[Shared], values: Sequence[str], level: float) -> Betwe
         dimension=sides[0].dimension,
         variant=sides[0].variant,
         differences={
-            value: float((side.ours - side.theirs).mean())
+            value: mean_of_questions(side.ours - side.theirs, side.cluster)
             for value, side in zip(values, sides, strict=True)
             if side.ours.size
         },
