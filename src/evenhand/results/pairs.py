@@ -128,7 +128,9 @@ def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:
     from evenhand.results.observations import observe
     from evenhand.stats.topic_fronts import fronts
 
-    return fronts(observe(store, recorded))
+    is_part = recorded.selection is not None
+    sizes = row_sizes(recorded.kind, store, recorded.id) if is_part else None
+    return fronts(observe(store, recorded), sizes)
 
 
 def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:

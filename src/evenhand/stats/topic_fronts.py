@@ -14,8 +14,9 @@ from evenhand.stats.pairwise import Front, Judged, Topics
 _TOPIC = "topic"
 
 
-def fronts(table: Observations) -> dict[str, Front]:
-    """Return the fronts of every topic by all judgments of its pairs."""
+def fronts(table: Observations, sizes: Mapping[str, int] | None = None) -> dict[str, Front]:
+    """Return the fronts of every topic by all judgments of its pairs. `sizes` are how many
+    candidates topics have, where that is not told by the units."""
     if _TOPIC not in table.fields:
         return {}
     field, topics = table.fields[_TOPIC], Topics()
@@ -25,11 +26,11 @@ def fronts(table: Observations) -> dict[str, Front]:
         zip(table.unit.tolist(), table.judge.tolist(), strict=True)
     ):
         judgments[unit].append((table.judges[judge], _voted(table, row)))
-    sizes = _sizes(table, names)
+    sizes = _sizes(table, names) if sizes is None else sizes
     sides = zip(table.subject.tolist(), table.opponent.tolist(), strict=True)
     for topic, (first, second), voted in zip(names, sides, judgments, strict=True):
         pair = table.candidates[first], table.candidates[second]
-        topics.add(Judged(topic, sizes[topic], pair, voted))
+        topics.add(Judged(topic, sizes.get(topic, 2), pair, voted))
     return topics.fronts()
 
 
