@@ -81,13 +81,6 @@ def deep_messages(folder: Path, depth: int) -> tuple[str, ...]:
     return ("run",)
 
 
-def deep_cell(folder: Path, depth: int) -> tuple[str, ...]:
-    write_pairs(folder, data=["pairs.csv"])
-    cell = text(depth).replace('"', '""')
-    (folder / "pairs.csv").write_text(f'pair_id,topic,candidates\np,t,"{cell}"\n')
-    return ("run",)
-
-
 def deep_column(folder: Path, depth: int) -> tuple[str, ...]:
     write_suite(folder, data=["samples.csv"])
     (folder / "samples.csv").write_text(f"id,question,answer,meta.{dotted(depth)}\n1,q,a,m\n")
@@ -245,7 +238,7 @@ def deep_labels(folder: Path, depth: int) -> tuple[str, ...]:
 DOORS: dict[str, Door] = {
     door.__name__.removeprefix("deep_"): door
     for door in (
-        *(deep_meta, deep_json, deep_rubric_in_row, deep_messages, deep_cell, deep_column),
+        *(deep_meta, deep_json, deep_rubric_in_row, deep_messages, deep_column),
         *(deep_sheet, deep_parquet, deep_columns_table, deep_constant, deep_placed),
         *(deep_suite_array, deep_suite_key, deep_suite_table, deep_rubric_json, deep_rubric_toml),
         *(deep_rubric_key, deep_protocol, deep_weights, deep_recorded_reply),

@@ -133,7 +133,7 @@ def _decode(text: str) -> tuple[object, str]:
                 raise
             text, rest = text[: error.pos], text[error.pos :]
             value = jsontext.parse(text, JSON_DEPTH, REPLY_ELEMENTS)
-        jsontext.compact(value).encode()  # an escape may stand for a lone surrogate
+        jsontext.dump(value).encode()  # an escape may stand for a lone surrogate
     except jsontext.DuplicateKey as error:
         return Unreadable("duplicate_key", error.name), rest
     except jsontext.NotFinite as error:

@@ -181,7 +181,7 @@ def test_few_votes_have_words(call: CallCommand, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--judge", "jj"), 'there is no judge "jj"\n  Did you mean "j"?'),
+        (("--judge", "jj"), 'no judge is called "jj"\n  Did you mean "j"?'),
         (("--anchor", "sumer"), 'Did you mean "summer"?'),
         (("--by", "aera"), 'Did you mean "area"?'),
         (("--criterion", "C1"), "There are: none"),

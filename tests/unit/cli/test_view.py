@@ -43,8 +43,7 @@ def serves_until(how: signal.Signals, folder: Path) -> str:
     assert len(token) >= 32
     with httpx.Client(base_url=base, timeout=PATIENCE) as reader:
         assert reader.get("").status_code == 200
-        assert reader.get("api/runs").json()["runs"][0]["verdicts"] == 2
-        settle = "api/runs/latest/settle"
+        settle = "runs/latest/settle"
         assert reader.post(settle).status_code == 401
         assert reader.post(settle, headers={"x-evenhand-token": token}).status_code == 200
     view.send_signal(how)

@@ -351,12 +351,7 @@ def test_stability_fits_the_terminal_and_says_what_it_needs(
         refused = call("compare", *BY, "--stability", field, *more)
         assert refused.code == 2 and message in refused.err
     weekly = call("compare", "--against", "latest~1", "--stability", "run_id")
-    assert weekly.code == 2 and "--pair-by" in weekly.err
-    fields = "model,prompt_variant,eval_set_variant,question_id"
-    pairing = ("--against", "latest~1", "--pair-by", fields, "--json")
-    assert (
-        call("compare", *pairing, "--stability", "run_id").json["stability"]["rows"][0]["n"] == 80
-    )
+    assert weekly.code == 2 and "about one run" in weekly.err
 
 
 def test_answers_that_never_vary_have_no_ratio(call: CallCommand, tmp_path: Path) -> None:
