@@ -3,16 +3,18 @@ here, and from then on the run is those units."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
 
-from evenhand import jsontext
+from msgspec.json import Decoder
+
 from evenhand.errors import UsageError, nearest, no_such_field, quoted
-from evenhand.kinds.kind import Kind, Voting
 from evenhand.runs.recorded import Recorded, Selection
-from evenhand.store.ports import Archive, StoredUnit
+from evenhand.store.ports import Archive, ObservedRow, Scope
 
 LISTED = 10
 """So many values of a field are listed where one is not there."""
+_read_fields = Decoder(dict[str, str]).decode
 _Texts = Mapping[str, tuple[str, ...]]
 _Levels = Mapping[str, Mapping[str, None]]
 
@@ -27,8 +29,8 @@ def select(archive: Archive, run: Recorded, where: Sequence[str]) -> Recorded:
 def _selected(archive: Archive, run: Recorded, conditions: _Texts) -> Recorded:
     levels: dict[str, dict[str, None]] = {}
     units, positions = 0, list[int]()
-    for unit in archive.units(run.scope):
-        texts = _texts(run.kind, unit)
+    for unit in _units(archive, run.scope):
+        texts = _texts(unit)
         units += 1
         for name in texts:
             # Of fields that nobody asks about the name is enough.
@@ -60,22 +62,27 @@ def same_units(
         return run
     if pair_by:
         return _selected(archive, other, selection.where)
-    keys = {key for unit in archive.units(run.scope) for key in _keys(run.kind, unit)}
+    keys = {key for unit in _units(archive, run.scope) for key in _keys(unit)}
     places = [
-        (unit.position, not keys.isdisjoint(_keys(other.kind, unit)))
-        for unit in archive.units(other.scope)
+        (unit.position, not keys.isdisjoint(_keys(unit))) for unit in _units(archive, other.scope)
     ]
     positions = tuple(position for position, is_there in places if is_there)
     part = Selection(where=selection.where, positions=positions, of=len(places))
     return Recorded(other.row, other.manifest, part)
 
 
-def _keys(kind: Kind, unit: StoredUnit) -> list[Hashable]:
+def _units(archive: Archive, scope: Scope) -> Iterator[ObservedRow]:
+    """Yield a row of each unit, judged or not, with its fields."""
+    for _, rows in groupby(archive.observations(scope), key=lambda row: row.position):
+        yield next(rows)
+
+
+def _keys(unit: ObservedRow) -> list[Hashable]:
     """Return the keys by which a unit is found in another run."""
-    if not isinstance(kind.measure, Voting):
-        return [unit.id]
-    pair = kind.measure.unit(unit.body)
-    return [unit.id, (pair.topic, *sorted(pair.candidates))]
+    if not unit.subject:
+        return [unit.unit]
+    topic = _read_fields(unit.fields).get("topic", "")
+    return [unit.unit, (topic, *sorted((unit.subject, unit.opponent)))]
 
 
 def _conditions(where: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -93,19 +100,12 @@ def _conditions(where: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return conditions
 
 
-def _texts(kind: Kind, unit: StoredUnit) -> dict[str, tuple[str, ...]]:
-    """Return the values of each field of a unit as text, its id and what its kind adds among them;
-    a pair has two candidates."""
-    measure = kind.measure
-    texts: dict[str, tuple[str, ...]] = {"unit": (unit.id,)}
-    if isinstance(measure, Voting):
-        pair = measure.unit(unit.body)
-        texts |= {"topic": (pair.topic,), "candidate": pair.candidates}
-        fields = pair.fields
-    else:
-        fields = measure.unit(unit.body).fields
-    present = {name: value for name, value in fields.items() if value is not None}
-    return texts | {name: (jsontext.as_text(value),) for name, value in present.items()}
+def _texts(unit: ObservedRow) -> dict[str, tuple[str, ...]]:
+    """Return the values of each field of a unit, its id among them; a pair has two candidates."""
+    texts: dict[str, tuple[str, ...]] = {"unit": (unit.unit,)}
+    if unit.subject:
+        texts["candidate"] = (unit.subject, unit.opponent)
+    return texts | {name: (value,) for name, value in _read_fields(unit.fields).items()}
 
 
 def _refuse_unknown(run: Recorded, conditions: _Texts, levels: _Levels) -> None:

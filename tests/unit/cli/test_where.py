@@ -65,6 +65,13 @@ def test_several_fields_all_hold_and_of_one_field_any_value(call: CallCommand, r
     )
 
 
+def test_language_and_length_are_fields_too(call: CallCommand, run: None) -> None:
+    found = call("compare", *BY, "--where", "language=en", "--json").json
+    assert found["selected"]["units"] == 240
+    refused = call("compare", *BY, "--where", "length=1")
+    assert refused.code == 2 and 'has "1" as its length' in refused.err
+
+
 def test_it_is_said_what_was_selected(call: CallCommand, run: None) -> None:
     said = call("compare", *BY, "--where", "model=big", "--where", "model=small")
     assert said.answer.splitlines()[0] == "Only model = big or small: 240 of 240 units."
