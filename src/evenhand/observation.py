@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.json import Decoder
 
 from evenhand import jsontext
 from evenhand.measures import Ends, PassVote, Scored, ScoredUnit, Voted, VotedUnit
@@ -41,6 +42,12 @@ class Observation(Struct, frozen=True, array_like=True):
     pass_number: int = 0
     position: int | None = None
     """Of a single call: where the first candidate was shown, 1 or 2."""
+
+
+read_observations = Decoder(list[Observation]).decode
+"""Reads what a judgment says in numbers, as a store keeps it."""
+read_fields = Decoder(dict[str, str]).decode
+"""Reads the fields of a unit, as a store keeps them."""
 
 
 def is_flag(measure: str) -> bool:

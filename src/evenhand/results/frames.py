@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from msgspec.json import Decoder
-
 from evenhand.errors import UsageError
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.notebook import html_table, paragraph
-from evenhand.observation import UNCERTAIN, Observation
+from evenhand.observation import UNCERTAIN, read_observations
 from evenhand.results.units import judge_name
 from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Archive, StoredUnit
@@ -20,7 +18,6 @@ from evenhand.store.ports import Archive, StoredUnit
 ROWS_SHOWN = 20
 
 FlatRows = Callable[[], list[dict[str, Any]]]
-_read_observations = Decoder(list[Observation]).decode
 
 
 class Frame(list[Mapping[str, Any]]):
@@ -93,7 +90,7 @@ def observation_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, A
         if row.status is None:
             continue
         judged = {"judge": recorded.names[row.judge], "repeat": row.repeat}
-        for seen in _read_observations(row.observations):
+        for seen in read_observations(row.observations):
             sides = [(row.subject, row.opponent, seen.position, seen.value)]
             if row.opponent:
                 position = None if seen.position is None else 3 - seen.position

@@ -9,10 +9,16 @@ from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
-from msgspec.json import Decoder
 
 from evenhand.measures import Ends, Rule
-from evenhand.observation import OVERALL, UNCERTAIN, WINNER, Observation, is_flag
+from evenhand.observation import (
+    OVERALL,
+    UNCERTAIN,
+    WINNER,
+    is_flag,
+    read_fields,
+    read_observations,
+)
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.observations import (
     NONE,
@@ -25,12 +31,11 @@ from evenhand.stats.observations import (
     Passes,
     Scale,
     id_fields,
+    mean_share,
     questions,
 )
 from evenhand.store.ports import Archive, ObservedRow
 
-_read_fields = Decoder(dict[str, str]).decode
-_read_observations = Decoder(list[Observation]).decode
 _DIGITS = 9
 """The low end of a scale follows from a score and its share, but for the last bits."""
 
@@ -105,7 +110,7 @@ class _Units:
         """Take the next unit, and return its place."""
         row = rows[0]
         self.ids.append(row.unit)
-        self.columns.add({UNIT: row.unit} | _read_fields(row.fields))
+        self.columns.add({UNIT: row.unit} | read_fields(row.fields))
         self._pairs.append((row.subject, row.opponent))
         self._is_judged.append(row.status is not None)
         return len(self.ids) - 1
@@ -151,18 +156,15 @@ class _Judgments:
         if row.reason is not None:
             self.failures[row.reason] += 1
         self._places.extend((unit, row.judge, row.repeat))
-        for measure, value, points, most, number, position in map(
-            _parts, _read_observations(row.observations)
-        ):
-            if number == 0:
-                cells = self._cells.get(measure)
-                if cells is None:
-                    cells = self._cells[measure] = (array("q"), array("d"))
-                cells[0].append(self.size)
-                cells[1].extend((_number(value), _number(points), _number(most)))
-            elif measure == WINNER:
-                self._passes.extend((self.size, (number + 1) // 2, position or 0))
-                self._pass_values.append(_number(value))
+        for seen in read_observations(row.observations):
+            if seen.pass_number == 0:
+                rows, numbers = self._cells.setdefault(seen.measure, (array("q"), array("d")))
+                rows.append(self.size)
+                numbers.extend(map(_number, (seen.value, seen.points, seen.max_points)))
+            elif seen.measure == WINNER:
+                round_number = (seen.pass_number + 1) // 2
+                self._passes.extend((self.size, round_number, seen.position or 0))
+                self._pass_values.append(_number(seen.value))
         self.size += 1
 
     def numbers(self, part: int) -> Ints:
@@ -189,14 +191,12 @@ class _Judgments:
         if columns and WINNER not in columns and OVERALL not in columns:
             scored = [each for name, each in columns.items() if not is_flag(name)]
             if scored:
-                columns[OVERALL] = _overall(scored)
+                # Nobody says what the ends of the scales are: they are those of what was observed.
+                shares = mean_share(
+                    [each.values for each in scored], [each.scale.ends for each in scored]
+                )
+                columns[OVERALL] = _Column(shares, Scale(is_known=False))
         return columns
-
-
-def _parts(
-    row: Observation,
-) -> tuple[str, float | None, float | None, float | None, int, int | None]:
-    return row.measure, row.value, row.points, row.max_points, row.pass_number, row.position
 
 
 def _number(value: float | None) -> float:
@@ -220,13 +220,6 @@ def _measured(
         return shares.round(12), Scale()
     low = float(low_ends[0]) if low_ends.size else ends[0] if ends else 0.0
     return points, Scale(low, float(most[0]))
-
-
-def _overall(columns: Sequence[_Column]) -> _Column:
-    """Return the mean of all dimensions, each as a share of what was observed, where nobody says
-    what the ends of their scales are."""
-    shares = [(values - scale.low) / ((scale.high - scale.low) or 1.0) for values, scale in columns]
-    return _Column(np.asarray(np.mean(shares, axis=0)), Scale(is_known=False))
 
 
 def _apply(rule: Rule, measures: Mapping[str, _Column], passes: Passes) -> Bools:

@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from msgspec.json import Decoder
-
 from evenhand.errors import UsageError, nearest, no_such_field, quoted
+from evenhand.observation import read_fields
 from evenhand.runs.recorded import Recorded, Selection
 from evenhand.store.ports import Archive, ObservedRow, Scope
 
 LISTED = 10
 """So many values of a field are listed where one is not there."""
-_read_fields = Decoder(dict[str, str]).decode
 _Texts = Mapping[str, tuple[str, ...]]
 _Levels = Mapping[str, Mapping[str, None]]
 
@@ -81,7 +79,7 @@ def _keys(unit: ObservedRow) -> list[Hashable]:
     """Return the keys by which a unit is found in another run."""
     if not unit.subject:
         return [unit.unit]
-    topic = _read_fields(unit.fields).get("topic", "")
+    topic = read_fields(unit.fields).get("topic", "")
     return [unit.unit, (topic, *sorted((unit.subject, unit.opponent)))]
 
 
@@ -105,7 +103,7 @@ def _texts(unit: ObservedRow) -> dict[str, tuple[str, ...]]:
     texts: dict[str, tuple[str, ...]] = {"unit": (unit.unit,)}
     if unit.subject:
         texts["candidate"] = (unit.subject, unit.opponent)
-    return texts | {name: (value,) for name, value in _read_fields(unit.fields).items()}
+    return texts | {name: (value,) for name, value in read_fields(unit.fields).items()}
 
 
 def _refuse_unknown(run: Recorded, conditions: _Texts, levels: _Levels) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from evenhand.observation import OVERALL, WINNER
 from evenhand.stats import coefficients
 from evenhand.stats.coefficients import Coefficient, of_estimate
 from evenhand.stats.estimate import share
-from evenhand.stats.observations import Floats, Ints, Observations
+from evenhand.stats.leaderboard import order_counts
+from evenhand.stats.observations import Observations
 from evenhand.stats.sides import Side
 from evenhand.stats.test import holm
 
@@ -49,19 +50,18 @@ def position_leans(
     """Return one for each of these judges that was asked in both orders; they are one family."""
     leans: list[PositionLean] = []
     for name in judges:
-        both = _both_orders(observations.of_judge(name))
-        if not both.question.size:
+        counts = order_counts(observations.of_judge(name))
+        if not counts.topic.size:
             continue
-        first, is_same = (both.won > 0.5).sum(axis=0), (both.won[0] + both.won[1] == 1)
-        columns = (first, (both.won != 0.5).sum(axis=0), is_same, None)
         slots, decided, same, rounds = (
-            np.bincount(both.question, column).astype(np.float64) for column in columns
+            np.bincount(counts.topic, column).astype(np.float64)
+            for column in (counts.slots, counts.decided, counts.agree, None)
         )
         first_slot = share(slots, decided, level)
         leans.append(
             PositionLean(
                 judge=name,
-                first_rounds=both.question.size,
+                first_rounds=counts.topic.size,
                 consistency=of_estimate(share(same, rounds, level)),
                 first_slot=of_estimate(first_slot),
                 p=first_slot.p,
@@ -69,26 +69,6 @@ def position_leans(
         )
     adjusted = holm([lean.p for lean in leans])
     return tuple(_leaning(lean, p, 1 - level) for lean, p in zip(leans, adjusted, strict=True))
-
-
-class _BothOrders(NamedTuple):
-    """First rounds that were asked in both orders; one asked in one order says nothing."""
-
-    question: Ints
-    won: Floats
-    """1 where the answer shown first won, 0 where it lost, 0.5 where neither: a row per order, a
-    column per round."""
-
-
-def _both_orders(observations: Observations) -> _BothOrders:
-    passes, size = observations.passes, observations.unit.size
-    won = np.full((2, size), np.nan)
-    for position in (1, 2):
-        kept = (passes.round == 1) & (passes.position == position)
-        value = passes.value[kept] if position == 1 else 1 - passes.value[kept]
-        won[position - 1, passes.row[kept]] = np.sign(value - 0.5) / 2 + 0.5
-    complete = ~np.isnan(won).any(axis=0) & (observations.first != observations.second)
-    return _BothOrders(observations.topic[complete], won[:, complete])
 
 
 def _leaning(lean: PositionLean, p: float | None, alpha: float) -> PositionLean:

@@ -79,6 +79,15 @@ class Scale:
         return self.low, self.high
 
 
+def mean_share(columns: Sequence[Floats], ends: Sequence[tuple[float, float]]) -> Floats:
+    """Return the mean of dimensions, each as a share of the way from one end to the other."""
+    parts = [
+        (values - low) / ((high - low) or 1.0)
+        for values, (low, high) in zip(columns, ends, strict=True)
+    ]
+    return np.asarray(np.mean(parts, axis=0))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passes:
     """Single calls about pairs, one for each order that was asked."""

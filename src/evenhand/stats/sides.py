@@ -11,7 +11,16 @@ import numpy as np
 
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.observation import OPPONENT_LENGTH, OVERALL, SUBJECT_LENGTH, WINNER
-from evenhand.stats.observations import NONE, Bools, Fields, Floats, Ints, Observations, Scale
+from evenhand.stats.observations import (
+    NONE,
+    Bools,
+    Fields,
+    Floats,
+    Ints,
+    Observations,
+    Scale,
+    mean_share,
+)
 from evenhand.units import pair_key
 
 TIE = 2
@@ -177,11 +186,8 @@ def with_one_overall(sides: Sequence[Side]) -> list[Side]:
     ends = [widest(sides, name) for name in names]
     found: list[Side] = []
     for side in sides:
-        parts = [
-            (side.values[name] - low) / ((high - low) or 1.0)
-            for name, (low, high) in zip(names, ends, strict=True)
-        ]
-        found.append(replace(side, values={**side.values, OVERALL: np.mean(parts, axis=0)}))
+        overall = mean_share([side.values[name] for name in names], ends)
+        found.append(replace(side, values={**side.values, OVERALL: overall}))
     return found
 
 

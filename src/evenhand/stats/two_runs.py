@@ -16,6 +16,7 @@ from evenhand.stats.observations import (
     Observations,
     Scale,
     field_named,
+    mean_share,
 )
 from evenhand.stats.variants import (
     Entries,
@@ -103,12 +104,9 @@ def _with_one_overall(
 
 
 def _rescale_overall(table: Observations, scales: Mapping[str, Scale]) -> Observations:
-    shares = [
-        (table.column(name) - scale.low) / ((scale.high - scale.low) or 1.0)
-        for name, scale in scales.items()
-    ]
+    columns, ends = map(table.column, scales), [scale.ends for scale in scales.values()]
     values = table.values.copy()
-    values[:, table.measures.index(OVERALL)] = np.mean(shares, axis=0)
+    values[:, table.measures.index(OVERALL)] = mean_share(list(columns), ends)
     return replace(table, values=values)
 
 
