@@ -10,10 +10,10 @@ import numpy as np
 from evenhand.errors import UsageError
 from evenhand.stats.comparison import Row
 from evenhand.stats.estimate import ROUNDING, Estimate, difference, mean
+from evenhand.stats.holm import holm
 from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.outcome import Outcome
 from evenhand.stats.power import more_questions
-from evenhand.stats.test import holm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from evenhand.observation import OVERALL, WINNER
 from evenhand.stats import coefficients
 from evenhand.stats.coefficients import Coefficient, of_estimate
 from evenhand.stats.estimate import share
+from evenhand.stats.holm import holm
 from evenhand.stats.leaderboard import order_counts
 from evenhand.stats.observations import Observations
 from evenhand.stats.sides import Side
-from evenhand.stats.test import holm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

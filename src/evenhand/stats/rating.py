@@ -24,8 +24,8 @@ from scipy.sparse.csgraph import connected_components
 
 from evenhand.observation import UNCERTAIN
 from evenhand.stats.estimate import HALF, log_odds_interval, log_odds_p
+from evenhand.stats.holm import is_rejected
 from evenhand.stats.observations import Bools, Floats, Ints, Observations
-from evenhand.stats.test import is_rejected
 
 Ties = Literal["davidson", "half"]
 STEPS = 200

@@ -18,10 +18,10 @@ from scipy.special import stdtr, stdtrit
 
 from evenhand.errors import UsageError, quoted
 from evenhand.observation import OVERALL
+from evenhand.stats.holm import holm
 from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import Floats, Ints, Observations, plain_name
 from evenhand.stats.outcome import Outcome
-from evenhand.stats.test import holm
 from evenhand.stats.variants import Variants
 
 _NOTHING = 1e-18

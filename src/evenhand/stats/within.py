@@ -14,9 +14,9 @@ from evenhand.stats.compare import cells_of, compare, shared
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.contrast import Shared
 from evenhand.stats.estimate import mean_of_questions
+from evenhand.stats.holm import holm
 from evenhand.stats.interaction import interaction
 from evenhand.stats.observations import plain_name
-from evenhand.stats.test import holm
 from evenhand.stats.variants import Variants
 
 VALUES = 40

@@ -9,14 +9,12 @@ import pytest
 
 from evenhand.kinds import KINDS
 from evenhand.report.html.build import Bar, Mean, Report
-from evenhand.report.html.charts import (
-    SHOWN,
-    Figure,
+from evenhand.report.html.charts import SHOWN, Figure, figures
+from evenhand.report.html.marks import (
     Point,
     count_unit,
     draw_bars,
     draw_points,
-    figures,
     make_scale,
     number_unit,
     percent_unit,
