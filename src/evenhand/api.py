@@ -33,8 +33,8 @@ from evenhand.judges.credentials import environment
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.rows import RowError
-from evenhand.measures import Rule
 from evenhand.notebook import fields_table
+from evenhand.observation import Rule
 from evenhand.results.frames import Frame, Judgments, flat_rows, observation_rows
 from evenhand.results.units import full_rows
 from evenhand.runs.differences import with_present_suite

@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 from evenhand import jsontext
 from evenhand.exchange import Style
 from evenhand.jsontext import StoredText, stored_value
-from evenhand.measures import Ends, Rule
+from evenhand.observation import Ends, Rule
 
 CONTRACT = "contract1"
 """The rules by which code reads replies and settles judgments. A change of them changes this word:

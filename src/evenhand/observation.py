@@ -3,18 +3,28 @@
 Scores give a row for each dimension, `overall`, each failure tag and `critical_fail`. A judgment of
 a pair gives a row for the winner and for each criterion, of the settled verdict (pass 0) and of
 every single call (pass 1, 2, ...). Statistics and users read these rows alone.
+
+A kind says what its units and verdicts are in one of two forms, scores on dimensions or a vote
+between two candidates; the rows are made of these. Statistics know no kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.json import Decoder
 
 from evenhand import jsontext
-from evenhand.measures import Ends, PassVote, Scored, ScoredUnit, Voted, VotedUnit
+
+Rule = Literal["tie", "uncertain", "drop", "split"]
+"""What two orders that name different winners come to, where no later round settled it: a tie;
+`uncertain`, half a win to each; nothing; or the mean of what the orders say."""
+Ends = Mapping[str, tuple[float, float]]
+"""The lowest and the highest score of each dimension, as far as they are given."""
+QUESTIONS = ("question_id", "task_name", "question")
+"""Fields of units that say what was asked; the first that is there is believed."""
 
 OVERALL = "overall"
 CRITICAL_FAIL = "critical_fail"
@@ -28,6 +38,72 @@ RESERVED = frozenset({OVERALL, "pass", CRITICAL_FAIL, WINNER, UNCERTAIN})
 _SHARES = {"A": 1.0, "B": 0.0, "tie": 0.5, "uncertain": 0.5}
 """Of a winner: the share of the first candidate."""
 _MARKS = {"A+": 1.0, "B+": 0.0, "tie": 0.5}
+
+
+class ScoredUnit(NamedTuple):
+    """A unit that is scored."""
+
+    fields: Mapping[str, Any]
+    """What identifies it beside its id, and sets it apart from others, by name."""
+    ends: Ends
+    """Of the unit's own rubric, where it brings one."""
+    length: int
+    """Of what was judged, in characters."""
+
+
+class Scored(NamedTuple):
+    """The scores of a verdict."""
+
+    scores: Mapping[str, float]
+    """By dimension."""
+    most: Mapping[str, float] = {}
+    """The most points of each dimension, where the verdict itself says so."""
+    total: float | None = None
+    """From 0 to 1, where dimensions do not weigh alike; else the mean of the scaled scores is."""
+    tags: tuple[str, ...] = ()
+    is_critical: bool = False
+    confidence: str = ""
+    """How sure the judge was, where it says so."""
+    notes: str = ""
+    """What else the judge says of what it could not tell."""
+
+
+class VotedUnit(NamedTuple):
+    """Two candidates on one topic."""
+
+    topic: str
+    """Votes on one topic hang together."""
+    candidates: tuple[str, str]
+    lengths: tuple[int | None, int | None]
+    """Of their texts in characters; None where nobody knows."""
+    fields: Mapping[str, Any]
+
+
+class PassVote(NamedTuple):
+    """One call in one order, said of the candidates as the unit has them; None where the reply
+    names no winner."""
+
+    round: int
+    order: str
+    winner: str | None
+    marks: Mapping[str, str | None] = {}
+    preference: float | None = None
+    contradicts_itself: bool = False
+
+
+class Voted(NamedTuple):
+    """The vote of a judgment between two candidates: `A`, `B`, `tie` or `uncertain`; None where
+    there is no verdict, which may still have passes."""
+
+    winner: str | None
+    settled: str = ""
+    marks: Mapping[str, str] = {}
+    """By criterion, `A+`, `B+` or `tie`."""
+    preference: float | None = None
+    """How far the second is preferred, from 0 to 1, where the judge said so."""
+    passes: tuple[PassVote, ...] = ()
+    is_order_known: bool = True
+    """Whether anybody knows which candidate was shown first."""
 
 
 class Observation(Struct, frozen=True, array_like=True):

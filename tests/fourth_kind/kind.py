@@ -20,7 +20,7 @@ from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
 from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import TableForm
-from evenhand.measures import Ends, Scored, ScoredUnit
+from evenhand.observation import Ends, Scored, ScoredUnit
 from tests.fourth_kind.unit import FIELDS, Claim, dump_claim, load_claim, read_claim
 from tests.fourth_kind.verdict import FORM, READER, ClaimVerdict, check_reply
 

@@ -21,7 +21,7 @@ from evenhand.report.terminal.console import console
 from evenhand.results.agreement import agreed, label_source
 
 if TYPE_CHECKING:
-    from evenhand.measures import Rule
+    from evenhand.observation import Rule
     from evenhand.stats.sides import Ties
 
 

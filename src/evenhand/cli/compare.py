@@ -21,7 +21,7 @@ from evenhand.cli.common import (
 from evenhand.report.terminal.console import console
 
 if TYPE_CHECKING:
-    from evenhand.measures import Rule
+    from evenhand.observation import Rule
     from evenhand.results.compare import Answer
     from evenhand.runs.recorded import Recorded
 

@@ -24,7 +24,7 @@ from evenhand.cli.common import (
 from evenhand.data.read import grid_rows
 from evenhand.data.sql import query
 from evenhand.errors import quoted
-from evenhand.measures import Rule
+from evenhand.observation import Rule
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.tables import counted, cut, safe
 from evenhand.runs.imports import IMPORT_KINDS, Imported, ImportRequest, import_judgments

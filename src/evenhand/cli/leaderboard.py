@@ -20,7 +20,7 @@ from evenhand.cli.common import (
 from evenhand.report.terminal.console import console
 
 if TYPE_CHECKING:
-    from evenhand.measures import Rule
+    from evenhand.observation import Rule
 
 
 @click.command("leaderboard")

@@ -11,7 +11,7 @@ from rich.text import Text
 from evenhand.engine.run import JudgeGroup
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Kind, Voting
-from evenhand.measures import Rule
+from evenhand.observation import Rule
 from evenhand.report.html.page import words
 from evenhand.report.html.units import kind_blocks
 from evenhand.report.terminal.blocks import block_lines, cell_line

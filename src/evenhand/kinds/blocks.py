@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from evenhand import jsontext
 from evenhand.kinds.prompt import extra_text
 from evenhand.kinds.rows import EXTRAS, is_given
-from evenhand.measures import ScoredUnit, VotedUnit
+from evenhand.observation import ScoredUnit, VotedUnit
 
 NO_BREAK = "\u00a0"
 """A blank at which no line ends."""

@@ -23,7 +23,7 @@ from evenhand.kinds.prompt import CustomPrompt, Prompt, fence_blocks, shown_extr
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import Checked, V
 from evenhand.limits import PROBLEMS_SHOWN, REPAIRS
-from evenhand.measures import Ends
+from evenhand.observation import Ends
 
 
 class Try(NamedTuple, Generic[V]):

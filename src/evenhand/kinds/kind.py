@@ -19,10 +19,13 @@ from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.rows import TableForm, check_language
 from evenhand.limits import REPAIRS
-from evenhand.measures import Scored, ScoredUnit, Voted, VotedUnit
 from evenhand.observation import (
     Observation,
+    Scored,
+    ScoredUnit,
     UnitDescription,
+    Voted,
+    VotedUnit,
     describe_unit,
     observe_scores,
     observe_votes,

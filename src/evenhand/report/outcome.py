@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Kind, Scoring, Voting
-from evenhand.measures import Scored, ScoredUnit, VotedUnit
+from evenhand.observation import Scored, ScoredUnit, VotedUnit
 from evenhand.stats.pairwise import voted_winner
 
 

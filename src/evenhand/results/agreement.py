@@ -11,7 +11,7 @@ from evenhand.runs.recorded import Recorded, find_run
 from evenhand.store.ports import Archive
 
 if TYPE_CHECKING:
-    from evenhand.measures import Rule
+    from evenhand.observation import Rule
     from evenhand.stats.agreement import Agreement
 
 

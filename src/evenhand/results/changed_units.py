@@ -10,7 +10,7 @@ from typing import NamedTuple
 from evenhand import jsontext
 from evenhand.errors import UsageError
 from evenhand.kinds.blocks import ShownUnit
-from evenhand.measures import ScoredUnit
+from evenhand.observation import ScoredUnit
 from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits, JudgeReason
 from evenhand.report.outcome import Outcome, unit_outcome
 from evenhand.results.units import judge_name, question_of, texts_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.errors import UsageError, quoted
 from evenhand.manifest import Compare
-from evenhand.measures import Rule
+from evenhand.observation import Rule
 from evenhand.report.changes import ChangedUnits
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.observations import observe

@@ -11,8 +11,7 @@ from typing import Any
 from evenhand.errors import UsageError
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.manifest import plain
-from evenhand.measures import Rule
-from evenhand.observation import OVERALL
+from evenhand.observation import OVERALL, Rule
 from evenhand.results.compare import field_names, is_own_question, refuse_rule
 from evenhand.results.observations import observe
 from evenhand.results.trust import position_notes

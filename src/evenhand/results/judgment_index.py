@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import Voting
-from evenhand.measures import Scored
+from evenhand.observation import Scored
 from evenhand.results.pages import WINDOW, planned_judgments
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.observations import Floats, Ints

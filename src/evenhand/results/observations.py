@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenhand.measures import Ends, Rule
 from evenhand.observation import (
     OVERALL,
     UNCERTAIN,
     WINNER,
+    Ends,
+    Rule,
     is_flag,
     read_fields,
     read_observations,

@@ -12,7 +12,7 @@ from evenhand import jsontext
 from evenhand.engine.run import JudgeGroup, group_names
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Kind, Voting
-from evenhand.measures import QUESTIONS, Rule, VotedUnit
+from evenhand.observation import QUESTIONS, Rule, VotedUnit
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.pairwise import (
     Front,

@@ -15,7 +15,7 @@ from evenhand.data.sheet import Sheet, SheetColumn, Value
 from evenhand.judgment import Judgment
 from evenhand.kinds.blocks import Reason, ShownUnit
 from evenhand.kinds.kind import Scoring
-from evenhand.measures import VotedUnit
+from evenhand.observation import VotedUnit
 from evenhand.report.html.page import LANGUAGES, Words, words
 from evenhand.report.html.units import flag_gloss
 from evenhand.report.outcome import unit_outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.errors import UsageError
-from evenhand.measures import Rule
+from evenhand.observation import Rule
 from evenhand.results.observations import observe
 from evenhand.results.trust import trust_notes
 from evenhand.runs.recorded import Recorded

@@ -20,9 +20,8 @@ from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.manifest import Compare, plain
-from evenhand.measures import ScoredUnit, VotedUnit
 from evenhand.notes import Note
-from evenhand.observation import OVERALL
+from evenhand.observation import OVERALL, ScoredUnit, VotedUnit
 from evenhand.report.changes import ChangedUnits
 from evenhand.report.html.build import (
     Coverage,

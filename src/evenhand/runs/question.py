@@ -14,8 +14,7 @@ from evenhand.errors import UsageError, nearest, quoted
 from evenhand.jsontext import as_text
 from evenhand.judgment import Judgment
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting
-from evenhand.measures import Ends
-from evenhand.observation import OVERALL
+from evenhand.observation import OVERALL, Ends
 from evenhand.stats.layout import choose, lay_out
 from evenhand.stats.observations import UNIT, FieldColumns, unjudged
 from evenhand.store.ports import StoredUnit

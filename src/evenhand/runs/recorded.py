@@ -20,7 +20,7 @@ from evenhand.kinds import KINDS, kind_of_import, load_protocol
 from evenhand.kinds.kind import Kind, ReadyKind, Scoring, Voting
 from evenhand.kinds.protocol import Protocol, ProtocolError
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
-from evenhand.measures import Rule
+from evenhand.observation import Rule
 from evenhand.runs.rules import RuleChange, changed_rules, rules_of
 from evenhand.store.ports import Archive, Counts, RunRow, Scope, StoredJudgment
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.measures import QUESTIONS
 from evenhand.notes import Counts, Note, few
-from evenhand.observation import OPPONENT_LENGTH, OVERALL, SUBJECT_LENGTH
+from evenhand.observation import OPPONENT_LENGTH, OVERALL, QUESTIONS, SUBJECT_LENGTH
 from evenhand.stats.observations import (
     UNIT,
     Bools,

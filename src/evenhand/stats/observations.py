@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import UsageError, nearest, no_such_field, quoted
-from evenhand.measures import QUESTIONS, Rule
-from evenhand.observation import OVERALL, UNCERTAIN, WINNER, is_flag
+from evenhand.observation import OVERALL, QUESTIONS, UNCERTAIN, WINNER, Rule, is_flag
 from evenhand.units import META_FIELDS
 
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from evenhand.measures import PassVote, Rule, Voted
+from evenhand.observation import PassVote, Rule, Voted
 from evenhand.stats.fronts import pareto, schwartz
 from evenhand.stats.proportion import Proportion, clustered
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from evenhand.measures import Voted
-from evenhand.observation import UNCERTAIN
+from evenhand.observation import UNCERTAIN, Voted
 from evenhand.stats.observations import NONE, Observations
 from evenhand.stats.pairwise import Front, Judged, Topics
 

@@ -16,7 +16,7 @@ from evenhand.data.layouts import JudgmentFile, arena_hard, fastchat
 from evenhand.data.layouts.rows import ORDER_UNKNOWN
 from evenhand.judges.embedded.judge import CAVEAT
 from evenhand.judgment import FixCode, Reason
-from evenhand.measures import Rule
+from evenhand.observation import Rule
 from evenhand.report.html.page import LANGUAGES, words
 from evenhand.results.report import FACETS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.measures import Scored
+from evenhand.observation import Scored
 from evenhand.results.judgment_index import score_labels
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from evenhand.measures import Rule
-from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN, WINNER
+from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN, WINNER, Rule
 from evenhand.stats.observations import Field, Observations, Passes, Scale, questions
 from evenhand.stats.rating import Matches
 

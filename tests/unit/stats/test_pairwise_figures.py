@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.measures import PassVote, Voted
+from evenhand.observation import PassVote, Voted
 from evenhand.stats.pairwise import Judged, majority, pair_figures, panel_marks, panel_winner
 
 MARK = {"A": "A+", "B": "B+", "tie": "tie"}

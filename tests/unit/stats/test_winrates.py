@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from evenhand.measures import Voted
+from evenhand.observation import Voted
 from evenhand.stats.board import LOST, OPEN, TIED, WON, PanelResults, panel
 from evenhand.stats.estimate import mean
 from evenhand.stats.leaderboard import leaderboard

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.measures import Scored
+from evenhand.observation import Scored
 from evenhand.report.html.page import LANGUAGES, words
 from evenhand.results.judgment_index import score_labels
 

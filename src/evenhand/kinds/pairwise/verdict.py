@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
 from evenhand.kinds.conversation import Try
 from evenhand.kinds.rows import raw_object
-from evenhand.measures import PassVote, Voted, VotedUnit
+from evenhand.observation import PassVote, Voted, VotedUnit
 from evenhand.units import Pair
 
 Winner = Literal["A", "B", "tie"]

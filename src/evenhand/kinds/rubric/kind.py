@@ -40,7 +40,7 @@ from evenhand.kinds.rubric.verdict import (
     with_meta,
 )
 from evenhand.limits import REPAIRS
-from evenhand.measures import Ends
+from evenhand.observation import Ends
 from evenhand.units import Sample, sample_id
 
 ALIASES = {"answer": "model_output", "output": "model_output"}

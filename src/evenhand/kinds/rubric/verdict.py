@@ -21,7 +21,7 @@ from evenhand.kinds.reply import ANYTHING, TEXT, Checked, JudgedText, ReplyCheck
 from evenhand.kinds.rows import object_text, plain_number, raw_json, raw_object
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
-from evenhand.measures import Ends, Scored, ScoredUnit
+from evenhand.observation import Ends, Scored, ScoredUnit
 from evenhand.text import hidden_characters
 from evenhand.units import Sample
 

@@ -59,7 +59,7 @@ from evenhand.kinds.weighted.verdict import (
     reply_shape,
     under_weights,
 )
-from evenhand.measures import Ends
+from evenhand.observation import Ends
 from evenhand.text import hidden_characters
 from evenhand.units import Answer, answer_id
 

@@ -31,7 +31,7 @@ from evenhand.kinds.reply import (
     is_blank,
 )
 from evenhand.kinds.rows import plain_number
-from evenhand.measures import Scored, ScoredUnit
+from evenhand.observation import Scored, ScoredUnit
 from evenhand.units import Answer
 
 Confidence = Literal["high", "medium", "low"]

@@ -24,7 +24,7 @@ from evenhand.folders import open_plain
 from evenhand.limits import ROWS_A_NOTICE
 from evenhand.manifest import Imported as Facts
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Source
-from evenhand.measures import Ends, Rule
+from evenhand.observation import Ends, Rule
 from evenhand.runs.imports.labels import LabelledRun
 from evenhand.runs.imports.objects import ObjectRows, read_objects
 from evenhand.runs.imports.scores import ScoreRows

@@ -22,8 +22,7 @@ from evenhand.kinds.kind import Kind, Scoring
 from evenhand.kinds.pairwise.table import read_cell
 from evenhand.kinds.rows import object_text
 from evenhand.kinds.rubric.unit import sample_text
-from evenhand.measures import Ends, VotedUnit
-from evenhand.observation import describe_unit
+from evenhand.observation import Ends, VotedUnit, describe_unit
 from evenhand.runs.recorded import LABELS, Recorded
 from evenhand.store.ports import Archive, IncomingUnit
 from evenhand.units import META_FIELDS, Sample, named_pair_id, question_hash

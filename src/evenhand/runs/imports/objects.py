@@ -28,8 +28,14 @@ from evenhand.kinds.pairwise.verdict import PairVerdict
 from evenhand.kinds.rows import RowError
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.weighted.verdict import Grade
-from evenhand.measures import Ends, Scored
-from evenhand.observation import Observation, describe_unit, observe_scores, observe_votes
+from evenhand.observation import (
+    Ends,
+    Observation,
+    Scored,
+    describe_unit,
+    observe_scores,
+    observe_votes,
+)
 from evenhand.runs.imports.scores import TAGS
 from evenhand.runs.imports.tally import Tally
 from evenhand.store.ports import IncomingUnit

@@ -27,8 +27,7 @@ from evenhand.judgment import Evidence, Failure, Judgment, Reason, Verdict, writ
 from evenhand.kinds.evidence import SearchText
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict, measure_judgment
 from evenhand.limits import NOTES_CHARS
-from evenhand.measures import Ends, ScoredUnit
-from evenhand.observation import Observation, describe_unit, observe_scores
+from evenhand.observation import Ends, Observation, ScoredUnit, describe_unit, observe_scores
 from evenhand.runs.imports.labels import KnownUnit
 from evenhand.runs.imports.tally import Tally
 from evenhand.store.ports import IncomingUnit

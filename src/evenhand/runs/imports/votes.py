@@ -40,8 +40,7 @@ from evenhand.kinds.pairwise.verdict import (
     derive_winner,
     measure_judgment,
 )
-from evenhand.measures import Ends, VotedUnit
-from evenhand.observation import Observation, describe_unit, observe_votes
+from evenhand.observation import Ends, Observation, VotedUnit, describe_unit, observe_votes
 from evenhand.runs.imports.labels import KnownUnit
 from evenhand.runs.imports.tally import Tally
 from evenhand.store.ports import IncomingUnit
