@@ -1,4 +1,4 @@
-"""Every shipped text calls a thing by the one word that `docs/terms.md` has for it."""
+"""Every shipped text calls a thing by the one word that `docs/internals/terms.md` has for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.report.html.page import words
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "evenhand"
-PAGE = (ROOT / "docs" / "terms.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "internals" / "terms.md").read_text(encoding="utf-8")
 HIDDEN = re.compile(r"[\u00a0\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\r\t]")
 LABELS = {
     "judge": ("chart.judge", "units.judges", "view.judge", "role.assistant"),
@@ -128,7 +128,7 @@ def test_no_text_uses_another_word_for_a_thing(language: str) -> None:
     texts = list(_shipped(language))
     assert len(texts) > 15
     faults = [
-        f"{file}: {found[0]!r} for {thing}; docs/terms.md says {WORDS[thing][language]!r}"
+        f"{file}: {found[0]!r} for {thing}; docs/internals/terms.md says {WORDS[thing][language]!r}"
         for thing, spellings in NOT_THESE.items()
         for word in filter(None, spellings[language].split(", "))
         for file, text in texts
