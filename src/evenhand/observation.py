@@ -29,6 +29,10 @@ QUESTIONS = ("question_id", "task_name", "question")
 OVERALL = "overall"
 CRITICAL_FAIL = "critical_fail"
 TAG = "tag:"
+TASK_TYPE = "task_type"
+"""The field with the type of a task."""
+INFERRED_TYPE = f"{TASK_TYPE}:"
+"""Begins the measure of a type that a judge inferred, such as `task_type:fact`."""
 WINNER = "winner"
 UNCERTAIN = "uncertain"
 SUBJECT_LENGTH, OPPONENT_LENGTH = "subject_length", "opponent_length"
@@ -66,6 +70,8 @@ class Scored(NamedTuple):
     """How sure the judge was, where it says so."""
     notes: str = ""
     """What else the judge says of what it could not tell."""
+    inferred_type: str = ""
+    """The type of the task, where the judge inferred it."""
 
 
 class VotedUnit(NamedTuple):
@@ -141,9 +147,14 @@ class UnitDescription(NamedTuple):
     """Every field that has a value, by its name, as a JSON object of texts."""
 
 
-def describe_unit(unit: ScoredUnit | VotedUnit, language: str) -> UnitDescription:
-    """Return the candidates and the fields of a unit, its language and its length among them."""
+def describe_unit(
+    unit: ScoredUnit | VotedUnit, language: str, task_type: str | None = None
+) -> UnitDescription:
+    """Return the candidates and the fields of a unit: its language, its length and the type of its
+    task among them."""
     candidates, more = ("", ""), {"language": language}
+    if task_type:
+        more[TASK_TYPE] = task_type
     if isinstance(unit, ScoredUnit):
         more["length"] = str(unit.length)
     else:
@@ -177,6 +188,8 @@ def observe_scores(
         yield Observation(f"{TAG}{tag}", float(tag in scored.tags))
     if has_critical_fails:
         yield Observation(CRITICAL_FAIL, float(scored.is_critical))
+    if scored.inferred_type:
+        yield Observation(f"{INFERRED_TYPE}{scored.inferred_type}", 1.0)
 
 
 def observe_votes(voted: Voted) -> Iterator[Observation]:

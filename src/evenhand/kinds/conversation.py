@@ -179,6 +179,10 @@ class PreparedProtocol(ABC):
     def read(self, row: Mapping[str, Any]) -> Sequence[Any]:
         """Return the units of an input row; raise RowError."""
 
+    def given_type(self, unit: Any) -> str | None:
+        """Return the type of a unit's task, in a kind that has some and where one is given."""
+        return None
+
     @abstractmethod
     def first_questions(self, unit: Any, context: JudgingContext) -> list[Question]:
         """Return the questions about a unit that are asked whatever the replies; none where code

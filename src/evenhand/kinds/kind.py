@@ -282,7 +282,8 @@ class ReadyKind:
     def _unit_text(self, unit: Unit) -> UnitText:
         body = self.kind.dump(unit)
         measured = self.kind.measure.unit(body)
-        description = describe_unit(measured, unit.language or self._default)
+        given_type = self.protocol_of(unit).given_type(unit)
+        description = describe_unit(measured, unit.language or self._default, given_type)
         return UnitText(unit.id, body, description)
 
     def first_questions(self, unit: Unit, context: JudgingContext) -> list[Question]:

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.observation import (
+    INFERRED_TYPE,
     OVERALL,
+    TASK_TYPE,
     UNCERTAIN,
     WINNER,
     Ends,
@@ -85,6 +87,18 @@ def observe(store: Archive, run: Recorded, rule: Rule | None = None) -> Observat
     )
 
 
+def unit_fields(rows: Sequence[ObservedRow]) -> dict[str, str]:
+    """Return the fields of a unit from the rows of its judgments. The type of a task that nobody
+    gave is the one that the first judgment inferred."""
+    fields = read_fields(rows[0].fields)
+    typed = next((row for row in rows if row.status and INFERRED_TYPE in row.observations), None)
+    if typed is None:
+        return fields
+    measures = (seen.measure for seen in read_observations(typed.observations))
+    inferred = next((name for name in measures if name.startswith(INFERRED_TYPE)), "")
+    return {TASK_TYPE: inferred.removeprefix(INFERRED_TYPE)} | fields
+
+
 def _stack(columns: Sequence[Floats], size: int) -> Floats:
     return np.column_stack(columns) if columns else np.zeros((size, 0))
 
@@ -111,7 +125,7 @@ class _Units:
         """Take the next unit, and return its place."""
         row = rows[0]
         self.ids.append(row.unit)
-        self.columns.add({UNIT: row.unit} | read_fields(row.fields))
+        self.columns.add({UNIT: row.unit} | unit_fields(rows))
         self._pairs.append((row.subject, row.opponent))
         self._is_judged.append(row.status is not None)
         return len(self.ids) - 1
@@ -184,6 +198,8 @@ class _Judgments:
         """Return every measure; `ends` are those of the rubric, as far as it has any."""
         columns: dict[str, _Column] = {}
         for name, (rows, numbers) in self._cells.items():
+            if name.startswith(INFERRED_TYPE):
+                continue  # a field of the unit
             cells = np.array(numbers).reshape(-1, 3).T
             values, scale = _measured(cells[0], cells[1], cells[2], ends.get(name))
             whole = np.full(self.size, np.nan)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from evenhand.errors import UsageError, nearest, no_such_field, quoted
-from evenhand.observation import read_fields
+from evenhand.results.observations import unit_fields
 from evenhand.runs.recorded import Recorded, Selection
 from evenhand.store.ports import Archive, ObservedRow, Scope
 
@@ -27,8 +27,8 @@ def select(archive: Archive, run: Recorded, where: Sequence[str]) -> Recorded:
 def _selected(archive: Archive, run: Recorded, conditions: _Texts) -> Recorded:
     levels: dict[str, dict[str, None]] = {}
     units, positions = 0, list[int]()
-    for unit in _units(archive, run.scope):
-        texts = _texts(unit)
+    for unit, fields in _units(archive, run.scope):
+        texts = _texts(unit, fields)
         units += 1
         for name in texts:
             # Of fields that nobody asks about the name is enough.
@@ -60,26 +60,28 @@ def same_units(
         return run
     if pair_by:
         return _selected(archive, other, selection.where)
-    keys = {key for unit in _units(archive, run.scope) for key in _keys(unit)}
+    keys = {key for each in _units(archive, run.scope) for key in _keys(*each)}
     places = [
-        (unit.position, not keys.isdisjoint(_keys(unit))) for unit in _units(archive, other.scope)
+        (unit.position, not keys.isdisjoint(_keys(unit, fields)))
+        for unit, fields in _units(archive, other.scope)
     ]
     positions = tuple(position for position, is_there in places if is_there)
     part = Selection(where=selection.where, positions=positions, of=len(places))
     return Recorded(other.row, other.manifest, part)
 
 
-def _units(archive: Archive, scope: Scope) -> Iterator[ObservedRow]:
-    """Yield a row of each unit, judged or not, with its fields."""
-    for _, rows in groupby(archive.observations(scope), key=lambda row: row.position):
-        yield next(rows)
+def _units(archive: Archive, scope: Scope) -> Iterator[tuple[ObservedRow, dict[str, str]]]:
+    """Yield a row of each unit, judged or not, and its fields."""
+    for _, group in groupby(archive.observations(scope), key=lambda row: row.position):
+        rows = list(group)
+        yield rows[0], unit_fields(rows)
 
 
-def _keys(unit: ObservedRow) -> list[Hashable]:
+def _keys(unit: ObservedRow, fields: Mapping[str, str]) -> list[Hashable]:
     """Return the keys by which a unit is found in another run."""
     if not unit.subject:
         return [unit.unit]
-    topic = read_fields(unit.fields).get("topic", "")
+    topic = fields.get("topic", "")
     return [unit.unit, (topic, *sorted((unit.subject, unit.opponent)))]
 
 
@@ -98,12 +100,12 @@ def _conditions(where: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return conditions
 
 
-def _texts(unit: ObservedRow) -> dict[str, tuple[str, ...]]:
+def _texts(unit: ObservedRow, fields: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Return the values of each field of a unit, its id among them; a pair has two candidates."""
     texts: dict[str, tuple[str, ...]] = {"unit": (unit.unit,)}
     if unit.subject:
         texts["candidate"] = (unit.subject, unit.opponent)
-    return texts | {name: (value,) for name, value in read_fields(unit.fields).items()}
+    return texts | {name: (value,) for name, value in fields.items()}
 
 
 def _refuse_unknown(run: Recorded, conditions: _Texts, levels: _Levels) -> None:

@@ -176,10 +176,14 @@ SELECT run, unit, judge, repeat, pass, 3 - position, opponent, subject, measure,
     CASE measure WHEN 'uncertain' THEN value ELSE 1 - value END, points, max_points
 FROM judged_values WHERE opponent <> '';
 
--- The fields of the units of each run: every column of the user's table, language and length.
+-- The fields of the units of each run: every column of the user's table, language and length, and
+-- the type of a task, given or inferred.
 CREATE VIEW unit_fields AS
 SELECT r.id AS run, u.id AS unit, f.key AS field, f.value AS value
 FROM runs r
 JOIN run_units m ON m.run = r.no
 JOIN units u ON u.no = m.unit
-CROSS JOIN json_each(u.fields) f;
+CROSS JOIN json_each(u.fields) f
+UNION
+SELECT run, unit, 'task_type', substr(measure, 11) FROM judged_values
+WHERE measure LIKE 'task_type:%';

@@ -16,7 +16,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Protocol
 
-VERSION = 2
+VERSION = 3
 """Of the tables in `schema.sql`."""
 Values = Mapping[str, Any]
 Row = Sequence[Any]

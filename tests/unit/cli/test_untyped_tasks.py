@@ -1,8 +1,9 @@
-"""Answers that code failed under a rubric without a task type: their grades have no weights, and
-every command that reads a run must take them."""
+"""Answers under a rubric without a task type. Where code failed one, its grade has no weights, and
+every command that reads a run must take it; the type of any other is inferred, and a field."""
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from evenhand.results.report import ReportOptions, make_report
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from evenhand.stats.comparison import OVERALL
-from tests.suites import TASK, write_answers
+from tests.suites import GRADE_JUDGE, TASK, write_answers
 from tests.unit.cli.conftest import CallCommand
 from tests.unit.web.serving import served
 
@@ -77,3 +78,44 @@ def test_the_web_figures_take_them(tmp_path: Path, judged: list[dict[str, Any]])
         report = make_report(store, find_run(store, "latest"), ReportOptions(summary=True))
     totals = {mean.variant: mean.value for mean in report.means if mean.dimension == OVERALL}
     assert totals == pytest.approx(means(judged))
+
+
+TYPED_BY_JUDGE = """
+from graded import said
+
+async def typed(messages, schema, params):
+    "Creative where the task asks for a poem, if the rubric names no type."
+    if "enum" not in schema["properties"]["inferred_task_type"]:
+        return said(schema)
+    is_poem = "A poem?" in messages[-1]["content"]
+    return said(schema, inferred_task_type="creative" if is_poem else "speculative")
+"""
+
+
+def test_the_type_of_a_task_is_a_field_given_or_inferred(call: CallCommand, tmp_path: Path) -> None:
+    rubrics = {"poem": UNTYPED, "idea": UNTYPED, "date": TASK}
+    types = {"poem": "creative", "idea": "speculative", "date": "fact"}
+    units = [
+        {"task_name": f"{name}{i}", "prompt": f"A {name}?", "answer": GOOD, "rubric": rubric}
+        | {"meta": {"model": model}}
+        for name, rubric in rubrics.items()
+        for i in range(3)
+        for model in ("old", "new")
+    ]
+    (tmp_path / "graded.py").write_text(GRADE_JUDGE)
+    write_answers(tmp_path, units, {"model": "python/judge:typed"}, judge=TYPED_BY_JUDGE)
+    run = call("run", "--json").json["run"]
+    with closing(sqlite3.connect("evenhand.db")) as store:
+        sql = "SELECT unit, value FROM unit_fields WHERE run = ? AND field = 'task_type'"
+        found = dict(store.execute(sql, [run]).fetchall())
+    assert len(found) == len(units)
+    assert all(types[unit[:4]] == value for unit, value in found.items())
+    by_type = call("compare", "--by", "task_type", "--pair-by", "model", "--json")
+    variants = {row["variant"] for row in by_type.json["rows"]} | {by_type.json["baseline"]}
+    assert variants == set(types.values())
+    assert not {row["dimension"] for row in by_type.json["rows"]} & {"task_type:creative"}
+    for selected in ("fact", "creative"):
+        one = call("compare", "--by", "model", "--where", f"task_type={selected}", "--json")
+        assert {row["n"] for row in one.json["rows"]} == {3}
+    within = call("compare", "--by", "model", "--within", "task_type", "--json")
+    assert {block["value"] for block in within.json["within"]["blocks"]} == set(types.values())

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from evenhand.store.session import VERSION, schema
 
-DIGESTS = {2: "a48d1b69bce90995"}
+DIGESTS = {3: "a589ce0ad4e9e1be"}
 
 
 def test_a_changed_schema_has_a_new_version() -> None:

@@ -135,6 +135,9 @@ class WeightedProtocol(PreparedProtocol):
         types = tuple(task_type.id for task_type in self.types)
         return [read_answer(row, types, has_rubric=self.rubric is not None)]
 
+    def given_type(self, answer: Answer) -> str | None:
+        return self.rubric_of(answer).task_type
+
     def first_questions(self, answer: Answer, context: JudgingContext) -> list[Question]:
         return [] if self.decide(answer) else [self.question(answer, context.styles[0])]
 

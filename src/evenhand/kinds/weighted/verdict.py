@@ -461,4 +461,5 @@ def measure_judgment(judgment: Judgment) -> Scored | None:
         total=float(grade.total_score) / FULL_MARKS,
         is_critical=grade.critical_fail,
         confidence=grade.confidence,
+        inferred_type=grade.inferred_task_type or "",
     )

@@ -34,7 +34,7 @@ from evenhand.runs.recorded import LABELS, find_run
 from evenhand.store.keys import run_id
 from evenhand.store.ports import IncomingUnit, Store
 
-VERSION = 8
+VERSION = 9
 """Of how rows are read: a change gives other runs."""
 OBJECTS = "objects"
 IMPORT_KINDS: dict[str, Layout] = {**LAYOUTS, OBJECTS: Layout(read_objects, ("unit",))}

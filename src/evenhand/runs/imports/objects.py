@@ -29,6 +29,7 @@ from evenhand.kinds.rows import RowError
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.kinds.weighted.verdict import Grade
 from evenhand.observation import (
+    TASK_TYPE,
     Ends,
     Observation,
     Scored,
@@ -147,7 +148,9 @@ class ObjectRows:
         elif self.kind.imports == "scores":
             unit = Sample(id=ident, question="", model_output="", meta=meta)
         else:
-            unit = Answer(id=ident, task_name=text_of(output["task_name"]), prompt="", answer="")
+            name, task_type = text_of(output["task_name"]), text_of(output.get("task_type"))
+            meta = {TASK_TYPE: task_type} if task_type else {}
+            unit = Answer(id=ident, task_name=name, prompt="", answer="", meta=meta)
         return IncomingUnit(ident, where, self.kind.dump(unit))
 
     def finish(self) -> None:
