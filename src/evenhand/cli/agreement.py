@@ -13,9 +13,9 @@ from evenhand.cli.common import (
     print_json,
     recorded,
     run_argument,
+    selecting_options,
     store_option,
     tell_selection,
-    where_option,
 )
 from evenhand.report.terminal.console import console
 from evenhand.results.agreement import agreed, label_source
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Pairs: leave out where either side is a tie.",
 )
-@where_option
+@selecting_options
 @on_conflict_option
 @click.option("--majority", is_flag=True, help="One verdict a side and unit: majority or mean.")
 @click.option("--all", "every", is_flag=True, help="Every figure and note, not the main ones.")
@@ -67,6 +67,7 @@ def agreement_command(
     judges: tuple[str, ...],
     ties: Ties,
     where: tuple[str, ...],
+    without: tuple[str, ...],
     on_conflict: Rule | None,
     majority: bool,
     every: bool,
@@ -85,7 +86,7 @@ def agreement_command(
     evenhand agreement latest --against 3fa2:human/ann
     evenhand agreement latest --against :human/ann --ties drop --majority
     """
-    opened, run_record = recorded(store, run, where)
+    opened, run_record = recorded(store, run, where, without)
     try:
         labels = None if against is None else label_source(opened, run_record, against)
         agreed_on = agreed(

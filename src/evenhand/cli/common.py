@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
@@ -60,12 +60,20 @@ class NearChoice(click.Choice[str]):
 
 
 run_argument = click.argument("run", default="latest")
-where_option = click.option(
-    "--where",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Only units with this value of a field; repeatable. One field twice: either value.",
-)
+
+
+def selecting_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --where and --without, by which a command is about some units of a run."""
+    where = click.option(
+        "--where",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Only units with this value; repeatable. One field twice: either value.",
+    )
+    without = click.option(
+        "--without", multiple=True, metavar="FIELD=VALUE", help="Leave these units out."
+    )
+    return where(without(command))
 
 
 def mapped_columns(moves: Sequence[str]) -> dict[str, str]:
@@ -137,12 +145,17 @@ def _plain(word: str) -> str:
 
 
 def recorded(
-    url: str | None, run: str, where: Sequence[str] = (), *, asks_suite: bool = False
+    url: str | None,
+    run: str,
+    where: Sequence[str] = (),
+    without: Sequence[str] = (),
+    *,
+    asks_suite: bool = False,
 ) -> tuple[Archive, Recorded]:
     """Return a store to read from, in one state until it is closed, and a run in it, or those of
-    its units that --where selects. Tell on stderr where the suite in this folder is not what the
-    run used. A suite file that cannot be read is an error where the command asks it something, else
-    told."""
+    its units that --where and --without select. Tell on stderr where the suite in this folder is
+    not what the run used. A suite file that cannot be read is an error where the command asks it
+    something, else told."""
     from evenhand.results.selection import select
     from evenhand.runs.differences import with_present_suite
 
@@ -157,7 +170,7 @@ def recorded(
                 raise
             notice(f"Note: {error.where or 'the suite file here'} cannot be read: {error.what}")
         folder_notice(run_record)
-        return archive, select(archive, run_record, where)
+        return archive, select(archive, run_record, where, without)
     except BaseException:
         archive.close()
         raise

@@ -14,9 +14,9 @@ from evenhand.cli.common import (
     print_json,
     recorded,
     run_argument,
+    selecting_options,
     store_option,
     tell_run,
-    where_option,
 )
 from evenhand.report.terminal.console import console
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     metavar="RUN",
     help="Compare RUN with this earlier run, unit by unit, instead of its variants.",
 )
-@where_option
+@selecting_options
 @click.option("--within", metavar="FIELD", help="Also inside each value, and whether they differ.")
 @click.option(
     "--stability",
@@ -78,6 +78,7 @@ def compare_command(
     pair_by: tuple[str, ...],
     against: str | None,
     where: tuple[str, ...],
+    without: tuple[str, ...],
     on_conflict: Rule | None,
     store: str | None,
     as_json: bool,
@@ -98,7 +99,7 @@ def compare_command(
     """
     from evenhand.results.compare import Question, answered, field_names
 
-    opened, run_record = recorded(store, run, where, asks_suite=True)
+    opened, run_record = recorded(store, run, where, without, asks_suite=True)
     try:
         paired = field_names(pair_by)
         question = Question(

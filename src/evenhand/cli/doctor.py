@@ -51,8 +51,7 @@ def _findings() -> Iterator[Finding]:
         if provider.package:
             yield _extra(f"{provider.name} judge", provider.package, provider.extra)
     yield _extra("parquet files, SQL", "duckdb", "sql")
-    yield _extra("workbooks in", "python_calamine", "xlsx")
-    yield _extra("workbooks out", "xlsxwriter", "xlsx")
+    yield _extra("workbooks", "python_calamine", "xlsx")
     yield _extra("report", "jinja2", "report")
     yield _extra("PostgreSQL stores", "asyncpg", "postgres")
     yield _extra("web view", "fastapi", "view")

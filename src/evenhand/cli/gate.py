@@ -17,9 +17,9 @@ from evenhand.cli.common import (
     print_json,
     recorded,
     run_argument,
+    selecting_options,
     store_option,
     tell_run,
-    where_option,
 )
 from evenhand.data.write import write_bytes
 from evenhand.errors import UsageError
@@ -63,7 +63,7 @@ _SHARE = click.FloatRange(0, 1)
     help="Answers: at most K critical fails.",
 )
 @click.option("--max-failure-rate", type=_SHARE, metavar="R", help="At most this share failed.")
-@where_option
+@selecting_options
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @on_conflict_option
 @click.option("--level", type=float, help="Of the intervals.  [default: 0.95]")
@@ -76,6 +76,7 @@ _SHARE = click.FloatRange(0, 1)
 def gate_command(
     run: str,
     where: tuple[str, ...],
+    without: tuple[str, ...],
     report: Path | None,
     force: bool,
     store: str | None,
@@ -95,7 +96,7 @@ def gate_command(
     """
     if report:
         check_output(report, force=force)
-    opened, run_record = recorded(store, run, where, asks_suite=True)
+    opened, run_record = recorded(store, run, where, without, asks_suite=True)
     try:
         conditions, rule = conditions_of(run_record, flags)
         gate = gate_run(opened, run_record, conditions, rule)

@@ -13,9 +13,9 @@ from evenhand.cli.common import (
     print_json,
     recorded,
     run_argument,
+    selecting_options,
     store_option,
     tell_run,
-    where_option,
 )
 from evenhand.report.terminal.console import console
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.command("leaderboard")
 @run_argument
 @on_conflict_option
-@where_option
+@selecting_options
 @click.option("--judge", metavar="J", help="Count only what this judge said.")
 @click.option(
     "--ties",
@@ -54,6 +54,7 @@ def leaderboard_command(
     run: str,
     on_conflict: Rule | None,
     where: tuple[str, ...],
+    without: tuple[str, ...],
     judge: str | None,
     by: str | None,
     criterion: str | None,
@@ -71,7 +72,7 @@ def leaderboard_command(
     from evenhand.results.ranked import ranked
 
     options: dict[str, Any] = {"judge": judge, "by": by, "criterion": criterion}
-    opened, run_record = recorded(store, run, where)
+    opened, run_record = recorded(store, run, where, without)
     try:
         board = ranked(opened, run_record, rule=on_conflict, **options, **figures)
     finally:

@@ -11,9 +11,9 @@ from evenhand.cli.common import (
     force_option,
     recorded,
     run_argument,
+    selecting_options,
     store_option,
     tell_run,
-    where_option,
 )
 from evenhand.files.outputs import check_output
 
@@ -40,7 +40,7 @@ LANGUAGES = ("en", "ru", "zh", "ja")
     " prompt_variant, else model.",
 )
 @click.option("--baseline", metavar="V", help="The variant or candidate to compare with.")
-@where_option
+@selecting_options
 @click.option("--seed", type=int, help="Of the statistics. Default: that of the run.")
 @force_option
 @store_option
@@ -52,6 +52,7 @@ def report_command(
     by: tuple[str, ...],
     baseline: str | None,
     where: tuple[str, ...],
+    without: tuple[str, ...],
     seed: int | None,
     force: bool,
     store: str | None,
@@ -64,7 +65,7 @@ def report_command(
 
     options = ReportOptions(language=language, by=by, baseline=baseline, seed=seed, summary=summary)
     check_output(Path(output), force=force)
-    opened, run_record = recorded(store, run, where, asks_suite=True)
+    opened, run_record = recorded(store, run, where, without, asks_suite=True)
     try:
         size = write_report(Path(output), opened, run_record, options)
     finally:

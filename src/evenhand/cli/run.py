@@ -352,7 +352,7 @@ def _next_commands(run: str, report: Report | None) -> Iterator[tuple[str, str]]
         yield "Compare:", f"compare {run}"
     yield "Report:", f"report {run} -o report.html"
     yield "In a browser:", "view"
-    yield "As a table:", f"export {run} --people -o verdicts.csv"
+    yield "As a table:", f"export {run} --full -o verdicts.csv"
 
 
 _PACKAGES = {

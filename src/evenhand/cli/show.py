@@ -18,9 +18,9 @@ from evenhand.cli.common import (
     only_option,
     print_json,
     recorded,
+    selecting_options,
     store_option,
     tell_run,
-    where_option,
 )
 from evenhand.cli.views import run_figures, run_json, verdict_line
 from evenhand.errors import UsageError, quoted
@@ -93,7 +93,7 @@ def _overview(store: Archive, run: Recorded) -> dict[str, Any]:
 @click.argument("run", default="latest")
 @click.argument("unit", required=False)
 @only_option
-@where_option
+@selecting_options
 @store_option
 @json_option
 def show_command(
@@ -101,6 +101,7 @@ def show_command(
     unit: str | None,
     only: str | None,
     where: tuple[str, ...],
+    without: tuple[str, ...],
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -111,7 +112,7 @@ def show_command(
     """
     if unit and only:
         raise click.UsageError("--only lists units: leave UNIT out")
-    opened, run_record = recorded(store, run, where)
+    opened, run_record = recorded(store, run, where, without)
     try:
         if only:
             _show_only(opened, run_record, only, as_json)
@@ -213,7 +214,7 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
     if rows.row_count:
         out.print(rows)
     if next(judgments, None):
-        all_of_them = f"evenhand export {run.row.id} --people -o verdicts.csv"
+        all_of_them = f"evenhand export {run.row.id} --full -o verdicts.csv"
         out.print(f"the first {UNITS_SHOWN}; all of them: {all_of_them}", soft_wrap=True)
 
 

@@ -29,7 +29,7 @@ ENDINGS: dict[str, Format] = {
     ".parquet": "parquet",
 }
 READ_ENDINGS: dict[str, ReadFormat] = {**ENDINGS, ".tsv": "tsv", ".xlsx": "xlsx"}
-TABLE_TOO = "for people .xlsx, for verdicts of pairs .txt"
+TABLE_TOO = "for verdicts of pairs .txt"
 """Added to the list of endings where a verdict table is known too."""
 _CHUNK = 1 << 20
 

@@ -6,13 +6,11 @@ was paid for. Whether a file is an output is seen from what it holds, not from i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from evenhand.data.files import ending_of
 from evenhand.data.read import rows
 from evenhand.errors import DataError, NoRows, UsageError, quoted
-from evenhand.report.html.page import LANGUAGES, words
 
 HEAD_BYTES = 1 << 16
 _REPORT = b'<meta name="generator" content="Evenhand">'
@@ -22,7 +20,6 @@ _ROWS = (
     {"unit", "judge", "repeat", "status"},
     {"scores", "failure_tags", "notes"},
     {"pair_id", "winner", "settled"},
-    {"pair_id", "candidates", "front", "pareto"},
     {"task_name", "total_score", "critical_fail", "reasoning"},
 )
 """The columns that tell the rows of exports from all others, with what stands behind a dot left
@@ -56,11 +53,4 @@ def is_output(path: Path) -> bool:
     except (DataError, UsageError):
         return False
     names = {name.partition(".")[0] for name in first.value}
-    return any(signature <= names for signature in (*_ROWS, *_sheet_headers()))
-
-
-def _sheet_headers() -> Iterator[set[str]]:
-    """Yield the headers that every table for people has, in each language."""
-    for language in LANGUAGES:
-        say = words(language)
-        yield {say(f"export.{key}") for key in ("unit", "judge", "result")}
+    return any(signature <= names for signature in _ROWS)

@@ -124,7 +124,7 @@ class _Units:
             raise DataError(
                 f"{len(ids)} units are called {quoted(key)}",
                 where=row.where,
-                advice='Say which, with its id in "unit"; `export --with-unit` writes it.',
+                advice='Say which, with its id in "unit".',
             )
         return ids[0] if len(ids) == 1 else key
 

@@ -15,7 +15,6 @@ from evenhand.kinds.kind import Kind, Voting
 from evenhand.observation import QUESTIONS, Rule, VotedUnit
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.pairwise import (
-    Front,
     Judged,
     PairFigures,
     pair_figures,
@@ -120,17 +119,6 @@ class CandidatesOfTopics:
     def sizes(self) -> dict[str, int]:
         """Return the number of candidates of each topic that has more than two."""
         return {topic: len(names) for topic, names in self._names.items() if len(names) > 2}
-
-
-def fronts_of(store: Archive, recorded: Recorded) -> dict[str, Front]:
-    """Return the fronts of every topic, by the panel."""
-    # Slow to load, and most who look at pairs ask for none.
-    from evenhand.results.observations import observe
-    from evenhand.stats.topic_fronts import fronts
-
-    is_part = recorded.selection is not None
-    sizes = row_sizes(recorded.kind, store, recorded.id) if is_part else None
-    return fronts(observe(store, recorded), sizes)
 
 
 def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from msgspec import structs
+
 from evenhand.errors import UsageError, nearest, no_such_field, quoted
 from evenhand.results.observations import unit_fields
 from evenhand.runs.recorded import Recorded, Selection
@@ -17,14 +19,18 @@ _Texts = Mapping[str, tuple[str, ...]]
 _Levels = Mapping[str, Mapping[str, None]]
 
 
-def select(archive: Archive, run: Recorded, where: Sequence[str]) -> Recorded:
-    """Return the run with only those units that each FIELD=VALUE holds for; of several values of
-    one field any may. Raise UsageError for a field or value that no unit has, and if nothing is
-    left."""
-    return _selected(archive, run, _conditions(where)) if where else run
+def select(
+    archive: Archive, run: Recorded, where: Sequence[str] = (), without: Sequence[str] = ()
+) -> Recorded:
+    """Return the run with only those units that each FIELD=VALUE of `where` holds for, of several
+    values of one field any, and none of `without`. Raise UsageError for a field or value that no
+    unit has, and if nothing is left."""
+    if not where and not without:
+        return run
+    return _select(archive, run, _conditions("--where", where), _conditions("--without", without))
 
 
-def _selected(archive: Archive, run: Recorded, conditions: _Texts) -> Recorded:
+def _select(archive: Archive, run: Recorded, where: _Texts, without: _Texts) -> Recorded:
     levels: dict[str, dict[str, None]] = {}
     units, positions = 0, list[int]()
     for unit, fields in _units(archive, run.scope):
@@ -32,18 +38,26 @@ def _selected(archive: Archive, run: Recorded, conditions: _Texts) -> Recorded:
         units += 1
         for name in texts:
             # Of fields that nobody asks about the name is enough.
-            values = texts[name] if name in conditions else ()
+            values = texts[name] if name in where or name in without else ()
             levels.setdefault(name, {}).update(dict.fromkeys(values))
-        if all(set(texts.get(name, ("",))) & set(any_of) for name, any_of in conditions.items()):
+        holds = (_holds(texts, condition) for condition in where.items())
+        if all(holds) and not any(_holds(texts, condition) for condition in without.items()):
             positions.append(unit.position)
-    _refuse_unknown(run, conditions, levels)
-    selection = Selection(where=conditions, positions=tuple(positions), of=units)
+    for conditions in (where, without):
+        _refuse_unknown(run, conditions, levels)
+    selection = Selection(where=where, without=without, positions=tuple(positions), of=units)
     if not positions:
         raise UsageError(
             f"no unit of run {run.id} is all of it: {selection.condition}",
             advice="Each is there, but not together: leave one out.",
         )
     return Recorded(run.row, run.manifest, selection)
+
+
+def _holds(texts: _Texts, condition: tuple[str, tuple[str, ...]]) -> bool:
+    """Return True if a unit has one of the values of a field."""
+    name, values = condition
+    return not set(texts.get(name, ("",))).isdisjoint(values)
 
 
 def same_units(
@@ -59,14 +73,14 @@ def same_units(
     if other.id == run.id:
         return run
     if pair_by:
-        return _selected(archive, other, selection.where)
+        return _select(archive, other, selection.where, selection.without)
     keys = {key for each in _units(archive, run.scope) for key in _keys(*each)}
     places = [
         (unit.position, not keys.isdisjoint(_keys(unit, fields)))
         for unit, fields in _units(archive, other.scope)
     ]
     positions = tuple(position for position, is_there in places if is_there)
-    part = Selection(where=selection.where, positions=positions, of=len(places))
+    part = structs.replace(selection, positions=positions, of=len(places))
     return Recorded(other.row, other.manifest, part)
 
 
@@ -85,16 +99,16 @@ def _keys(unit: ObservedRow, fields: Mapping[str, str]) -> list[Hashable]:
     return [unit.unit, (topic, *sorted((unit.subject, unit.opponent)))]
 
 
-def _conditions(where: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _conditions(flag: str, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the values that are asked for, by field; raise UsageError for what names none."""
     conditions: dict[str, tuple[str, ...]] = {}
-    for condition in where:
+    for condition in texts:
         name, equals, value = condition.partition("=")
         name = name.strip().removeprefix("meta.")
         if not name or not equals:
             raise UsageError(
-                f"--where {quoted(condition)} names no field and value",
-                advice="Write FIELD=VALUE, for instance --where model=gpt-4.1-mini",
+                f"{flag} {quoted(condition)} names no field and value",
+                advice=f"Write FIELD=VALUE, for instance {flag} model=gpt-4.1-mini",
             )
         conditions[name] = (*conditions.get(name, ()), value.strip())
     return conditions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -134,30 +133,16 @@ def contract_objects(
     store: Archive,
     recorded: Recorded,
     is_wanted: Selector = lambda judgment: True,
-    *,
-    with_unit: bool = False,
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the contract's own objects of all verdicts, with the id of the unit before them if that
-    is wanted. A pair that several judged has several, each with its judge's name; the forms of the
-    other kinds are closed."""
+    """Yield the contract's own objects of all verdicts. A pair that several judged has several,
+    each with its judge's name; the forms of the other kinds are closed."""
     several = isinstance(recorded.kind.measure, Voting) and recorded.judgments_per_unit > 1
-    for unit, stored in store.judgments(recorded.scope):
+    for _, stored in store.judgments(recorded.scope):
         judgment = recorded.judgment(stored)
         if judgment.output is None or not is_wanted(judgment):
             continue
         by = {"judge": judge_name(recorded, stored), "repeat": stored.repeat} if several else {}
-        yield {**({"unit": unit.id} if with_unit else {}), **judgment.output, **by}
-
-
-def namesakes(store: Archive, recorded: Recorded) -> int:
-    """Return the number of units that share their name in the contract's own objects with
-    others."""
-    if recorded.imported:
-        return 0
-    names: Counter[str] = Counter()
-    for unit in store.units(recorded.scope):
-        names.update(recorded.kind.unit_keys(recorded.kind.load(unit.body))[:1])
-    return sum(number for number in names.values() if number > 1)
+        yield {**judgment.output, **by}
 
 
 def full_rows(

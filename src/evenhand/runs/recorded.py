@@ -37,6 +37,8 @@ class Selection(Struct, frozen=True, kw_only=True):
 
     where: Mapping[str, tuple[str, ...]]
     """By field, the values of which a unit has one."""
+    without: Mapping[str, tuple[str, ...]] = {}
+    """By field, the values of which a unit has none."""
     positions: tuple[int, ...]
     of: int
     """How many units the run has."""
@@ -44,7 +46,8 @@ class Selection(Struct, frozen=True, kw_only=True):
     @property
     def condition(self) -> str:
         """Return the condition that units were selected by, on a line."""
-        parts = (f"{name} = {' or '.join(values)}" for name, values in self.where.items())
+        parts = [f"{name} = {' or '.join(values)}" for name, values in self.where.items()]
+        parts += [f"not {name} = {' or '.join(values)}" for name, values in self.without.items()]
         return ", ".join(parts)
 
     @property
@@ -54,8 +57,16 @@ class Selection(Struct, frozen=True, kw_only=True):
 
     def json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
-        where = {name: list(values) for name, values in self.where.items()}
-        return {"where": where, "units": len(self.positions), "of": self.of}
+        where, without = (
+            {name: list(values) for name, values in conditions.items()}
+            for conditions in (self.where, self.without)
+        )
+        return {
+            "where": where,
+            "without": without,
+            "units": len(self.positions),
+            "of": self.of,
+        }
 
 
 class Recorded:

@@ -41,7 +41,8 @@ def test_verdicts_of_pairs_come_back(call: CallCommand, tmp_path: Path, name: st
 def test_scores_come_back_and_agree_with_themselves(call: CallCommand, tmp_path: Path) -> None:
     write_suite(tmp_path, 6)
     run = call("run", "--json").json["run"]
-    call("export", run, "--with-unit", "-o", "o.jsonl")
+    named = [json.dumps({"unit": row["unit"]} | row["output"]) for row in stored(tmp_path, run)]
+    (tmp_path / "o.jsonl").write_text("\n".join(named))
     said = call("import", "o.jsonl", "--kind", "objects", "--judge", "team", "--json").json
     scores = [
         {row["unit"]: row["output"]["scores"] for row in stored(tmp_path, each)}

@@ -1,13 +1,12 @@
-"""Units of one task are told apart by their meta, and exports can be joined with the data."""
+"""Units of one task are told apart by their meta, and so are replies that name their unit."""
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
-from tests.suites import TASK, pairs, samples, write_answers, write_pairs, write_suite
+from tests.suites import TASK, write_answers
 from tests.unit.cli.conftest import CallCommand
 
 
@@ -32,50 +31,17 @@ def test_variants_and_runs_of_one_task_have_ids_of_their_own(
     assert judgment["unit"] == "capital/r2/m/v2"
 
 
-def test_the_contract_export_can_be_joined(call: CallCommand, tmp_path: Path) -> None:
-    write_answers(tmp_path, variants())
-    call("run")
-    bare = call("export", "latest", "-o", "bare.jsonl")
-    assert "6 units share the name of another" in bare.err
-    assert "--with-unit" in bare.err
-    assert "evenhand export latest --people -o bare.xlsx" in bare.err
-    told = call("export", "latest", "--with-unit", "-o", "grades.jsonl")
-    assert "--with-unit" not in told.err
-    rows = [json.loads(line) for line in (tmp_path / "grades.jsonl").read_text().splitlines()]
-    plain = [json.loads(line) for line in (tmp_path / "bare.jsonl").read_text().splitlines()]
-    assert [next(iter(row)) for row in rows] == ["unit"] * 6
-    assert [{k: v for k, v in row.items() if k != "unit"} for row in rows] == plain
-    assert rows[0]["unit"] == "capital/r1/m/v1"
-    call("export", "latest", "--with-unit", "-o", "grades.csv")
-    with (tmp_path / "grades.csv").open() as file:
-        assert [row["unit"] for row in csv.DictReader(file)] == [row["unit"] for row in rows]
-
-
 def test_what_names_its_unit_is_checked(call: CallCommand, tmp_path: Path) -> None:
     write_answers(tmp_path, variants())
     call("run")
     call("export", "latest", "-o", "bare.jsonl")
-    call("export", "latest", "--with-unit", "-o", "grades.jsonl")
+    call("export", "latest", "--full", "-o", "full.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "full.jsonl").read_text().splitlines()]
+    named = [json.dumps({"unit": row["unit"]} | row["output"]) for row in rows]
+    (tmp_path / "grades.jsonl").write_text("\n".join(named))
     options = ("check", "--protocol", "weighted", "--units", "answers.jsonl", "--replies")
     bare = call(*options, "bare.jsonl")
     assert bare.code == 3
     assert "6 units are called" in bare.err
     checked = call(*options, "grades.jsonl", "--json")
     assert (checked.code, checked.json["ok"]) == (0, 6)
-
-
-def test_every_kind_has_it(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path / "samples", samples(2))
-    write_pairs(tmp_path / "pairs", pairs(2))
-    for folder, unit in (("samples", "u0"), ("pairs", "p0")):
-        store = ("--store", f"sqlite:{folder}/evenhand.db")
-        assert call("run", folder).code == 0
-        plain = call("export", "latest", "-o", "-", *store)
-        # The samples have ids that their meta does not tell.
-        assert ("--with-unit" in plain.err) == (folder == "samples")
-        rows = call("export", "latest", "--with-unit", "-o", "-", *store).out.splitlines()
-        assert json.loads(rows[0])["unit"] == unit
-    for more in ("--full", "--fronts"):
-        said = call("export", "latest", "--with-unit", more, "-o", "x.jsonl", *store)
-        assert said.code == 2
-    assert call("export", "latest", "--with-unit", "-o", "x.txt", *store).code == 2

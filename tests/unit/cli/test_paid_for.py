@@ -162,8 +162,6 @@ def test_topics_of_two_candidates_have_fronts(call: CallCommand, tmp_path: Path)
     assert fronts["tied"]["pareto"] == ["c1", "c2"]
     assert call("leaderboard", "--json").json["fronts"] == fronts
     assert call("show", "--json").json["pairwise"]["fronts"] == fronts
-    written = exported(call, tmp_path, "fronts.jsonl", "--fronts")
-    assert {row["pair_id"] for row in written} == set(fronts)
 
 
 def test_an_uncertain_pair_keeps_both_candidates(call: CallCommand, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ and in which order, changes nothing about it."""
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
@@ -350,7 +349,6 @@ def test_the_verdict_table_and_the_fronts_go_by_names(call: CallCommand, tmp_pat
     write_list(tmp_path, answers("zeta", "alpha", "mid"))
     call("run")
     call("export", "latest", "-o", "verdicts.txt")
-    call("export", "latest", "--fronts", "-o", "fronts.jsonl")
     table = (tmp_path / "verdicts.txt").read_text().splitlines()[1:]
     names = {"A": 0, "B": 1}
     read: dict[str, str] = {}
@@ -359,9 +357,9 @@ def test_the_verdict_table_and_the_fronts_go_by_names(call: CallCommand, tmp_pat
         read[unit] = unit.partition("#")[2].split("~")[names[winner]]
     # In the id of a pair A is the one that is named first.
     assert read == winners(tmp_path)
-    fronts = [json.loads(line) for line in (tmp_path / "fronts.jsonl").read_text().splitlines()]
-    for front in fronts:
+    questions = {question_hash(topic): topic for topic in TOPICS}
+    for topic, front in call("leaderboard", "--json").json["fronts"].items():
         assert front["candidates"] == ["alpha", "mid", "zeta"] and front["complete"]
-        said = answers("zeta", "alpha", "mid")[front["topic"]]
+        said = answers("zeta", "alpha", "mid")[questions[topic]]
         best = max(said, key=lambda model: int(said[model].split()[-1].rstrip(".")))
         assert front["front"] == front["pareto"] == [best]

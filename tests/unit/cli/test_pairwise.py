@@ -331,13 +331,6 @@ def test_fronts_of_rows_with_many_candidates(call: CallCommand, tmp_path: Path) 
     assert call("show", "--json").json["pairwise"]["fronts"] == expected
     shown = re.sub(r" +", " ", call("show").out)
     assert "circle c1, c2, c3" in shown
-    call("export", "latest", "--fronts", "-o", "fronts.jsonl")
-    written = [json.loads(line) for line in (tmp_path / "fronts.jsonl").read_text().splitlines()]
-    assert [row.pop("topic") for row in written] == ["One?", "Two?", "Three?"]
-    assert written == [{"pair_id": name, **front} for name, front in expected.items()]
-    assert call("export", "latest", "--fronts", "-o", "fronts.csv").code == 0
-    assert call("export", "latest", "--fronts", "--full", "-o", "x.jsonl").code == 2
-    assert call("export", "latest", "--fronts", "-o", "x.txt").code == 2
 
 
 def test_settle_reproduces_everything_without_a_call(call: CallCommand, tmp_path: Path) -> None:

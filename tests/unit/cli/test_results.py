@@ -143,6 +143,6 @@ def test_show_parts_its_tables_and_tells_on_one_line_what_is_left_out(
     write_suite(tmp_path, 60)
     run = call("run", "--json").json["run"]
     lines = call("show").out.splitlines()
-    assert lines[-1] == f"the first 50; all of them: evenhand export {run} --people -o verdicts.csv"
+    assert lines[-1] == f"the first 50; all of them: evenhand export {run} --full -o verdicts.csv"
     headers = [index for index, line in enumerate(lines) if re.match("dimension|unit", line)]
     assert [lines[index - 1] for index in headers] == ["", ""]

@@ -109,7 +109,7 @@ def test_export_only_low_confidence(call: CallCommand, tmp_path: Path, full: boo
 def test_only_low_confidence_is_of_grades(call: CallCommand, tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs", 2)
     call("run", "pairs")
-    for more in ((), ("--full",), ("--fronts",)):
+    for more in ((), ("--full",)):
         said = call(
             "export", "latest", "--store", "sqlite:pairs/evenhand.db", "-o", "x.jsonl", *more,
             "--only", "low-confidence",
@@ -118,7 +118,7 @@ def test_only_low_confidence_is_of_grades(call: CallCommand, tmp_path: Path) -> 
         assert not (tmp_path / "x.jsonl").exists()
     write_answers(tmp_path, 1)
     call("run")
-    table = call("export", "latest", "-o", "x.txt", "--only", "low-confidence")
+    table = call("export", "latest", "-o", "x.txt")
     assert (table.code, "a verdict table (.txt) is of pairs" in table.err) == (2, True)
     assert call("export", "latest", "-o", "x.jsonl", "--only", "high").code == 2
 

@@ -42,7 +42,12 @@ def overall(found: Any) -> Any:
 
 def test_a_comparison_is_of_the_units_that_were_selected(call: CallCommand, run: None) -> None:
     found = call("compare", *BY, "--where", "model=big", "--json").json
-    assert found["selected"] == {"where": {"model": ["big"]}, "units": 120, "of": 240}
+    assert found["selected"] == {
+        "where": {"model": ["big"]},
+        "without": {},
+        "units": 120,
+        "of": 240,
+    }
     pairs = list(paired([row for row in ROWS if row.model == "big"]))
     row = overall(found)
     assert row["n"] == len(pairs) == 60
@@ -63,6 +68,34 @@ def test_several_fields_all_hold_and_of_one_field_any_value(call: CallCommand, r
     assert overall(found)["mean"] == pytest.approx(
         mean([row.overall for row in rows if row.variant == "v2"])
     )
+
+
+def test_without_leaves_units_out(call: CallCommand, run: None) -> None:
+    chosen = ("--where", "model=big", "--without", "run_id=r1", "--without", "question_id=q3")
+    found = call("compare", *BY, *chosen, "--json").json
+    assert found["selected"]["without"] == {"run_id": ["r1"], "question_id": ["q3"]}
+    rows = [
+        row
+        for row in ROWS
+        if row.model == "big" and row.run_id != "r1" and row.row["meta"]["question_id"] != "q3"
+    ]
+    assert found["selected"]["units"] == len(rows) < 80
+    assert overall(found)["mean"] == pytest.approx(
+        mean([row.overall for row in rows if row.variant == "v2"])
+    )
+    alone = call("show", "--without", "model=big", "--json").json
+    assert alone["selected"]["units"] == 120
+    said = call("show", "--without", "model=big")
+    assert said.answer.splitlines()[0] == "Only not model = big: 120 of 240 units."
+
+
+def test_without_names_what_is_there(call: CallCommand, run: None) -> None:
+    unknown = call("show", "--without", "model=bigg")
+    assert unknown.code == 2 and 'Did you mean "big"?' in unknown.err
+    bare = call("show", "--without", "model")
+    assert bare.code == 2 and '--without "model" names no field and value' in bare.err
+    nothing = call("show", "--without", "model=big", "--without", "model=small")
+    assert nothing.code == 2
 
 
 def test_language_and_length_are_fields_too(call: CallCommand, run: None) -> None:
@@ -162,7 +195,7 @@ def pairs(call: CallCommand, tmp_path: Path) -> str:
 
 def test_a_leaderboard_ranks_by_the_selected_pairs(call: CallCommand, pairs: str) -> None:
     board = call("leaderboard", "--where", "area=a", "--json").json
-    assert board["selected"] == {"where": {"area": ["a"]}, "units": 9, "of": 18}
+    assert board["selected"] == {"where": {"area": ["a"]}, "without": {}, "units": 9, "of": 18}
     assert {row["candidate"]: row["win_rate"] for row in board["rows"]} == {
         "c1": 1,
         "c3": 0.5,

@@ -10,8 +10,10 @@ import pytest
 
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import pair_passes
-from evenhand.results.pairs import figures_of_pairs, fronts_of, row_sizes
+from evenhand.results.observations import observe
+from evenhand.results.pairs import figures_of_pairs, row_sizes
 from evenhand.results.selection import select
+from evenhand.stats.topic_fronts import fronts
 from tests.unit.runs.importing import Importer, Judgments, vote
 
 
@@ -204,7 +206,8 @@ def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer)
     store = imported.store.archive
     for run in (imported.recorded, select(store, imported.recorded, ["half=1"])):
         figures = figures_of_pairs(run.kind, store, run.scope, run.judge_groups)
-        assert fronts_of(store, run) == figures.fronts and len(figures.fronts) >= 3
+        sizes = row_sizes(run.kind, store, run.id)
+        assert fronts(observe(store, run), sizes) == figures.fronts and len(figures.fronts) >= 3
 
 
 def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:

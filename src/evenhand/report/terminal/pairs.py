@@ -131,5 +131,5 @@ def fronts_table(figures: PairFigures, titles: Mapping[str, str]) -> TextTable:
         grid.add_row(title + ("" if sets.complete else " (incomplete)"), front, best)
     if len(fronts) > TOPICS_SHOWN:
         rest = len(fronts) - TOPICS_SHOWN
-        grid.add_row(f"and {rest} more", "evenhand export --fronts", "", style="dim")
+        grid.add_row(f"and {rest} more", "evenhand show --json", "", style="dim")
     return grid
