@@ -104,7 +104,7 @@ def opening(path: Path) -> dict[str, Any]:
         page = browser.new_page()
         started = time.perf_counter()
         page.goto(path.resolve().as_uri())
-        page.locator("button.open").first.wait_for()
+        page.locator(".unit").first.wait_for()
         seconds = time.perf_counter() - started
         started = time.perf_counter()
         page.fill("#search", "number 77")

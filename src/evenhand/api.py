@@ -293,7 +293,6 @@ class Run:
         language: str | None = None,
         by: str | Sequence[str] = (),
         baseline: str | None = None,
-        seed: int | None = None,
         summary: bool = False,
         force: bool = False,
     ) -> Path:
@@ -302,7 +301,7 @@ class Run:
         from evenhand.results.report import ReportOptions, write_report
 
         options = ReportOptions(
-            language=language, by=_as_tuple(by), baseline=baseline, seed=seed, summary=summary
+            language=language, by=_as_tuple(by), baseline=baseline, summary=summary
         )
         check_output(Path(path), force=force)
         with self._open() as (store, recorded):

@@ -40,7 +40,7 @@ LABELS = {
     "confidence": ("unit.confidence", "units.confidence", "view.confidence"),
     "verdict": ("units.verdicts",),
     "undecided": ("outcome.not enough evidence",),
-    "unit": ("units.unit", "view.unit"),
+    "unit": ("view.unit",),
     "variant": ("chart.variant", "units.variant"),
     "rating": ("chart.rating",),
 }

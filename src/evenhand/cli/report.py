@@ -41,7 +41,6 @@ LANGUAGES = ("en", "ru", "zh", "ja")
 )
 @click.option("--baseline", metavar="V", help="The variant or candidate to compare with.")
 @selecting_options
-@click.option("--seed", type=int, help="Of the statistics. Default: that of the run.")
 @force_option
 @store_option
 def report_command(
@@ -53,7 +52,6 @@ def report_command(
     baseline: str | None,
     where: tuple[str, ...],
     without: tuple[str, ...],
-    seed: int | None,
     force: bool,
     store: str | None,
 ) -> None:
@@ -63,7 +61,7 @@ def report_command(
     """
     from evenhand.results.report import ReportOptions, write_report
 
-    options = ReportOptions(language=language, by=by, baseline=baseline, seed=seed, summary=summary)
+    options = ReportOptions(language=language, by=by, baseline=baseline, summary=summary)
     check_output(Path(output), force=force)
     opened, run_record = recorded(store, run, where, without, asks_suite=True)
     try:

@@ -1,7 +1,7 @@
 """A run read from the store into one Report.
 
-Every figure comes from the same functions as those of `compare` and `leaderboard`. The same store,
-language and seed give the same report to the byte: there is no clock here and no chance.
+Every figure comes from the same functions as those of `compare` and `leaderboard`. The same store
+and language give the same report to the byte: there is no clock here and no chance.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from evenhand.report.html.build import (
     Coverage,
     JudgeFacts,
     LengthBin,
+    ListedUnit,
     Method,
     Position,
     Report,
     Selected,
 )
-from evenhand.report.html.pack import PackedUnits, Packer
 from evenhand.report.html.page import LANGUAGES, Words, require, words
 from evenhand.report.html.render import render
 from evenhand.report.html.tallies import (
@@ -70,17 +70,17 @@ from evenhand.store.ports import Archive, StoredJudgment, StoredUnit
 from evenhand.text import visible
 
 T = TypeVar("T")
-UNITS_MOST = 10_000
-"""Units in one file: more belong into `view`, which reads the store page by page."""
+UNITS_MOST, BYTES_MOST = 3_000, 16_000_000
+"""Units in one file, and the room for their texts: more belong into `view`, which reads the store
+page by page."""
+TEXT_MOST = 12_000
+"""Characters of one text in a file."""
 CHANGED = 10
 """Units that got worse most, and as many that got better most."""
-STATIC_UNITS = 200
-"""Units that can be read without scripts."""
 FACETS = (
     "variant",
     "candidates",
     "verdicts",
-    "scores",
     "reasons",
     "flags",
     "tags",
@@ -97,7 +97,6 @@ class ReportOptions:
     """Of the labels; None for that of the suite."""
     by: Sequence[str] = ()
     baseline: str | None = None
-    seed: int | None = None
     summary: bool = False
     """Whether the units are left out."""
     answer_only: bool = False
@@ -114,7 +113,7 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
     if options.summary or options.answer_only:
         return report
     say = words(language).naming_tags(report.tag_names)
-    return replace(report, units=_units(store, recorded, report, say))
+    return replace(report, units=list(_units(store, recorded, report, say)))
 
 
 def write_report(
@@ -149,7 +148,6 @@ class _Of:
     ) -> None:
         self.store, self.recorded, self.language = store, recorded, language
         self.scope = recorded.scope
-        self.seed = recorded.manifest.judging.seed if options.seed is None else options.seed
         self.margin = recorded.manifest.compare.margin if recorded.manifest.compare else None
         compare = recorded.manifest.compare or Compare()
         self.by: Sequence[str] = tuple(options.by or compare.by)
@@ -187,7 +185,6 @@ class _Of:
             prompt=manifest.prompt,
             language=judging.language,
             seed=judging.seed,
-            report_seed=self.seed,
             level=comparison.level if comparison else 0.95,
             by=comparison.by if comparison else "",
             baseline=comparison.baseline if comparison else "",
@@ -416,19 +413,21 @@ def _positions(figures: PairFigures, recorded: Recorded) -> list[Position]:
     ]
 
 
-def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> PackedUnits:
-    """Return every unit with its judgments, packed."""
-    packer, kind = Packer(FACETS, STATIC_UNITS), recorded.kind
+def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> Iterator[ListedUnit]:
+    """Yield the units with their judgments, as many as a file has room for."""
+    kind, room = recorded.kind, BYTES_MOST
     by = [name.removeprefix("meta.") for name in report.method.by.split(" / ")]
     for unit, judged in islice(judged_units(store, recorded), UNITS_MOST):
         unit_shown = kind.present(kind.load(unit.body), [row.judgment for row in judged])
         line = unit_line(kind, unit.id, unit_shown, judged, say)
         variant = _variant(unit.id, unit_shown.measured, by)
-        who = " · ".join(line["candidates"] or variant)
-        chips = [*line["tags"], *(flag for flag in line["flags"] if flag != "not_validated")]
-        blocks = unit_blocks(unit_shown, judged, say, report.method.names)
-        packer.add({**line, "variant": variant, "who": who, "chips": chips}, blocks)
-    return packer.packed(report.coverage.units)
+        values: Mapping[str, Any] = {**line, "variant": variant}
+        facets = {name: values[name] for name in FACETS}
+        blocks = unit_blocks(unit_shown, judged, say, report.method.names, most=TEXT_MOST)
+        room -= len(jsontext.compact(blocks))
+        if room < 0:
+            return
+        yield ListedUnit(line, " · ".join(line["candidates"] or variant), facets, blocks)
 
 
 def _variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> list[str]:

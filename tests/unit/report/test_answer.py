@@ -32,7 +32,6 @@ METHOD = Method(
     prompt=None,
     language="en",
     seed=0,
-    report_seed=0,
     level=0.95,
     by="prompt_variant",
     baseline="v1",

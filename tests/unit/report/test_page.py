@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.report.html.page import environment, json_text, marked, policy, words
+from evenhand.report.html.page import environment, marked, policy, words
 from evenhand.text import visible
 
 
@@ -45,13 +43,6 @@ def test_marks_lose_nothing_and_cover_exactly_their_spans(
             over = {label for start, end, label in spans if start <= index < end}
             assert set(one.labels) == over
         place += len(one.text)
-
-
-@given(st.recursive(st.text() | st.none(), st.lists))
-def test_json_in_a_script_closes_nothing_and_comes_back(value: object) -> None:
-    text = json_text(value)
-    assert not set("<>&\u2028\u2029") & set(text)
-    assert json.loads(text) == value
 
 
 def test_templates_escape_all_they_insert_and_know_no_undefined() -> None:

@@ -134,20 +134,20 @@ def test_a_unit_without_a_judgment_is_pending() -> None:
     ]
 
 
-def test_a_prompt_is_in_pieces_that_units_share_and_together_it_is_the_prompt(
-    tmp_path: Path,
-) -> None:
-    kind, units = judged(write_suite(tmp_path, 2))
-    pieces: list[set[str]] = []
-    for unit, rows in units:
-        blocks = blocks_of(kind, unit, rows)
-        prompts = [b for b in inner(blocks) if b["kind"] == "text" and b["part"] == "call"][:-1]
-        sent = [one["content"] for one in rows[0].row["exchanges"][0]["messages"]]
-        assert ["".join(s[0] for s in one["segments"]) for one in prompts] == sent
-        pieces.append({s[0] for one in prompts for s in one["segments"]})
-        assert json.loads(unit.body)["question"] in pieces[-1]
-    own = max(len(one) for one in pieces[0] - pieces[1])
-    assert own < 100 < max(len(one) for one in pieces[0] & pieces[1])
+def test_a_file_has_no_prompts_and_long_texts_are_cut_in_the_middle(tmp_path: Path) -> None:
+    rows = samples(1)
+    rows[0]["model_output"] = "The beginning. " + "x" * 500 + " The end."
+    kind, [(unit, judgments)] = judged(write_suite(tmp_path, rows))
+    shown = kind.present(kind.load(unit.body), [one.judgment for one in judgments])
+    sent = [one["content"] for one in judgments[0].row["exchanges"][0]["messages"]]
+    whole = list(inner(unit_blocks(shown, judgments, EN)))
+    told = ["".join(s[0] for s in one["segments"]) for one in whole if one["kind"] == "text"]
+    assert set(sent) <= set(told) and rows[0]["model_output"] in told
+    short = list(inner(unit_blocks(shown, judgments, EN, most=90)))
+    told = ["".join(s[0] for s in one["segments"]) for one in short if one["kind"] == "text"]
+    assert not set(sent) & set(told)
+    (output,) = [one for one in told if one.startswith("The beginning. ")]
+    assert EN("unit.gap", n="414") in output and output.endswith(" The end.")
 
 
 def test_a_flag_says_what_it_means_in_the_text_itself(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.report.changes import ChangedUnits
-from evenhand.report.html.pack import PackedUnits
+from evenhand.report.html.units import Block, UnitLine
 from evenhand.stats.outcome import Decision, Outcome
 
 
@@ -189,7 +189,6 @@ class Method:
     prompt: str | None
     language: str
     seed: int
-    report_seed: int
     level: float
     by: str
     baseline: str
@@ -204,6 +203,16 @@ class Method:
     rubric: object
     names: Mapping[str, str]
     """The names of dimensions and criteria, by id."""
+
+
+class ListedUnit(NamedTuple):
+    """A unit of a report: its line, the values it is found by, and the blocks that it opens to."""
+
+    line: UnitLine
+    who: str
+    """The variant or the candidates."""
+    facets: Mapping[str, Sequence[str]]
+    blocks: Sequence[Block]
 
 
 class Selected(NamedTuple):
@@ -253,8 +262,8 @@ class Report:
     """Warnings to read before believing the values: shown above them."""
     changed: ChangedUnits | None = None
     """Those that changed most, where variants were compared."""
-    units: PackedUnits | None = None
-    """None in a summary."""
+    units: Sequence[ListedUnit] | None = None
+    """As many of the run as a file has room for; None in a summary."""
 
     @property
     def stopping(self) -> str:

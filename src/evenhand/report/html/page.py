@@ -7,7 +7,6 @@ and characters that hide or turn text around are shown as escapes.
 from __future__ import annotations
 
 import itertools
-import json
 import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -296,13 +295,3 @@ def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
 def _hashes(texts: Sequence[str]) -> str:
     hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in texts]
     return " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
-
-
-_UNSAFE_IN_SCRIPT = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-
-
-def json_text(value: Any) -> str:
-    """A value as JSON that may stand inside a script element: it can close nothing and open
-    nothing there."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.translate(_UNSAFE_IN_SCRIPT)

@@ -1,7 +1,7 @@
 """A Report as one HTML file: no network, no external resource, readable without scripts.
 
 The same report gives the same bytes. Styles and the one script are inline and allowed by their
-hashes; data stands in a script element of JSON, which no text in it can leave.
+hashes.
 """
 
 from __future__ import annotations
@@ -13,26 +13,15 @@ from typing import Any
 
 from evenhand import jsontext
 from evenhand.report.html.answer import answers, brackets_note
-from evenhand.report.html.build import Coverage, Report
+from evenhand.report.html.build import Coverage, ListedUnit, Report
 from evenhand.report.html.charts import figures
-from evenhand.report.html.pack import Facet, PackedUnits
-from evenhand.report.html.page import (
-    Words,
-    environment,
-    json_text,
-    policy,
-    static,
-    words,
-)
+from evenhand.report.html.page import Words, environment, policy, static, words
 from evenhand.report.html.ranks import met_pairs, ranking
-from evenhand.report.html.units import flag_gloss
 from evenhand.text import visible
 
-ROWS_A_PAGE = 50
 CHOICES_MOST = 200
-FACETS_PLACE = 5
-"""Of the facets in a packed unit."""
 VARIANTS_SHOWN = 6
+_CODES = ("reasons", "flags", "tags")
 _GLOSSED = {"verdicts": "verdict", "confidence": "confidence"}
 _EXPLAINED = {"reasons": "reason", "tags": "tag"}
 
@@ -54,8 +43,7 @@ def render(report: Report) -> str:
         brackets=brackets_note(report, say),
         caveats=list(dict.fromkeys(j.caveat for j in report.method.judges if j.caveat)),
         figures=list(figures(report, say)),
-        glosses=_glosses(report.units, say),
-        filters=list(_filters(report.units, say)) if report.units else [],
+        filters=dict(_filters(report.units or (), say)),
         method=list(_method(report, say)),
         rubric=_rubric(report.method.rubric),
         command=_command(report),
@@ -63,7 +51,6 @@ def render(report: Report) -> str:
         policy=policy([style], [script]),
         style=Markup(style),  # noqa: S704 - a file of this package
         script=Markup(script),  # noqa: S704 - a file of this package
-        data=Markup(json_text(_data(report.units, say))) if report.units else "",  # noqa: S704
     )
 
 
@@ -115,61 +102,24 @@ def _bar(report: Report) -> list[tuple[str, int, int]]:
     return [(name, n, round(1000 * n / whole)) for name, n in parts]
 
 
-def _filters(units: PackedUnits, say: Words) -> Iterator[Mapping[str, Any]]:
-    """Yield the filters for units: facets with more than one value, or any reason, flag or tag, and
-    at most CHOICES_MOST values."""
-    for place, facet in enumerate(units.facets):
-        least = 1 if facet.name in ("reasons", "flags", "tags") else 2
-        if least <= len(facet.values) <= CHOICES_MOST:
-            yield {
-                "place": place,
-                "name": facet.name,
-                "options": _counted(sorted(_options(facet, say), key=_by_text), units, place),
-            }
+def _filters(
+    units: Sequence[ListedUnit], say: Words
+) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield the filters for units, each with its values and how many units have them: facets with
+    more than one value, or any reason, flag or tag, and at most CHOICES_MOST values."""
+    for facet in units[0].facets if units else ():
+        counts = Counter(value for unit in units for value in set(unit.facets[facet]))
+        if (1 if facet in _CODES else 2) <= len(counts) <= CHOICES_MOST:
+            options = [
+                (value, f"{_choice(facet, value, say)} ({n:,})") for value, n in counts.items()
+            ]
+            yield facet, sorted(options, key=lambda option: option[1])
 
 
-def _by_text(option: tuple[int, str]) -> str:
-    return option[1]
-
-
-def _counted(
-    options: Sequence[tuple[int, str]], units: PackedUnits, facet: int
-) -> list[tuple[int, str]]:
-    """Choices with the number of units that each finds."""
-    numbers = Counter(place for unit in units.units for place in set(unit[FACETS_PLACE][facet]))
-    return [(place, f"{text} ({numbers[place]:,})") for place, text in options]
-
-
-def _options(facet: Facet, say: Words) -> Iterator[tuple[int, str]]:
-    for place, value in enumerate(facet.values):
-        if facet.name in _GLOSSED:
-            yield place, say.gloss(_GLOSSED[facet.name], value)
-        elif facet.name in _EXPLAINED:
-            yield place, f"{value} · {say.gloss(_EXPLAINED[facet.name], value)}"
-        else:
-            yield place, value
-
-
-def _glosses(units: PackedUnits | None, say: Words) -> dict[str, str]:
-    """Return the meanings of tags and flags."""
-    values = {facet.name: facet.values for facet in units.facets} if units else {}
-    tags = {tag: say.gloss("tag", tag) for tag in values.get("tags", ())}
-    return tags | {flag: flag_gloss(say, flag) for flag in values.get("flags", ())}
-
-
-def _data(units: PackedUnits, say: Words) -> Mapping[str, Any]:
-    """Return the data that the page's script needs."""
-    names = ("count", "page", "none", "unit", "text", "result", "marks")
-    labels = {name: say(f"units.{name}") for name in names}
-    who = "candidates" if any(f.name == "candidates" and f.values for f in units.facets) else ""
-    labels |= {"who": say(f"units.{who or 'variant'}"), "gap": say("unit.gap")}
-    return {
-        "rows": ROWS_A_PAGE,
-        "words": labels,
-        "glosses": _glosses(units, say),
-        "strings": units.strings,
-        "units": units.units,
-    }
+def _choice(facet: str, value: str, say: Words) -> str:
+    if facet in _GLOSSED:
+        return say.gloss(_GLOSSED[facet], value)
+    return f"{value} · {say.gloss(_EXPLAINED[facet], value)}" if facet in _EXPLAINED else value
 
 
 def _method(report: Report, say: Words) -> Iterator[tuple[str, str]]:
@@ -182,7 +132,6 @@ def _method(report: Report, say: Words) -> Iterator[tuple[str, str]]:
         yield "seed", str(method.seed)
     else:
         yield "imported", visible(jsontext.dump(method.imported))
-    yield "report_seed", str(method.report_seed)
     yield "settings", visible(jsontext.dump(method.settings)) if method.settings else ""
     yield "rule", say.gloss("rule", method.rule) if method.rule else ""
     yield "by", visible(f"{method.by} ({method.baseline})") if method.by else ""
@@ -210,5 +159,5 @@ def _command(report: Report) -> str:
     if not report.is_pairs and method.by:
         arguments += [part for name in method.by.split(" / ") for part in ("--by", name)]
     arguments += ["--baseline", method.baseline] if method.baseline else []
-    arguments += ["--seed", str(method.report_seed), "--language", report.language]
+    arguments += ["--language", report.language]
     return visible(shlex.join(arguments))

@@ -2,14 +2,12 @@
 
 A block is a dict with a `kind`: `text` (segments, some of them marked), `columns` (side by side),
 `table`, `items` (small labels), `notice`, `section`, `group` (folded on a page). The macros of
-`_unit.html`, the script of a report and `terminal/blocks.py` render the same blocks. Every text in
-a block is ready to be shown: hidden characters are visible; nothing is escaped for HTML, which is
-the renderer's part.
+`_unit.html` and `terminal/blocks.py` render the same blocks. Every text in a block is ready to be
+shown: hidden characters are visible; nothing is escaped for HTML, which is the renderer's part.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
@@ -27,7 +25,6 @@ Row = Mapping[str, Any]
 
 TEXT_SHOWN = 90
 """Characters of a text on a line of a table."""
-_FENCE = re.compile(r"(\[\[/?\w+ [0-9a-f]+\]\]\n?)")
 
 
 def text_block(
@@ -76,11 +73,17 @@ class JudgedRow(NamedTuple):
 
 
 def unit_blocks(
-    unit: ShownUnit, judged: Sequence[JudgedRow], say: Words, names: Mapping[str, str] | None = None
+    unit: ShownUnit,
+    judged: Sequence[JudgedRow],
+    say: Words,
+    names: Mapping[str, str] | None = None,
+    *,
+    most: int | None = None,
 ) -> list[Block]:
-    """Everything about one unit: what its kind shows of it, and how each judgment came about;
-    `names` say in words what the ids of dimensions and criteria stand for."""
-    converter = _Converter(say, names or {})
+    """Return everything about one unit: what its kind shows of it, and how each judgment came
+    about. `names` say in words what the ids of dimensions and criteria stand for. With `most`,
+    longer texts are cut in the middle and prompts are left out: a file has little room."""
+    converter = _Converter(say, names or {}, most)
     blocks = converter.blocks([*unit.unit, *unit.about])
     if not judged:
         return [*blocks, notice_block(say("unit.pending"), "dim")]
@@ -117,10 +120,8 @@ def piece_text(piece: of_kind.Piece, say: Words, names: Mapping[str, str] | None
 class _Converter:
     """Makes blocks of a page from those of a kind."""
 
-    def __init__(self, say: Words, names: Mapping[str, str]) -> None:
-        self.say, self.names = say, names
-        self.segments: dict[str, list[str]] = {}
-        """The unit's own texts, as the segments in which they are shown: prompts repeat them."""
+    def __init__(self, say: Words, names: Mapping[str, str], most: int | None = None) -> None:
+        self.say, self.names, self.most = say, names, most
 
     def piece(self, piece: of_kind.Piece) -> str:
         return piece_text(piece, self.say, self.names)
@@ -156,13 +157,21 @@ class _Converter:
         titles = {str(mark.number): visible(mark.title) for mark in block.marks}
         spans = [(mark.start, mark.end, str(mark.number)) for mark in block.marks]
         found = marked(block.text, spans) if spans else [Segment(block.text, ())]
-        self.segments[block.text] = [segment.text for segment in found]
         segments = []
         for segment in found:
             title = " · ".join(titles[label] for label in segment.labels)
             about = [",".join(segment.labels), title] if segment.labels else []
-            segments.append([visible(segment.text), *about])
+            segments.append([self._cut(visible(segment.text)), *about])
         return text_block(self.piece(block.label), segments, note=visible(block.note))
+
+    def _cut(self, text: str) -> str:
+        """Return a text of at most `most` characters: its beginning, how many were left out, its
+        end."""
+        if self.most is None or len(text) <= self.most:
+            return text
+        head, tail = self.most * 2 // 3, self.most // 3
+        gap = self.say("unit.gap", n=self.say.integer(len(text) - head - tail))
+        return f"{text[:head]} … {gap} … {text[-tail:]}"
 
     def judgment(self, row: Row, shown: of_kind.ShownJudgment) -> Block:
         """Return what came out of a judgment, and each call that led to it."""
@@ -200,14 +209,16 @@ class _Converter:
 
     def _call(self, call: Row, judge_pass: Row) -> Iterator[Block]:
         say = self.say
-        for message in call["messages"][-2 if call["reask"] else 0 :]:
+        messages = call["messages"][-2 if call["reask"] else 0 :] if self.most is None else ()
+        for message in messages:
             label = say("unit.prompt", role=say.gloss("role", message["role"]))
-            yield text_block(label, self._prompt_segments(message["content"]), part="call")
+            yield text_block(label, [[visible(message["content"])]], part="call")
         if reasoning := call.get("reasoning"):
             label = say("unit.reasoning", n=say.integer(len(reasoning)))
-            yield text_block(label, [[visible(reasoning)]], part="call")
+            yield text_block(label, [[self._cut(visible(reasoning))]], part="call")
         finish = "" if call["finish"] == "stop" else visible(call["finish"])
-        yield text_block(say("unit.reply"), [[visible(call["reply"])]], note=finish, part="call")
+        reply = [[self._cut(visible(call["reply"]))]]
+        yield text_block(say("unit.reply"), reply, note=finish, part="call")
         if problems := judge_pass.get("problems"):
             head = [say("unit.problem"), say("unit.where"), say("unit.message")]
             rows = [[[visible(p[k]), ""] for k in ("code", "path", "message")] for p in problems]
@@ -222,14 +233,6 @@ class _Converter:
             ]
             yield table_block(say("unit.odds"), [say("unit.where"), say("unit.odds")], rows)
         yield items_block(say("unit.key"), [(visible(call["key"]), "")])
-
-    def _prompt_segments(self, content: str) -> list[list[str]]:
-        """Return a prompt in segments, so that what many prompts share is one segment of each."""
-        texts: list[str] = []
-        for part in _FENCE.split(content):
-            segments = self.segments.get(part.removesuffix("\n"))
-            texts += [*segments, "\n"] if segments and part.endswith("\n") else [part]
-        return [[visible(text)] for text in texts]
 
 
 def _explain(code: str, gloss: str) -> tuple[str, str]:
@@ -268,8 +271,6 @@ class UnitLine(TypedDict):
     judges: list[str]
     text: str
     """The beginning of the unit's first text."""
-    scores: list[str]
-    """Each score with its dimension; totals by tens."""
 
 
 def first_text(unit: ShownUnit) -> str:
@@ -303,15 +304,7 @@ def unit_line(
         "candidates": [visible(name) for name in outcome.candidates],
         "judges": _once(visible(row["judge"]) for row in rows),
         "text": visible(beginning(shown)),
-        "scores": _scores(outcome, say),
     }
-
-
-def _scores(outcome: Outcome, say: Words) -> list[str]:
-    if outcome.total is not None:
-        tens = min(int(outcome.total // 10) * 10, 90)
-        return [f"{tens}–{100 if tens == 90 else tens + 9}"]
-    return [f"{visible(name)} {say.number(mean, 0)}" for name, mean in outcome.scores.items()]
 
 
 def _result(outcome: Outcome, reasons: Sequence[str], say: Words) -> str:

@@ -19,7 +19,7 @@
     const rows = [...list.querySelectorAll(".pair")].sort((one, other) => {
       const [first, second] = [value(one), value(other)];
       const apart = Number(first) - Number(second);
-      const order = Number.isNaN(apart) ? first.localeCompare(second) : apart;
+      const order = Number.isNaN(apart) ? first.localeCompare(second, undefined, { numeric: true }) : apart;
       return up ? order : -order;
     });
     heads.forEach((other) => other.removeAttribute("aria-sort"));
