@@ -1,121 +1,145 @@
-"""`evenhand demo`."""
+"""`evenhand demo`: the other commands, called on bundled records and examples.
+
+First published judgments are imported and read as any others; then a few bundled units are judged
+here and now by the embedded judge. The words around the commands are in the reader's language.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 import sys
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import click
 
-from evenhand.cli.common import NearChoice
-from evenhand.cli.demo_live import judge_live
-from evenhand.cli.demo_published import show_published
+from evenhand.cli.common import NearChoice, notice, wait
+from evenhand.cli.main import cli
 from evenhand.cli.models import get_model
-from evenhand.cli.narration import Narration
 from evenhand.errors import EvenhandError, Interrupted, UsageError
+from evenhand.examples import example_files
 from evenhand.judges.embedded import models
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
+from evenhand.report.html.page import words
+from evenhand.report.terminal.console import console, paragraph
+from evenhand.runs.imports import ImportRequest, import_judgments
 from evenhand.runs.stores import open_store
-from evenhand.store.address import shown_url
-from evenhand.store.ports import Store
+from evenhand.suite_file import StoreSpec
 
 SMALL = "smollm2-135m"
-STORE = "evenhand.db"
+FOLDER = Path("evenhand-demo")
+JUDGES, PEOPLE = "vicuna-judges", "vicuna-people"
+COMMANDS = (
+    f"leaderboard {JUDGES} --judge gpt-4",
+    f"compare {JUDGES} --baseline gpt35",
+    f"agreement {JUDGES} --against {PEOPLE} --judge gpt-4 --majority",
+)
+CONTRADICTION = f"show {JUDGES} q01#bard~gpt35"
+"""A pair on which a judge names another winner when the order is swapped."""
+
+
+class Narrator:
+    """Says the texts of the demo in one language, and runs commands in sight."""
+
+    def __init__(self, language: str) -> None:
+        folder: Any = resources.files("evenhand.cli") / "words"
+        self.language = language
+        self._words = words(language, folder)
+
+    def say(self, key: str, style: str = "", **values: object) -> None:
+        """Print a text after an empty line."""
+        console().print(paragraph(f"\n{self._words(f'demo.{key}', **values)}"), style=style)
+
+    def run(self, command: str) -> int:
+        """Print a command, and run it; return its exit code."""
+        console().print(f"\n$ evenhand {command}", style="bold", soft_wrap=True)
+        return cli.main(shlex.split(command), standalone_mode=False) or 0
 
 
 @click.command("demo")
 @click.option("--language", type=NearChoice(LANGUAGES), default="en", show_default=True)
-@click.option("--all", "every", is_flag=True, help="All four languages.")
 @click.option("--recorded", is_flag=True, help="The published judgments alone: nothing live.")
-@click.option("--protocol", type=NearChoice(list(KINDS)), help="Live: one; otherwise all.")
 @click.option("--small", is_flag=True, help="Live: the 135M model: quick to fetch, judges badly.")
 @click.option("--yes", is_flag=True, help="Fetch the model without asking.")
-@click.option("--store", metavar="URL", help="Default: evenhand.db in the folder of the reports.")
-@click.option(
-    "--reports",
-    type=click.Path(path_type=Path, file_okay=False),
-    default="evenhand-demo",
-    show_default=True,
-    help="Write the reports into this folder.",
-)
-def demo_command(
-    language: str,
-    every: bool,
-    recorded: bool,
-    protocol: str | None,
-    small: bool,
-    yes: bool,
-    store: str | None,
-    reports: Path,
-) -> int:
-    """Show what Evenhand is for, in two parts.
+def demo_command(language: str, recorded: bool, small: bool, yes: bool) -> int:
+    """Show what Evenhand is for, in two parts, in the folder evenhand-demo.
 
     First, in seconds and without a download, verdicts that GPT-4, Claude and people really gave:
-    who leads, how far each judge can be trusted, a pair on which one contradicts itself, a report.
+    ranked, compared, held against people, with a report.
 
     Then a few bundled answers judged live by the embedded judge. No key, and no network once the
     model is there: it is fetched once (1.1 GB; --small: 93 MB).
     """
-    _make_folder(reports)
-    url = store or f"sqlite:{reports / STORE}"
-    protocols = [protocol] if protocol else list(KINDS)
-    opened = open_store(url)
+    narrator, model = Narrator(language), SMALL if small else models.DEFAULT
     try:
-        narrations = [Narration(name) for name in (LANGUAGES if every else [language])]
-        for narration in narrations:
-            show_published(opened, narration, reports, url)
-        if recorded:
-            narrations[0].tell("later", language=language)
-            return 0
-        model = SMALL if small else models.DEFAULT
-        if not _has_model(model, yes, narrations[0]):
-            return 0
-        return max(_live(opened, narration, model, protocols, url) for narration in narrations)
-    finally:
-        opened.close()
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+        FOLDER.mkdir(exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"{folder} cannot be made: {error.strerror}", advice="Name another: --reports FOLDER"
+            f"{FOLDER} cannot be made: {error.strerror}", advice="Call it in another folder."
         ) from error
+    with contextlib.chdir(FOLDER):
+        _show_records(narrator)
+        if recorded:
+            narrator.say("later", language=language)
+            return 0
+        try:
+            _fetch_model(model, yes)
+            return _judge_live(narrator, model)
+        except Interrupted:
+            raise
+        except EvenhandError as error:
+            # The model, or the extra that runs it, is missing.
+            narrator.say("stopped", why=error)
+            return 0
 
 
-def _has_model(name: str, yes: bool, narration: Narration) -> bool:
-    """Fetch the model after asking; where nobody can be asked, fetch it. False, and why it is so
-    printed, where it cannot be had."""
+def _show_records(narrator: Narrator) -> None:
+    """Import the published judgments, read them, and write a report."""
+    store, records = open_store(StoreSpec().url), resources.files("evenhand.examples")
+    try:
+        for name in (JUDGES, PEOPLE):
+            with resources.as_file(records / "published" / f"{name}.jsonl.gz") as path:
+                wait(import_judgments(store, ImportRequest(tables=[path], kind="votes", name=name)))
+    finally:
+        store.close()
+    narrator.say("recorded", "bold")
+    narrator.say("records", folder=FOLDER)
+    for command in COMMANDS:
+        narrator.run(command)
+    narrator.say("contradiction")
+    console().print(f"  evenhand {CONTRADICTION}", soft_wrap=True)
+    try:
+        narrator.run(f"report {JUDGES} -o report.html --language {narrator.language}")
+    except UsageError as error:
+        notice(f"evenhand: {error}")
+
+
+def _fetch_model(name: str, yes: bool) -> None:
+    """Fetch the model after asking; where nobody can be asked, fetch it. Raise EvenhandError."""
     if models.find(name):
-        return True
+        return
     size = models.lookup(name).download / 1e6
     question = f"The live part needs the model {name} ({size:.0f} MB, once). Fetch it?"
-    narration.out.print()
     if not yes and sys.stdin.isatty() and not click.confirm(question, default=True, err=True):
-        narration.tell("stopped", why="--small: 93 MB")
-        return False
-    try:
-        get_model(name)
-    except Interrupted:
-        raise
-    except EvenhandError as error:
-        narration.tell("stopped", why=error)
-        return False
-    return True
+        raise UsageError("no model", advice="A smaller one: --small")
+    get_model(name)
 
 
-def _live(store: Store, narration: Narration, model: str, protocols: list[str], url: str) -> int:
-    """Judge live and print what came of it; the exit code."""
-    try:
-        summaries = judge_live(store, narration, model, protocols, url)
-    except UsageError as error:
-        # The runtime of the model is an extra of its own, and may be missing.
-        narration.tell("stopped", why=error)
-        return 0
-    narration.out.print()
-    narration.tell("prompts", store=shown_url(url))
-    narration.say("next")
-    counts = [summary.counts for summary in summaries.values()]
-    return int(any(count.verdicts != count.planned for count in counts))
+def _judge_live(narrator: Narrator, model: str) -> int:
+    """Judge the first bundled unit of each protocol; return the exit code. A call takes some 20 s
+    of one core, and nobody watches for long."""
+    is_default = model == models.DEFAULT
+    narrator.say("live", "bold", model=model)
+    narrator.say("caution" if is_default else "at_chance")
+    code, judge = 0, "embedded" if is_default else f"embedded/{model}"
+    for protocol in KINDS:
+        folder = Path(protocol)
+        folder.mkdir(exist_ok=True)
+        for name, text in example_files(protocol, narrator.language, judge).items():
+            (folder / name).write_text(text, encoding="utf-8")
+        code = max(code, narrator.run(f"run {protocol} --limit 1"))
+    narrator.say("next")
+    return code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from evenhand.cli.common import resume_advice
-from evenhand.cli.demo_published import JUDGES, KINDS, PEOPLE
+from evenhand.cli.demo import COMMANDS, CONTRADICTION, JUDGES, PEOPLE
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.runs.stores import MEMORY
 from tests.unit.cli.conftest import CallCommand
@@ -37,66 +36,34 @@ def test_every_language_says_the_same_things(language: str) -> None:
         parsed = [Formatter().parse(each) for each in (text, english[key])]
         places = [{name for _, name, _, _ in parts if name} for parts in parsed]
         assert places[0] == places[1], key
-        assert language == "en" or text != english[key] or key == "kappa"
+        assert language == "en" or text != english[key]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_recorded_part_fits_a_screen_and_names_its_report(
+def test_the_recorded_part_is_said_in_a_language_and_leaves_a_report(
     call: CallCommand, tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     output = call("demo", "--recorded", "--language", language)
     assert output.code == 0
     lines = output.out.splitlines()
-    assert len(lines) <= 60
-    commands = [line for line in lines if "evenhand" in line]
-    too_wide = [line for line in lines if cell_len(line) > 80 and line not in commands]
-    assert not too_wide
-    assert not [line for line in lines if line != line.rstrip()]
+    assert len(lines) <= 110
+    assert not [line for line in lines if cell_len(line) > 80 and not line.startswith("$ ")]
     assert _texts(language)["recorded"] in output.out
-    report = (tmp_path / "evenhand-demo" / f"{JUDGES}.html").read_text("utf-8")
-    assert f'lang="{language}"' in report
-    assert f"{JUDGES}.html" in output.out
+    assert f'lang="{language}"' in (tmp_path / "evenhand-demo/report.html").read_text("utf-8")
 
 
-def test_its_figures_are_those_of_the_commands_it_names(
-    call: CallCommand, monkeypatch: pytest.MonkeyPatch
+def test_the_commands_it_shows_can_be_called_in_its_folder(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    output = call("demo", "--recorded").out.replace("\u00a0", " ")
-    board = call("leaderboard", JUDGES, "--judge", "gpt-4", "--json", "--store", STORE).json
-    for row in board["rows"]:
-        interval = f"[{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
-        assert f"{row['candidate']} " in output
-        assert f"{100 * row['win_rate']:.0f} % {interval}" in output
-    against = ("agreement", JUDGES, "--against", PEOPLE, "--majority", "--json", "--store", STORE)
-    rows = {row["judge"]: row for row in call(*against).json["rows"]}
-    for judge in ("gpt-4", "claude"):
-        assert f"{100 * rows[judge]['agreement']['value']:.0f} % [" in output
-        assert f"{rows[judge]['kappa']['value']:.2f}\n" in output
-    (unit,) = [line.split()[-1] for line in output.splitlines() if "evenhand show" in line]
-    shown = call("show", JUDGES, unit, "--store", STORE)
-    assert shown.code == 0 and "Assistant 1" in shown.out
-
-
-@pytest.mark.parametrize("language", ["ja", "ru"])
-def test_every_command_it_names_fits_on_a_line_and_finds_its_unit(
-    call: CallCommand, monkeypatch: pytest.MonkeyPatch, language: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    output = call("demo", "--recorded", "--language", language).out
-    commands = [line for line in output.splitlines() if line.startswith("  evenhand ")]
-    assert max(map(cell_len, commands)) <= 80
-    shown = call(*commands[-1].split()[1:], "--store", STORE)
-    assert shown.code == 0 and shown.answer.lstrip().startswith(commands[-1].split()[-1])
-
-
-def test_an_id_that_fits_is_named_whole(call: CallCommand) -> None:
-    """A beginning of it (`d38/GLM-`) looks cut off."""
-    output = call("demo", "--recorded", "--language", "ru").out
-    (command,) = [line for line in output.splitlines() if line.startswith("  evenhand show ")]
-    ident = command.split()[-1]
-    assert call("show", *command.split()[2:], "--store", STORE).answer.split()[0] == ident
+    output = call("demo", "--recorded").out
+    monkeypatch.chdir(tmp_path / "evenhand-demo")
+    for command in COMMANDS:
+        _, _, rest = output.partition(f"$ evenhand {command}\n")
+        again = call(*command.split())
+        assert again.code == 0 and rest.startswith(again.out)
+    shown = call(*CONTRADICTION.split())
+    assert f"evenhand {CONTRADICTION}" in output and "Assistant 1" in shown.out
 
 
 def test_the_bundled_records_give_what_their_authors_published(call: CallCommand) -> None:
@@ -110,7 +77,7 @@ def test_every_bundled_record_has_its_source_and_licence() -> None:
     folder: Any = resources.files("evenhand.examples") / "published"
     sources = (folder / "SOURCES.md").read_text("utf-8")
     files = [entry for entry in folder.iterdir() if entry.name.endswith(".gz")]
-    assert {entry.name for entry in files} == {f"{name}.jsonl.gz" for name in KINDS}
+    assert {entry.name for entry in files} == {f"{name}.jsonl.gz" for name in (JUDGES, PEOPLE)}
     for entry in files:
         (row,) = [line for line in sources.splitlines() if f"`{entry.name}`" in line]
         assert "MIT" in row or "Apache-2.0" in row
@@ -131,9 +98,9 @@ def test_a_model_that_cannot_be_had_ends_the_demo_well(
 def test_a_folder_that_cannot_be_made_is_told_before_anything(
     call: CallCommand, tmp_path: Path
 ) -> None:
-    (tmp_path / "taken").write_text("")
-    output = call("demo", "--recorded", "--reports", "taken/here")
-    assert output.code == 2 and "--reports" in output.err and not output.out
+    (tmp_path / "evenhand-demo").write_text("")
+    output = call("demo", "--recorded")
+    assert output.code == 2 and "cannot be made" in output.err and not output.out
 
 
 def test_only_a_store_that_outlives_the_command_can_be_continued() -> None:
@@ -149,8 +116,4 @@ def test_the_live_part_warns_judges_and_fits_a_screen(
     output = call("demo", "--small", "--yes")
     assert output.code in (0, 1)
     live = output.out[output.out.index("2. Live") :]
-    assert "no better than chance" in live and "= 1 planned" in live
-    assert live.count("By the facts") == 3
-    assert len(live.splitlines()) <= 60
-    runs = json.loads(call("runs", "--json", "--store", STORE).out)["runs"]
-    assert len(runs) == 5
+    assert "no better than chance" in live and live.count("= 1 planned") == 3
