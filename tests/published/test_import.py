@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.data.read import grid_rows
 from evenhand.data.sql import query
 from evenhand.observation import OPPONENT_LENGTH, WINNER
 from evenhand.results.observations import observe
@@ -51,7 +50,7 @@ def arena(store: Store, *dropped: str) -> Imported:
         for game, names in (("game1_baseline_is_A", sides), ("game2_model_is_A", sides[::-1]))
     ]
     sql = " union all ".join(f"{game} from FILE" for game in games)
-    rows = grid_rows("query", query(of_file(sql, "ru_arena_jina/verdicts.csv.gz")))
+    rows = query(of_file(sql, "ru_arena_jina/verdicts.csv.gz"))
     return import_files(store, [rows], "votes")
 
 

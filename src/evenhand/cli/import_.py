@@ -21,7 +21,6 @@ from evenhand.cli.common import (
     store_option,
     wait,
 )
-from evenhand.data.read import grid_rows
 from evenhand.data.sql import query
 from evenhand.errors import quoted
 from evenhand.observation import Rule
@@ -112,7 +111,7 @@ def import_command(
     if (kind is None) == (labelled is None):
         raise click.UsageError("say either --kind or --for RUN")
     request = ImportRequest(
-        tables=files if sql is None else [grid_rows("query", query(sql))],
+        tables=files if sql is None else [query(sql)],
         kind=kind,
         labels_for=labelled,
         columns=mapped_columns(moves),

@@ -1,4 +1,4 @@
-"""Tables of cells: comma-separated values in and out, and the header of any sheet.
+"""Tables of cells: comma-separated values, and the header of any sheet.
 
 The separator (comma, semicolon, tab) is the one under which the header and the first record have
 most cells. A title above the header, a line with a single cell, is stepped over.
@@ -15,15 +15,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
-from typing import IO, Any, NamedTuple
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice, takewhile
 
 from evenhand import limits
-from evenhand.data.columns import require_columns
+from evenhand.data.columns import Rows, require_columns
 from evenhand.data.recognise import is_usual_name
 from evenhand.errors import DataError
-from evenhand.jsontext import dump
 
 SEPARATORS = (",", ";", "\t")
 """Of equals the first is taken."""
@@ -39,63 +38,57 @@ _FORMULA = re.compile(rf"'*{_START}")
 _GUARDED = re.compile(rf"'+{_START}")
 
 
-class Grid(NamedTuple):
-    """The columns of a table by name, its records, and the line on which each starts."""
-
-    header: list[str]
-    records: Sequence[Sequence[Any]]
-    lines: Sequence[int]
-
-
-def guarded(text: str) -> str:
+def guard(text: str) -> str:
     """Return a text as a cell that no spreadsheet runs."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def unguarded(cell: str) -> str:
+def unguard(cell: str) -> str:
     """Return the text that was guarded."""
     return cell[1:] if cell.startswith("'") and _GUARDED.match(cell) else cell
 
 
-def read_csv(text: str, name: str, separator: str | None = None) -> Grid:
+def read_csv(text: str, name: str, separator: str | None = None) -> Rows:
     """Return the records of a table that are not blank; raises DataError with the line."""
     # The module's own bound on a cell is 128 KB and can only be set for the process.
     csv.field_size_limit(max(csv.field_size_limit(), limits.LINE_BYTES))
-    line = 1
+    first = 1
     if named := _NAMED_SEPARATOR.match(text):
-        separator, text, line = named[1], text[named.end() :], 2
-    separator = separator or _separator_of(text[:_SAMPLE_CHARS])
-    records, lines = _read_records(text, name, separator, line)
+        separator, text, first = named[1], text[named.end() :], 2
+    if separator is None:
+        sample = text[:_SAMPLE_CHARS]
+        separator = max(SEPARATORS, key=lambda one: _fit(sample, one))
+    records, lines = _read_records(text, name, separator, first)
     header, start = find_header(records, name, lines)
     del records[:start], lines[:start]
-    for record, at in zip(records, lines, strict=True):
+    for record, line in zip(records, lines, strict=True):
         if len(record) != len(header):
             raise DataError(
                 f"a row of {len(record)}, where the header has {len(header)} columns",
-                where=f"{name}:{at}",
+                where=f"{name}:{line}",
                 advice='a cell that holds a comma, quote or line break must stand in "..."',
             )
-    return Grid(header, records, lines)
+    return Rows(name, lines, records, header)
 
 
 def _read_records(
-    text: str, name: str, separator: str, line: int
+    text: str, name: str, separator: str, first: int
 ) -> tuple[list[list[str]], list[int]]:
     records: list[list[str]] = []
     lines: list[int] = []
     seen: dict[str, str] = {}
     has_guards = "'" in text
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
-    start = line
+    start = first
     try:
         for record in reader:
             if record:
-                cells = list(map(unguarded, record)) if has_guards else record
+                cells = list(map(unguard, record)) if has_guards else record
                 if sum(map(len, cells)) > limits.LINE_BYTES:
                     raise too_long(f"{name}:{start}")
                 records.append([c if len(c) > _INTERNED else seen.setdefault(c, c) for c in cells])
                 lines.append(start)
-            start = line + reader.line_num
+            start = first + reader.line_num
     except csv.Error as error:
         raise _not_csv(str(error), f"{name}:{start}") from None
     return records, lines
@@ -123,33 +116,24 @@ def find_header(
 
 
 def _count_titles(records: Sequence[Sequence[str]]) -> int:
-    number = 0
     for number, cells in enumerate(records[: _TITLES + 1]):
         filled = [cell for cell in cells if cell.strip()]
-        if len(filled) > 1 or (filled and is_usual_name(filled[0])):
-            has_record = number + 1 < len(records)
-            return number if len(filled) > 1 and has_record else 0
+        if len(filled) > 1:
+            return number if number + 1 < len(records) else 0
+        if filled and is_usual_name(filled[0]):
+            break
     return 0
 
 
-def _separator_of(text: str) -> str:
-    return max(SEPARATORS, key=lambda separator: _fit(text, separator))
-
-
-def _fit(text: str, separator: str) -> tuple[bool, bool, int]:
+def _fit(sample: str, separator: str) -> tuple[bool, bool, int]:
     """Return how well a separator fits: there are several columns, no title stands above them, and
-    how many there are. A record that the text does not hold to its end counts as none."""
-    lines = text.splitlines(keepends=True)
-    whole = lines if text.endswith(("\n", "\r")) or len(lines) == 1 else lines[:-1]
-    records: list[list[str]] = []
-    try:
-        for record in csv.reader(whole, delimiter=separator, strict=True):
-            records += [record] if record else []
-            if len(records) > _TITLES + 1:
-                break
-    except csv.Error:
-        pass
-    widths = [len(record) for record in records]
+    how many there are. A record that the sample does not hold to its end counts as none."""
+    whole = sample[: sample.rfind("\n") + 1] if len(sample) == _SAMPLE_CHARS else sample
+    reader = csv.reader(io.StringIO(whole, newline=""), delimiter=separator, strict=True)
+    widths: list[int] = []
+    with suppress(csv.Error):
+        for record in islice(filter(None, reader), _TITLES + 2):
+            widths.append(len(record))
     titles = len(list(takewhile(lambda width: width == 1, widths)))
     below = widths[titles : titles + 2]
     # A title is believed where a header and a record of one width follow.
@@ -167,29 +151,9 @@ def too_long(where: str) -> DataError:
 
 
 def _not_csv(problem: str, where: str) -> DataError:
+    if "larger than" in problem:
+        return too_long(where)
+    what, advice = f"not CSV: {problem}", 'a quote inside a quoted cell is written twice, ""'
     if "unexpected end" in problem:
         what, advice = "a quote that opens here is never closed", "close it; the file may be cut"
-    elif "larger than" in problem:
-        return too_long(where)
-    else:
-        what, advice = f"not CSV: {problem}", 'a quote inside a quoted cell is written twice, ""'
     return DataError(what, where=where, advice=advice)
-
-
-def write_csv(file: IO[bytes], columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """Write a header and the rows, an empty cell where a row has no such column."""
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
-    # With CRLF as its line end the writer quotes both CR and LF inside cells, on every Python.
-    writer = csv.writer(text, lineterminator="\r\n")
-    if columns:
-        writer.writerow(map(guarded, columns))
-    for row in rows:
-        writer.writerow([_cell(row.get(name)) for name in columns])
-    text.flush()
-    text.detach()
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return guarded(value) if isinstance(value, str) else dump(value)

@@ -1,37 +1,61 @@
-"""Data files by their ending, and their bytes.
+"""Data files by their ending, their bytes, and their text.
 
 A path that cannot be used at all is a `UsageError` before anything is read; the ending alone, in
 any case of letters, decides the format. What is read is bounded, packed or not.
+
+UTF-8 is read, with or without a byte order mark, and any encoding that the user names. What else is
+not UTF-8 is refused: a wrong guess would put garbled text before a judge. The guess of
+charset-normalizer is only ever advice, and what `init` writes into a suite for the user to see.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import io
 import os
+import re
 import zlib
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, cast
 
 from evenhand import limits
 from evenhand.errors import DataError, UsageError, nearest, quoted
 from evenhand.folders import open_plain
 
-Format = Literal["jsonl", "json", "csv", "parquet"]
-ReadFormat = Literal["jsonl", "json", "csv", "parquet", "tsv", "xlsx"]
-
-ENDINGS: dict[str, Format] = {
+WRITTEN = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "json",
     ".csv": "csv",
     ".parquet": "parquet",
 }
-READ_ENDINGS: dict[str, ReadFormat] = {**ENDINGS, ".tsv": "tsv", ".xlsx": "xlsx"}
+"""By ending the formats that are written."""
+READ = {**WRITTEN, ".tsv": "tsv", ".xlsx": "xlsx"}
+"""By ending the formats that are read."""
 TABLE_TOO = "for verdicts of pairs .txt"
 """Added to the list of endings where a verdict table is known too."""
 _CHUNK = 1 << 20
+SAMPLE_BYTES = 1 << 16
+TELLING_BYTES, TELLING_ACCENTS = 24, 4
+"""Bytes beyond ASCII by which an encoding is guessed: in a word or two every guess is as good."""
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_BINARY = (
+    (b"\x1f\x8b", "gzip data", "give its name the ending .gz"),
+    (b"PK\x03\x04", "a zip archive or a workbook", "give a workbook's name the ending .xlsx"),
+    (b"PAR1", "a Parquet file", "give its name the ending .parquet"),
+)
+_LIKELY = ["cp1251", "cp1252", "gb18030", "cp932", "euc_jp", "koi8_r", "cp866", "big5"]
+"""The encodings that tables of our users come in; another one can always be named."""
+_SUPERSETS = {"shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949"}
+"""By encoding the one that files which are said to be in it are written in: it has more signs."""
 
 
 def is_gzipped(path: Path) -> bool:
@@ -41,34 +65,23 @@ def is_gzipped(path: Path) -> bool:
 
 def ending_of(path: Path) -> str:
     """Return the ending that names the format, in lower case, without `.gz`."""
-    inner = path.with_suffix("") if is_gzipped(path) else path
-    return inner.suffix.lower()
+    return (path.with_suffix("") if is_gzipped(path) else path).suffix.lower()
 
 
 def is_data_file(path: Path) -> bool:
     """Return True if the name says a format that can be read."""
-    return ending_of(path) in READ_ENDINGS
+    return ending_of(path) in READ
 
 
-def format_of(path: Path, also: str = "") -> Format:
-    """Return the format to write that the ending names; `also` lists endings that the caller knows
-    beside them. Raises UsageError."""
-    if (written := ENDINGS.get(ending_of(path))) is None:
-        raise _unknown_ending(path, " ".join(ENDINGS) + (f", {also}" if also else ""))
-    return written
-
-
-def read_format_of(path: Path) -> ReadFormat:
-    """Return the format to read that the ending names; raises UsageError."""
-    if (read := READ_ENDINGS.get(ending_of(path))) is None:
-        raise _unknown_ending(path, " ".join(READ_ENDINGS))
-    return read
-
-
-def _unknown_ending(path: Path, endings: str) -> UsageError:
-    return UsageError(
+def format_of(path: Path, endings: Mapping[str, str] = READ, also: str = "") -> str:
+    """Return the format that the ending names; `also` lists endings that the caller knows beside
+    them. Raises UsageError."""
+    if found := endings.get(ending_of(path)):
+        return found
+    listed = " ".join(endings) + (f", {also}" if also else "")
+    raise UsageError(
         f"{quoted(path)} has an ending that is not known",
-        advice=f"known endings: {endings}, each also with .gz after it",
+        advice=f"known endings: {listed}, each also with .gz after it",
     )
 
 
@@ -92,9 +105,8 @@ def require_file(path: Path) -> None:
     if not path.exists():
         require_folder(path.parent)
         siblings = sorted(p.name for p in path.parent.iterdir() if p.is_file())
-        raise UsageError(
-            f"there is no file {quoted(path)}", advice=did_you_mean(path.name, siblings)
-        )
+        advice = did_you_mean(path.name, siblings)
+        raise UsageError(f"there is no file {quoted(path)}", advice=advice)
 
 
 def require_folder(folder: Path) -> None:
@@ -103,9 +115,8 @@ def require_folder(folder: Path) -> None:
         return
     above = folder.parent
     siblings = sorted(p.name for p in above.iterdir() if p.is_dir()) if above.is_dir() else []
-    raise UsageError(
-        f"there is no folder {quoted(folder)}", advice=did_you_mean(folder.name, siblings)
-    )
+    advice = did_you_mean(folder.name, siblings)
+    raise UsageError(f"there is no folder {quoted(folder)}", advice=advice)
 
 
 def read_file(path: Path, root: Path | None = None) -> bytes:
@@ -155,23 +166,87 @@ def require_size(size: int, where: str) -> None:
 
 def _bad_gzip(error: Exception, name: str) -> DataError:
     if "Not a gzipped file" in str(error):
-        return DataError(
-            "not gzip data, though its name ends in .gz",
-            where=name,
-            advice="take .gz off the name, or pack the file with gzip",
-        )
+        what = "not gzip data, though its name ends in .gz"
+        advice = "take .gz off the name, or pack the file with gzip"
+        return DataError(what, where=name, advice=advice)
     what = "cut off" if isinstance(error, EOFError) else "damaged"
-    return DataError(
-        f"the gzip data is {what}", where=name, advice="copy or download the file again"
+    advice = "copy or download the file again"
+    return DataError(f"the gzip data is {what}", where=name, advice=advice)
+
+
+def decode(raw: bytes, encoding: str | None, name: str) -> str:
+    """Return bytes as text, UTF-8 unless another encoding is named; raises DataError with the
+    line, and UsageError for an encoding that nobody knows."""
+    if encoding is not None:
+        return _decode_as(raw, encoding, name)
+    for magic, what, advice in _BINARY:
+        if raw.startswith(magic):
+            raise DataError(f"this is {what}, not text", where=f"{name}:1", advice=advice)
+    at, guess = 0, _guess_wide(raw)
+    if not guess:
+        try:
+            return raw.removeprefix(codecs.BOM_UTF8).decode()
+        except UnicodeDecodeError as error:
+            at, guess = error.start, _guess(raw)
+    line, looks = raw.count(b"\n", 0, at) + 1, f"; it looks like {guess}" if guess else ""
+    entry = f'data = [{{ file = "...", encoding = "{guess or "cp1251"}" }}]'
+    raise DataError(
+        f"not UTF-8 text (0x{raw[at]:02X}){looks}",
+        where=f"{name}:{line}",
+        advice=f"save the file as UTF-8, or name its encoding: {entry}",
     )
 
 
-@contextmanager
-def packed(file: IO[bytes], path: Path) -> Generator[IO[bytes]]:
-    """Yield where to write the bytes of a file: packed where its name says gzip, without a time
-    stamp."""
-    if not is_gzipped(path):
-        yield file
-        return
-    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as pack:
-        yield cast("IO[bytes]", pack)
+def guess_encoding(path: Path) -> str | None:
+    """Return the encoding that a text file is likely in; None for UTF-8, and where it cannot be
+    told."""
+    raw = read_file(path)
+    if guess := _guess_wide(raw):
+        return guess
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return _guess(raw)
+    return None
+
+
+def _decode_as(raw: bytes, encoding: str, name: str) -> str:
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding)  # refuses the codecs that make no text
+        codec = codecs.lookup(encoding).name
+        return raw.decode(_SUPERSETS.get(codec, codec)).removeprefix("\ufeff")
+    except UnicodeError as error:
+        raise DataError(
+            f"not {encoding} text: {error}",
+            where=name,
+            advice="is the encoding right? without one, UTF-8 is read",
+        ) from None
+    except (LookupError, ValueError):
+        raise UsageError(
+            f"there is no encoding {quoted(encoding)}",
+            where=name,
+            advice="such as cp1251, cp1252, gb18030, shift_jis, euc-jp or utf-16",
+        ) from None
+
+
+def _guess(raw: bytes) -> str | None:
+    from charset_normalizer import from_bytes  # spares every other start
+
+    runs = [len(run) for run in _BEYOND_ASCII.findall(raw[:SAMPLE_BYTES])]
+    # Accents stand singly among plain letters; other writing comes in words.
+    if sum(runs) < (TELLING_ACCENTS if max(runs, default=0) <= 2 else TELLING_BYTES):
+        return None
+    match = from_bytes(raw[:SAMPLE_BYTES], cp_isolation=_LIKELY).best()
+    return match.encoding if match else None
+
+
+def _guess_wide(raw: bytes) -> str | None:
+    """Return the name of an encoding with two or four bytes a character: by its mark, or by the
+    many zeroes that it has."""
+    for mark, name in _MARKS:
+        if raw.startswith(mark):
+            return name
+    sample = raw[: SAMPLE_BYTES // 16]
+    if sample.count(0) <= 3 + len(sample) // 20:
+        return None
+    return "utf-16-be" if sample[::2].count(0) > sample[1::2].count(0) else "utf-16-le"

@@ -12,35 +12,28 @@ import datetime
 import decimal
 import math
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Literal
 
-from evenhand import limits
-from evenhand.data.cells import Grid
-from evenhand.data.columns import parts_of, require_columns, too_deep
+from evenhand.data.columns import Rows, parts_of, require_columns, require_depth
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.jsontext import ExactNumber, compact, dump, is_deeper
+from evenhand.jsontext import ExactNumber, compact, dump
 
-Kind = Literal["none", "bool", "int", "long", "float", "text"]
+CellKind = Literal["none", "bool", "int", "long", "float", "text"]
 """`int` is exact as a fraction too, `long` is not."""
 _EXACT = 2**53
 """Up to here a fraction holds every whole number."""
-_JOINED: dict[frozenset[Kind], Kind] = {
-    frozenset(("int", "long")): "long",
-    frozenset(("int", "float")): "float",
-}
-_SQL_TYPES: dict[Kind, str] = {
-    "none": "VARCHAR",
-    "text": "VARCHAR",
-    "bool": "BOOLEAN",
-    "int": "BIGINT",
-    "long": "BIGINT",
-    "float": "DOUBLE",
-}
+_TYPES: tuple[tuple[str, frozenset[CellKind]], ...] = (
+    ("VARCHAR", frozenset()),
+    ("BOOLEAN", frozenset({"bool"})),
+    ("BIGINT", frozenset({"int", "long"})),
+    ("DOUBLE", frozenset({"int", "float"})),
+)
+"""Types of columns, and the kinds of cells that each holds without loss."""
 _JSON: frozenset[type] = frozenset({str, int, bool, type(None)})
 """Types of cells that are JSON values as they are."""
 _LINE_LEAST = 1 << 24
@@ -66,7 +59,7 @@ def _connect(duckdb: Any) -> Any:
     return duckdb.connect(":memory:", config=settings)
 
 
-def query(sql: str) -> Grid:
+def query(sql: str) -> Rows:
     """Return the rows of a query, which may name files; raises UsageError."""
     duckdb = require_duckdb("queries")
     try:
@@ -85,10 +78,10 @@ def query(sql: str) -> Grid:
             f"the query cannot be run: {quoted(error)[1:-1]}",
             advice="It is SQL of DuckDB; files are named in quotes: select * from 'votes.csv'",
         ) from None
-    return _grid(header, records, "query", lenient=True)
+    return _rows(header, records, "query", lenient=True)
 
 
-def read_parquet(raw: bytes, name: str, *, lenient: bool = False) -> Grid:
+def read_parquet(raw: bytes, name: str, *, lenient: bool = False) -> Rows:
     """Return the rows of a Parquet file, numbered from 1; raises DataError. `lenient` reads NaN and
     infinity as null."""
     duckdb = require_duckdb("Parquet files")
@@ -105,28 +98,26 @@ def read_parquet(raw: bytes, name: str, *, lenient: bool = False) -> Grid:
             where=name,
             advice="the file looks cut off or damaged: copy or export it again",
         ) from None
-    return _grid(header, records, name, lenient=lenient)
+    return _rows(header, records, name, lenient=lenient)
 
 
-def _grid(header: list[str], records: list[Sequence[Any]], name: str, *, lenient: bool) -> Grid:
+def _rows(header: list[str], records: list[Sequence[Any]], name: str, *, lenient: bool) -> Rows:
     require_columns(header, name)
     if not _JSON.issuperset({type(cell) for record in records for cell in record}):
-        depths = [limits.JSON_DEPTH - len(parts_of(column)) for column in header]
+        depths = [len(parts_of(column)) for column in header]
         for number, record in enumerate(records, 1):
             where = f"{name}:{number}"
             cells = [json_value(cell, where, lenient=lenient) for cell in record]
             for cell, depth in zip(cells, depths, strict=True):
-                if isinstance(cell, dict | list) and is_deeper(cell, depth):
-                    raise too_deep(where)
+                require_depth(cell, depth, where)
             records[number - 1] = cells
-    return Grid(header, records, range(1, len(records) + 1))
+    return Rows(name, range(1, len(records) + 1), records, header)
 
 
 def json_value(value: Any, where: str, *, lenient: bool) -> Any:
     """Return a value of a table as JSON has it; raises DataError for one that has no such form, or
     nests deeper than a row may."""
-    if isinstance(value, dict | list | tuple) and is_deeper(value, limits.JSON_DEPTH):
-        raise too_deep(where)
+    require_depth(value, 0, where)
     return _json_value(value, where, lenient)
 
 
@@ -156,8 +147,8 @@ def _json_value(value: Any, where: str, lenient: bool) -> Any:
             )
 
 
-def kind_of(value: Any) -> Kind:
-    """Return the type of column that a value asks for."""
+def kind_of(value: Any) -> CellKind:
+    """Return the kind of a cell."""
     match value:
         case None:
             return "none"
@@ -173,34 +164,33 @@ def kind_of(value: Any) -> Kind:
             return "text"
 
 
-def join_kinds(first: Kind, second: Kind) -> Kind:
-    """Return the type of column that holds both kinds without loss."""
-    if second in (first, "none"):
-        return first
-    if first == "none":
-        return second
-    return _JOINED.get(frozenset((first, second)), "text")
+def _type_of(kinds: Collection[CellKind]) -> str:
+    """Return the type of a column that holds cells of these kinds without loss."""
+    held = {kind for kind in kinds if kind != "none"}
+    return next((name for name, holds in _TYPES if held <= holds), "VARCHAR")
 
 
 def write_parquet(
-    file: IO[bytes], kinds: Mapping[str, Kind], rows: Iterable[Mapping[str, Any]]
+    file: IO[bytes], columns: Mapping[str, Collection[CellKind]], rows: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Write rows, null where a row has no such column."""
+    """Write rows, null where a row has no such column; `columns` are the kinds of the cells of
+    each."""
     duckdb = require_duckdb("Parquet files")
+    types = [_type_of(kinds) for kinds in columns.values()]
     with TemporaryDirectory() as folder, _connect(duckdb) as connection:
         source, target, longest = Path(folder, "rows.jsonl"), Path(folder, "rows.parquet"), 0
         with source.open("wb") as lines:
             for row in rows:
-                cells = [_cell(row.get(name), kind) for name, kind in kinds.items()]
+                cells = [_cell(row.get(name), t) for name, t in zip(columns, types, strict=True)]
                 line = compact({f"c{at}": cell for at, cell in enumerate(cells)}).encode() + b"\n"
                 longest = max(longest, len(line))
                 lines.write(line)
         # A table has at least one column.
-        kinds = kinds or {"empty": "none"}
-        types = ", ".join(f"c{at}: '{_SQL_TYPES[kind]}'" for at, kind in enumerate(kinds.values()))
-        named = ", ".join(f"c{at} AS {_identifier(name)}" for at, name in enumerate(kinds))
+        names, types = [*columns] or ["empty"], types or ["VARCHAR"]
+        typed = ", ".join(f"c{at}: '{one}'" for at, one in enumerate(types))
+        named = ", ".join(f"c{at} AS {_identifier(name)}" for at, name in enumerate(names))
         connection.execute(
-            f"COPY (SELECT {named} FROM read_json('{source}', columns = {{{types}}},"  # noqa: S608
+            f"COPY (SELECT {named} FROM read_json('{source}', columns = {{{typed}}},"  # noqa: S608
             " format = 'newline_delimited', compression = 'none',"
             f" maximum_object_size = {max(longest + 1, _LINE_LEAST)}))"
             f" TO '{target}' (FORMAT parquet)"
@@ -214,9 +204,9 @@ def _identifier(name: str) -> str:
     return f'"{doubled}"'
 
 
-def _cell(value: Any, kind: Kind) -> Any:
+def _cell(value: Any, column: str) -> Any:
     if value is None:
         return None
-    if kind == "float":
+    if column == "DOUBLE":
         return float(value)
-    return dump(value) if kind == "text" and not isinstance(value, str) else value
+    return dump(value) if column == "VARCHAR" and not isinstance(value, str) else value

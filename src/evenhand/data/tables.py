@@ -14,10 +14,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from evenhand.data.columns import flattened, place, require_parts
+from evenhand.data.columns import (
+    Row,
+    Rows,
+    copy_fields,
+    flatten,
+    require_parts,
+    require_sources,
+    set_field,
+)
 from evenhand.data.conversation import find_conversation
 from evenhand.data.ids import find_roles, name_rows
-from evenhand.data.read import FileForm, Row, Rows, copy_columns, read_rows
+from evenhand.data.read import read_rows
 from evenhand.data.recognise import fields_of, fold, recognise, usual_names
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
@@ -61,8 +69,7 @@ class Source:
         """Return the rows as they are; raise UsageError or DataError."""
         if self.memory is not None:
             return self.memory
-        form = FileForm(encoding=self.encoding, sheet=self.sheet)
-        return read_rows(self.path, root=self.root, form=form)
+        return read_rows(self.path, root=self.root, encoding=self.encoding, sheet=self.sheet)
 
     @cached_property
     def sample(self) -> list[dict[str, Any]]:
@@ -76,8 +83,15 @@ class Source:
 
     def rows(self, columns: Mapping[str, str]) -> list[Row]:
         """Return its rows with these columns copied to fields; raises DataError."""
-        join = self.join
-        return copy_columns(self.table, columns, join.add_columns if join is not None else None)
+        rows = list(self.table)
+        if self.join is not None:
+            for row in rows:
+                self.join.add_columns(row.value)
+        require_sources(columns, (row.value for row in rows), self.table.name)
+        if columns:
+            for row in rows:
+                copy_fields(row.value, columns, row.where)
+        return rows
 
 
 class QuestionFile:
@@ -165,7 +179,7 @@ class Table:
             columns = {f: c for f, c in columns.items() if c not in self.conversation.columns}
             names = [name for name in names if name not in self.conversation.columns]
             mapped = {**columns, **dict.fromkeys((*self._constants, *self.conversation.fields), "")}
-        inner = dict.fromkeys(name for row in sample for name, _ in flattened(row) if "." in name)
+        inner = dict.fromkeys(name for row in sample for name, _ in flatten(row) if "." in name)
         empty = [name for name in names if not any(is_given(row.get(name)) for row in sample)]
         self.recognition = recognise(names, mapped, form, where, inner=[*inner], empty=empty)
         spare = self.recognition.spare
@@ -202,7 +216,7 @@ class Table:
                 self._keep_spare(value)
             for part in self._split(value):
                 for name, constant in self._constants.items():
-                    place(part, name, constant, where)
+                    set_field(part, name, constant, where)
                 # A sum, yes or no: a text in a table of texts, and none in JSON.
                 answer = part.get(self._form.answer)
                 if isinstance(answer, bool | int | float):

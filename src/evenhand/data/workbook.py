@@ -13,14 +13,19 @@ from collections.abc import Iterator
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from evenhand import limits
-from evenhand.data.cells import Grid, find_header
+from evenhand.data.cells import find_header
+from evenhand.data.columns import Rows
 from evenhand.data.files import did_you_mean
 from evenhand.errors import DataError, NoRows, UsageError, quoted
 
 _CHUNK = 1 << 16
+_CELL_NAME = re.compile(rb"""\br ?= ?["'] ?([A-Za-z]*+)0*+([0-9]++)""")
+_BLANKS = re.compile(rb"\s++")
+_CARRIED = 4096
+"""Bytes of a chunk that are looked at again with the next: a name may lie on the border."""
 
 
 def require_calamine() -> Any:
@@ -34,42 +39,35 @@ def require_calamine() -> Any:
         ) from None
 
 
-def read_workbook(raw: bytes, name: str, sheet: str | None = None) -> Grid:
+def read_workbook(raw: bytes, name: str, sheet: str | None = None) -> Rows:
     """Return the rows of a sheet, the first one unless named, numbered as the sheet numbers them;
     raises DataError."""
-    calamine, file = require_calamine(), BytesIO(raw)
-    _require_size(file, name)
+    calamine = require_calamine()
+    _require_bounds(raw, name)
     try:
-        with calamine.CalamineWorkbook.from_filelike(file) as book:
-            page = _sheet(book, sheet, name)
-            rows = [[_text(cell) for cell in cells] for cells in page.iter_rows()]
+        with calamine.CalamineWorkbook.from_filelike(BytesIO(raw)) as book:
             names = list(book.sheet_names)
+            page = book.get_sheet_by_name(_find_sheet(names, sheet, name))
+            rows = [[_text(cell) for cell in cells] for cells in page.iter_rows()]
     except (calamine.CalamineError, OSError, ValueError) as error:
-        raise DataError(
-            f"not a sound workbook: {quoted(error)[1:-1]}",
-            where=name,
-            advice="open and save it again, without a password",
-        ) from None
+        raise _unsound(error, name) from None
     # Columns without a name behind the last one with a name are dropped.
-    header, start = find_header(
-        [_without_blank_end(cells) for cells in rows], name, range(1, len(rows) + 1)
-    )
-    records = [cells[: len(header)] for cells in rows[start:]]
-    if not records and sheet is None and len(names) > 1:
+    header, start = find_header([*map(_cut_end, rows)], name, range(1, len(rows) + 1))
+    if start == len(rows) and sheet is None and names[1:]:
         raise _bare_sheet(names, name)
-    return Grid(header, records, range(start + 1, len(rows) + 1))
+    records = [cells[: len(header)] for cells in rows[start:]]
+    return Rows(name, range(start + 1, len(rows) + 1), records, header)
 
 
-def _without_blank_end(cells: list[str]) -> list[str]:
-    width = max((i for i, cell in enumerate(cells, 1) if cell.strip()), default=0)
-    return cells[:width]
+def _cut_end(cells: list[str]) -> list[str]:
+    """Return a row without the blank cells at its end."""
+    return cells[: max((at for at, cell in enumerate(cells, 1) if cell.strip()), default=0)]
 
 
 def sheet_names(raw: bytes, name: str) -> list[str]:
     """Return the names of the sheets of a workbook."""
-    calamine, file = require_calamine(), BytesIO(raw)
-    _require_size(file, name)
-    with calamine.CalamineWorkbook.from_filelike(file) as book:
+    _require_bounds(raw, name)
+    with require_calamine().CalamineWorkbook.from_filelike(BytesIO(raw)) as book:
         return list(book.sheet_names)
 
 
@@ -85,23 +83,21 @@ def _bare_sheet(sheets: list[str], name: str) -> NoRows:
     )
 
 
-def _sheet(book: Any, sheet: str | None, name: str) -> Any:
-    if sheet is None:
-        return book.get_sheet_by_index(0)
-    if sheet not in book.sheet_names:
-        listed = ", ".join(map(quoted, book.sheet_names))
-        raise DataError(
-            f"there is no sheet {quoted(sheet)}",
-            where=name,
-            advice=f"{did_you_mean(sheet, book.sheet_names)} The sheets: {listed}".strip(),
-        )
-    return book.get_sheet_by_name(sheet)
+def _find_sheet(names: list[str], sheet: str | None, name: str) -> str:
+    if not names:
+        raise ValueError("it has no sheets")
+    if sheet is None or sheet in names:
+        return sheet or names[0]
+    listed = ", ".join(map(quoted, names))
+    raise DataError(
+        f"there is no sheet {quoted(sheet)}",
+        where=name,
+        advice=f"{did_you_mean(sheet, names)} The sheets: {listed}".strip(),
+    )
 
 
 def _text(cell: object) -> str:
     match cell:
-        case str():
-            return cell
         case bool():
             return "true" if cell else "false"
         case float() if cell.is_integer() and abs(cell) < 2**53:
@@ -112,66 +108,57 @@ def _text(cell: object) -> str:
             return str(cell)
 
 
-def _require_size(file: IO[bytes], name: str) -> None:
+def _require_bounds(raw: bytes, name: str) -> None:
     """Refuse a workbook that unpacks to more than memory should hold, whatever its index says, or
-    whose cells lie too far apart."""
+    whose cells lie too far apart; and the other kinds, .xlsb and .ods, which are laid out
+    otherwise."""
+    total, rows, columns = 0, 0, 1
     try:
-        with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            _require_kind({member.filename for member in members}, name)
-            extent = _Extent()
-            total = 0
-            for member in members:
-                total += sum(
-                    map(extent.add, _unpacked(file, member, limits.WORKBOOK_BYTES - total))
-                )
+        members = zipfile.ZipFile(BytesIO(raw)).infolist()
+        if {"xl/workbook.bin", "content.xml"} & {member.filename for member in members}:
+            raise _refused("this is no .xlsx workbook", name)
+        for member in members:
+            carried = b""
+            for chunk in _unpack(raw, member):
+                total += len(chunk)
+                if total > limits.WORKBOOK_BYTES:
+                    megabytes = limits.WORKBOOK_BYTES // 1024**2
+                    raise _refused(f"the workbook unpacks to more than {megabytes} MB", name)
+                data = _BLANKS.sub(b" ", carried + chunk)
+                for column, row in _CELL_NAME.findall(data):
+                    rows, columns = max(rows, int(row[:10])), max(columns, _number(column[:8]))
+                carried = data[-_CARRIED:]
     except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, ValueError) as error:
-        raise DataError(
-            f"not a sound workbook: {quoted(error)[1:-1]}",
-            where=name,
-            advice='a workbook has the ending .xlsx; save a sheet as "CSV UTF-8" if it is another',
-        ) from None
-    finally:
-        file.seek(0)
-    if total > limits.WORKBOOK_BYTES:
-        megabytes = limits.WORKBOOK_BYTES // 1024**2
-        raise _too_large(f"the workbook unpacks to more than {megabytes} MB", name)
-    if extent.cells > limits.WORKBOOK_CELLS:
-        raise _too_large(f"a sheet spans more than {limits.WORKBOOK_CELLS:,} cells", name)
+        raise _unsound(error, name) from None
+    if rows * columns > limits.WORKBOOK_CELLS:
+        raise _refused(f"a sheet spans more than {limits.WORKBOOK_CELLS:,} cells", name)
 
 
-def _too_large(what: str, name: str) -> DataError:
-    return DataError(what, where=name, advice='save the sheet as "CSV UTF-8"')
+def _refused(what: str, name: str) -> DataError:
+    return DataError(what, where=name, advice='save the sheet as .xlsx or as "CSV UTF-8"')
 
 
-def _require_kind(names: set[str], name: str) -> None:
-    """Refuse the other kinds of workbook, which are laid out otherwise: .xlsb and .ods."""
-    if "xl/workbook.bin" in names or "content.xml" in names:
-        raise DataError("this is no .xlsx workbook", where=name, advice="save it as .xlsx or CSV")
+def _unsound(error: Exception, name: str) -> DataError:
+    return DataError(
+        f"not a sound workbook: {quoted(error)[1:-1]}",
+        where=name,
+        advice="open it and save it again as .xlsx, without a password",
+    )
 
 
-class _Extent:
-    """The rows and columns that the cells of the sheets span, by the names of the cells (`B12`)."""
-
-    _NAME = re.compile(rb"""\br ?= ?["'] ?([A-Za-z]*+)0*+([0-9]++)""")
-    _BLANKS = re.compile(rb"\s++")
-    _CARRIED = 4096
-
-    def __init__(self) -> None:
-        self._rows, self._columns, self._carried = 0, 1, b""
-
-    @property
-    def cells(self) -> int:
-        return self._rows * self._columns
-
-    def add(self, chunk: bytes) -> int:
-        """Look at the next bytes of a member; their number."""
-        data = self._BLANKS.sub(b" ", self._carried + chunk)
-        for column, row in self._NAME.findall(data):
-            self._rows = max(self._rows, int(row[:10]))
-            self._columns = max(self._columns, _number(column[:8]))
-        self._carried = data[-self._CARRIED :]
-        return len(chunk)
+def _unpack(raw: bytes, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield the unpacked bytes of a member in chunks."""
+    lengths = raw[member.header_offset + 26 : member.header_offset + 30]
+    skipped = int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")
+    start = member.header_offset + 30 + skipped
+    packed = raw[start : start + member.compress_size]
+    if member.compress_type != zipfile.ZIP_DEFLATED:
+        yield packed
+        return
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    while packed:
+        yield inflate.decompress(packed, _CHUNK)
+        packed = inflate.unconsumed_tail
 
 
 def _number(column: bytes) -> int:
@@ -180,28 +167,3 @@ def _number(column: bytes) -> int:
     for letter in column.upper():
         number = number * 26 + letter - 64
     return number
-
-
-def _unpacked(file: IO[bytes], member: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
-    """Yield the unpacked bytes of a member, to a little beyond `most` bytes."""
-    file.seek(member.header_offset + 26)
-    lengths = file.read(4)
-    skipped = int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")
-    file.seek(skipped, 1)
-    left, count, decompress = member.compress_size, 0, zlib.decompressobj(-zlib.MAX_WBITS)
-    while left > 0 and count <= most:
-        packed = file.read(min(_CHUNK, left))
-        if not packed:
-            break
-        left -= len(packed)
-        while packed and count <= most:
-            chunk, packed = _next_chunk(packed, member, decompress)
-            count += len(chunk)
-            yield chunk
-
-
-def _next_chunk(packed: bytes, member: zipfile.ZipInfo, decompress: Any) -> tuple[bytes, bytes]:
-    if member.compress_type != zipfile.ZIP_DEFLATED:
-        return packed, b""
-    chunk = decompress.decompress(packed, _CHUNK)
-    return chunk, decompress.unconsumed_tail

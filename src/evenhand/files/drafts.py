@@ -12,9 +12,8 @@ from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.columns import flattened
-from evenhand.data.encoding import guess_encoding
-from evenhand.data.files import is_data_file
+from evenhand.data.columns import flatten
+from evenhand.data.files import guess_encoding, is_data_file
 from evenhand.data.read import other_sheets
 from evenhand.data.recognise import fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables, extras_in
@@ -271,9 +270,9 @@ def _unmapped(table: Table, what: str, field: str) -> DataError:
     """The error for a field that no column is called like: the columns, those inside of objects
     too, and where else the rows may be."""
     rows = table.source.sample
-    cells = {name: cell for row in reversed(rows) for name, cell in flattened(row)}
+    cells = {name: cell for row in reversed(rows) for name, cell in flatten(row)}
     # In the order of the table; an empty object has no name inside.
-    names = dict.fromkeys(name for row in rows for name, _ in flattened(row))
+    names = dict.fromkeys(name for row in rows for name, _ in flatten(row))
     advice = f"The columns are: {', '.join(names)}. Say which it is: --map {field}=COLUMN"
     inner = [name for name in names if len(rows) == 1 and _are_rows(cells[name])]
     kinds = [kind for kind in KINDS.values() if kind.table_form.several in names]

@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand import jsontext
-from evenhand.data.encoding import decode
-from evenhand.data.files import TABLE_TOO, ending_of, format_of, read_file, require_file
-from evenhand.data.read import Row, rows
+from evenhand.data.columns import Row
+from evenhand.data.files import (
+    TABLE_TOO,
+    WRITTEN,
+    decode,
+    ending_of,
+    format_of,
+    read_file,
+    require_file,
+)
+from evenhand.data.read import rows
 from evenhand.data.tables import Source, Tables
 from evenhand.errors import DataError, quoted
 from evenhand.files.protocols import find_protocol, judging_of
@@ -140,7 +148,7 @@ def _reply_rows(path: Path, kind: Kind, judging: ReadyKind) -> Iterable[Row]:
     if ending_of(path) == ".txt":
         require_file(path)
         return _table_rows(path, kind.table, judging.dimensions)
-    format_of(path, TABLE_TOO)
+    format_of(path, WRITTEN, TABLE_TOO)
     return rows(path)
 
 

@@ -18,7 +18,7 @@ from evenhand.suite import FILE
 from evenhand.tomltext import find_line
 
 if TYPE_CHECKING:
-    from evenhand.data.read import Row
+    from evenhand.data.columns import Row
 
 
 def read_rubric(path: Path, protocol: Protocol, root: Path | None = None) -> Any:

@@ -8,8 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from evenhand.data.columns import Rows
 from evenhand.data.files import is_data_file
-from evenhand.data.read import MEMORY, Rows, memory_rows
+from evenhand.data.read import MEMORY, memory_rows
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, extras_in
 from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.data import rows
-from evenhand.data.encoding import guess_encoding
-from evenhand.data.read import FileForm
+from evenhand.data.files import guess_encoding
 from evenhand.errors import DataError
 
 RUSSIAN = "Почему небо голубое? Свет рассеивается в воздухе, и синий сильнее всего. Ёлка и да."
@@ -48,8 +47,7 @@ def test_text_that_is_not_utf_8_is_refused_with_its_likely_encoding(
         rows(path)
     assert f"looks like {guess}" in caught.value.what
     assert caught.value.where in (f"{path}:1", f"{path}:2")
-    form = FileForm(encoding=guess)
-    assert {row.value["question"] for row in rows(path, form=form)} == {text}
+    assert {row.value["question"] for row in rows(path, encoding=guess)} == {text}
 
 
 def test_the_line_with_the_wrong_bytes_is_named(tmp_path: Path) -> None:
@@ -81,7 +79,7 @@ def test_signs_that_makers_added_to_an_encoding_are_read(
     """A table that Excel saved on a Japanese Windows has them in its header already."""
     file = tmp_path / "table.csv"
     file.write_bytes(f"question,answer\n{text},{text}\n".encode(written))
-    (row,) = rows(file, form=FileForm(encoding=encoding))
+    (row,) = rows(file, encoding=encoding)
     assert row.value == {"question": text, "answer": text}
 
 
@@ -89,7 +87,7 @@ def test_what_an_encoding_does_not_know_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     file.write_bytes(b"question\na\x81")
     with pytest.raises(DataError, match="not gbk text"):
-        rows(file, form=FileForm(encoding="gbk"))
+        rows(file, encoding="gbk")
 
 
 @pytest.mark.parametrize(

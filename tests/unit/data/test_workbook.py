@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand import limits
-from evenhand.data.read import FileForm, rows
+from evenhand.data.read import rows
 from evenhand.errors import DataError, NoRows
 from tests.unit.data.workbooks import write_workbook
 
@@ -39,9 +39,9 @@ def test_a_sheet_is_named_and_a_wrong_name_lists_them(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
     write_workbook(path, {"Notes": [["x"], ["y"]], "Answers": ROWS})
     assert [row.value for row in rows(path)] == [{"x": "y"}]
-    assert len(list(rows(path, form=FileForm(sheet="Answers")))) == 2
+    assert len(list(rows(path, sheet="Answers"))) == 2
     with pytest.raises(DataError) as caught:
-        list(rows(path, form=FileForm(sheet="Answer")))
+        list(rows(path, sheet="Answer"))
     assert caught.value.advice == 'did you mean "Answers"? The sheets: "Notes", "Answers"'
 
 

@@ -159,8 +159,6 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     """So does a device: a file must not take the place of /dev/null."""
     pipe = tmp_path / "rows.jsonl"
     os.mkfifo(pipe)
-    with pytest.raises(UsageError, match="a pipe that nobody reads"):
-        write(pipe, [{"a": 1}])
     with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as source:
         assert write(pipe, [{"a": 1}]) == 1
         assert parse(source.read().decode()) == {"a": 1}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.data.read import Row
+from evenhand.data.columns import Row
 from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import with_rubric_text

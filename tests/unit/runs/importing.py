@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.read import Rows
+from evenhand.data.columns import Rows
 from evenhand.data.write import write
 from evenhand.judgment import Judgment
 from evenhand.runs.imports import Imported, ImportRequest, import_judgments

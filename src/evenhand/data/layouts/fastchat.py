@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from evenhand.data.columns import Row
 from evenhand.data.files import stem_of
 from evenhand.data.layouts.rows import (
     JudgmentFile,
@@ -27,7 +28,6 @@ from evenhand.data.layouts.rows import (
     on_scale,
     text_of,
 )
-from evenhand.data.read import Row
 
 INCONSISTENT = "tie (inconsistent)"
 _SCALE = (0.0, 10.0)

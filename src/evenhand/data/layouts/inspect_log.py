@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.data.encoding import decode
-from evenhand.data.files import require_file
+from evenhand.data.files import decode, require_file
 from evenhand.data.layouts.archive import Archive
 from evenhand.data.layouts.rows import (
     JudgmentFile,
@@ -26,7 +25,7 @@ from evenhand.data.layouts.rows import (
     short_hash,
     text_of,
 )
-from evenhand.data.read import objects_in, read_object
+from evenhand.data.read import read_array, read_object
 from evenhand.errors import DataError
 from evenhand.jsontext import dump
 
@@ -117,7 +116,7 @@ def _sample_files(names: list[str]) -> list[str]:
 
 def _entries(archive: Archive, name: str) -> Iterator[tuple[Mapping[str, Any], str]]:
     where = f"{archive.path}/{name}"
-    yield from objects_in(decode(archive.read(name), None, where), where)
+    yield from read_array(decode(archive.read(name), None, where), where)
 
 
 def _unit(about: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:

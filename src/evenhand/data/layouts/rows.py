@@ -8,9 +8,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from evenhand.data.columns import Copies, remove
+from evenhand.data.columns import Row, Rows, copy_fields, remove_field, require_sources
 from evenhand.data.files import did_you_mean
-from evenhand.data.read import Row, Rows, read_rows
+from evenhand.data.read import read_rows
 from evenhand.data.recognise import judgment_columns
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import as_text
@@ -64,13 +64,12 @@ class JudgmentFile:
         self.recognised = judgment_columns(there, [name for name in usual if name not in there])
         columns = {**self.recognised, **self.columns}
         moved = set(columns.values()) - columns.keys()
-        copies = Copies(columns, "--map")
-        copies.require_sources(found.values(), found.name)
+        require_sources(columns, found.values(), found.name, "--map")
         for row in found:
             if columns:
-                copies.apply(row.value, row.where)
+                copy_fields(row.value, columns, row.where)
                 for name in moved:
-                    remove(row.value, name)
+                    remove_field(row.value, name)
             yield row
 
     def require_path(self, kind: str) -> Path:

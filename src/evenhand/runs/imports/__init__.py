@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import jsontext
+from evenhand.data.columns import Rows
 from evenhand.data.files import require_file, stem_of
 from evenhand.data.layouts import LAYOUTS, JudgmentFile, Layout, TidyRow
-from evenhand.data.read import Rows
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.folders import open_plain
 from evenhand.limits import ROWS_A_NOTICE
