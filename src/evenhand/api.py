@@ -44,7 +44,9 @@ from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.runs.tables import is_table, rubric_value, table_plan, table_sources
-from evenhand.store.ports import Archive, IncomingUnit, Store
+from evenhand.store.archive import Archive
+from evenhand.store.ledger import Store
+from evenhand.store.ports import IncomingUnit
 from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
 from evenhand.suite_file import StoreSpec
 from evenhand.text import visible

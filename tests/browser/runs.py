@@ -13,7 +13,7 @@ from evenhand.runs.judge import Options, judge_run
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_archive, open_store
-from evenhand.store.ports import Archive
+from evenhand.store.archive import Archive
 from evenhand.suite import load_suite
 from tests.suites import pair_row, write_answers, write_pairs, write_suite
 

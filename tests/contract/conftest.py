@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.store.ports import (
-    Ledger,
-    Store,
-)
+from evenhand.store.ledger import Ledger, Store
 from tests.contract.stores import STORES, Open
 
 

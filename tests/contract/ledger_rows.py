@@ -12,14 +12,8 @@ from evenhand.manifest import (
     Manifest,
 )
 from evenhand.store.keys import CALL_TAG
-from evenhand.store.ports import (
-    Call,
-    IncomingUnit,
-    Scope,
-    Store,
-    StoredJudgment,
-    StoredUnit,
-)
+from evenhand.store.ledger import Store
+from evenhand.store.ports import Call, IncomingUnit, Scope, StoredJudgment, StoredUnit
 
 
 def key(number: int) -> str:

@@ -8,7 +8,8 @@ import pytest
 
 from evenhand.exchange import Reply, Usage
 from evenhand.store.batches import BatchItem, ItemOutcome, NewBatch, item_id, item_key
-from evenhand.store.ports import Call, Store
+from evenhand.store.ledger import Store
+from evenhand.store.ports import Call
 from evenhand.store.sqlite import sqlite_store
 from evenhand.store.verify import verify
 from tests.contract.ledger_rows import key

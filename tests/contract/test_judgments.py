@@ -10,14 +10,8 @@ import pytest
 from evenhand.errors import DataError
 from evenhand.exchange import Reply
 from evenhand.judgment import write_judgment
-from evenhand.store.ports import (
-    Call,
-    IncomingUnit,
-    Ledger,
-    Scope,
-    Store,
-    StoredUnit,
-)
+from evenhand.store.ledger import Ledger, Store
+from evenhand.store.ports import Call, IncomingUnit, Scope, StoredUnit
 from evenhand.store.verify import verify
 from tests.contract.ledger_rows import (
     FAILED,

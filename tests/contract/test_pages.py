@@ -14,17 +14,16 @@ from msgspec.structs import asdict
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import Failure, JudgmentText, write_judgment
 from evenhand.manifest import JudgingRecord, Manifest
+from evenhand.store.archive import Archive
 from evenhand.store.keys import CALL_TAG
+from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import (
-    Archive,
     Browsed,
     Call,
     Cursor,
     IncomingUnit,
-    Ledger,
     PageRequest,
     Scope,
-    Store,
     StoredJudgment,
 )
 from tests.contract.stores import STORES, Open, begun, begun_in

@@ -20,13 +20,8 @@ from evenhand.manifest import (
     Wave,
     rubric_json,
 )
-from evenhand.store.ports import (
-    Changes,
-    IncomingUnit,
-    Ledger,
-    Scope,
-    Store,
-)
+from evenhand.store.ledger import Ledger, Store
+from evenhand.store.ports import Changes, IncomingUnit, Scope
 from evenhand.store.verify import verify
 from tests.contract.ledger_rows import (
     OTHER,

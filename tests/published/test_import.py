@@ -19,7 +19,7 @@ from evenhand.results.units import full_rows
 from evenhand.runs.imports import Imported
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import Store
+from evenhand.store.ledger import Store
 from tests.published.data import anchor, folder, of_file, records, side_of
 from tests.unit.runs.importing import import_files
 

@@ -18,7 +18,7 @@ from evenhand.report.html.render import render
 from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import Archive
+from evenhand.store.archive import Archive
 from evenhand.text import visible
 from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened

@@ -22,7 +22,8 @@ from evenhand.judges.credentials import environment
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.store.address import shown_url
-from evenhand.store.ports import Archive, Store
+from evenhand.store.archive import Archive
+from evenhand.store.ledger import Store
 from evenhand.suite import FILE, load_suite
 from evenhand.suite_file import StoreSpec
 from evenhand.text import visible_json

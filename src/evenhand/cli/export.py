@@ -33,7 +33,8 @@ from evenhand.results.pairs import verdict_lines
 from evenhand.results.units import contract_objects, full_rows, selector, with_pass_columns
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import Archive, Counts
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Counts
 from evenhand.text import visible_json
 
 IN_MEMORY = 8 * 1024 * 1024

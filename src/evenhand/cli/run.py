@@ -32,7 +32,9 @@ from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_archive, open_store
 from evenhand.store.address import is_postgres
-from evenhand.store.ports import Archive, Changes, Store
+from evenhand.store.archive import Archive
+from evenhand.store.ledger import Store
+from evenhand.store.ports import Changes
 from evenhand.suite import FILE, load_suite
 
 if TYPE_CHECKING:

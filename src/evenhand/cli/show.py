@@ -44,7 +44,8 @@ from evenhand.results.units import (
 )
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
-from evenhand.store.ports import Archive, StoredUnit
+from evenhand.store.archive import Archive
+from evenhand.store.ports import StoredUnit
 
 
 @click.command("runs")

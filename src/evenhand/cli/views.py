@@ -19,7 +19,8 @@ from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tabl
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.units import is_hash_of, names_of, topic_questions, verdicts_of
 from evenhand.runs.recorded import Recorded
-from evenhand.store.ports import Archive, Scope
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Scope
 
 
 def run_figures(

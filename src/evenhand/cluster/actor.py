@@ -45,7 +45,9 @@ from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.runs.prepare import open_judge_setup
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, SentRequest, Store
+from evenhand.store.archive import Archive
+from evenhand.store.ledger import Ledger, Store
+from evenhand.store.ports import IncomingUnit, Scope, SentRequest
 from evenhand.suite import ROUTE_KEYS, Suite, suite_of_keys
 from evenhand.suite_file import JudgeSpec
 

@@ -54,7 +54,8 @@ from evenhand.limits import (
     UNREACHABLE_TRIES,
 )
 from evenhand.store.keys import call_keys
-from evenhand.store.ports import Call, Ledger
+from evenhand.store.ledger import Ledger
+from evenhand.store.ports import Call
 
 AskFn = Callable[[Question], Awaitable[Call]]
 """A question in, a durable call out. Raises CallError, NothingRecorded, or Stopped."""

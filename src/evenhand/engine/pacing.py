@@ -24,7 +24,8 @@ from evenhand.errors import CallLost, LimitReached, StoppedEarly
 from evenhand.exchange import Usage
 from evenhand.limits import BACKOFF_FIRST, BUSY_PAUSE_MOST, LOST_IN_A_ROW
 from evenhand.store.keys import digest
-from evenhand.store.ports import Ledger, SentRequest
+from evenhand.store.ledger import Ledger
+from evenhand.store.ports import SentRequest
 
 MINUTE = 60.0
 

@@ -40,7 +40,8 @@ from evenhand.kinds.kind import ReadyKind
 from evenhand.kinds.reply import V
 from evenhand.limits import FUTILE_JUDGMENTS
 from evenhand.manifest import RELAY, number_names
-from evenhand.store.ports import Call, Ledger, Scope, StoredJudgment, StoredUnit
+from evenhand.store.ledger import Ledger
+from evenhand.store.ports import Call, Scope, StoredJudgment, StoredUnit
 
 
 class JudgeGroup(Struct, frozen=True, kw_only=True):

@@ -29,7 +29,8 @@ from evenhand.kinds.kind import ReadyKind
 from evenhand.limits import BATCH_LOOK_FIRST, BATCH_LOOK_MOST
 from evenhand.store.batches import Batches, BatchRow
 from evenhand.store.keys import call_keys
-from evenhand.store.ports import Call, Ledger, StoredUnit
+from evenhand.store.ledger import Ledger
+from evenhand.store.ports import Call, StoredUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

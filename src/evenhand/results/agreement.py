@@ -8,7 +8,7 @@ from evenhand.errors import UsageError, quoted
 from evenhand.kinds.kind import Voting
 from evenhand.results.selection import same_units
 from evenhand.runs.recorded import Recorded, find_run
-from evenhand.store.ports import Archive
+from evenhand.store.archive import Archive
 
 if TYPE_CHECKING:
     from evenhand.observation import Rule

@@ -16,7 +16,8 @@ from evenhand.report.outcome import Outcome, unit_outcome
 from evenhand.results.units import judge_name, question_of, texts_of
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import Change, Changes
-from evenhand.store.ports import Archive, Scope
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Scope
 
 
 class Sides(NamedTuple):

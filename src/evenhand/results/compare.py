@@ -26,7 +26,8 @@ from evenhand.stats.stability import Stability, compare_stability
 from evenhand.stats.two_runs import lay_out_runs
 from evenhand.stats.variants import Variants
 from evenhand.stats.within import Blocks, compare_within
-from evenhand.store.ports import Archive, Scope
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from evenhand.notebook import html_table, paragraph
 from evenhand.observation import UNCERTAIN, read_observations
 from evenhand.results.units import judge_name
 from evenhand.runs.recorded import Recorded
-from evenhand.store.ports import Archive, StoredUnit
+from evenhand.store.archive import Archive
+from evenhand.store.ports import StoredUnit
 
 ROWS_SHOWN = 20
 

@@ -22,7 +22,7 @@ from evenhand.stats.contrast import proper_level
 from evenhand.stats.gate import Gate, Sequential, hold_to, is_set
 from evenhand.stats.observations import Observations, place_of
 from evenhand.stats.outcome import Decision
-from evenhand.store.ports import Archive
+from evenhand.store.archive import Archive
 
 STOPPED = (
     "This run was to stop once its comparison was decided. That comparison is taken from the"

@@ -18,7 +18,8 @@ from evenhand.observation import Scored
 from evenhand.results.pages import WINDOW, planned_judgments
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.observations import Floats, Ints
-from evenhand.store.ports import Archive, Browsed, Cursor, PageRequest, StoredJudgment, StoredUnit
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Browsed, Cursor, PageRequest, StoredJudgment, StoredUnit
 
 INDEXED = 200_000
 """Runs of more judgments are paged through, but neither counted by filters nor sorted."""

@@ -37,7 +37,8 @@ from evenhand.stats.observations import (
     mean_share,
     questions,
 )
-from evenhand.store.ports import Archive, ObservedRow
+from evenhand.store.archive import Archive
+from evenhand.store.ports import ObservedRow
 
 _DIGITS = 9
 """The low end of a scale follows from a score and its share, but for the last bits."""

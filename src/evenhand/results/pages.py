@@ -19,9 +19,9 @@ from evenhand.manifest import plain
 from evenhand.report.html.units import JudgedRow
 from evenhand.results.units import asked_row
 from evenhand.runs.recorded import Recorded
+from evenhand.store.archive import Archive
 from evenhand.store.batches import BatchRow
 from evenhand.store.ports import (
-    Archive,
     Browsed,
     Counts,
     Cursor,

@@ -22,7 +22,8 @@ from evenhand.stats.pairwise import (
     panel_winner,
     under,
 )
-from evenhand.store.ports import Archive, Scope
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Scope
 
 _NO_SIZES: Mapping[str, int] = MappingProxyType({})
 

@@ -11,7 +11,7 @@ from evenhand.results.trust import trust_notes
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.board import Options
 from evenhand.stats.leaderboard import Leaderboard, leaderboard
-from evenhand.store.ports import Archive
+from evenhand.store.archive import Archive
 
 
 def ranked(

@@ -66,7 +66,8 @@ from evenhand.stats.observations import Observations
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.repeats import repeats
 from evenhand.stats.variants import Variants
-from evenhand.store.ports import Archive, StoredJudgment, StoredUnit
+from evenhand.store.archive import Archive
+from evenhand.store.ports import StoredJudgment, StoredUnit
 from evenhand.text import visible
 
 T = TypeVar("T")

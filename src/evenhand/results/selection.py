@@ -11,7 +11,8 @@ from msgspec import structs
 from evenhand.errors import UsageError, nearest, no_such_field, quoted
 from evenhand.results.observations import unit_fields
 from evenhand.runs.recorded import Recorded, Selection
-from evenhand.store.ports import Archive, ObservedRow, Scope
+from evenhand.store.archive import Archive
+from evenhand.store.ports import ObservedRow, Scope
 
 LISTED = 10
 """So many values of a field are listed where one is not there."""

@@ -22,7 +22,7 @@ from evenhand.stats.compare import Change
 from evenhand.stats.layout import usual_fields
 from evenhand.stats.observations import Bools, Floats, Ints, place_of
 from evenhand.stats.variants import Variants
-from evenhand.store.ports import Archive
+from evenhand.store.archive import Archive
 
 Only = Literal["", "different", "failures"]
 Sort = Literal["worst", "best", "order"]

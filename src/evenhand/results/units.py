@@ -17,7 +17,8 @@ from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.tables import FailureDetail
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
-from evenhand.store.ports import Archive, LedgerCall, Scope, StoredJudgment, StoredUnit
+from evenhand.store.archive import Archive
+from evenhand.store.ports import LedgerCall, Scope, StoredJudgment, StoredUnit
 from evenhand.units import question_hash
 
 Selector = Callable[[Judgment], bool]

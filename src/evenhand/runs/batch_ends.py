@@ -8,8 +8,9 @@ from evenhand.errors import CallLost, StoppedEarly, UsageError, quoted
 from evenhand.exchange import BatchJudge
 from evenhand.runs.batch_files import recorded_judge
 from evenhand.runs.recorded import find_run
+from evenhand.store.archive import Archive
 from evenhand.store.batches import BatchRow
-from evenhand.store.ports import Archive, Store
+from evenhand.store.ledger import Store
 
 
 async def cancel_batch(

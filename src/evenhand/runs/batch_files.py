@@ -29,9 +29,11 @@ from evenhand.limits import LINE_BYTES
 from evenhand.manifest import JudgeRecord
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import Recorded, split_by_group
+from evenhand.store.archive import Archive
 from evenhand.store.batches import item_id, item_key
 from evenhand.store.keys import call_keys, run_id
-from evenhand.store.ports import Archive, Call, Ledger, Scope, Store, StoredUnit
+from evenhand.store.ledger import Ledger, Store
+from evenhand.store.ports import Call, Scope, StoredUnit
 
 
 @dataclass(slots=True)

@@ -30,7 +30,8 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.layout import choose
 from evenhand.stats.outcome import Decision, Outcome, SequentialTest
 from evenhand.stats.sequential import Betting
-from evenhand.store.ports import Archive, Scope, StoredUnit
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Scope, StoredUnit
 
 AHEAD = 8
 """So many questions are under way before the first has ended, and one more for each that has."""

@@ -21,7 +21,8 @@ from evenhand.errors import StoreError, UsageError
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.kinds.kind import ReadyKind
 from evenhand.runs.recorded import Recorded, recorded_run
-from evenhand.store.ports import Archive, Scope
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Scope
 
 CALLS_ENOUGH = 5
 """Fewer calls say little about the next ones."""

@@ -21,8 +21,9 @@ from evenhand.runs.judge import Begun, run_schedule
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.runs.recorded import split_by_group
 from evenhand.runs.stores import MEMORY, open_store
+from evenhand.store.archive import Archive
 from evenhand.store.keys import call_keys, run_id
-from evenhand.store.ports import Archive, Scope, StoredJudgment, StoredUnit
+from evenhand.store.ports import Scope, StoredJudgment, StoredUnit
 
 OUTPUT_GUESS = 200
 """Tokens of a plain reply, for the lower end of a forecast."""

@@ -37,19 +37,18 @@ from evenhand.manifest import DataRecord, Manifest
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run, split_by_group
+from evenhand.store.archive import Archive
 from evenhand.store.batches import BatchRow
 from evenhand.store.keys import run_id
+from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import (
-    Archive,
     Changes,
     Counts,
     Intake,
-    Ledger,
     RunRow,
     Scope,
     SentRequest,
     Spent,
-    Store,
     StoredUnit,
 )
 

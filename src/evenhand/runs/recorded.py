@@ -22,7 +22,8 @@ from evenhand.kinds.protocol import Protocol, ProtocolError
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
 from evenhand.observation import Rule
 from evenhand.runs.rules import RuleChange, changed_rules, rules_of
-from evenhand.store.ports import Archive, Counts, RunRow, Scope, StoredJudgment
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Counts, RunRow, Scope, StoredJudgment
 
 LATEST = "latest"
 LABELS = "labels"

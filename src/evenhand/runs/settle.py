@@ -20,8 +20,10 @@ from evenhand.runs.exchanges import recorded_endpoints
 from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import Recorded, split_by_group
 from evenhand.runs.rules import NewRules, under_rules
+from evenhand.store.archive import Archive
 from evenhand.store.keys import run_id
-from evenhand.store.ports import Archive, IncomingUnit, Ledger, Scope, Store, StoredUnit
+from evenhand.store.ledger import Ledger, Store
+from evenhand.store.ports import IncomingUnit, Scope, StoredUnit
 
 
 async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = None) -> Summary:

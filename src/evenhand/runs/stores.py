@@ -8,10 +8,10 @@ from types import ModuleType
 
 from evenhand.errors import StoreMissing, UsageError, quoted
 from evenhand.store.address import FORM, is_postgres, read_address
+from evenhand.store.archive import Archive
 from evenhand.store.copy import Copied, Copy, Progress
 from evenhand.store.keys import digest
-from evenhand.store.ports import Archive, Store
-from evenhand.store.queries import SqlArchive
+from evenhand.store.ledger import Store
 from evenhand.store.session import Session
 
 MEMORY = "sqlite::memory:"
@@ -46,7 +46,6 @@ def copy_store(source: str, target: str, progress: Progress) -> Copied:
     StoreError."""
     archive = open_archive(source)
     try:
-        assert isinstance(archive, SqlArchive)
         if _place(source) == _place(target):
             raise UsageError("both stores are the same")
         archive.set_frozen(True)

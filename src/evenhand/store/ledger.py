@@ -1,13 +1,18 @@
-"""The ledger of a store: rows that runs write go through the group writer, lookups and rare work
-through sessions of their own."""
+"""The ledger of a store, the port that runs are written through: rows go through the group writer,
+lookups and rare work through sessions of their own.
+
+Everything is awaited: the database may stand at the other end of a network. When `record` or
+`reserve` is done, the row survives a crash of the process and of the machine. Judgments are written
+with the next such commit: they can always be recomputed from the calls.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from asyncio import Future
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Concatenate, ParamSpec, TypeVar
@@ -16,6 +21,7 @@ from evenhand.errors import StoreBusy
 from evenhand.exchange import Usage
 from evenhand.limits import BATCH_ROWS, CLAIM_PAUSES
 from evenhand.manifest import Manifest
+from evenhand.store.archive import Archive
 from evenhand.store.batches import RELEASE, RESERVE, Batches
 from evenhand.store.intake import (
     FORGET,
@@ -29,15 +35,11 @@ from evenhand.store.ports import (
     Call,
     IncomingUnit,
     Intake,
-    Ledger,
-    QuestionLocks,
     Scope,
     SentRequest,
-    Store,
     StoredJudgment,
     StoredUnit,
 )
-from evenhand.store.queries import SqlArchive
 from evenhand.store.rows import (
     KEEP_CALL,
     LEDGER_CALL,
@@ -47,8 +49,7 @@ from evenhand.store.rows import (
     ledger_call,
     now,
 )
-from evenhand.store.session import Connect, Session
-from evenhand.store.writer import GroupWriter, Statement, Write
+from evenhand.store.session import Connect, GroupWriter, Session, Statement, Write
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -73,35 +74,6 @@ _FORGET_SECONDS = 10.0
 """Requests older than a minute are dropped so often."""
 
 
-def make_store(
-    archive: SqlArchive, connect: Connect, end: Callable[[], None] = lambda: None
-) -> Store:
-    """Return the ports of the store that sessions are connected to; `end` is called when it is
-    closed."""
-
-    @asynccontextmanager
-    async def ledger() -> AsyncIterator[Ledger]:
-        opened = await asyncio.to_thread(SqlLedger, connect)
-        try:
-            yield opened
-        finally:
-            opened.close()
-
-    @asynccontextmanager
-    async def batches() -> AsyncIterator[Batches]:
-        session = await asyncio.to_thread(_writable, connect)
-        try:
-            yield Batches(session)
-        finally:
-            session.close()
-
-    def close() -> None:
-        archive.close()
-        end()
-
-    return Store(archive, ledger, close, batches)
-
-
 def _writable(connect: Connect) -> Session:
     session = connect()
     try:
@@ -112,8 +84,8 @@ def _writable(connect: Connect) -> Session:
     return session
 
 
-class SqlLedger:
-    """A ledger in a database, for one event loop."""
+class Ledger:
+    """Writes runs, one writer at a time per run, from one event loop."""
 
     def __init__(self, connect: Connect) -> None:
         with ExitStack() as undo:
@@ -132,9 +104,22 @@ class SqlLedger:
         self._judgings: dict[str, int] = {}
         self._waiting: WaitingUnits | None = None
         self._forgot_at = 0.0
-        self.questions: QuestionLocks | None = (
-            SessionLocks(self._reading) if self._reading.is_remote else None
-        )
+        self.questions = QuestionLocks(self._reading) if self._reading.is_remote else None
+        """None where equal questions of two processes are not worth a lock."""
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Write what is left, and close the sessions."""
+        try:
+            self._writer.stop()
+        finally:
+            if self.questions is not None:
+                self.questions.close()
+            self._thread.shutdown()
+            for session in (self._writing, self._reading, self._bulk_session):
+                session.close()
 
     async def _in_thread(self, work: Callable[P, T], *values: P.args, **named: P.kwargs) -> T:
         """Return the result of work that would hold the event loop."""
@@ -142,6 +127,8 @@ class SqlLedger:
         return await loop.run_in_executor(self._thread, partial(work, *values, **named))
 
     async def intake(self, units: Iterable[IncomingUnit]) -> Intake:
+        """Read all units, which then wait for `begin`; raise DataError if an id repeats. What
+        waits is dropped by the next intake."""
         waiting = await self._in_thread(WaitingUnits, self._bulk_session)
         source = iter(units)
         while batch := list(islice(source, BATCH_ROWS)):
@@ -154,6 +141,9 @@ class SqlLedger:
     async def begin(
         self, run: str, name: str, manifest: Manifest, intake: Intake | None
     ) -> AsyncIterator[None]:
+        """Claim a run, and start it with the units of an intake and their judgments, all of them
+        or, on any error, none. Without an intake, start a run again that has its units. Raises
+        StoreBusy if another process judges the run."""
         waiting = self._waiting if intake else None
         assert intake is None or (waiting is not None and waiting.content == intake.content)
         async with self.claim(run):
@@ -167,6 +157,7 @@ class SqlLedger:
 
     @asynccontextmanager
     async def claim(self, run: str) -> AsyncIterator[None]:
+        """Hold a run for this process; raises StoreBusy if another judges it."""
         # The session of a process that was killed takes a moment to end, and whoever looks if the
         # run is free may hold the lock for as long.
         pauses = iter(CLAIM_PAUSES)
@@ -186,12 +177,16 @@ class SqlLedger:
         kept: Sequence[str],
         bad_tries: Callable[[StoredJudgment], Iterable[str]],
     ) -> None:
+        """Make failures pending, except those with a reason in `kept`. Those of their calls that
+        `bad_tries` names stay recorded, but no longer answer: they can be asked again."""
         await self.flush()
         await self._in_thread(set_aside, self._bulk_session, scope, kept, bad_tries)
 
     async def open_work(
         self, scope: Scope, judge: int, repeat: int, again: Sequence[str], after: int = 0
     ) -> list[StoredUnit]:
+        """Return a page of the units after a position that have no judgment by this judge, or a
+        failure with a reason in `again`; none at the end."""
         return await self._read(open_units, scope, judge, repeat, again, after)
 
     async def _read(
@@ -204,6 +199,7 @@ class SqlLedger:
         return read(self._reading, *values, **named)
 
     async def find(self, key: str) -> Call | None:
+        """Return the first reply under a key that was not set aside, and is as it was recorded."""
         if self._writer.is_held_up:
             await self.flush()  # what cannot be recorded must not be asked
         self._asked.append(key)
@@ -218,7 +214,8 @@ class SqlLedger:
             keys, self._asked, self._lookup = self._asked, [], None
             return await self._read(_first_answers, keys)
 
-    def record(self, call: Call, attempt: str = "") -> Future[None]:
+    def record(self, call: Call, attempt: str = "") -> Awaitable[None]:
+        """Keep a reply and close its attempt's reservation; done when both are durable."""
         released = [Write(_RELEASE, (call.key, attempt))] if attempt else []
         return self._writer.put(*released, Write(_RECORD, call_row(call, now())))
 
@@ -230,30 +227,38 @@ class SqlLedger:
         amount: int,
         judge: str = "",
         most: Usage | None = None,
-    ) -> Future[None]:
+    ) -> Awaitable[None]:
+        """Hold the money that a call may cost, before it is sent; of a call without a price, its
+        judge and the most tokens that it can take. Done when it is durable."""
         tokens = (most.input_tokens or 0, most.output_tokens or 0) if most else (0, 0)
         return self._writer.put(Write(_RESERVE, (key, attempt, run, amount, judge, *tokens)))
 
     async def release(self, key: str, attempt: str) -> None:
+        """Close a reservation that cost nothing."""
         self._writer.put_lazily(Write(_RELEASE, (key, attempt)))
 
-    def note_request(self, request: SentRequest) -> Future[None]:
+    def note_request(self, request: SentRequest) -> Awaitable[None]:
+        """Note a request before it is sent; done when it is durable. Those older than a minute are
+        forgotten by and by."""
         if abs(request.at - self._forgot_at) > _FORGET_SECONDS:
             self._forgot_at = request.at
             self._writer.put_lazily(Write(_FORGET_REQUESTS, (request.at,)))
         return self._writer.put(Write(_NOTE_REQUEST, tuple(request)))
 
     async def correct_request(self, name: str, tokens: int | None) -> None:
+        """Replace the bound of a request's tokens by their count; None if it was not sent."""
         if tokens is None:
             self._writer.put_lazily(Write(_DROP_REQUEST, (name,)))
         else:
             self._writer.put_lazily(Write(_CORRECT_REQUEST, (tokens, name)))
 
     async def store_judgment(self, run: str, judgment: StoredJudgment) -> None:
+        """Keep a judgment under the run's judging, in place of the one before."""
         row = judgment_row(await self._judging(run), judgment)
         self._writer.put_lazily(Write(_SETTLE, row))
 
     async def forget(self, run: str, unit: int, judge: int, repeat: int) -> None:
+        """Drop a judgment of the run's judging: the unit is pending again."""
         place = (await self._judging(run), unit, judge, repeat)
         self._writer.put_lazily(Write(_FORGET, place))
 
@@ -263,18 +268,8 @@ class SqlLedger:
         return self._judgings[run]
 
     async def flush(self) -> None:
+        """Wait until everything handed over is durable."""
         await self._writer.put()
-
-    def close(self) -> None:
-        """Write what is left, and close the sessions."""
-        try:
-            self._writer.stop()
-        finally:
-            if isinstance(self.questions, SessionLocks):
-                self.questions.close()
-            self._thread.shutdown()
-            for session in (self._writing, self._reading, self._bulk_session):
-                session.close()
 
 
 def _first_answers(session: Session, keys: Sequence[str]) -> dict[str, Call]:
@@ -292,8 +287,9 @@ def busy(run: str, holder: str, where: str) -> StoreBusy:
     )
 
 
-class SessionLocks:
-    """Locks on questions, held by a session, and taken and given back in one thread."""
+class QuestionLocks:
+    """Locks on questions, so that of the processes that share a store one asks each: held by a
+    session, taken and given back in one thread."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -301,6 +297,8 @@ class SessionLocks:
         self._thread = ThreadPoolExecutor(1, "evenhand-questions")
 
     async def take(self, key: str) -> bool:
+        """Lock a question before it is asked; return False if another process is asking it. The
+        lock of a process that died is free."""
         if key in self._held:
             return False
         self._held.add(key)
@@ -315,9 +313,37 @@ class SessionLocks:
         return bool(taken)
 
     def give_back(self, key: str) -> None:
+        """Unlock a question, soon."""
         self._held.discard(key)
         self._thread.submit(self._session.unlock, [key])
 
     def close(self) -> None:
         """Do nothing more: the locks end with the session."""
         self._thread.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The ports of one store. A ledger is opened for the time of the work that writes."""
+
+    archive: Archive
+    connect: Connect
+    end: Callable[[], None] = lambda: None
+    """Called when the store is closed."""
+
+    @asynccontextmanager
+    async def ledger(self) -> AsyncIterator[Ledger]:
+        """Open the ledger."""
+        with await asyncio.to_thread(Ledger, self.connect) as opened:
+            yield opened
+
+    @asynccontextmanager
+    async def batches(self) -> AsyncIterator[Batches]:
+        """Open the port of batches."""
+        with closing(await asyncio.to_thread(_writable, self.connect)) as session:
+            yield Batches(session)
+
+    def close(self) -> None:
+        """Close the archive; no ledger may be open."""
+        self.archive.close()
+        self.end()

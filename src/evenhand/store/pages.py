@@ -12,13 +12,7 @@ from typing import Any
 
 from evenhand.jsontext import StoredText, as_text, stored_object
 from evenhand.limits import PAGE_ROWS
-from evenhand.store.ports import (
-    Browsed,
-    Cursor,
-    JudgmentPage,
-    PageRequest,
-    StoredUnit,
-)
+from evenhand.store.ports import Browsed, Cursor, JudgmentPage, PageRequest, StoredUnit
 from evenhand.store.rows import JUDGMENT, UNIT, row_judgment
 from evenhand.store.session import Session
 

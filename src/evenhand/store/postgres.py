@@ -35,9 +35,8 @@ from evenhand.limits import (
     STATEMENT_SECONDS,
 )
 from evenhand.store.address import Address, read_address
-from evenhand.store.ledger import busy, make_store
-from evenhand.store.ports import Store
-from evenhand.store.queries import SqlArchive
+from evenhand.store.archive import Archive
+from evenhand.store.ledger import Store, busy
 from evenhand.store.session import (
     VERSION,
     Row,
@@ -101,14 +100,14 @@ def postgres_store(url: str, *, must_exist: bool = False) -> Store:
     raises StoreError."""
     server = Server(read_address(url))
     server.prepare(must_exist=must_exist)
-    return make_store(SqlArchive(server.connect(patience=0)), server.connect)
+    return Store(Archive(server.connect(patience=0)), server.connect)
 
 
-def postgres_archive(url: str) -> SqlArchive:
+def postgres_archive(url: str) -> Archive:
     """Return the archive behind an address, for reading alone; raises StoreError."""
     server = Server(read_address(url))
     server.prepare(must_exist=True)
-    return SqlArchive(server.connect(patience=0))
+    return Archive(server.connect(patience=0))
 
 
 def connect(url: str) -> PostgresSession:

@@ -37,9 +37,8 @@ from evenhand.limits import (
     PAGE_CACHE_KILOBYTES,
     PAGE_ROWS,
 )
-from evenhand.store.ledger import make_store
-from evenhand.store.ports import Store
-from evenhand.store.queries import SqlArchive
+from evenhand.store.archive import Archive
+from evenhand.store.ledger import Store
 from evenhand.store.session import (
     VERSION,
     Row,
@@ -78,16 +77,16 @@ def sqlite_store(path: Path | None) -> Store:
     when it is closed. Raises StoreError."""
     if path is not None:
         file = SqliteFile(path)
-        return make_store(SqlArchive(file.connect()), file.connect)
+        return Store(Archive(file.connect()), file.connect)
     folder = tempfile.mkdtemp(prefix="evenhand-")
     file = SqliteFile(Path(folder, "store.db"), is_temporary=True)
     end = partial(shutil.rmtree, folder, ignore_errors=True)
-    return make_store(SqlArchive(file.connect()), file.connect, end)
+    return Store(Archive(file.connect()), file.connect, end)
 
 
-def sqlite_archive(path: Path) -> SqlArchive:
+def sqlite_archive(path: Path) -> Archive:
     """Return the archive in a file, for reading alone; raises StoreError."""
-    return SqlArchive(SqliteFile(path).connect())
+    return Archive(SqliteFile(path).connect())
 
 
 class SqliteFile:

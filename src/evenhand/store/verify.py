@@ -9,10 +9,9 @@ from evenhand import jsontext
 from evenhand.errors import StoreError
 from evenhand.limits import PAGE_ROWS
 from evenhand.manifest import read_judging
+from evenhand.store.archive import Archive
 from evenhand.store.intake import run_digest
 from evenhand.store.keys import CALL_TAG, content_of, digest, row_digest, run_id, unit_digest
-from evenhand.store.ports import Archive
-from evenhand.store.queries import SqlArchive
 from evenhand.store.rows import CALL_COLUMNS, JUDGMENT_COLUMNS, is_altered
 from evenhand.store.session import Session
 
@@ -57,7 +56,6 @@ _LOST = {
 
 def verify(archive: Archive) -> list[str]:
     """Return what is wrong with a store, in words, most basic first; nothing if all is well."""
-    assert isinstance(archive, SqlArchive)
     try:
         archive.set_frozen(True)
         return list(chain(archive.session.check_file(), _problems(archive.session)))

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError, quoted
 from evenhand.report.html.page import static
-from evenhand.store.ports import Store
+from evenhand.store.ledger import Store
 from evenhand.web.lists import ChangesPage, UnitList
 from evenhand.web.pages import Pages
 from evenhand.web.render import Renderer, language_of

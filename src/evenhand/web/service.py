@@ -36,7 +36,9 @@ from evenhand.results.units import UnitDetail, asked_row, unit_detail
 from evenhand.runs.differences import with_present_suite
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.runs.settle import settle_run
-from evenhand.store.ports import Archive, Browsed, Cursor, Store, StoredUnit
+from evenhand.store.archive import Archive
+from evenhand.store.ledger import Store
+from evenhand.store.ports import Browsed, Cursor, StoredUnit
 
 T = TypeVar("T")
 IDLE_STORES = 4

@@ -313,7 +313,7 @@ def test_a_question_on_a_store_reads_and_adds_no_more_however_many_went_before(
         return read_judging(text)
 
     monkeypatch.setattr("evenhand.store.sqlite.sqlite3.connect", watched)
-    monkeypatch.setattr("evenhand.store.queries.read_judging", counted)
+    monkeypatch.setattr("evenhand.store.archive.read_judging", counted)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "judge.py").write_text(
         "import json\n"

@@ -7,7 +7,6 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,7 @@ from evenhand.errors import CallRejected, StoreError, UsageError
 from evenhand.exchange import Question, Reply
 from evenhand.runs.judge import judge_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ledger import SqlLedger
-from evenhand.store.ports import Ledger
+from evenhand.store.ledger import Ledger, Store
 from tests.provider import Provider, refusing_schema
 from tests.suites import (
     Scripted,
@@ -92,15 +90,15 @@ async def test_a_disk_that_is_full_stops_the_run_and_nothing_half_kept_is_used(
     write_suite(tmp_path, 200, limits={"concurrency": 8})
     ready = prepared(tmp_path)
     store = open_store("sqlite:evenhand.db", tmp_path)
-    opened: list[SqlLedger] = []
+    opened: list[Ledger] = []
     answered: list[str] = []
 
-    @asynccontextmanager
-    async def watched() -> AsyncIterator[Ledger]:
-        async with store.ledger() as ledger:
-            assert isinstance(ledger, SqlLedger)
-            opened.append(ledger)
-            yield ledger
+    class Watched(Store):
+        @asynccontextmanager
+        async def ledger(self) -> AsyncIterator[Ledger]:
+            async with store.ledger() as ledger:
+                opened.append(ledger)
+                yield ledger
 
     async def answer(question: Question) -> Reply:
         if not answered:
@@ -110,7 +108,7 @@ async def test_a_disk_that_is_full_stops_the_run_and_nothing_half_kept_is_used(
         return good_reply(question)
 
     with pytest.raises(StoreError, match="full") as told:
-        await judge_run(with_judges(ready, Scripted(answer)), replace(store, ledger=watched))
+        await judge_run(with_judges(ready, Scripted(answer)), Watched(store.archive, store.connect))
     store.close()
     assert told.value.exit_code == 6
     rows = stored(tmp_path)

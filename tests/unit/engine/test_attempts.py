@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from evenhand.errors import Interrupted, StoppedEarly, StoreError
 from evenhand.exchange import Question, Reply, Usage
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import Ledger
+from evenhand.store.ledger import Ledger, Store
 from tests.suites import Scripted, good_reply, prepared, with_judges, write_suite
 from tests.unit.engine.pair_runs import Interrupting
 
@@ -65,15 +65,16 @@ class Scene:
         ready = with_judges(prepared(self.folder), Scripted(answer or self.at_once))
         store = open_store("sqlite:evenhand.db", self.folder)
 
-        @asynccontextmanager
-        async def ledger() -> AsyncIterator[Ledger]:
-            async with store.ledger() as opened:
-                for name, method in changed.items():
-                    setattr(opened, name, method(getattr(opened, name)))
-                yield opened
+        class Watched(Store):
+            @asynccontextmanager
+            async def ledger(self) -> AsyncIterator[Ledger]:
+                async with store.ledger() as opened:
+                    for name, method in changed.items():
+                        setattr(opened, name, method(getattr(opened, name)))
+                    yield opened
 
         try:
-            watched = replace(store, ledger=ledger)
+            watched = Watched(store.archive, store.connect)
             chosen = Options(budget=self.budget, **options or {})
             return await judge_run(ready, watched, chosen)
         finally:

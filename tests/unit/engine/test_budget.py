@@ -16,7 +16,7 @@ from evenhand.exchange import Message, Question, Reply, Schema, Usage
 from evenhand.report.terminal.console import outcome_lines
 from evenhand.runs.judge import judge_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ledger import SqlLedger
+from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Scope
 from tests import provider as p
 from tests.suites import Scripted, at, good_reply, judged, prepared, with_judges, write_suite
@@ -128,7 +128,7 @@ async def test_a_store_that_fails_leaves_nobody_waiting_for_money(
         loop.call_soon(failed.set_exception, StoreError("the disk is full"))
         return failed
 
-    monkeypatch.setattr(SqlLedger, "reserve", full)
+    monkeypatch.setattr(Ledger, "reserve", full)
     with pytest.raises(StoreError, match="full"):
         await asyncio.wait_for(judge_run(ready, store), 30)
     scope = Scope(store.archive.runs()[0].id)

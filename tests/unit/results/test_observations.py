@@ -19,7 +19,7 @@ from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.observations import NONE, Observations, field_named
-from evenhand.store.ports import Archive
+from evenhand.store.archive import Archive
 from evenhand.suite import load_suite
 from tests.suites import CRITERIA, pair_row, samples, write_answers, write_pairs, write_suite
 

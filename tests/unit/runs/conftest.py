@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import Store
+from evenhand.store.ledger import Store
 from tests.unit.runs.importing import Importer
 
 

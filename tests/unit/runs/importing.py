@@ -13,7 +13,7 @@ from evenhand.data.write import write
 from evenhand.judgment import Judgment
 from evenhand.runs.imports import Imported, ImportRequest, import_judgments
 from evenhand.runs.recorded import Recorded, recorded_run
-from evenhand.store.ports import Store
+from evenhand.store.ledger import Store
 
 Judgments = dict[tuple[str, str, int], Judgment]
 

@@ -16,7 +16,7 @@ import pytest
 from evenhand.data.write import write
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import Store
+from evenhand.store.ledger import Store
 from tests.unit.runs.importing import Importer, import_files, score, vote
 
 ODD_VOTES: list[dict[str, Any]] = [

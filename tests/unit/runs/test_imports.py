@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.data.write import write
 from evenhand.errors import DataError, UsageError
-from evenhand.store.ports import Store
+from evenhand.store.ledger import Store
 from tests.unit.runs.importing import Importer, import_files, score, vote
 
 

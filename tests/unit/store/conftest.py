@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from evenhand.store.ledger import SqlLedger
+from evenhand.store.ledger import Ledger
 from evenhand.store.sqlite import SqliteFile
 
 
@@ -18,6 +17,6 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def ledger(path: Path) -> AsyncIterator[SqlLedger]:
-    with closing(SqlLedger(SqliteFile(path).connect)) as opened:
+async def ledger(path: Path) -> AsyncIterator[Ledger]:
+    with Ledger(SqliteFile(path).connect) as opened:
         yield opened

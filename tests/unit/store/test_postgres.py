@@ -17,8 +17,8 @@ from evenhand.exchange import Reply, Usage
 from evenhand.store import postgres
 from evenhand.store.address import read_address
 from evenhand.store.keys import CALL_TAG
-from evenhand.store.ledger import SqlLedger
-from evenhand.store.ports import Call, IncomingUnit, Scope, Store
+from evenhand.store.ledger import Ledger, Store
+from evenhand.store.ports import Call, IncomingUnit, Scope
 from evenhand.store.postgres import (
     PostgresSession,
     Server,
@@ -50,9 +50,8 @@ def store(url: str) -> Iterator[Store]:
 
 
 @asynccontextmanager
-async def ledger_of(store: Store) -> AsyncIterator[SqlLedger]:
+async def ledger_of(store: Store) -> AsyncIterator[Ledger]:
     async with store.ledger() as ledger:
-        assert isinstance(ledger, SqlLedger)
         yield ledger
 
 

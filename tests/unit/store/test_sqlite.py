@@ -13,15 +13,15 @@ from evenhand.errors import StoreError
 from evenhand.exchange import Reply
 from evenhand.judgment import JudgmentText
 from evenhand.manifest import JudgingRecord, Manifest
+from evenhand.store.archive import Archive
 from evenhand.store.batches import RESERVE
 from evenhand.store.intake import JOIN_RUN, WaitingUnits
 from evenhand.store.keys import CALL_TAG, digest
-from evenhand.store.ledger import SqlLedger
+from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call, IncomingUnit, StoredJudgment
-from evenhand.store.queries import SqlArchive
+from evenhand.store.session import GroupWriter, Statement, Write
 from evenhand.store.sqlite import SqliteFile, sqlite_archive, sqlite_store
 from evenhand.store.verify import verify
-from evenhand.store.writer import GroupWriter, Statement, Write
 from tests.contract.stores import begun, begun_in
 from tests.suites import judged, write_suite
 
@@ -48,7 +48,7 @@ def call(number: int, text: str = "reply") -> Call:
     return Call(f"{CALL_TAG}{number}", "run", "judge", Reply(text=text), 1)
 
 
-def fill_up(ledger: SqlLedger) -> None:
+def fill_up(ledger: Ledger) -> None:
     """From now on the disk is full."""
     for session in (ledger._writing, ledger._bulk_session):
         [(used,)] = session.rows("PRAGMA page_count")
@@ -62,7 +62,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
             sqlite_store(tmp_path / name)
 
 
-async def test_replies_are_written_to_the_disk_before_they_count(ledger: SqlLedger) -> None:
+async def test_replies_are_written_to_the_disk_before_they_count(ledger: Ledger) -> None:
     assert ledger._writing.rows("PRAGMA journal_mode") == [("wal",)]
     assert ledger._writing.rows("PRAGMA synchronous") == [(2,)]
 
@@ -95,7 +95,6 @@ async def test_without_a_log_a_run_is_judged_and_as_durable(
     without_log(monkeypatch)
     store = sqlite_store(path)
     async with store.ledger() as ledger:
-        assert isinstance(ledger, SqlLedger)
         assert ledger._writing.rows("PRAGMA journal_mode") == [("delete",)]
         assert ledger._writing.rows("PRAGMA synchronous") == [(3,)]
         scope = await begun(ledger, incoming(50))
@@ -135,7 +134,7 @@ def test_a_mode_that_loses_commits_is_refused(
 # A full disk and a damaged file
 
 
-async def test_after_a_failed_commit_every_later_write_fails(ledger: SqlLedger) -> None:
+async def test_after_a_failed_commit_every_later_write_fails(ledger: Ledger) -> None:
     await ledger.record(call(1))
     fill_up(ledger)
     with pytest.raises(StoreError, match="full"):
@@ -150,7 +149,7 @@ async def test_after_a_failed_commit_every_later_write_fails(ledger: SqlLedger) 
 
 
 async def test_an_intake_on_a_full_disk_is_a_store_problem(
-    ledger: SqlLedger, archive: SqlArchive
+    ledger: Ledger, archive: Archive
 ) -> None:
     fill_up(ledger)
     with pytest.raises(StoreError, match="full"):
@@ -159,14 +158,14 @@ async def test_an_intake_on_a_full_disk_is_a_store_problem(
 
 
 async def test_whatever_cannot_be_written_is_told_and_nobody_waits_for_ever(
-    ledger: SqlLedger,
+    ledger: Ledger,
 ) -> None:
     with pytest.raises(StoreError, match="too large"):
         await asyncio.wait_for(ledger.reserve("run", "k", "a", 10**30), 30)
 
 
 async def test_a_group_of_which_one_reply_is_refused_is_not_written_at_all(
-    ledger: SqlLedger, archive: SqlArchive
+    ledger: Ledger, archive: Archive
 ) -> None:
     await ledger.reserve("run", "k", "a", 9)
     nameless: Any = None
@@ -180,7 +179,7 @@ async def test_a_group_of_which_one_reply_is_refused_is_not_written_at_all(
     assert not any([await ledger.find(reply.key) for reply in replies])
 
 
-async def test_half_a_character_is_told_and_nobody_waits_for_ever(ledger: SqlLedger) -> None:
+async def test_half_a_character_is_told_and_nobody_waits_for_ever(ledger: Ledger) -> None:
     for attempt in ("first", "second"):
         await ledger.release("\ud800", attempt)
         with pytest.raises(StoreError, match="cannot be written"):
@@ -188,23 +187,23 @@ async def test_half_a_character_is_told_and_nobody_waits_for_ever(ledger: SqlLed
 
 
 async def test_a_store_that_is_moved_takes_no_more_and_keeps_what_it_has(
-    ledger: SqlLedger, path: Path
+    ledger: Ledger, path: Path
 ) -> None:
-    await ledger.record(call(1))
     moved = path.with_name("moved.db")
-    path.rename(moved)
-    for number in (2, 3):
-        with pytest.raises(StoreError, match="moved, replaced or deleted") as told:
-            await ledger.record(call(number))
+    with ledger:
+        await ledger.record(call(1))
+        path.rename(moved)
+        for number in (2, 3):
+            with pytest.raises(StoreError, match="moved, replaced or deleted") as told:
+                await ledger.record(call(number))
     assert "--store sqlite:FILE" in told.value.advice
-    ledger.close()
     archive = sqlite_archive(moved)
     assert set(archive.calls([call(number).key for number in (1, 2, 3)])) == {call(1).key}
     archive.close()
 
 
 async def test_a_store_in_the_place_of_another_is_not_written_to(
-    ledger: SqlLedger, path: Path
+    ledger: Ledger, path: Path
 ) -> None:
     await ledger.record(call(1))
     other = path.with_name("other.db")
@@ -234,7 +233,7 @@ def test_a_damaged_file_is_told_by_verify_and_by_reading(path: Path) -> None:
 # What verify finds
 
 
-async def test_verify_finds_an_altered_reply(ledger: SqlLedger, archive: SqlArchive) -> None:
+async def test_verify_finds_an_altered_reply(ledger: Ledger, archive: Archive) -> None:
     await ledger.record(call(1, "honest"))
     ledger._writing.rows("UPDATE calls SET reply='altered'")
     assert verify(archive) == [f"the reply of call {CALL_TAG}1 was altered"]
@@ -288,7 +287,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("sql", FAULTS, ids=lambda sql: " ".join(sql.split()[:4]))
 async def test_verify_finds_what_does_not_hold_together(
-    ledger: SqlLedger, archive: SqlArchive, path: Path, sql: str
+    ledger: Ledger, archive: Archive, path: Path, sql: str
 ) -> None:
     scope = await begun(ledger, incoming(3), manifest=Manifest(judging=JUDGING))
     for unit in archive.units(scope):
@@ -339,7 +338,7 @@ async def test_rows_put_lazily_are_written_at_the_end(path: Path) -> None:
 
 
 async def test_a_judgment_settled_and_forgotten_in_one_commit_is_forgotten(
-    ledger: SqlLedger, archive: SqlArchive
+    ledger: Ledger, archive: Archive
 ) -> None:
     scope = await begun(ledger, incoming(1))
     [unit] = archive.units(scope)

@@ -11,7 +11,8 @@ import pytest
 
 from evenhand.errors import StoreError, UsageError
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import Archive, IncomingUnit
+from evenhand.store.archive import Archive
+from evenhand.store.ports import IncomingUnit
 from evenhand.web import service
 from evenhand.web.service import FigureCache, StorePool
 from tests.contract.stores import begun_in

@@ -32,7 +32,8 @@ from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
 from evenhand.runs.recorded import LABELS, find_run
 from evenhand.store.keys import run_id
-from evenhand.store.ports import IncomingUnit, Store
+from evenhand.store.ledger import Store
+from evenhand.store.ports import IncomingUnit
 
 VERSION = 9
 """Of how rows are read: a change gives other runs."""

@@ -24,7 +24,8 @@ from evenhand.kinds.rows import object_text
 from evenhand.kinds.rubric.unit import sample_text
 from evenhand.observation import Ends, VotedUnit, describe_unit
 from evenhand.runs.recorded import LABELS, Recorded
-from evenhand.store.ports import Archive, IncomingUnit
+from evenhand.store.archive import Archive
+from evenhand.store.ports import IncomingUnit
 from evenhand.units import META_FIELDS, Sample, named_pair_id, question_hash
 
 HUMAN = "human"

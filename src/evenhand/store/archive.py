@@ -1,4 +1,5 @@
-"""The archive of a store: everything that readers ask, through a session of their own."""
+"""The archive of a store, the port that readers use: by anybody at any time, through a session of
+their own."""
 
 from __future__ import annotations
 
@@ -101,8 +102,8 @@ _CALLS = (
 )
 
 
-class SqlArchive:
-    """An archive in a database."""
+class Archive:
+    """Reads a store."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -117,6 +118,8 @@ class SqlArchive:
     def runs(
         self, name: str | None = None, judging: str | None = None, limit: int | None = None
     ) -> list[RunRow]:
+        """Return the runs, of a name or a judging if one is given, the one started last first; at
+        most `limit` of them."""
         wanted = {"r.name=:name": name, "g.id=:judging": judging}
         conditions = [sql for sql, value in wanted.items() if value is not None]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -126,6 +129,7 @@ class SqlArchive:
         return [RunRow._make(row) for row in rows]
 
     def manifest(self, run: str) -> Manifest:
+        """Return what a run recorded of itself, the texts of its protocol included."""
         for text, ident, record in self._rows(_MANIFEST, run=run):
             if ident not in self._judgings:
                 self._judgings[ident] = self._judging(record)
@@ -140,11 +144,13 @@ class SqlArchive:
         return replace(judging, texts=files)
 
     def changes(self, run: str, before: str) -> Changes:
+        """Return how the units of a run differ from those of a run before it."""
         [(new, changed)] = self._rows(_NEW, run=run, other=before)
         [(gone, _)] = self._rows(_NEW, run=before, other=run)
         return Changes(added=new - changed, removed=gone - changed, changed=changed)
 
     def units(self, scope: Scope, name: str | None = None) -> Iterator[StoredUnit]:
+        """Yield the units of a scope in their order, page by page; or the one of that name."""
         if name is not None:
             named = map(StoredUnit._make, self._rows(_NAMED, run=scope.run, name=name))
             yield from (unit for unit in named if scope.holds(unit.position))
@@ -161,6 +167,7 @@ class SqlArchive:
     def judgments(
         self, scope: Scope, unit: str | None = None
     ) -> Iterator[tuple[StoredUnit, StoredJudgment]]:
+        """Yield the judgments in the order of the units; or those of the unit of that name."""
         if unit is not None:
             for found in self.units(scope, unit):
                 for row in self._rows(_OF_UNIT, run=scope.run, unit=found.no):
@@ -172,6 +179,8 @@ class SqlArchive:
                 yield StoredUnit._make(row[:4]), row_judgment(row[4:])
 
     def observations(self, scope: Scope) -> Iterator[ObservedRow]:
+        """Yield what the judgments of a scope say in numbers, in the order of the units; of a unit
+        without a judgment a row that has no status."""
         for rows in self._windows(_OBSERVED, scope):
             yield from map(ObservedRow._make, rows)
 
@@ -198,17 +207,21 @@ class SqlArchive:
                 )
 
     def known(self, judging: str, ident: str, body: str) -> list[StoredJudgment]:
+        """Return the judgments of a unit, found by its content, under a judging in any run."""
         rows = self._rows(_KNOWN, judging=judging, digest=unit_digest(ident, body))
         return [row_judgment(row) for row in rows]
 
     def open_positions(
         self, scope: Scope, judgments_per_unit: int, again: Sequence[str]
     ) -> list[int]:
+        """Return the positions of units that lack a judgment, or have failed for one of the
+        reasons `again`, in order."""
         sql = _OPEN_POSITIONS.format(in_scope(scope))
         rows = self._scoped(sql, scope, planned=judgments_per_unit, again=again)
         return [position for (position,) in rows]
 
     def counts(self, scope: Scope, judgments_per_unit: int) -> Counts:
+        """Return the judgments of a scope by outcome."""
         condition = in_scope(scope)
         [(units,)] = self._scoped(f"SELECT COUNT(*) FROM run_units m WHERE {condition}", scope)
         columns = "j.status, j.reason, COUNT(*), SUM(j.calls), SUM(j.reasks)"
@@ -226,6 +239,7 @@ class SqlArchive:
         )
 
     def spent(self, run: str) -> Spent:
+        """Return what a run has spent and reserved."""
         [(unpriced, calls, *sums)] = self._rows(_SPENT, run=run)
         cost, read, written, cached, stored = (int(number or 0) for number in sums)
         [(reserved,)] = self._rows(_RESERVED, run=run)
@@ -243,22 +257,27 @@ class SqlArchive:
         )
 
     def batches(self, run: str = "") -> list[BatchRow]:
+        """Return the batches of a run, or all, the last first."""
         return batch_rows(self.session, "run=:run", run=run) if run else batch_rows(self.session)
 
     def sent_requests(self, account: str) -> list[SentRequest]:
+        """Return the requests of an account that are still noted, the oldest first."""
         sql = (
             "SELECT name, account, at, tokens FROM sent_requests WHERE account=:account ORDER BY at"
         )
         return [SentRequest._make(row) for row in self._rows(sql, account=account)]
 
     def judgment_page(self, run: str, browsed: Browsed, request: PageRequest) -> JudgmentPage:
+        """Return a page of a run's judgments and of its units without one."""
         return judgment_page(self.session, run, browsed, request)
 
     def call_times(self, run: str, most: int) -> list[str]:
+        """Return when the last calls that a run paid for came, the last first."""
         sql = "SELECT at FROM calls WHERE run=:run ORDER BY no DESC LIMIT :most"
         return [at for (at,) in self._rows(sql, run=run, most=most)]
 
     def calls(self, keys: Sequence[str]) -> dict[str, LedgerCall]:
+        """Return the calls under keys: the reply that answers, else one that was set aside."""
         calls: dict[str, LedgerCall] = {}
         for call in map(ledger_call, self._rows(_CALLS, keys=keys)):
             before = calls.get(call.call.key)
@@ -267,15 +286,21 @@ class SqlArchive:
         return calls
 
     def is_claimed(self, run: str) -> bool:
+        """Return True if a process judges the run now."""
         return self.session.lock_holder(run) is not None
 
     def state(self) -> int | None:
+        """Return a number that changes when somebody else changes the store; None if the store
+        that was opened is not there any more."""
         return self.session.state()
 
     def set_frozen(self, frozen: bool) -> None:
+        """Read the store as it is now, whatever others write, or as it changes again. Not to be
+        held longer than one command takes: what is being read cannot be cleared away."""
         self.session.set_frozen(frozen)
 
     def close(self) -> None:
+        """Close the session."""
         self.session.close()
 
 
