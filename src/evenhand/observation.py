@@ -165,7 +165,7 @@ def describe_unit(
     given = {name: value for name, value in unit.fields.items() if value is not None}
     # Ours come last: a column that is called so as well must not pass for a length or a topic.
     fields = {name: jsontext.as_text(value) for name, value in given.items()} | more
-    return UnitDescription(*candidates, jsontext.compact(fields))
+    return UnitDescription(*candidates, jsontext.dumps_lossy(fields))
 
 
 def observe_scores(

@@ -82,14 +82,9 @@ class WaitingUnits:
         self.size, self._judgments = 0, 0
         self.content = ""
         """The hash of all units, once `finish` has read them."""
-        self.clear()
         for name, columns in _TABLES.items():
+            session.rows(f"DROP TABLE IF EXISTS {name}")
             session.rows(f"CREATE TEMP TABLE {name} {columns}")
-
-    def clear(self) -> None:
-        """Drop what waits."""
-        for name in _TABLES:
-            self._session.rows(f"DROP TABLE IF EXISTS {name}")
 
     def add(self, units: Sequence[IncomingUnit]) -> None:
         """Let units wait."""

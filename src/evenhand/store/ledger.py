@@ -88,6 +88,7 @@ class Ledger:
     """Writes runs, one writer at a time per run, from one event loop."""
 
     def __init__(self, connect: Connect) -> None:
+        self._connect = connect
         with ExitStack() as undo:
             self._writing = _writable(connect)
             undo.callback(self._writing.close)
@@ -150,10 +151,16 @@ class Ledger:
             await self.flush()
             await self._in_thread(start_run, self._bulk_session, run, name, manifest, waiting)
             if waiting is not None:
-                await self._in_thread(waiting.clear)
+                await self._in_thread(self._drop_waiting)
                 if self._bulk_session.is_remote and waiting.size >= _MANY:
                     await self._in_thread(self._bulk_session.rows, _ANALYZE)
             yield
+
+    def _drop_waiting(self) -> None:
+        """End the session with the units that have joined their run: its temporary tables go with
+        it, and no page of them is read again."""
+        self._bulk_session.close()
+        self._bulk_session, self._waiting = self._connect(), None
 
     @asynccontextmanager
     async def claim(self, run: str) -> AsyncIterator[None]:

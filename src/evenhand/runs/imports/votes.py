@@ -27,7 +27,15 @@ from evenhand.data.layouts.tidy import (
     read_vote,
     unit_of,
 )
-from evenhand.judgment import Failure, Judgment, Problem, Reason, Verdict, write_judgment
+from evenhand.judgment import (
+    Failure,
+    Judgment,
+    JudgmentText,
+    Problem,
+    Reason,
+    Verdict,
+    write_judgment,
+)
 from evenhand.kinds.pairwise.verdict import (
     ORDERS,
     CriterionReply,
@@ -40,7 +48,7 @@ from evenhand.kinds.pairwise.verdict import (
     derive_winner,
     measure_judgment,
 )
-from evenhand.observation import Ends, Observation, VotedUnit, describe_unit, observe_votes
+from evenhand.observation import Ends, VotedUnit, describe_unit, observe_votes
 from evenhand.runs.imports.labels import KnownUnit
 from evenhand.runs.imports.tally import Tally
 from evenhand.store.ports import IncomingUnit
@@ -102,13 +110,12 @@ class VoteRows:
     def add(self, row: TidyRow) -> None:
         """Take in a row; raises DataError."""
         value, where = row.value, row.where
-        first = read_candidate(value, "first", where)
-        second = read_candidate(value, "second", where)
         judge = self.tally.judge(judge_of(value, where, self._kind, self._judge))
+        first, second = text_of(value.get("first")), text_of(value.get("second"))
         pair = self._pair(value, where, first, second)
         vote = read_vote(value, first, second)
         is_turned = is_second_pass(value) if first == second else first != pair.first
-        criterion = text_of(value["criterion"]) if "criterion" in value else ""
+        criterion = text_of(value.get("criterion"))
         self.tally.rows += 1
         if vote.failed:
             self.tally.count_unreadable(text_of(value.get("winner")))
@@ -117,17 +124,17 @@ class VoteRows:
         said = _Vote(
             "21" if is_turned else "12",
             *vote,
-            text_of(value["sample"]) if "sample" in value else "",
+            text_of(value.get("sample")),
             criterion,
             row.flag,
-            text_of(value["explanation"]) if "explanation" in value else "",
+            text_of(value.get("explanation")),
         )
         pair.votes.setdefault(judge, []).append(said)
 
     def _pair(self, row: Mapping[str, Any], where: str, first: str, second: str) -> _Pair:
         """Return the pair of a row, which is made of the first row about it."""
-        unit, meta = unit_of(row, where, self._kind), meta_of(row, VOTE_COLUMNS)
-        ident = unit
+        ident = unit = text_of(row.get("unit"))
+        meta = meta_of(row, VOTE_COLUMNS)
         if len(self.key) > 1:
             meta = {"unit": unit, **meta}
             ident = joined_id(meta.get(name) for name in self.key)
@@ -137,6 +144,9 @@ class VoteRows:
             if meta != pair.meta:
                 self.tally.compare(meta, pair.meta, self.key)
             return pair
+        # Later rows about the pair name the same.
+        unit = unit_of(row, where, self._kind)
+        first, second = (read_candidate(row, name, where) for name in ("first", "second"))
         if unit in self._known:
             first, second = self._known[unit].names
         answers = (judged_text(row.get("first_answer")), judged_text(row.get("second_answer")))
@@ -168,13 +178,9 @@ class VoteRows:
                 meta = Raw(jsontext.dumps_lossy(pair.meta).encode())
             judgments = []
             for judge, votes in pair.votes.items():
-                settled = self._settle(judge, votes)
-                for repeat, (judgment, observations) in enumerate(settled):
-                    own = judgment
-                    if isinstance(judgment, Verdict):
-                        about = {"pair_id": unit.id, "candidates": (pair.first, pair.second)}
-                        own = _about(judgment, **about, meta_json=meta)
-                    judgments.append((judge, repeat, write_judgment(own, (), observations)))
+                for repeat, settled in enumerate(self._settle(judge, votes)):
+                    text = settled.text(unit.id, (pair.first, pair.second), meta)
+                    judgments.append((judge, repeat, text))
             yield unit._replace(judgments=judgments)
 
     def _settle(self, judge: int, votes: Sequence[_Vote]) -> list[_Settled]:
@@ -183,27 +189,29 @@ class VoteRows:
         place = (judge, tuple(votes))
         settled = self._settled.get(place)
         if settled is None:
-            judgments = settle_votes(votes, list(self.tally.judges)[judge])
-            settled = [
-                _Settled(each, list(observe_votes(measure_judgment(each)))) for each in judgments
-            ]
+            settled = list(map(_Settled, settle_votes(votes, list(self.tally.judges)[judge])))
             if not any(vote.explanation for vote in votes):
                 self._settled[place] = settled
-        self.tally.count(judge, [judgment for judgment, _ in settled])
+        self.tally.count(judge, [each.judgment for each in settled])
         return settled
 
 
-class _Settled(NamedTuple):
-    """A judgment of a pair that is still to be named, and what it says in numbers."""
+class _Settled:
+    """A judgment of a pair that is still to be named."""
 
-    judgment: Judgment
-    observations: list[Observation]
+    def __init__(self, judgment: Judgment) -> None:
+        self.judgment = judgment
+        self._blank = write_judgment(judgment, (), list(observe_votes(measure_judgment(judgment))))
 
-
-def _about(verdict: Verdict, **pair: Any) -> Verdict:
-    assert isinstance(verdict.value, PairVerdict)
-    value = replace(verdict.value, **pair)
-    return Verdict(value=value, flags=verdict.flags, passes=verdict.passes)
+    def text(self, pair_id: str, candidates: tuple[str, str], meta: Raw) -> JudgmentText:
+        """Return the judgment of a certain pair, as it is stored."""
+        judgment = self.judgment
+        if not isinstance(judgment, Verdict):
+            return self._blank
+        assert isinstance(judgment.value, PairVerdict)
+        value = replace(judgment.value, pair_id=pair_id, candidates=candidates, meta_json=meta)
+        own = Verdict(value=value, flags=judgment.flags, passes=judgment.passes)
+        return write_judgment(own)._replace(observations=self._blank.observations)
 
 
 def _unit(pair: _Pair, *, are_named: bool, language: str) -> IncomingUnit:
