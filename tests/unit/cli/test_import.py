@@ -260,7 +260,7 @@ def test_votes_on_one_question_hang_together_whatever_their_units_are_called(
     assert "24 votes on 6 topics" in call("leaderboard", NEWEST).out
 
 
-def test_an_object_names_its_judge_and_is_not_another_one_in_every_row(
+def test_an_object_is_no_judge_but_a_name_in_it_may_be_one(
     call: CallCommand, tmp_path: Path
 ) -> None:
     rows = [
@@ -269,10 +269,10 @@ def test_an_object_names_its_judge_and_is_not_another_one_in_every_row(
         for i in range(3)
     ]
     write(tmp_path / "votes.jsonl", rows)
-    assert call("import", "votes.jsonl", "--kind", "votes", "--json").json["judges"] == 1
-    write(tmp_path / "nobody.jsonl", [row | {"judge": {"seed": 1}} for row in rows])
-    refused = call("import", "nobody.jsonl", "--kind", "votes")
+    refused = call("import", "votes.jsonl", "--kind", "votes")
     assert refused.code == 3 and "--judge NAME" in refused.err
+    named = call("import", "votes.jsonl", "--kind", "votes", "--map", "judge=judge.model", "--json")
+    assert named.json["judges"] == 1
 
 
 def test_a_file_of_which_nothing_can_be_read_is_no_run(call: CallCommand, tmp_path: Path) -> None:

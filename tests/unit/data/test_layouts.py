@@ -13,8 +13,8 @@ import pytest
 
 from evenhand import limits
 from evenhand.data.layouts import LAYOUTS, JudgmentFile, TidyRow
-from evenhand.data.layouts.archive import zip_module
-from evenhand.data.layouts.arena_hard import verdict
+from evenhand.data.layouts.benchmarks import arena_verdict
+from evenhand.data.layouts.logs import zip_module
 from evenhand.data.layouts.tidy import Vote, lengths_of, read_candidate, read_score, read_vote
 from evenhand.errors import DataError, UsageError
 
@@ -161,12 +161,12 @@ def test_a_fastchat_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_an_arena_label_says_the_same_either_way_round(label: str, winner: str, flag: str) -> None:
-    assert verdict(label) == (winner, flag)
+    assert arena_verdict(label) == (winner, flag)
 
 
 @pytest.mark.parametrize("label", ["A>A", "A>>>B", "C>B", "", None, "A", 3])
 def test_any_other_arena_label_stays_to_be_told(label: object) -> None:
-    assert verdict(label) == (label, "")
+    assert arena_verdict(label) == (label, "")
 
 
 def test_arena_hard(tmp_path: Path) -> None:

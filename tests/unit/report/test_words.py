@@ -12,8 +12,9 @@ from typing import Any, get_args
 import pytest
 
 import evenhand
-from evenhand.data.layouts import JudgmentFile, arena_hard, fastchat
-from evenhand.data.layouts.rows import ORDER_UNKNOWN
+from evenhand.data.layouts import JudgmentFile
+from evenhand.data.layouts.benchmarks import arena_verdict, read_fastchat
+from evenhand.data.layouts.tidy import ORDER_UNKNOWN
 from evenhand.judges.embedded.judge import CAVEAT
 from evenhand.judgment import FixCode, Reason
 from evenhand.observation import Rule
@@ -74,8 +75,8 @@ def test_every_flag_that_code_gives_has_its_words(tmp_path: Path) -> None:
     votes = tmp_path / "votes.jsonl"
     vote = {"question_id": 1, "model_a": "a", "model_b": "b", "winner": "tie (inconsistent)"}
     votes.write_text(json.dumps(vote | {"judge": "j", "turn": 1}) + "\n")
-    given = {ORDER_UNKNOWN, arena_hard.verdict("A>>B")[1]}
-    given |= {one.flag for one in fastchat.read(JudgmentFile(path=votes)) if one.flag}
+    given = {ORDER_UNKNOWN, arena_verdict("A>>B")[1]}
+    given |= {one.flag for one in read_fastchat(JudgmentFile(path=votes)) if one.flag}
     rooms = [Path(evenhand.__file__).parent / one for one in ("kinds", "runs", "engine")]
     for path in (path for room in rooms for path in room.rglob("*.py")):
         lines = path.read_text(encoding="utf-8").splitlines()

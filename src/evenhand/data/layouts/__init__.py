@@ -1,9 +1,9 @@
 """Judgments that other tools wrote, as tidy rows: one row an observation.
 
-A module a layout. Each turns a file into `TidyRow` rows of one of two shapes: `votes` (unit, judge,
-first, second, winner, ...) or `scores` (unit, judge, dimension, score, ...): see docs/import.md.
-What cannot be read stays in as a row whose label nobody can read: dropping it here would hide a
-failed judgment.
+A function a layout. Each turns a file into `TidyRow` rows of one of two shapes: `votes` (unit,
+judge, first, second, winner, ...) or `scores` (unit, judge, dimension, score, ...): see
+docs/import.md. What cannot be read stays in as a row whose label nobody can read: dropping it here
+would hide a failed judgment.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from evenhand.data.layouts import alpacaeval, arena_hard, fastchat, inspect_log, promptfoo, tidy
-from evenhand.data.layouts.rows import JudgmentFile, TidyRow
+from evenhand.data.layouts import benchmarks, logs, tidy
+from evenhand.data.layouts.tidy import JudgmentFile, TidyRow
 
 __all__ = ["LAYOUTS", "JudgmentFile", "Layout", "TidyRow"]
 
@@ -35,13 +35,13 @@ class Layout(NamedTuple):
 LAYOUTS: dict[str, Layout] = {
     "votes": Layout(tidy.votes, ("unit",)),
     "scores": Layout(tidy.scores),
-    "alpacaeval": Layout(alpacaeval.read, ("unit",), "alpacaeval"),
-    "fastchat": Layout(fastchat.read, ("unit", "turn", "model", "file"), "fastchat"),
-    "arena-hard": Layout(arena_hard.read, ("unit",), "arena-hard"),
+    "alpacaeval": Layout(benchmarks.read_alpacaeval, ("unit",), "alpacaeval"),
+    "fastchat": Layout(benchmarks.read_fastchat, ("unit", "turn", "model", "file"), "fastchat"),
+    "arena-hard": Layout(benchmarks.read_arena_hard, ("unit",), "arena-hard"),
     "inspect": Layout(
-        inspect_log.read, ("unit", "model", "task"), "inspect", settings=inspect_log.settings
+        logs.read_inspect, ("unit", "model", "task"), "inspect", settings=logs.inspect_settings
     ),
     "promptfoo": Layout(
-        promptfoo.read, ("unit", "model", "prompt"), "promptfoo", scale=promptfoo.SCALE
+        logs.read_promptfoo, ("unit", "model", "prompt"), "promptfoo", logs.PROMPTFOO_SCALE
     ),
 }

@@ -1,4 +1,5 @@
-"""Tidy tables: a row a vote, or a row a score. What a cell means is read here, for all layouts.
+"""Files of judgments as tidy rows: a row a vote, or a row a score. The cells of all layouts are
+read here.
 
 A label that nobody can read makes a failed judgment, never an error: it is kept with the reason.
 """
@@ -6,25 +7,27 @@ A label that nobody can read makes a failed judgment, never an error: it is kept
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast
 
-from evenhand.data.layouts.rows import (
-    JudgmentFile,
-    NoScore,
-    TidyRow,
-    missing,
-    object_of,
-    require,
-    text_of,
-)
-from evenhand.errors import DataError, quoted
-from evenhand.jsontext import parse_lenient
+from evenhand.data.columns import Row, Rows, copy_fields, remove_field, require_sources
+from evenhand.data.files import did_you_mean
+from evenhand.data.read import read_rows
+from evenhand.data.recognise import judgment_columns
+from evenhand.errors import DataError, UsageError, quoted
+from evenhand.jsontext import as_text, parse_lenient
 
+Shape = Literal["", "votes", "scores", "grades"]
 Side = Literal["first", "second", "tie", ""]
 Failed = Literal["schema", "out_of_range", "empty", ""]
 
+NAMES_SHOWN = 20
+ORDER_UNKNOWN = "order_unknown"
+"""Of a verdict that does not say which candidate was shown first: it tells nothing of positions."""
 VOTE_COLUMNS = frozenset(
     {"unit", "judge", "first", "second", "winner", "preference", "pass", "sample", "criterion"}
     | {"first_length", "second_length", "question", "first_answer", "second_answer"}
@@ -34,12 +37,91 @@ SCORE_COLUMNS = frozenset(
     {"unit", "judge", "dimension", "score", "repeat", "failure_tags", "question", "answer"}
     | {"evidence", "rationale", "meta"}
 )
-JUDGE_NAMES = ("name", "model", "model_name", "id")
-"""What an object says of a judge is called by the first of these."""
 LARGEST = 1e100
 """Of a score: sums and squares of larger ones would not be finite."""
 _SIDES: dict[str, Side] = {"first": "first", "second": "second", "tie": "tie"}
 _SECOND_PASS = frozenset({"2", "21", "ba", "second"})
+
+
+class TidyRow(NamedTuple):
+    """A tidy row. `flag` is what a layout says of the judgment beyond its columns."""
+
+    shape: Shape
+    value: Mapping[str, Any]
+    where: str
+    flag: str = ""
+
+
+class NoScore(NamedTuple):
+    """A missing score, where a layout knows the reason."""
+
+    reason: Literal["schema", "out_of_range"]
+    detail: str
+
+
+@dataclass(kw_only=True)
+class JudgmentFile:
+    """A file of judgments, or rows that no file holds."""
+
+    path: Path | None = None
+    memory: Rows | None = None
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    """New names of columns to old ones."""
+    recognised: dict[str, str] = field(default_factory=dict[str, str])
+    """The columns that were found by their usual names, once rows were read: field to column."""
+
+    @property
+    def name(self) -> str:
+        return str(self.path) if self.memory is None else self.memory.name
+
+    def table(self, usual: Sequence[str] = ()) -> Iterator[Row]:
+        """Yield the rows with columns renamed: as the user says, and those of the fields in `usual`
+        that go by another usual name. NaN is a missing number. Raises DataError."""
+        rows = self.memory
+        if rows is None:
+            rows = read_rows(cast("Path", self.path), lenient=True)
+        there = {*next(rows.values()), *self.columns} - set(self.columns.values())
+        self.recognised = judgment_columns(there, [name for name in usual if name not in there])
+        columns = {**self.recognised, **self.columns}
+        require_sources(columns, rows.values(), rows.name, "--map")
+        moved = set(columns.values()) - columns.keys()
+        for row in rows:
+            if columns:
+                copy_fields(row.value, columns, row.where)
+                for name in moved:
+                    remove_field(row.value, name)
+            yield row
+
+    def require_path(self, kind: str) -> Path:
+        """Return the path of a log; raises UsageError for rows that are no file, or columns that it
+        does not have."""
+        if self.path is None or self.columns:
+            raise UsageError(
+                f"a file of the kind {kind} has no columns to rename and is no table of rows",
+                advice="Name the file, and leave out --map and --sql.",
+            )
+        return self.path
+
+
+def require(row: Row, names: Iterable[str], kind: str) -> None:
+    """Raise DataError for a row without one of these columns."""
+    for name in names:
+        if name not in row.value:
+            raise missing(name, row.value, row.where, kind)
+
+
+def missing(name: str, there: Iterable[str], where: str, kind: str) -> DataError:
+    """Return the error for a column that is not there, with the flag that would name it."""
+    columns = [str(column) for column in there]
+    # The nearest in spelling is often not the one meant, so all of them are shown.
+    listed = ", ".join(map(quoted, columns[:NAMES_SHOWN]))
+    rest = f" and {len(columns) - NAMES_SHOWN} more" if len(columns) > NAMES_SHOWN else ""
+    advice = f"the columns are: {listed}{rest}; rename one: --map {name}=COLUMN"
+    return DataError(
+        f"there is no column {quoted(name)}, which --kind {kind} needs",
+        where=where,
+        advice=f"{did_you_mean(name, columns)} {advice}".strip(),
+    )
 
 
 def votes(file: JudgmentFile) -> Iterator[TidyRow]:
@@ -80,8 +162,6 @@ def read_vote(row: Mapping[str, Any], first: str, second: str) -> Vote:
     named: Side = _SIDES.get(winner, "")
     if winner in (first, second):
         named = "first" if winner == first else "second"
-    if named and share is None:
-        return Vote(named, None, "", "")
     preference = number_of(share)
     if text_of(share) and (preference is None or not 0 <= preference <= 1):
         detail = f"preference {quoted(text_of(share))} is not a number from 0 to 1"
@@ -140,8 +220,8 @@ def read_score(row: Mapping[str, Any]) -> Score:
         None if dimension is None else text_of(dimension) or "score",
         *_score(row.get("score")),
         repeat=text_of(row.get("repeat")),
-        tags=_tags(row.get("failure_tags")) if "failure_tags" in row else (),
-        quotes=_quotes(row.get("evidence")) if "evidence" in row else (),
+        tags=_tags(row.get("failure_tags")),
+        quotes=_quotes(row.get("evidence")),
         rationale=text_of(row.get("rationale")),
     )
 
@@ -161,7 +241,7 @@ def _score(cell: object) -> tuple[float | None, Failed, str]:
 
 def _tags(value: object) -> tuple[str, ...]:
     tags = value if isinstance(value, list) else text_of(value).replace(",", " ").split()
-    return tuple(dict.fromkeys(text_of(tag) for tag in tags))
+    return tuple(dict.fromkeys(map(text_of, tags)))
 
 
 def _quotes(value: object) -> tuple[str, ...]:
@@ -170,16 +250,14 @@ def _quotes(value: object) -> tuple[str, ...]:
         with suppress(ValueError):
             value = parse_lenient(value)
     quotes: list[object] = value if isinstance(value, list) else [value]
-    return tuple(text for text in map(text_of, quotes) if text)
+    return tuple(filter(None, map(text_of, quotes)))
 
 
 def judge_of(row: Mapping[str, Any], where: str, kind: str, default: str) -> str:
-    """Return who judged; raises DataError where neither the row nor anybody else says."""
+    """Return who judged; raises DataError where neither the row nor anybody else says. An object
+    names nobody: it would be another judge in every row that differs in anything it holds."""
     value = row.get("judge")
-    if isinstance(value, dict):
-        # An object would be another judge in every row that differs in anything it holds.
-        value = next((value[name] for name in JUDGE_NAMES if text_of(value.get(name))), None)
-    if judge := text_of(value) or default:
+    if judge := ("" if isinstance(value, dict) else text_of(value)) or default:
         return judge
     error = missing("judge", row, where, kind)
     error.advice += "; or name the judge once for all rows: --judge NAME"
@@ -198,35 +276,13 @@ def _empty(name: str, where: str) -> DataError:
     return DataError(what, where=where, advice="name it in every row")
 
 
-def judged_text(value: object) -> str:
-    """Return a text that was judged as it is, since quotes are found in it by their places."""
-    return value if isinstance(value, str) else text_of(value)
-
-
 def meta_of(row: Mapping[str, Any], columns: frozenset[str]) -> dict[str, Any]:
     """Return the columns that a shape has no name for, and what stands under `meta`."""
-    meta = dict(object_of(row["meta"])) if "meta" in row else {}
+    meta = dict(object_of(row.get("meta")))
     for name, value in row.items():
         if name not in columns and value is not None and value != "":
             meta[name] = value
     return meta
-
-
-def number_of(value: object) -> float | None:
-    """Return a finite number, a whole one as such; from a text only if it is spelled as one."""
-    if value is None or value == "" or isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        text = value.strip()
-        if text.lstrip("+-").isdecimal() and len(text) < 16:  # exact as a fraction too
-            return int(text)
-        if "_" in text:
-            return None
-    try:
-        number = float(value) if isinstance(value, float | str | int) else math.nan
-    except (ValueError, OverflowError):
-        return None
-    return (value if isinstance(value, int) else number) if math.isfinite(number) else None
 
 
 def lengths_of(row: Mapping[str, Any], answers: Sequence[str]) -> list[float | None]:
@@ -236,3 +292,62 @@ def lengths_of(row: Mapping[str, Any], answers: Sequence[str]) -> list[float | N
         len(answer) or None if length is None else length
         for length, answer in zip(given, answers, strict=True)
     ]
+
+
+def number_of(value: object) -> float | None:
+    """Return a finite number, a whole one as such; from a text only if it is spelled as one."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
+        return None
+    if isinstance(value, str) and value.strip().lstrip("+-").isdecimal() and len(value) < 16:
+        return int(value)  # exact as a fraction too
+    try:
+        number = math.nan if "_" in str(value) else float(value)
+    except (ValueError, OverflowError):
+        return None
+    return (value if isinstance(value, int) else number) if math.isfinite(number) else None
+
+
+def on_scale(score: Any, low: float, high: float, name: str) -> Any:
+    """Return a score as it is, or a NoScore where it is a number off its scale."""
+    number = number_of(score)
+    if number is None or low <= number <= high:
+        return score
+    return NoScore("out_of_range", f"{name} {number:g} is off the scale from {low:g} to {high:g}")
+
+
+def text_of(value: object) -> str:
+    """Return a cell as text without white space around it; empty for null."""
+    if isinstance(value, str):
+        return value.strip()
+    return "" if value is None else as_text(value)
+
+
+def judged_text(value: object) -> str:
+    """Return a text that was judged as it is, since quotes are found in it by their places."""
+    return value if isinstance(value, str) else text_of(value)
+
+
+def object_of(value: object) -> Mapping[str, Any]:
+    """Return an object as it is, anything else as an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[Any]:
+    """Return a list as it is, anything else as an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def non_null(**columns: Any) -> dict[str, Any]:
+    """Return the columns that have a value."""
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def short_hash(text: str) -> str:
+    """Return a name for a text that is too long to be one."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+
+
+def begin(text: str, most: int = 80) -> str:
+    """Return the start of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw
 
-from evenhand.data.layouts.rows import (
+from evenhand.data.layouts.tidy import (
     ORDER_UNKNOWN,
     JudgmentFile,
     TidyRow,

@@ -16,8 +16,7 @@ import msgspec
 from evenhand import jsontext
 from evenhand.data.columns import Row
 from evenhand.data.files import decode, ending_of, read_file
-from evenhand.data.layouts.rows import JudgmentFile, Shape, TidyRow, object_of, text_of
-from evenhand.data.layouts.tidy import judge_of
+from evenhand.data.layouts.tidy import JudgmentFile, Shape, TidyRow, judge_of, object_of, text_of
 from evenhand.errors import DataError
 from evenhand.judgment import Failure, Judgment, Verdict, VerdictValue, write_judgment
 from evenhand.kinds import KINDS

@@ -13,14 +13,16 @@ from typing import Any
 from msgspec import Raw
 
 from evenhand import jsontext
-from evenhand.data.layouts.rows import Shape, TidyRow, text_of
 from evenhand.data.layouts.tidy import (
     SCORE_COLUMNS,
     Score,
+    Shape,
+    TidyRow,
     judge_of,
     judged_text,
     meta_of,
     read_score,
+    text_of,
     unit_of,
 )
 from evenhand.judgment import Evidence, Failure, Judgment, Reason, Verdict, write_judgment

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evenhand.data.layouts.rows import begin
+from evenhand.data.layouts.tidy import begin
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.pairwise.verdict import PairVerdict
 

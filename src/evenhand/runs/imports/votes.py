@@ -15,9 +15,10 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from evenhand import jsontext
-from evenhand.data.layouts.rows import Shape, TidyRow, text_of
 from evenhand.data.layouts.tidy import (
     VOTE_COLUMNS,
+    Shape,
+    TidyRow,
     is_second_pass,
     judge_of,
     judged_text,
@@ -25,6 +26,7 @@ from evenhand.data.layouts.tidy import (
     meta_of,
     read_candidate,
     read_vote,
+    text_of,
     unit_of,
 )
 from evenhand.judgment import (
