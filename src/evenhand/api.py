@@ -241,14 +241,14 @@ class Run:
         self._url, self._folder, self._suite = store_url, folder, suite or folder
 
     def judgments(self) -> Judgments:
-        """Return every judgment with all that is known about it, failures included; `.to_pandas()`,
-        `.to_polars()` and `.to_arrow()` make a table of them."""
+        """Return every judgment with all that is known about it, failures included; `.to_pandas()`
+        makes a table of them, with the texts, scores, reasons and quotes."""
         with self._open() as (store, recorded):
             return Judgments(full_rows(store, recorded), self._flat_rows)
 
     def observations(self) -> Frame:
         """Return what its judgments say in numbers, as the view `observations` of the store;
-        `.to_pandas()`, `.to_polars()` and `.to_arrow()` make a table of them."""
+        `.to_pandas()` makes a table of them."""
         with self._open() as (store, recorded):
             return Frame(observation_rows(store, recorded))
 

@@ -68,27 +68,35 @@ def test_missing_values_and_numbers_of_pandas_are_read() -> None:
     assert frame["meta.note"].isna().tolist() == [True, False]
 
 
-@pytest.mark.parametrize("convert", ["to_pandas", "to_polars", "to_arrow"])
-def test_judgments_come_back_as_tables(convert: str) -> None:
+def test_judgments_come_back_as_a_table() -> None:
     judgments = judged().judgments()
     assert len(judgments) == 4 and judgments[0]["output"]["scores"]
-    frame = getattr(judgments, convert)()
-    names = list(frame.column_names if convert == "to_arrow" else frame.columns)
+    frame = judgments.to_pandas()
+    names = list(frame.columns)
     first = ["unit", "judge", "repeat", "status", "reason"]
     assert names[:5] == first
     assert {"meta.model", "meta.hard", "score.correct", "score.clear"} <= set(names)
     assert len(frame) == 4
+    answers = {row["answer"] for row in ROWS}
+    assert set(frame["question"]) == {row["question"] for row in ROWS}
+    assert set(frame["answer"]) == answers and set(frame["length"]) == set(map(len, answers))
+    assert frame["reason.correct"].str.len().min() > 0
+    for _, row in frame.iterrows():
+        assert row["quotes.correct"] in row["answer"]
 
 
 def test_pairs_and_grades_have_columns_of_their_own() -> None:
     rows = [row | {"answer": f"worth {i}"} for i, row in enumerate(ROWS)]
     pairs = evenhand.run(rows, judge="python/pair_judge:content").judgments().to_pandas()
     assert set(pairs["winner"]) == {"m2"} and set(pairs["settled"]) == {"stable"}
-    assert {"first", "second", "mark.C1"} <= set(pairs.columns)
+    assert {"first", "second", "mark.C1", "reason.C1", "reason.winner"} <= set(pairs.columns)
+    for _, row in pairs.iterrows():
+        assert row["first_length"] == len(row["first_answer"])
+        assert row["second_length"] == len(row["second_answer"])
     grades = evenhand.run(
         ROWS, rubric="The answer is right.", protocol="weighted", judge="python/grade_judge:good"
     )
-    frame = grades.judgments().to_polars()
+    frame = grades.judgments().to_pandas()
     assert {"total", "confidence", "critical_fail", "task_name"} <= set(frame.columns)
 
 

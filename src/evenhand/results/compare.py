@@ -29,6 +29,9 @@ from evenhand.stats.within import Blocks, compare_within
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope
 
+ID_SHOWN = 6
+"""Characters of the id of a run beside its name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -186,8 +189,16 @@ def lay_out_question(
         by = () if run.has_votes else question.by or _own(run).by
         return lay_out(table, by, own_baseline(run, question), question.pair_by)
     earlier = _observe(store, question.against, question)
-    runs = run.id, question.against.id
-    return lay_out_runs(runs, (table, earlier), question.pair_by)
+    return lay_out_runs(run_names(run, question.against), (table, earlier), question.pair_by)
+
+
+def run_names(run: Recorded, earlier: Recorded) -> tuple[str, str]:
+    """Return what two runs are called: their names, with a part of the id where these are alike."""
+    runs = run.row, earlier.row
+    if runs[0].name != runs[1].name:
+        return runs[0].name, runs[1].name
+    first, second = (f"{row.name} {row.id[:ID_SHOWN]}" for row in runs)
+    return first, second
 
 
 def _refuse_misfits(run: Recorded, question: Question) -> None:
@@ -258,9 +269,10 @@ def _shared_texts(store: Archive, run: Recorded, earlier: Recorded | None) -> It
     changes = store.changes(run.id, earlier.id)
     here = sum(1 for _ in store.units(Scope(run.id)))
     same = here - changes.added - changes.changed
+    names = run_names(run, earlier)
     yield (
         f"Of the units of both runs {same} have the same texts, {changes.changed} have others;"
-        f" {changes.added} are only in {run.id}, {changes.removed} only in {earlier.id}."
+        f" {changes.added} are only in {names[0]}, {changes.removed} only in {names[1]}."
     )
     if same and run.row.judging == earlier.row.judging:
         yield "Units with the same texts share their judgments, so they do not differ."

@@ -8,13 +8,19 @@ from typing import Any
 
 from evenhand.errors import UsageError
 from evenhand.judgment import Judgment
+from evenhand.kinds.blocks import ShownUnit
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.notebook import html_table, paragraph
-from evenhand.observation import UNCERTAIN, read_observations
-from evenhand.results.units import judge_name
+from evenhand.observation import (
+    UNCERTAIN,
+    ScoredUnit,
+    Voted,
+    VotedUnit,
+    read_observations,
+)
+from evenhand.results.units import judge_name, question_of, texts_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.archive import Archive
-from evenhand.store.ports import StoredUnit
 
 ROWS_SHOWN = 20
 
@@ -22,24 +28,17 @@ FlatRows = Callable[[], list[dict[str, Any]]]
 
 
 class Frame(list[Mapping[str, Any]]):
-    """Rows, which may be had as a table of pandas, polars or Arrow."""
+    """Rows, which may be had as a table of pandas."""
 
     def _flat(self) -> list[dict[str, Any]]:
         return [dict(row) for row in self]
 
     def to_pandas(self) -> Any:
         """Return a DataFrame of pandas; raise UsageError where it is not installed."""
-        return _package("pandas").DataFrame(self._flat())
-
-    def to_polars(self) -> Any:
-        """Return a DataFrame of polars; raise UsageError where it is not installed."""
-        return _package("polars").DataFrame(self._flat(), infer_schema_length=None)
-
-    def to_arrow(self) -> Any:
-        """Return an Arrow table; raise UsageError where pyarrow is not installed."""
-        rows = self._flat()
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        return _package("pyarrow").table({name: [row.get(name) for row in rows] for name in names})
+        try:
+            return import_module("pandas").DataFrame(self._flat())
+        except ImportError:
+            raise UsageError("pandas is not installed", advice="pip install pandas") from None
 
     def _repr_html_(self) -> str:
         rows = self._flat()[:ROWS_SHOWN]
@@ -50,8 +49,8 @@ class Frame(list[Mapping[str, Any]]):
 
 
 class Judgments(Frame):
-    """Every judgment of a run with all that is known about it, as `evenhand export --full`; the
-    methods give a table with one row per judgment and one column per score, mark or label."""
+    """Every judgment of a run with all that is known about it, as `evenhand export --full`;
+    `to_pandas` gives one row per judgment and one column per score, mark, reason or label."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]], flat: FlatRows) -> None:
         super().__init__(rows)
@@ -61,64 +60,77 @@ class Judgments(Frame):
         return self._flat_rows()
 
 
-def _package(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise UsageError(f"{name} is not installed", advice=f"pip install {name}") from None
-
-
 def flat_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, Any]]:
-    """Yield one row per judgment: who judged what, the fields of the unit as `meta.*`, and what was
-    found, each figure in a column of its own. Every row has the same first columns."""
+    """Yield one row per judgment: who judged what, the fields of the unit as `meta.*`, its texts,
+    and what was found, each figure in a column of its own. Every row has the same first columns."""
+    kind = recorded.kind
     for unit, stored in store.judgments(recorded.scope):
         judgment = recorded.judgment(stored)
+        shown = kind.present(kind.load(unit.body), [judgment])
         yield {
             "unit": unit.id,
             "judge": judge_name(recorded, stored),
             "repeat": stored.repeat,
             "status": judgment.status,
             "reason": judgment.reason,
-            **_figures(recorded.kind.measure, unit, judgment),
+            **_labels(shown.measured.fields),
+            "question": question_of(shown.unit),
+            **_figures(kind.measure, shown, judgment),
+            **_reasons(shown),
             "flags": " ".join(judgment.flags),
         }
 
 
 def observation_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the view `observations` that are about a run: what its judgments say in
-    numbers, votes from both sides."""
+    """Yield the rows of the view `observations` that are about a run, votes from both sides. The
+    view itself would have to be read in one piece, or once for every page of units."""
     for row in store.observations(recorded.scope):
         if row.status is None:
             continue
-        judged = {"judge": recorded.names[row.judge], "repeat": row.repeat}
         for seen in read_observations(row.observations):
-            sides = [(row.subject, row.opponent, seen.position, seen.value)]
+            same = {
+                "run": recorded.id,
+                "unit": row.unit,
+                "judge": recorded.names[row.judge],
+                "repeat": row.repeat,
+                "pass": seen.pass_number,
+                "position": seen.position,
+                "subject": row.subject,
+                "opponent": row.opponent,
+                "measure": seen.measure,
+                "value": seen.value,
+                "points": seen.points,
+                "max_points": seen.max_points,
+            }
+            yield same
             if row.opponent:
-                position = None if seen.position is None else 3 - seen.position
                 value = seen.value
                 if value is not None and seen.measure != UNCERTAIN:
                     value = 1 - value
-                sides.append((row.opponent, row.subject, position, value))
-            for subject, opponent, position, value in sides:
-                yield {
-                    "run": recorded.id,
-                    "unit": row.unit,
-                    **judged,
-                    "pass": seen.pass_number,
-                    "position": position,
-                    "subject": subject,
-                    "opponent": opponent,
-                    "measure": seen.measure,
+                yield same | {
+                    "position": None if seen.position is None else 3 - seen.position,
+                    "subject": row.opponent,
+                    "opponent": row.subject,
                     "value": value,
-                    "points": seen.points,
-                    "max_points": seen.max_points,
                 }
 
 
-def _figures(measure: Scoring | Voting, unit: StoredUnit, judgment: Judgment) -> dict[str, Any]:
+def _labels(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name if name == "task_name" else f"meta.{name}": value
+        for name, value in fields.items()
+        if not isinstance(value, dict | list)
+    }
+
+
+def _figures(measure: Scoring | Voting, shown: ShownUnit, judgment: Judgment) -> dict[str, Any]:
+    """Return the answers with their lengths, and what the verdict says."""
+    texts, unit = {text.short: text.text for text in texts_of(shown.unit)}, shown.measured
     if isinstance(measure, Voting):
-        return _vote(measure, unit, judgment)
-    figures = _labels(measure.unit(unit.body).fields)
+        assert isinstance(unit, VotedUnit), "votes are on pairs"
+        return _vote(measure.judgment(judgment), unit, texts)
+    assert isinstance(unit, ScoredUnit), "scores are of samples and answers"
+    figures: dict[str, Any] = {"answer": texts.get("A"), "length": unit.length}
     scored = measure.judgment(judgment)
     if scored is None:
         return figures
@@ -134,24 +146,26 @@ def _figures(measure: Scoring | Voting, unit: StoredUnit, judgment: Judgment) ->
     return figures
 
 
-def _vote(measure: Voting, unit: StoredUnit, judgment: Judgment) -> dict[str, Any]:
-    pair, vote = measure.unit(unit.body), measure.judgment(judgment)
-    first, second = pair.candidates
-    names = {"A": first, "B": second}
+def _vote(vote: Voted, pair: VotedUnit, texts: Mapping[str, str]) -> dict[str, Any]:
+    figures: dict[str, Any] = {"topic": pair.topic}
+    sides = zip(("first", "second"), "AB", pair.candidates, pair.lengths, strict=True)
+    for place, side, name, length in sides:
+        figures[place] = name
+        figures |= {f"{place}_answer": texts.get(side), f"{place}_length": length}
+    winners = dict(zip("AB", pair.candidates, strict=True))
     return {
-        **_labels(pair.fields),
-        "topic": pair.topic,
-        "first": first,
-        "second": second,
-        "winner": names.get(vote.winner or "", vote.winner),
+        **figures,
+        "winner": winners.get(vote.winner or "", vote.winner),
         "settled": vote.settled or None,
         **{f"mark.{name}": mark for name, mark in vote.marks.items()},
     }
 
 
-def _labels(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name if name == "task_name" else f"meta.{name}": value
-        for name, value in fields.items()
-        if not isinstance(value, dict | list)
-    }
+def _reasons(shown: ShownUnit) -> dict[str, str]:
+    """Return the judge's words and quotes about each dimension or criterion, or the winner."""
+    cells: dict[str, str] = {}
+    for reason in shown.judgments[0].reasons:
+        cells[f"reason.{reason.about}"] = reason.text
+        if reason.quotes:
+            cells[f"quotes.{reason.about}"] = "\n".join(reason.quotes)
+    return cells

@@ -26,7 +26,8 @@ def test_grades_before_and_after_new_weights(call: CallCommand, tmp_path: Path) 
     (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
     new = call("settle", old, "--weights", "weights.json", "--json").json["run"]
     said = call("compare", new, "--against", old, "--json").json
-    assert (said["by"], said["baseline"]) == ("run", old)
+    assert (said["by"], said["against"]) == ("run", old)
+    assert said["baseline"].endswith(f" {old[:6]}")
     (row,) = [row for row in said["rows"] if row["dimension"] == "overall"]
     totals = [[r["output"]["total_score"] for r in stored(tmp_path, run)] for run in (new, old)]
     differences = [(now - before) / 100 for now, before in zip(*totals, strict=True)]
@@ -34,7 +35,7 @@ def test_grades_before_and_after_new_weights(call: CallCommand, tmp_path: Path) 
     assert row["difference"] == pytest.approx(sum(differences) / 7)
     assert row["baseline_mean"] == pytest.approx(sum(totals[1]) / 700)
     text = call("compare", new, "--against", old).out
-    assert f"{new} against {old}" in text
+    assert f"{new[:6]} against {said['baseline']}" in text
     # The replies are the same: as shares of the points to be had no dimension differs.
     for row in said["rows"]:
         if row["dimension"] != "overall":

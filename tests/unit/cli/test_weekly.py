@@ -55,7 +55,10 @@ def week_gaps(value: str) -> list[tuple[Scored, float]]:
 def test_this_week_against_last_is_paired_by_unit(call: CallCommand, weeks: None) -> None:
     found = call("compare", "latest", "--against", "latest~1", "--json").json
     runs = [run["run"] for run in call("runs", "--json").json["runs"]]
-    assert (found["run"], found["against"], found["baseline"]) == (runs[0], runs[1], runs[1])
+    assert (found["run"], found["against"]) == (runs[0], runs[1])
+    name = call("runs", "--json").json["runs"][0]["name"]
+    assert found["baseline"] == f"{name} {runs[1][:6]}"
+    assert row_of(found)["variant"] == f"{name} {runs[0][:6]}"
     for value in ("overall", "correct"):
         gaps, row = week_gaps(value), row_of(found, value)
         assert (row["n"], row["clusters"]) == (240, 10)

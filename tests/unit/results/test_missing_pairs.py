@@ -134,7 +134,8 @@ def run_of(*arguments: str) -> str:
 
 
 def counted(comparison: dict[str, Any], run: str) -> tuple[int, ...]:
-    count = comparison["missing"][run]
+    earlier, later = comparison["missing"].values()
+    count = earlier if run == comparison["against"] else later
     return tuple(count[name] for name in ("planned", "scored", "failed", "pending", "incomplete"))
 
 
@@ -179,7 +180,7 @@ def test_pairs_of_candidates_that_one_run_alone_has_count_in_neither(folder: Pat
     assert counted(comparison, after) == (8, 8, 0, 0, 0)
     assert counted(comparison, before) == (3, 3, 0, 0, 0)
     unpaired = {name: count["unpaired"] for name, count in comparison["missing"].items()}
-    assert unpaired == {after: 5, before: 0}
+    assert unpaired == {"after": 5, "before": 0}
 
 
 def write_replies(folder: Path, units: list[str]) -> dict[str, str]:

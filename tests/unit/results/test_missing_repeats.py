@@ -65,7 +65,7 @@ def test_unfinished_repeats_of_one_judge_are_pending_between_two_runs(folder: Pa
     write_suite(folder, samples(), {"model": REPLAY, "repeats": 3}, name="after")
     after = call("run", ".")["run"]
     judged = call("compare", after, "--against", before, "--judge", REPLAY)
-    assert pending(judged) == {before: (6, 0), after: (6, 12)}
+    assert pending(judged) == {"before": (6, 0), "after": (6, 12)}
 
 
 def test_two_runs_of_which_nothing_is_judged_are_not_said_to_have_other_dimensions(

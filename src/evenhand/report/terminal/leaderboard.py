@@ -54,10 +54,11 @@ def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
 
 
 def board_table(board: Board, options: Options) -> TextTable:
-    """A row a candidate."""
+    """A row a candidate. Win rates at equal length take the place of the number of pairs: both
+    would not fit on 80 columns."""
     headers = ["rank", "candidate", "pairs", "win rate, %", "rating"]
     if options.length_controlled:
-        headers.append("at equal length, %")
+        headers = ["rank", "candidate", "win rate, %", "rating", "equal length, %"]
     grid = table(*headers, right=range(2, len(headers)), whole=[0])
     last, hidden = None, _hidden(board.rows)
     for place, row in enumerate(board.rows):
@@ -68,16 +69,12 @@ def board_table(board: Board, options: Options) -> TextTable:
         if last is not None and row.set != last:
             grid.add_section()
         last = row.set
-        cells = [
-            _rank(row),
-            safe(row.candidate),
-            str(row.n),
-            _rate(row),
-            _rating(row, options),
-        ]
+        cells = [_rank(row), safe(row.candidate), _rate(row), _rating(row, options)]
         if options.length_controlled:
             ends = row.length_controlled_low, row.length_controlled_high
-            cells.append(_with_ends(row.length_controlled, *ends))
+            cells.append(_with_ends(row.length_controlled, *ends, digits=0))
+        else:
+            cells.insert(2, str(row.n))
         grid.add_row(*cells)
     return grid
 
@@ -96,18 +93,20 @@ def _rank(row: BoardRow) -> str:
     return str(row.rank) if alone else f"{row.rank_low}-{row.rank_high}"
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
+def _percent(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{100 * value:.{digits}f}"
 
 
 def _rate(row: BoardRow) -> str:
     return _with_ends(row.win_rate, row.low, row.high)
 
 
-def _with_ends(value: float | None, low: float | None, high: float | None) -> str:
+def _with_ends(
+    value: float | None, low: float | None, high: float | None, *, digits: int = 1
+) -> str:
     if low is None or high is None:
-        return _percent(value)
-    return f"{_percent(value)} [{_percent(low)}, {_percent(high)}]"
+        return _percent(value, digits)
+    return f"{_percent(value, digits)} [{_percent(low, digits)}, {_percent(high, digits)}]"
 
 
 def _rating(row: BoardRow, options: Options) -> str:
@@ -190,6 +189,6 @@ def criteria_table(criteria: dict[str, Board]) -> TextTable:
     }
     for candidate in next(iter(rates.values())):
         grid.add_row(
-            safe(candidate), *(_percent(column.get(candidate)) for column in rates.values())
+            safe(candidate), *(_percent(column.get(candidate), 1) for column in rates.values())
         )
     return grid
