@@ -22,13 +22,6 @@ def few(names: Sequence[str], most: int) -> Names:
     return Names(names[:most], max(0, len(names) - most))
 
 
-class Counts(NamedTuple):
-    """The first few of many names, each with a number, and how many more there are."""
-
-    counts: Sequence[tuple[str, int]]
-    more: int = 0
-
-
 class Place(NamedTuple):
     """A variant, with the dimensions of it that are spoken of."""
 
@@ -51,7 +44,7 @@ class Percent(float):
     """A share that is written in percent."""
 
 
-Value = str | int | float | Names | Counts | Places
+Value = str | int | float | Names | Places
 """What fills a place of a sentence: the number as it is to be written, or names."""
 
 

@@ -22,7 +22,7 @@ from evenhand.results.agreement import agreed, label_source
 
 if TYPE_CHECKING:
     from evenhand.observation import Rule
-    from evenhand.stats.sides import Ties
+    from evenhand.stats.agreement import Ties
 
 
 @click.command("agreement")

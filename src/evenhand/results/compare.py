@@ -19,11 +19,10 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import changes, compare
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.contrast import proper_level
-from evenhand.stats.layout import lay_out
+from evenhand.stats.layout import lay_out, lay_out_runs
 from evenhand.stats.observations import Observations
 from evenhand.stats.repeats import repeats
 from evenhand.stats.stability import Stability, compare_stability
-from evenhand.stats.two_runs import lay_out_runs
 from evenhand.stats.variants import Variants
 from evenhand.stats.within import Blocks, compare_within
 from evenhand.store.archive import Archive

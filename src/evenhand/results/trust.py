@@ -11,8 +11,8 @@ from evenhand.kinds.masking import family
 from evenhand.notes import Note, Percent, few
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison import OVERALL, Comparison
-from evenhand.stats.leaderboard import order_counts
 from evenhand.stats.observations import Observations
+from evenhand.stats.orders import order_counts
 
 LEAST_CONSISTENCY = 0.4
 """Orders that agree less often are warned about: a judge that tosses a coin comes to a half."""

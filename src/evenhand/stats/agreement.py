@@ -10,33 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
-from evenhand.observation import OVERALL, UNCERTAIN, WINNER
+from evenhand.errors import UsageError, nearest, quoted
+from evenhand.observation import OPPONENT_LENGTH, OVERALL, SUBJECT_LENGTH, UNCERTAIN, WINNER
 from evenhand.stats import coefficients
-from evenhand.stats.coefficients import CATEGORIES, NOTHING, Coefficient, undefined
-from evenhand.stats.leans import LengthLean, PositionLean, length_leans, position_leans
-from evenhand.stats.observations import Observations, field_named
-from evenhand.stats.ppi import CorrectedRow, corrected_rows, label_notes
-from evenhand.stats.sides import (
+from evenhand.stats.coefficients import (
+    CATEGORIES,
     TIE,
+    Coefficient,
     Column,
     Pairs,
-    Side,
-    Ties,
     against,
     among,
-    on_units_of,
     one_per_unit,
-    repeats_as_judges,
-    side_of,
-    widest,
+    undefined,
+)
+from evenhand.stats.observations import (
+    NONE,
+    Bools,
+    Observations,
+    field_named,
+    in_name_order,
+    unit_keys,
     with_one_overall,
 )
+from evenhand.stats.orders import PositionLean, position_leans
+from evenhand.stats.ppi import CorrectedRow, corrected_mean, label_notes
+from evenhand.stats.variants import candidate_share
 
 JUDGES = 10
 """Judges up to which every two are compared by themselves."""
@@ -48,11 +53,10 @@ BIASED = 0.05
 SCALES = 4.0
 """The ratio of the largest scores of the two sides from which they are taken to be on different
 scales, unless both scales are known."""
-VOTE_FIGURES = ("agreement", "kappa", "alpha")
-SCORE_FIGURES = ("agreement", "kappa_quadratic", "alpha", "spearman", "bias")
 RANKS = ("spearman", "pearson", "kendall")
 """The coefficients that do not depend on the scale."""
 TWO_SCALES = "the two sides are on different scales"
+Ties = Literal["keep", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,17 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LengthLean:
+    """The relation of a judge's ratings to length, beside that of the labels of the same units: the
+    share of pairs that the longer answer won, or Spearman's correlation of score and length."""
+
+    judge: str
+    figure: Literal["longer_won", "spearman"]
+    value: Coefficient
+    labels: Coefficient | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
     """The agreement between two sides, or among the judges of one."""
 
@@ -100,9 +115,9 @@ class Agreement:
     failed_other: int
     rows: tuple[Row, ...]
     corrected: tuple[CorrectedRow, ...]
-    positions: tuple[PositionLean, ...] = ()
+    positions: tuple[PositionLean, ...]
     """Of each judge of pairs that was asked in both orders."""
-    lengths: tuple[LengthLean, ...] = ()
+    lengths: tuple[LengthLean, ...]
     notes: tuple[str, ...]
     """The most important first."""
 
@@ -165,150 +180,182 @@ def agreement_of(
 ) -> Agreement:
     """Return how far the judges of a run agree with other ratings of the same units; without any,
     among themselves."""
-    sides = [side_of(each) for each in (run, labels) if each is not None]
-    sides = with_one_overall(_chosen(sides, run is labels, options))
-    found = _Comparison(sides, options).agreement()
-    notes = tuple(_pair_notes([each for each in (run, labels) if each is not None], options.ties))
-    judges = [sides[0].judges[judge] for judge in sides[0].present][:JUDGES]
-    positions = position_leans(run, judges, options.level) if run.is_pairs else ()
-    return replace(found, positions=positions, notes=(*found.notes, *notes))
+    ours, other = _comparable(run), None if labels is None else _comparable(labels)
+    if other is not None and options.other_judges:
+        if run is labels:  # nobody is held against himself
+            ours = ours.where(~_is_by(ours, options.other_judges))
+        other = other.where(_is_by(other, options.other_judges))
+    if options.judges:
+        ours = ours.where(_is_by(ours, options.judges))
+    if other is not None:
+        ours, other = with_one_overall(ours, other)
+    return _Comparison(run, ours, other, options).agreement()
 
 
-def _pair_notes(tables: Sequence[Observations], ties: Ties) -> Iterator[str]:
-    tables = [table for table in tables if table.is_pairs]
-    dropped = sum(int(table.conflict.sum()) for table in tables if table.rule == "drop")
-    if dropped:
-        yield f"{dropped} judgments whose orders contradict each other are left out"
-    if same := sum(int((table.first == table.second).sum()) for table in tables):
-        yield f"left out: {same} of a candidate against itself"
-    if any((table.column(UNCERTAIN) == 1).any() for table in tables):
-        yield "uncertain counts as a tie"
-    if ties == "drop":
-        yield "where either side is a tie, the two votes are left out"
+def _comparable(table: Observations) -> Observations:
+    """Return pairs turned to the order of the candidates' names; one against itself is no contest.
+    Scores stay as they are."""
+    if not table.is_pairs:
+        return table
+    return in_name_order(table.where(table.first != table.second))
 
 
-def _chosen(sides: list[Side], same: bool, options: AgreementOptions) -> list[Side]:
-    """Return the sides with the chosen judges. Of one run, nobody is held against himself."""
-    run, *others = sides
-    if others and options.other_judges:
-        if same:
-            run = run.where(~run.is_of(options.other_judges))
-        others = [others[0].where(others[0].is_of(options.other_judges))]
-    return [run.where(run.is_of(options.judges)) if options.judges else run, *others]
+def _is_by(table: Observations, names: Sequence[str]) -> Bools:
+    """Return which ratings are by judges of these names, or patterns such as `expert_*`; raise
+    UsageError for one that names nobody."""
+    meant: list[int] = []
+    for name in names:
+        found = [at for at, judge in enumerate(table.judges) if fnmatchcase(judge, name)]
+        if name in table.judges:
+            found = [table.judges.index(name)]
+        if not found:
+            near = nearest(name, table.judges)
+            there = f"There are: {', '.join(table.judges[:20])}"
+            raise UsageError(
+                f"there is no judge {quoted(name)} in the run",
+                advice=f"Did you mean {quoted(near)}?" if near else there,
+            )
+        meant += found
+    return np.isin(table.judge, meant)
+
+
+def _on_units_of(run: Observations, other: Observations) -> Observations:
+    """Return the ratings that another table has of the run's units, numbered as those."""
+    places = {unit: at for at, unit in enumerate(unit_keys(run))}
+    moved = np.array([places.get(unit, NONE) for unit in unit_keys(other)], np.int64)
+    unit = moved[other.unit]
+    about = ("units", "question", "fields", "candidates", "subject", "opponent")
+    return replace(
+        replace(other, unit=unit, planned=None).where(unit != NONE),
+        **{name: getattr(run, name) for name in about},
+    )
+
+
+def _dimensions(table: Observations) -> list[str]:
+    if table.is_pairs:
+        return [WINNER, *table.dimensions]
+    return [*table.dimensions, *([OVERALL] if len(table.dimensions) != 1 else [])]
+
+
+def _has_nothing(table: Observations, names: Sequence[str]) -> Bools:
+    """Return of each judgment whether it rates none of these dimensions."""
+    columns = [np.isnan(table.column(name)) for name in names]
+    return np.asarray(np.logical_and.reduce([np.ones(table.unit.size, np.bool_), *columns]))
+
+
+def _column(table: Observations, name: str) -> Column:
+    """Return the ratings on one dimension; of pairs 0 is the first candidate, 1 the second."""
+    values = table.column(name)
+    ratings = np.where(values == 0.5, TIE, values < 0.5) if table.is_pairs else values
+    return Column(table.unit, table.judge, ratings).where(~np.isnan(values))
 
 
 class _Comparison:
-    """One side held against another, or the judges of one among themselves."""
+    """A run held against labels, or its judges among themselves."""
 
-    def __init__(self, sides: Sequence[Side], options: AgreementOptions) -> None:
-        self.run, self.options = sides[0], options
-        self.other = sides[1] if len(sides) > 1 else None
-        self.labels = None if self.other is None else on_units_of(self.run, self.other)
-        self.is_votes = self.run.is_pairs
-        self.field = None if options.by is None else field_named(self.run.fields, options.by)
-        self.dimensions = [
-            name for name in self.run.values if self.labels is None or name in self.labels.values
-        ]
+    def __init__(
+        self,
+        asked: Observations,
+        run: Observations,
+        other: Observations | None,
+        options: AgreementOptions,
+    ) -> None:
+        self.asked, self.run, self.other, self.options = asked, run, other, options
+        self.labels = None if other is None else _on_units_of(run, other)
+        self.is_votes = run.is_pairs
+        shared = _dimensions(run) if other is None else _dimensions(other)
+        self.dimensions = [name for name in _dimensions(run) if name in shared]
         self.notes: list[str] = []
         self.two_scales = set[str]()
+        self.variants: list[tuple[str, Bools]] = []
+        if options.by is not None:
+            field = field_named(run.fields, options.by)
+            self.variants = [
+                (level, field.codes == field.levels.index(level)) for level in sorted(field.levels)
+            ]
 
     def agreement(self) -> Agreement:
         """Return all rows and notes."""
-        rated = np.unique(self.run.unit[~self.run.failed(self.dimensions)])
+        judges = [self.run.judges[judge] for judge in np.unique(self.run.judge)]
+        nothing = _has_nothing(self.run, self.dimensions)
+        rated = np.unique(self.run.unit[~nothing])
         only_other = failed_other = 0
         corrected: list[CorrectedRow] = []
         if self.other is None or self.labels is None:
             rows, matched = self._among_judges()
         else:
             self._check_dimensions(self.other)
-            failed = self.other.failed(self.dimensions)
-            labelled = np.unique(self.labels.unit[~self.labels.failed(self.dimensions)])
+            failed = _has_nothing(self.other, self.dimensions)
+            labelled = self.labels.unit[~_has_nothing(self.labels, self.dimensions)]
             matched = np.intersect1d(rated, labelled).size
             only_other = np.unique(self.other.unit[~failed]).size - matched
             failed_other = int(failed.sum())
             rows = [row for name in self.dimensions for row in self._against_labels(name)]
-            corrected = list(
-                corrected_rows(
-                    self.run,
-                    self.labels,
-                    [name for name in self.dimensions if name not in self.two_scales],
-                    [(None, np.ones(len(self.run.units), np.bool_)), *self._variants()],
-                    self.options.level,
-                )
-            )
-            self._note_sides(matched)
+            corrected = list(self._corrected(self.labels))
+        notes = [*self.notes, *label_notes(corrected), *_why(rows)]
+        if self.is_votes and any(
+            (table.column(UNCERTAIN) == 1).any() for table in (self.run, self.other) if table
+        ):
+            notes.append("uncertain counts as a tie")
         return Agreement(
             matched=matched,
             only_run=rated.size - matched,
             only_other=only_other,
-            failed_run=int(self.run.failed(self.dimensions).sum()),
+            failed_run=int(nothing.sum()),
             failed_other=failed_other,
             rows=tuple(rows),
             corrected=tuple(corrected),
-            lengths=tuple(length_leans(self.run, self.labels, self.options.level)),
-            notes=tuple(dict.fromkeys([*self.notes, *label_notes(corrected), *_why(rows)])),
+            positions=position_leans(self.asked, judges[:JUDGES], self.options.level),
+            lengths=tuple(self._lengths()),
+            notes=tuple(dict.fromkeys(notes)),
         )
 
-    def _check_dimensions(self, other: Side) -> None:
+    def _check_dimensions(self, other: Observations) -> None:
         """Note dimensions of one side alone; raise UsageError where none is shared."""
-        if not self.dimensions and self.run.values and other.values:
-            ours, theirs = (", ".join(map(quoted, side.values)) for side in (self.run, other))
+        ours, theirs = (table.dimensions for table in (self.run, other))
+        if not self.is_votes and ours and theirs and not set(ours) & set(theirs):
+            sides = (", ".join(map(quoted, names)) for names in (ours, theirs))
             raise UsageError(
-                f"the two sides have no dimension in common: {ours} against {theirs}",
+                f"the two sides have no dimension in common: {' against '.join(sides)}",
                 advice="Import one of them again with the other's names of dimensions.",
             )
-        if alone := sorted((set(self.run.values) ^ set(other.values)) - {OVERALL}):
+        if alone := sorted(set(ours) ^ set(theirs)):
             self.notes.append(f"only one side has: {', '.join(alone)}")
-
-    def _note_sides(self, matched: int) -> None:
-        assert self.labels is not None
-        several = [side.unit.size > np.unique(side.unit).size for side in (self.run, self.labels)]
-        if not matched:
-            self.notes.append("no unit is rated by both sides: they are joined by the ids of units")
-        elif any(several) and not self.options.majority:
-            self.notes.append(
-                "a side has several judgments of a unit: each is held against each of the other"
-            )
-
-    def _variants(self) -> Iterator[tuple[str, Any]]:
-        """Return the values of the chosen field, and of which units each is."""
-        if self.field is not None:
-            for variant in sorted(self.field.levels):
-                yield variant, self.field.codes == self.field.levels.index(variant)
 
     def _against_labels(self, name: str) -> Iterator[Row]:
         """Return the rows of a dimension: all judges, each judge, each variant."""
         assert self.labels is not None
-        run, labels = self.run.column(name), self.labels.column(name)
+        run, labels = _column(self.run, name), _column(self.labels, name)
         if self.options.majority:
-            labels = one_per_unit(labels, votes=self.is_votes)
+            labels = one_per_unit(labels, is_votes=self.is_votes)
         pairs = against(self._single(run), labels)
         if scales := self._scales(name, pairs):
             said = "the run's scores go from {:g} to {:g}, the other side's from {:g} to {:g}"
             self.notes.insert(0, f"{name}: {TWO_SCALES}: {said.format(*scales)}")
             self.two_scales.add(name)
         yield self._row(name, pairs)
-        for judge in self.run.present if len(self.run.present) > 1 else ():
+        present = np.unique(self.run.judge)
+        for judge in present if present.size > 1 else ():
             of_judge = self._single(run.where(run.judge == judge))
             yield replace(self._row(name, against(of_judge, labels)), judge=self.run.judges[judge])
-        for variant, units in self._variants():
+        for variant, units in self.variants:
             yield replace(self._row(name, pairs.where(units[pairs.unit])), variant=variant)
 
     def _single(self, column: Column) -> Column:
-        return one_per_unit(column, votes=self.is_votes) if self.options.majority else column
+        return one_per_unit(column, is_votes=self.is_votes) if self.options.majority else column
 
     def _among_judges(self) -> tuple[list[Row], int]:
-        """Return the rows of judges among themselves, and how many units two of them rated."""
-        if len(self.run.present) == 1 and self.run.unit.size > np.unique(self.run.unit).size:
-            self.run = repeats_as_judges(self.run)
+        """Return the rows of judges among themselves, and how many units two of them rated. The
+        repeats of an only judge are compared with each other."""
+        present = np.unique(self.run.judge)
+        if present.size == 1 and self.run.unit.size > np.unique(self.run.unit).size:
+            repeats, judge = np.unique(self.run.repeat, return_inverse=True)
+            names = tuple(f"repeat {number + 1}" for number in range(repeats.size))
+            self.run = replace(self.run, judge=judge, judges=names)
             self.notes.append("there is one judge: its repeats are compared with each other")
-        elif len(self.run.present) < 2:
-            self.notes.append("there is one judge and no repeat: nothing to compare")
-        elif len(self.run.present) > JUDGES:
-            self.notes.append(f"more than {JUDGES} judges are not compared two by two; see --judge")
         rows, matched = list[Row](), set[int]()
         for name in self.dimensions:
-            column = one_per_unit(self.run.column(name), votes=self.is_votes, each=True)
+            column = one_per_unit(_column(self.run, name), is_votes=self.is_votes, each=True)
             if self.options.ties == "drop":
                 column = column.where(column.value != TIE)
             matched.update(among(column).unit.tolist())
@@ -318,49 +365,29 @@ class _Comparison:
     def _of_panel(self, name: str, column: Column) -> Iterator[Row]:
         present = [int(judge) for judge in np.unique(column.judge)]
 
+        def of_two(column: Column, i: int, j: int) -> Row:
+            pairs = against(*(column.where(column.judge == judge) for judge in (i, j)))
+            row = self._row(name, pairs)
+            return replace(row, judge=self.run.judges[i], other=self.run.judges[j])
+
         def whole(column: Column) -> Row:
             if len(present) == 2:
-                return self._of_two(name, column, *present)
-            pairs = among(column)
-            return replace(
-                self._row(name, pairs, is_labelled=False), figures=self._panel(column, pairs)
-            )
+                return of_two(column, *present)
+            return self._row(name, among(column), column)
 
         yield whole(column)
         if 2 < len(present) <= JUDGES:
             for i, j in combinations(present, 2):
-                yield self._of_two(name, column, i, j)
-        for variant, units in self._variants():
+                yield of_two(column, i, j)
+        for variant, units in self.variants:
             yield replace(whole(column.where(units[column.unit])), variant=variant)
 
-    def _of_two(self, name: str, column: Column, i: int, j: int) -> Row:
-        pairs = against(*(column.where(column.judge == judge) for judge in (i, j)))
-        row = self._row(name, pairs, is_labelled=False)
-        return replace(row, judge=self.run.judges[i], other=self.run.judges[j])
-
-    def _panel(self, column: Column, pairs: Pairs) -> dict[str, Coefficient]:
-        level, question = self.options.level, self.run.question
-        figures = {
-            "agreement": self._agreement(pairs),
-            "alpha": coefficients.alpha(
-                column.unit, column.value, question, level, interval=not self.is_votes
-            ),
-        }
-        if not self.is_votes and self.options.every:
-            nominal = coefficients.alpha(column.unit, column.value, question, level)
-            figures["alpha_nominal"] = nominal
-        return figures
-
-    def _agreement(self, pairs: Pairs) -> Coefficient:
-        if not self.is_votes and np.unique(np.concatenate(pairs[1:])).size > CATEGORIES:
-            return undefined(coefficients.TOO_MANY, pairs.a.size)
-        same = (pairs.a == pairs.b).astype(np.float64)
-        return coefficients.share(same, self.run.question[pairs.unit], self.options.level)
-
-    def _row(self, name: str, pairs: Pairs, *, is_labelled: bool = True) -> Row:
+    def _row(self, name: str, pairs: Pairs, panel: Column | None = None) -> Row:
+        """Return the row of ratings held against each other; of several judges they are those of a
+        panel."""
         if self.options.ties == "drop":
             pairs = pairs.where((pairs.a != TIE) & (pairs.b != TIE))
-        figures = self._figures(name, pairs, is_labelled)
+        figures = self._figures(name, pairs, panel)
         if name in self.two_scales:
             nothing = undefined(TWO_SCALES, pairs.a.size)
             figures |= {figure: nothing for figure in figures if figure not in RANKS}
@@ -372,18 +399,17 @@ class _Comparison:
             figures=figures,
             confusion=self._confusion(pairs),
         )
-        return replace(row, verdict=self._verdict(row, pairs)) if is_labelled else row
+        return row if self.labels is None else replace(row, verdict=self._verdict(row, pairs))
 
-    def _span(self, name: str) -> float:
-        sides = [self.run] if self.labels is None else [self.run, self.labels]
-        low, high = widest(sides, name)
-        return high - low
+    def _ends(self, name: str) -> tuple[float, float]:
+        scale = self.run.scale(name)
+        return (scale if self.labels is None else scale.joined(self.labels.scale(name))).ends
 
     def _scales(self, name: str, pairs: Pairs) -> tuple[float, ...] | None:
         """Return the ends of both scales where they are two."""
         if self.is_votes or name == OVERALL or self.labels is None or not pairs.a.size:
             return None
-        ours, theirs = self.run.scales[name], self.labels.scales[name]
+        ours, theirs = self.run.scale(name), self.labels.scale(name)
         if ours.is_known and theirs.is_known:
             return None if ours == theirs else (*ours.ends, *theirs.ends)
         ends = [(float(side.min()), float(side.max())) for side in pairs[1:]]
@@ -391,30 +417,40 @@ class _Comparison:
         is_other = most[1] >= SCALES * most[0] and all(low < high for low, high in ends)
         return (*ends[0], *ends[1]) if is_other else None
 
-    def _figures(self, name: str, pairs: Pairs, is_labelled: bool) -> dict[str, Coefficient]:
-        (unit, a, b), level = pairs, self.options.level
+    def _figures(self, name: str, pairs: Pairs, panel: Column | None) -> dict[str, Coefficient]:
+        (unit, a, b), level, every = pairs, self.options.level, self.options.every
         question, both = self.run.question[unit], np.append(a, b)
-        item = np.tile(np.arange(a.size), 2)
-        if not a.size:
-            names = VOTE_FIGURES if self.is_votes else SCORE_FIGURES
-            return dict.fromkeys(names, undefined(NOTHING))
-        figures = {"agreement": self._agreement(pairs)}
-        if self.is_votes:
-            figures["kappa"] = coefficients.kappa(a, b, question, level)
-            figures["alpha"] = coefficients.alpha(item, both, question, level)
-            return figures
-        span = max(self._span(name), float(np.ptp(both)))
-        figures["kappa_quadratic"] = coefficients.kappa(a, b, question, level, quadratic=True)
-        figures["alpha"] = coefficients.alpha(item, both, question, level, interval=True)
-        figures["spearman"] = coefficients.spearman(a, b, question, level)
-        figures["bias"] = coefficients.bias(a, b, question, span, level)
-        if is_labelled and np.isin(both, (0, 1)).all():
+        is_votes, rated = self.is_votes, (np.tile(np.arange(a.size), 2), both, question)
+        if panel is not None:
+            rated = panel.unit, panel.value, self.run.question
+        same = coefficients.share((a == b).astype(np.float64), question, level)
+        if not is_votes and np.unique(both).size > CATEGORIES:
+            same = undefined(coefficients.TOO_MANY, a.size)
+        alpha = coefficients.alpha(*rated, level, interval=not is_votes)
+        nominal = (
+            {} if is_votes or not every else {"alpha_nominal": coefficients.alpha(*rated, level)}
+        )
+        if panel is not None:
+            return {"agreement": same, "alpha": alpha, **nominal}
+        if is_votes:
+            kappa = coefficients.kappa(a, b, question, level)
+            return {"agreement": same, "kappa": kappa, "alpha": alpha}
+        low, high = self._ends(name)
+        span = max(high - low, float(np.ptp(both)) if both.size else 0.0)
+        figures = {
+            "agreement": same,
+            "kappa_quadratic": coefficients.kappa(a, b, question, level, quadratic=True),
+            "alpha": alpha,
+            "spearman": coefficients.spearman(a, b, question, level),
+            "bias": coefficients.bias(a, b, question, span, level),
+        }
+        if self.labels is not None and a.size and np.isin(both, (0, 1)).all():
             bad = b == 0
             figures["bad_passed"] = coefficients.share(a[bad], question[bad], level)
             figures["good_failed"] = coefficients.share(1 - a[~bad], question[~bad], level)
-        if self.options.every:
+        if every:
             figures["kappa"] = coefficients.kappa(a, b, question, level)
-            figures["alpha_nominal"] = coefficients.alpha(item, both, question, level)
+            figures |= nominal
             figures["pearson"] = coefficients.pearson(a, b, question, level)
             figures["kendall"] = coefficients.kendall(a, b, question, level)
             figures |= coefficients.errors(a, b, question, span, level)
@@ -426,11 +462,12 @@ class _Comparison:
             return None
         cells = np.searchsorted(levels, pairs.a) * levels.size + np.searchsorted(levels, pairs.b)
         counts = np.bincount(cells, minlength=levels.size**2).reshape(levels.size, -1)
-        names = [f"{level:g}" for level in levels]
-        if self.is_votes:
-            two = sorted(self.run.candidates) if len(self.run.candidates) == 2 else None
-            names = [(*(two or ("first", "second")), "tie")[int(level)] for level in levels]
+        two = sorted(self.run.candidates) if len(self.run.candidates) == 2 else None
+        names = [self._rating(level, two or ("first", "second")) for level in levels.tolist()]
         return {"labels": names, "counts": counts.tolist()}
+
+    def _rating(self, value: float, names: Sequence[str] = ("first", "second")) -> str:
+        return (*names, "tie")[int(value)] if self.is_votes else f"{value:g}"
 
     def _verdict(self, row: Row, pairs: Pairs) -> Verdict | None:
         """Return what the judge is good for; None where the labels cannot tell."""
@@ -445,9 +482,9 @@ class _Comparison:
         if kappa.low is None or kappa.low <= 0:
             reason = f"{row.clusters} questions do not show more agreement than chance gives"
             return Verdict("not usable", reason)
-        bias = row.figures.get("bias")
+        bias, (low, high) = row.figures.get("bias"), self._ends(row.dimension)
         if bias and bias.value is not None and bias.low is not None and bias.high is not None:
-            is_off = abs(bias.value) >= BIASED * self._span(row.dimension)
+            is_off = abs(bias.value) >= BIASED * (high - low)
             if is_off and not bias.low <= 0 <= bias.high:
                 way = "higher" if bias.value > 0 else "lower"
                 return Verdict("usable corrected", f"the judge rates {way} than the labels")
@@ -455,8 +492,56 @@ class _Comparison:
             return Verdict("usable corrected", "the judge often parts from the labels")
         return Verdict("usable", "the judge mostly says what the labels say")
 
-    def _rating(self, value: float) -> str:
-        return ("first", "second", "tie")[int(value)] if self.is_votes else f"{value:g}"
+    def _corrected(self, labels: Observations) -> Iterator[CorrectedRow]:
+        """Return mean scores by dimension, or win rates by candidate, of each variant too."""
+        names = [name for name in self.dimensions if name not in self.two_scales]
+        for name in sorted(self.run.candidates) if self.is_votes else names:
+            judged, known = (
+                candidate_share(table, name).values if self.is_votes else table.unit_means(name)
+                for table in (self.run, labels)
+            )
+            for variant, units in [(None, np.ones(judged.size, np.bool_)), *self.variants]:
+                kept = units & ~np.isnan(judged)
+                if labelled := int((~np.isnan(known[kept])).sum()):
+                    ends = (0.0, 1.0) if self.is_votes else self._ends(name)
+                    question, level = self.run.question[kept], self.options.level
+                    yield CorrectedRow(
+                        of="candidate" if self.is_votes else "dimension",
+                        name=name,
+                        variant=variant,
+                        judged=int(kept.sum()),
+                        labelled=labelled,
+                        estimate=corrected_mean(
+                            judged[kept], known[kept], question, ends=ends, level=level
+                        ),
+                    )
+
+    def _lengths(self) -> Iterator[LengthLean]:
+        """Return how the ratings of each judge go with length, where lengths are known."""
+        length, run, level = self.asked.numbers("length"), self.run, self.options.level
+        if self.is_votes:
+            ahead = self.asked.numbers(SUBJECT_LENGTH) - self.asked.numbers(OPPONENT_LENGTH)
+            length = np.where(run.subject == self.asked.subject, ahead, -ahead)
+        known = ~np.isnan(length) & ~(self.is_votes & (length == 0))
+        order = [name for name in (WINNER, OVERALL, *self.dimensions) if name in self.dimensions]
+        if not order or not (length[known] != 0).any():
+            return
+
+        def lean(table: Observations) -> Coefficient:
+            means = table.unit_means(order[0])
+            kept = known & ~np.isnan(means)
+            means, by, question = means[kept], length[kept], run.question[kept]
+            if self.is_votes:
+                return coefficients.share(np.where(by > 0, means, 1 - means), question, level)
+            return coefficients.spearman(means, by, question, level)
+
+        for judge in np.unique(run.judge):
+            yield LengthLean(
+                judge=run.judges[judge],
+                figure="longer_won" if self.is_votes else "spearman",
+                value=lean(run.where(run.judge == judge)),
+                labels=None if self.labels is None else lean(self.labels),
+            )
 
 
 def _why(rows: Sequence[Row]) -> Iterator[str]:

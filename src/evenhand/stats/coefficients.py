@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from evenhand.stats.estimate import Estimate, correlation_interval, difference, mean
-from evenhand.stats.observations import Floats, Ints
+from evenhand.stats.observations import Bools, Floats, Ints
 
+TIE = 2
+"""A tie; 0 and 1 are the candidates of a pair in the order of their names."""
 CATEGORIES = 20
 """Different scores up to which each counts as a category."""
 LARGEST = 3_000
@@ -24,6 +27,7 @@ LARGEST = 3_000
 NOTHING = "there is nothing to compare"
 SAME = "one side gives every unit the same rating"
 TOO_MANY = f"more than {CATEGORIES} different scores are no categories"
+MANY = f"there are more than {LARGEST} ratings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +179,6 @@ def _beyond_chance(
     return Coefficient(value, low, high, question.size)
 
 
-def correlations(
-    a: Floats, b: Floats, question: Ints, level: float = 0.95
-) -> dict[str, Coefficient]:
-    """Return Pearson's, Spearman's and Kendall's correlation; of many ratings not Kendall's."""
-    found = {
-        "pearson": pearson(a, b, question, level),
-        "spearman": spearman(a, b, question, level),
-        "kendall": undefined(f"it is computed of up to {LARGEST} ratings", a.size),
-    }
-    return found | ({"kendall": kendall(a, b, question, level)} if a.size <= LARGEST else {})
-
-
 def pearson(a: Floats, b: Floats, question: Ints, level: float = 0.95) -> Coefficient:
     """Return the linear correlation."""
     if why := _why_undefined(a, b):
@@ -235,7 +227,7 @@ def _lifted(ranks: Floats, effect: Floats) -> Floats:
 
 def kendall(a: Floats, b: Floats, question: Ints, level: float = 0.95) -> Coefficient:
     """Return tau-b: pairs in the same order less those in opposite order, ties allowed for."""
-    if why := _why_undefined(a, b):
+    if why := _why_undefined(a, b) or (MANY if a.size > LARGEST else ""):
         return undefined(why, a.size)
     x, y = (np.sign(np.subtract.outer(side, side)).astype(np.int8) for side in (a, b))
     means = [(part != 0).mean(axis=1) for part in (x, y)] + [(x * y).mean(axis=1)]
@@ -250,3 +242,69 @@ def _correlation(
     value = float(values[-1])
     low, high = correlation_interval(value, values[:-1], level=level)
     return Coefficient(value, low, high, question.size)
+
+
+# Ratings of the same units, brought together
+
+
+class Column(NamedTuple):
+    """Ratings on one dimension, none missing."""
+
+    unit: Ints
+    judge: Ints
+    value: Floats
+
+    def where(self, rows: Bools) -> Column:
+        """Return some of the ratings."""
+        return Column(self.unit[rows], self.judge[rows], self.value[rows])
+
+
+class Pairs(NamedTuple):
+    """Ratings held against each other, row by row."""
+
+    unit: Ints
+    a: Floats
+    b: Floats
+
+    def where(self, rows: Bools) -> Pairs:
+        """Return some of the rows."""
+        return Pairs(self.unit[rows], self.a[rows], self.b[rows])
+
+
+def against(first: Column, second: Column) -> Pairs:
+    """Return every rating of one side with every rating of the other on the same unit."""
+    i, j = _crossed(first.unit, second.unit)
+    return Pairs(first.unit[i], first.value[i], second.value[j])
+
+
+def among(column: Column) -> Pairs:
+    """Return every two ratings of one unit by different judges, each two once."""
+    i, j = _crossed(column.unit, column.unit)
+    once = column.judge[i] < column.judge[j]
+    return Pairs(column.unit[i], column.value[i], column.value[j]).where(once)
+
+
+def _crossed(first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    """Return the places of all pairs of rows with equal units."""
+    order = np.argsort(second, kind="stable")
+    starts = np.searchsorted(second[order], first, "left")
+    counts = np.searchsorted(second[order], first, "right") - starts
+    i = np.repeat(np.arange(first.size), counts)
+    within = np.arange(i.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return i, order[np.repeat(starts, counts) + within]
+
+
+def one_per_unit(column: Column, *, is_votes: bool, each: bool = False) -> Column:
+    """Return one rating per unit, or per unit and judge: of votes the most frequent, a tie where no
+    single one is; of scores the mean."""
+    judge = column.judge if each else np.zeros_like(column.judge)
+    span = int(judge.max(initial=0)) + 1
+    keys, place = np.unique(column.unit * span + judge, return_inverse=True)
+    counts = np.bincount(place, minlength=keys.size)
+    values = np.bincount(place, column.value, keys.size) / np.maximum(counts, 1)
+    if is_votes:
+        table = np.bincount(place * 3 + column.value.astype(np.int64), minlength=keys.size * 3)
+        table = table.reshape(-1, 3)
+        is_single = (table == table.max(axis=1, keepdims=True, initial=0)).sum(axis=1) == 1
+        values = np.where(is_single, table.argmax(axis=1), TIE).astype(np.float64)
+    return Column(keys // span, keys % span, values)

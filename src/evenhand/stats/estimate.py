@@ -159,13 +159,7 @@ def _estimate(
     size = float(sizes.mean())
     all_sums, all_sizes = np.append(sums, np.multiply(added, size)), np.append(sizes, [size, size])
     middle, variance = _moments(all_sums, all_sizes, weights)
-    part = min(max((middle - low) / (high - low), ROUNDING), 1 - ROUNDING)
-    logit = np.array(log(part / (1 - part)))
-    error = np.array(sqrt(variance) / (high - low) / (part * (1 - part)))
-    bounds = [
-        low + (high - low) * float(expit(end))
-        for end in log_odds_interval(logit, error, count, level)
-    ]
+    *bounds, p = logit_interval(middle, variance, ends, count, level)
     return Estimate(
         value,
         max(low, min(bounds[0], value)),
@@ -173,7 +167,7 @@ def _estimate(
         count,
         count,
         sqrt(_moments(sums, sizes, np.ones(count))[1]),
-        float(log_odds_p(logit, error, count)),
+        p,
     )
 
 
@@ -202,6 +196,21 @@ def _moments(sums: Floats, sizes: Floats, weights: Floats) -> tuple[float, float
     middle = float(weights @ sums) / whole
     moves = (sums - middle * sizes) / (1 - sizes / whole)
     return middle, float(weights @ moves**2) * (count - 1) / count / whole**2
+
+
+def logit_interval(
+    middle: float, variance: float, ends: tuple[float, float], questions: int, level: float
+) -> tuple[float, float, float]:
+    """Return the ends of the interval of a figure on a bounded scale, Wilson's (1927) on the scale
+    of log odds, and the p value of the middle of the scale."""
+    low, span = ends[0], ends[1] - ends[0]
+    part = min(max((middle - low) / span, ROUNDING), 1 - ROUNDING)
+    logit = np.array(log(part / (1 - part)))
+    error = np.array(sqrt(variance) / span / (part * (1 - part)))
+    least, most = (
+        low + span * float(expit(end)) for end in log_odds_interval(logit, error, questions, level)
+    )
+    return least, most, float(log_odds_p(logit, error, questions))
 
 
 def log_odds_interval(

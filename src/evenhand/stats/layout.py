@@ -1,4 +1,7 @@
-"""The variants of one run: values of fields, or the candidates of pairs, and what is paired."""
+"""The variants of a run: values of fields, or the candidates of pairs; or two runs as variants.
+
+Each way of laying out says which variant every unit belongs to, and what is paired with what.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,30 @@ from dataclasses import replace
 import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.notes import Counts, Note, few
+from evenhand.notes import Note, few
 from evenhand.observation import OPPONENT_LENGTH, OVERALL, QUESTIONS, SUBJECT_LENGTH
 from evenhand.stats.observations import (
+    NONE,
     UNIT,
     Bools,
+    Field,
     Fields,
     Ints,
     Observations,
+    Passes,
+    Scale,
     field_named,
+    in_name_order,
     place_of,
     plain_name,
+    unit_keys,
+    with_one_overall,
 )
 from evenhand.stats.variants import (
     CANDIDATE,
-    Entries,
     Measure,
     Variants,
+    candidate_share,
     flag_measure,
     unit_entries,
     unit_measure,
@@ -32,7 +42,7 @@ from evenhand.stats.variants import (
 
 USUAL = ("prompt_variant", "model")
 """Fields that tell variants apart most often."""
-TOPIC = "topic"
+TOPIC, RUN = "topic", "run"
 SHOWN = 5
 """So many names are listed in a note."""
 _NO_VARIANT = (*QUESTIONS, UNIT, TOPIC, "id", "run_id", "length", SUBJECT_LENGTH, OPPONENT_LENGTH)
@@ -217,7 +227,7 @@ def _candidates(table: Observations, baseline: str | None) -> Variants:
         key=np.tile(np.arange(size), 2),
         cluster=met.question,
         measures=tuple(_both_sides(measure) for measure in measures),
-        entries=Entries.joined([entries, entries], (0, 0)),
+        entries=entries.of_entries(np.tile(np.arange(size), 2)),
         units=met.units,
         fields=met.fields,
         notes=tuple(notes),
@@ -250,40 +260,165 @@ def _pair_notes(table: Observations, base: int, is_met: Bools) -> list[str]:
                 candidates=few(absent, SHOWN),
             )
         )
-    if conflicts := int((table.conflict & is_met[table.unit]).sum()):
-        notes.append(_conflict_note(conflicts, table, base, is_met))
-    if itself := int((table.subject == table.opponent)[table.unit].sum()):
-        are = (
-            "verdict on a candidate against itself is"
-            if itself == 1
-            else ("verdicts on a candidate against itself are")
+    if number := int((table.conflict & is_met[table.unit]).sum()):
+        verdicts = "verdict counts" if number == 1 else "verdicts count"
+        sentence = f"Orders that contradict each other: {number} {verdicts} by the rule"
+        notes.append(
+            Note(f"{sentence} {quoted(table.rule)}.", "conflicts", n=number, rule=table.rule)
         )
-        notes.append(Note(f"{itself} {are} left out.", "against_itself", n=itself))
     return notes
 
 
-def _conflict_note(number: int, table: Observations, base: int, is_met: Bools) -> Note:
-    """Return by which rule contradicting orders count, and of whom they are where several
-    candidates were compared with the baseline."""
-    counts = (
-        "verdict whose orders contradict each other counts"
-        if number == 1
-        else ("verdicts whose orders contradict each other count")
+# Two runs
+
+
+def lay_out_runs(
+    runs: tuple[str, str],
+    tables: tuple[Observations, Observations],
+    pair_by: Sequence[str] = (),
+) -> Variants:
+    """Return two runs as variants, the second as the baseline: their units are paired by their
+    ids, or by `pair_by`; pairs by id and candidates, with what each candidate won as a measure.
+    Raises UsageError where they have nothing in common."""
+    table, baseline = with_one_overall(*tables)
+    notes, change = list[str](), None
+    if table.is_pairs:
+        candidates = [name for name in table.candidates if name in baseline.candidates]
+        # Of two candidates the first says all that there is.
+        candidates = candidates[: 1 if len(table.candidates) == 2 else None]
+        if not candidates:
+            raise UsageError(f"the runs {runs[0]} and {runs[1]} have no candidate in common")
+        table, baseline = (_about(each, candidates) for each in (table, baseline))
+    else:
+        notes = list(_dimension_notes(table, baseline))
+        changed = _changed_scales(table, baseline)
+        table, baseline = (_as_shares(each, changed) for each in (table, baseline))
+    keys = [unit_keys(each, pair_by) for each in (baseline, table)]
+    if not set(keys[0]) & set(keys[1]):
+        raise UsageError(
+            f"the runs {runs[0]} and {runs[1]} have no unit in common",
+            advice="Units are paired by their ids; --pair-by FIELD names what they share instead.",
+        )
+    # The baseline comes first, as everywhere.
+    both = _joined(baseline, table)
+    if both.is_pairs:
+        measures = [candidate_share(both, name) for name in candidates]
+        change = unit_measure(both, both.main, OVERALL)
+    else:
+        measures = _unit_measures(both)
+        if not both.dimensions:
+            raise UsageError("the runs have no dimension in common")
+    numbers = {name: place for place, name in enumerate(dict.fromkeys([*keys[0], *keys[1]]))}
+    key = np.array([numbers[name] for name in (*keys[0], *keys[1])], np.int64)
+    return Variants(
+        names=runs[::-1],
+        base=0,
+        by=(RUN,),
+        pair_by=tuple(pair_by) or (UNIT,),
+        variant=np.repeat([0, 1], [len(each) for each in keys]),
+        key=key,
+        cluster=both.question[np.unique(key, return_index=True)[1]],
+        measures=tuple(measures),
+        flags=tuple(_unit_flags(both)),
+        entries=unit_entries(both, () if both.is_pairs else both.dimensions),
+        units=both.units,
+        fields=both.fields,
+        change=change,
+        notes=tuple(notes),
     )
-    sentence = f"{number} {counts} by the rule {quoted(table.rule)}"
-    rows = table.conflict & is_met[table.unit]
-    rivals = np.where(table.first == base, table.second, table.first)
-    met = np.unique(np.where(table.subject == base, table.opponent, table.subject)[is_met])
-    if met.size < 2:
-        return Note(f"{sentence}.", "conflicts", n=number, rule=table.rule)
-    found = np.bincount(rivals[rows], minlength=len(table.candidates))
-    some = [(table.candidates[place], int(found[place])) for place in met.tolist() if found[place]]
-    more = max(0, len(some) - SHOWN)
-    listed = ", ".join(f"{quoted(name)} {count}" for name, count in some[:SHOWN])
-    return Note(
-        f"{sentence}: {listed}{f' and {more} more' if more else ''}.",
-        "conflicts_by_candidate",
-        n=number,
-        rule=table.rule,
-        candidates=Counts(some[:SHOWN], more),
+
+
+def _joined(first: Observations, second: Observations) -> Observations:
+    """Return two runs as one table of the measures and fields that both have, without the single
+    passes. Units, questions and judges of each stay its own; candidates of one name are one."""
+    tables = first, second
+    measures = [name for name in first.measures if name in second.measures]
+    candidates = list(dict.fromkeys([*first.candidates, *second.candidates]))
+    moved = [
+        np.array([*(candidates.index(name) for name in table.candidates), NONE]) for table in tables
+    ]
+
+    def both(name: str, start: int = 0) -> Ints:
+        return np.concatenate([getattr(first, name), getattr(second, name) + start])
+
+    columns = [[table.column(name) for name in measures] for table in tables]
+    none = np.zeros(0, np.int64)
+    return replace(
+        first,
+        measures=tuple(measures),
+        scales=tuple(first.scale(name).joined(second.scale(name)) for name in measures),
+        values=np.concatenate(columns, axis=1).T,
+        unit=both("unit", len(first.units)),
+        judge=both("judge", len(first.judges)),
+        repeat=both("repeat"),
+        conflict=np.concatenate([first.conflict, second.conflict]),
+        passes=Passes(row=none, round=none, position=none, value=np.zeros(0)),
+        units=[*first.units, *second.units],
+        fields=_joined_fields(first, second),
+        question=both("question", int(first.question.max(initial=0)) + 1),
+        candidates=tuple(candidates),
+        subject=np.concatenate([moved[at][table.subject] for at, table in enumerate(tables)]),
+        opponent=np.concatenate([moved[at][table.opponent] for at, table in enumerate(tables)]),
+        judges=(*first.judges, *second.judges),
+        planned=np.concatenate([first.due(), second.due()])[:, None],
     )
+
+
+def _joined_fields(first: Observations, second: Observations) -> Fields:
+    """Return the fields that both runs have, with one numbering."""
+    fields: dict[str, Field] = {}
+    for name in (name for name in first.fields if name in second.fields):
+        columns = first.fields[name], second.fields[name]
+        levels = list(dict.fromkeys(level for column in columns for level in column.levels))
+        numbers = {level: place for place, level in enumerate(levels)}
+        codes = [
+            np.array([*(numbers[level] for level in column.levels), -1])[column.codes]
+            for column in columns
+        ]
+        fields[name] = Field(np.concatenate(codes), tuple(levels))
+    return fields
+
+
+def _about(table: Observations, candidates: Sequence[str]) -> Observations:
+    """Return the pairs that one of these candidates takes part in, and not against itself, turned
+    to the order of the candidates' names."""
+    places = [table.candidates.index(name) for name in candidates]
+    is_about = np.isin(table.subject, places) | np.isin(table.opponent, places)
+    return in_name_order(table.of_units(is_about & (table.subject != table.opponent)))
+
+
+def _changed_scales(table: Observations, other: Observations) -> list[str]:
+    """Return the dimensions that have other ends in one run than in the other."""
+    return [
+        name
+        for name in table.dimensions
+        if name in other.measures
+        and table.scale(name).is_known
+        and other.scale(name).is_known
+        and table.scale(name) != other.scale(name)
+    ]
+
+
+def _as_shares(table: Observations, names: Sequence[str]) -> Observations:
+    """Return the observations with some dimensions as shares of their own scale."""
+    values, scales = table.values.copy(), list(table.scales)
+    for name in names:
+        at, (low, high) = table.measures.index(name), table.scale(name).ends
+        # 7 of 60 and 3.5 of 30 are the same share, whatever their last bits are.
+        values[:, at] = ((values[:, at] - low) / ((high - low) or 1.0)).round(12)
+        scales[at] = Scale()
+    return replace(table, values=values, scales=tuple(scales))
+
+
+def _dimension_notes(table: Observations, baseline: Observations) -> Iterator[str]:
+    """Yield what is not the same in both runs of what they are judged on."""
+    alone = sorted(set(table.dimensions) ^ set(baseline.dimensions))
+    if alone:
+        yield f"Only one of the runs has: {', '.join(alone)}."
+    if changed := _changed_scales(table, baseline):
+        spans = [(name, baseline.scale(name), table.scale(name)) for name in changed]
+        listed = "; ".join(
+            f"{quoted(name)} {before.low:g} to {before.high:g} -> {now.low:g} to {now.high:g}"
+            for name, before, now in spans
+        )
+        yield f"Scales differ ({listed}), so shares of each run's own scale are compared, of 1."

@@ -4,57 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from evenhand.errors import UsageError, quoted
 from evenhand.stats.board import Board, Options, plain_board, rated_board
-from evenhand.stats.observations import (
-    Bools,
-    Ints,
-    Observations,
-    field_named,
-    place_of,
-)
-from evenhand.stats.pairwise import Front, fronts_json
-from evenhand.stats.proportion import Proportion, clustered
-from evenhand.stats.topic_fronts import fronts
+from evenhand.stats.observations import Observations, field_named, place_of
+from evenhand.stats.orders import Orders, orders
+from evenhand.stats.pairwise import Front, fronts_json, topic_fronts
 
 VALUES = 200
 """So many values of a field have a board of their own at most."""
 FRONT_VOTES = 200_000
 """Of more votes no fronts are listed: there would be a page of them for every topic."""
-
-
-@dataclass(frozen=True, slots=True)
-class Orders:
-    """The agreement of the two orders in first rounds."""
-
-    consistency: Proportion
-    first_slot: Proportion
-    first_rounds: int
-    contradictions: int
-
-    def json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
-        rate = self.contradictions / self.first_rounds if self.first_rounds else None
-        return {
-            **_share_json("consistency", self.consistency),
-            **_share_json("first_slot_rate", self.first_slot),
-            "first_rounds": self.first_rounds,
-            "contradictions": self.contradictions,
-            "contradiction_rate": rate,
-        }
-
-
-def _share_json(name: str, share: Proportion) -> dict[str, Any]:
-    return {
-        name: share.value,
-        f"{name}_low": None if share.value is None else share.low,
-        f"{name}_high": None if share.value is None else share.high,
-        f"{name}_n": int(share.n),
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +112,7 @@ def leaderboard(
         by=by,
         levels=_levels(table, measure, by, options) if by else {},
         criteria={name: plain_board(table, name, options.level) for name in table.dimensions},
-        fronts=fronts(table) if table.unit.size <= FRONT_VOTES else {},
+        fronts=topic_fronts(table) if table.unit.size <= FRONT_VOTES else {},
     )
 
 
@@ -186,50 +147,3 @@ def _levels(table: Observations, measure: str, by: str, options: Options) -> dic
             board = rated_board(part, measure, replace(options, anchor=anchor))
             levels[name] = Level(board, orders(part, options.level))
     return levels
-
-
-class OrderCounts(NamedTuple):
-    """Of each first round that was asked in both orders: its topic, how many of its two passes the
-    first slot won, how many have a winner, whether they agree, and whose they are."""
-
-    topic: Ints
-    slots: Ints
-    decided: Ints
-    agree: Bools
-    judge: Ints
-
-
-def order_counts(table: Observations) -> OrderCounts:
-    """Return what the first rounds say in both orders; a pair seen in one order says nothing."""
-    passes, size = table.passes, table.unit.size
-    shares = np.full((2, size), np.nan)
-    for position in (1, 2):
-        rows = (passes.round == 1) & (passes.position == position)
-        shares[position - 1, passes.row[rows]] = passes.value[rows]
-    # A candidate against itself says nothing of candidates, nor of positions.
-    is_both = ~np.isnan(shares).any(axis=0) & (table.first != table.second)
-    # The share of the first candidate where it was shown first, and where it was shown second.
-    ahead, behind = shares[:, is_both]
-    return OrderCounts(
-        topic=table.topic[is_both],
-        slots=(ahead > 0.5).astype(np.int64) + (behind < 0.5),
-        decided=(ahead != 0.5).astype(np.int64) + (behind != 0.5),
-        agree=np.sign(ahead - 0.5) == np.sign(behind - 0.5),
-        judge=table.judge[is_both],
-    )
-
-
-def orders(table: Observations, level: float = 0.95) -> Orders:
-    """Return how the two passes of each first round agree."""
-    counts = order_counts(table)
-    topic, every = counts.topic, np.ones(counts.topic.size)
-    agreeing, rounds, slots, decided = (
-        np.bincount(topic, each).tolist()
-        for each in (counts.agree, every, counts.slots, counts.decided)
-    )
-    return Orders(
-        consistency=clustered(zip(agreeing, rounds, strict=True), level),
-        first_slot=clustered(zip(slots, decided, strict=True), level),
-        first_rounds=topic.size,
-        contradictions=int((~counts.agree).sum()),
-    )

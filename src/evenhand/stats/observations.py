@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from evenhand.errors import UsageError, nearest, no_such_field, quoted
 from evenhand.observation import OVERALL, QUESTIONS, UNCERTAIN, WINNER, Rule, is_flag
-from evenhand.units import META_FIELDS
+from evenhand.units import META_FIELDS, pair_key
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -76,6 +76,11 @@ class Scale:
     @property
     def ends(self) -> tuple[float, float]:
         return self.low, self.high
+
+    def joined(self, other: Scale) -> Scale:
+        """Return the scale that holds both."""
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return Scale(low, high, self.is_known and other.is_known)
 
 
 def mean_share(columns: Sequence[Floats], ends: Sequence[tuple[float, float]]) -> Floats:
@@ -250,6 +255,60 @@ class Observations:
             opponent=self.opponent[members],
             planned=None if self.planned is None else self.planned[members],
         )
+
+
+def with_one_overall(table: Observations, other: Observations) -> tuple[Observations, Observations]:
+    """Return two tables whose overall scores mean the same. Where nobody says what the scales are,
+    it is the mean of their common dimensions, each as a share of the widest range of the two."""
+    if table.is_pairs or (table.scale(OVERALL).is_known and other.scale(OVERALL).is_known):
+        return table, other
+    names = [name for name in table.dimensions if name in other.measures]
+    if not names:
+        return table, other
+    ends = [table.scale(name).joined(other.scale(name)).ends for name in names]
+    rescaled: list[Observations] = []
+    for each in (table, other):
+        values = each.values.copy()
+        columns = [each.column(name) for name in names]
+        values[:, each.measures.index(OVERALL)] = mean_share(columns, ends)
+        rescaled.append(replace(each, values=values))
+    return rescaled[0], rescaled[1]
+
+
+def in_name_order(table: Observations) -> Observations:
+    """Return pairs whose first candidate is the one whose name comes first."""
+    rank = np.argsort(np.argsort(np.array(table.candidates, dtype=object)))
+    is_turned = rank[table.subject] > rank[table.opponent]
+    contested = [table.main, *table.dimensions]
+    turned = np.outer(is_turned[table.unit], np.isin(table.measures, contested))
+    passes, is_pass_turned = table.passes, is_turned[table.unit[table.passes.row]]
+    is_known = is_pass_turned & (passes.position > 0)
+    return replace(
+        table,
+        subject=np.where(is_turned, table.opponent, table.subject),
+        opponent=np.where(is_turned, table.subject, table.opponent),
+        values=np.where(turned, 1 - table.values, table.values),
+        passes=replace(
+            passes,
+            position=np.where(is_known, 3 - passes.position, passes.position),
+            value=np.where(is_pass_turned, 1 - passes.value, passes.value),
+        ),
+    )
+
+
+def unit_keys(table: Observations, pair_by: Sequence[str] = ()) -> list[str]:
+    """Return of each unit what it is known by in every run: its id, or the fields `pair_by`; of a
+    pair the id and its candidates."""
+    if table.is_pairs:
+        names = table.candidates
+        sides = zip(table.subject.tolist(), table.opponent.tolist(), strict=True)
+        return [
+            pair_key(unit, [names[first], names[second]])
+            for unit, (first, second) in zip(table.units, sides, strict=True)
+        ]
+    columns = [field_named(table.fields, name) for name in pair_by or (UNIT,)]
+    texts = [[(*column.levels, "")[code] for code in column.codes.tolist()] for column in columns]
+    return ["\x00".join(values) for values in zip(*texts, strict=True)]
 
 
 def unjudged(units: Sequence[str], fields: Fields) -> Observations:

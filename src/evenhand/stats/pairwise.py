@@ -8,16 +8,21 @@ of each other, so intervals treat the topic as the unit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
-from typing import Any, NamedTuple
+from math import isnan
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.observation import PassVote, Rule, Voted
-from evenhand.stats.fronts import pareto, schwartz
-from evenhand.stats.proportion import Proportion, clustered
+from evenhand.observation import UNCERTAIN, PassVote, Rule, Voted
+
+if TYPE_CHECKING:  # slow to import, and a run without pairs needs none of it
+    from evenhand.stats.observations import Observations
 
 OUTCOMES = ("A", "B", "tie", "uncertain")
+FRONTS_LISTED = 10_000
+"""Of more topics, those of two candidates are not listed among other figures."""
+_PREFERRED = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5}
 _TURNED = {"A+": "B+", "B+": "A+"}
 
 
@@ -37,14 +42,6 @@ class Judged(NamedTuple):
         """Return the cluster of the pair: its question, or else its row."""
         return self.question or self.row
 
-    @property
-    def verdicts(self) -> list[Voted]:
-        """The votes that name a winner, a tie or that it is uncertain."""
-        return [vote for _, vote in self.judgments if vote.winner is not None]
-
-
-_PREFERRED = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5}
-
 
 def preferred(vote: Voted | PassVote) -> float | None:
     """Return how far a vote or a pass prefers the second candidate, from 0 to 1; None if it has
@@ -55,8 +52,8 @@ def preferred(vote: Voted | PassVote) -> float | None:
 
 
 def under(rule: Rule, vote: Voted) -> Voted:
-    """A vote under the rule for orders that contradict each other: nothing is changed by it but
-    what no round brought together."""
+    """Return a vote under the rule for orders that contradict each other: nothing is changed by it
+    but what no round brought together."""
     if vote.winner != "uncertain" or rule == "uncertain":
         return vote
     if rule == "drop":
@@ -75,14 +72,85 @@ def under(rule: Rule, vote: Voted) -> Voted:
     return vote._replace(winner=winner, preference=mean)
 
 
+# The verdict of a panel
+
+
 def majority(votes: Sequence[str], otherwise: str) -> str:
     """Return the vote that more than half of the votes are for; `otherwise` if there is none."""
     if len(votes) == 1:
         return votes[0]
-    for vote, number in Counter(votes).items():
-        if 2 * number > len(votes):
-            return vote
-    return otherwise
+    counted = Counter(votes).items()
+    return next((vote for vote, number in counted if 2 * number > len(votes)), otherwise)
+
+
+def panel_winner(pair: Judged) -> str:
+    """Return the winner by majority of the judges; `uncertain` also without any verdict."""
+    return voted_winner(pair.judgments) or "uncertain"
+
+
+def voted_winner(votes: Iterable[tuple[str, Voted]]) -> str | None:
+    """Return the panel's winner from (judge, vote), each judge voting by the majority of its
+    repeats; `uncertain` without a majority, None if no vote has a verdict."""
+    judges = _by_judge(votes)
+    return _winner(judges) if judges else None
+
+
+def panel_marks(pair: Judged, criteria: Sequence[str]) -> list[str]:
+    """Return each criterion's mark by the majority of the judges; without one a tie. Judgments made
+    elsewhere may lack a criterion."""
+    return _marks(_by_judge(pair.judgments), criteria)
+
+
+def _by_judge(votes: Iterable[tuple[str, Voted]]) -> list[list[Voted]]:
+    """Return the verdicts of each judge; one without a verdict has no vote."""
+    judges: dict[str, list[Voted]] = {}
+    for judge, vote in votes:
+        if vote.winner is not None:
+            judges.setdefault(judge, []).append(vote)
+    return list(judges.values())
+
+
+def _winner(judges: Sequence[Sequence[Voted]]) -> str:
+    winners = [majority([vote.winner or "" for vote in repeats], "uncertain") for repeats in judges]
+    return majority(winners, "uncertain")
+
+
+def _marks(judges: Sequence[Sequence[Voted]], criteria: Iterable[str]) -> list[str]:
+    return [
+        majority(
+            [majority([vote.marks.get(c, "tie") for vote in repeats], "tie") for repeats in judges],
+            "tie",
+        )
+        for c in criteria
+    ]
+
+
+# The figures of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Proportion:
+    """A share of `n` trials and its interval; without a trial it is None, anywhere from 0 to 1."""
+
+    value: float | None
+    low: float
+    high: float
+    n: float
+
+
+def proportion(clusters: Iterable[tuple[float, float]]) -> Proportion:
+    """Return the share of hits in all trials, for clusters of (hits, trials): `estimate.share`."""
+    filled = [cluster for cluster in clusters if cluster[1] > 0]
+    if not filled:
+        return Proportion(None, 0.0, 1.0, 0)
+    import numpy as np
+
+    from evenhand.stats.estimate import share
+
+    hits, trials = np.array(filled, dtype=np.float64).T
+    found = share(hits, trials)
+    assert found.low is not None and found.high is not None, "a share has a scale"
+    return Proportion(found.value, found.low, found.high, float(trials.sum()))
 
 
 @dataclass(slots=True)
@@ -93,28 +161,6 @@ class Standing:
     losses: int = 0
     ties: int = 0
     uncertain: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Front:
-    """The candidates of one topic that nothing speaks against."""
-
-    candidates: list[str]
-    front: list[str]
-    pareto: list[str]
-    complete: bool
-    """True if every pair of the topic has a verdict."""
-
-
-FRONTS_LISTED = 10_000
-"""Of more topics, those of two candidates are not listed among other figures."""
-
-
-def fronts_json(fronts: Mapping[str, Front]) -> dict[str, dict[str, Any]]:
-    """Fronts by topic as `--json` prints them; of very many topics those with more than two
-    candidates alone."""
-    least = 2 if len(fronts) <= FRONTS_LISTED else 3
-    return {row: asdict(sets) for row, sets in fronts.items() if len(sets.candidates) >= least}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,65 +179,151 @@ class PairFigures:
     self_contradictions: int = 0
     passes: int = 0
     extra_calls: int = 0
-    fronts: dict[str, Front] = field(default_factory=dict[str, Front])
+    fronts: dict[str, Front] = field(default_factory=dict[str, "Front"])
     judges: dict[str, PairFigures] = field(default_factory=dict[str, "PairFigures"])
     """The figures of each judge, if there are several."""
 
     def json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """Return it as `--json` prints it."""
+        return {
+            **self._judge_json(),
+            "candidates": {name: asdict(standing) for name, standing in self.standings.items()},
+            "panel": dict(self.panel),
+            "agreement": asdict(self.agreement),
+            "fronts": fronts_json(self.fronts),
+            "judges": {name: figures._judge_json() for name, figures in self.judges.items()},
+        }
+
+    def _judge_json(self) -> dict[str, Any]:
+        """Return the figures that are reported per judge too."""
         return {
             "outcomes": {name: self.outcomes[name] for name in OUTCOMES},
             "settled": dict(self.settled),
-            "candidates": {
-                name: {"wins": s.wins, "losses": s.losses, "ties": s.ties, "uncertain": s.uncertain}
-                for name, s in self.standings.items()
-            },
-            "panel": dict(self.panel),
             "first_rounds": self.first_rounds,
             "consistency": asdict(self.consistency),
             "first_slot": asdict(self.first_slot),
-            "agreement": asdict(self.agreement),
             "contradictions": dict(self.contradictions),
             "self_contradictions": self.self_contradictions,
             "passes": self.passes,
             "extra_calls": self.extra_calls,
-            "fronts": fronts_json(self.fronts),
-            "judges": {name: figures._of_judge() for name, figures in self.judges.items()},
         }
-
-    def _of_judge(self) -> dict[str, Any]:
-        """The figures that are reported per judge, where a run has several."""
-        names = ("outcomes", "settled", "first_rounds", "consistency", "first_slot")
-        more = ("contradictions", "self_contradictions", "passes", "extra_calls")
-        figures = self.json()
-        return {name: figures[name] for name in (*names, *more)}
 
 
 def pair_figures(pairs: Iterable[Judged], *, by_judge: bool = True) -> PairFigures:
-    """The figures of these pairs, of all judges together and, where there are several, of each;
-    whoever knows that there is one spares counting twice."""
+    """Return the figures of these pairs, of all judges together and, where there are several, of
+    each; whoever knows that there is one spares counting twice."""
     counts, apart = _Counts(), dict[str, _Counts]()
     for pair in pairs:
         counts.add(pair)
         for judge in dict.fromkeys(judge for judge, _ in pair.judgments if by_judge):
             judgments = [entry for entry in pair.judgments if entry[0] == judge]
             apart.setdefault(judge, _Counts()).add(pair._replace(judgments=judgments))
-    figures = _figures(counts)
+    figures = counts.finish()
     if len(apart) > 1:
-        figures.judges = {judge: _figures(judge_counts) for judge, judge_counts in apart.items()}
+        figures.judges = {judge: judge_counts.finish() for judge, judge_counts in apart.items()}
     return figures
 
 
-def _figures(counts: _Counts) -> PairFigures:
-    figures = counts.figures
-    figures.consistency = clustered(counts.agreeing.values())
-    figures.first_slot = clustered(counts.first_slots.values())
-    figures.agreement = clustered(counts.alike.values())
-    figures.fronts = counts.topics.fronts()
-    return figures
+_Clusters = dict[str, tuple[int, int]]
+"""The hits and trials of each question: what is said about its pairs hangs together."""
 
 
-class Topics:
+class _Counts:
+    """Counts of the pairs added so far: outcomes, passes and topics."""
+
+    def __init__(self) -> None:
+        none = Proportion(None, 0.0, 1.0, 0)
+        self.figures = PairFigures(consistency=none, first_slot=none, agreement=none)
+        self.agreeing, self.first_slots, self.alike = _Clusters(), _Clusters(), _Clusters()
+        self.topics = _Topics()
+
+    def finish(self) -> PairFigures:
+        """Return the figures with their shares and fronts."""
+        self.figures.consistency = proportion(self.agreeing.values())
+        self.figures.first_slot = proportion(self.first_slots.values())
+        self.figures.agreement = proportion(self.alike.values())
+        self.figures.fronts = self.topics.fronts()
+        return self.figures
+
+    def add(self, pair: Judged) -> None:
+        figures, winner = self.figures, voted_winner(pair.judgments)
+        winners = [(judge, vote) for judge, vote in pair.judgments if vote.winner is not None]
+        figures.outcomes.update(vote.winner for _, vote in winners if vote.winner)
+        figures.settled.update(vote.settled for _, vote in winners)
+        if winner is not None:
+            figures.panel[winner] += 1
+            self._count_standing(pair.candidates, winner)
+        self._count_passes(pair)
+        alike = [a[1].winner == b[1].winner for a, b in combinations(winners, 2) if a[0] != b[0]]
+        _add(self.alike, pair.cluster, sum(alike), len(alike))
+        self.topics.add(pair)
+
+    def _count_standing(self, candidates: tuple[str, str], winner: str) -> None:
+        if candidates[0] == candidates[1]:
+            return  # a candidate against itself says nothing of candidates
+        for side, name in zip("AB", candidates, strict=True):
+            standing = self.figures.standings.setdefault(name, Standing())
+            standing.wins += winner == side
+            standing.losses += winner in "AB" and winner != side
+            standing.ties += winner == "tie"
+            standing.uncertain += winner == "uncertain"
+
+    def _count_passes(self, pair: Judged) -> None:
+        figures, agreeing, rounds, firsts, decided = self.figures, 0, 0, 0, 0
+        for _, vote in pair.judgments:
+            figures.extra_calls += sum(pass_.round > 1 for pass_ in vote.passes)
+            decided_passes = [pass_ for pass_ in vote.passes if pass_.winner is not None]
+            figures.passes += len(decided_passes)
+            figures.self_contradictions += sum(pass_.contradicts_itself for pass_ in decided_passes)
+            round_1 = [pass_ for pass_ in decided_passes if pass_.round == 1]
+            if not vote.is_order_known or len(round_1) != 2:
+                continue
+            first, second = round_1
+            rounds += 1
+            agreeing += first.winner == second.winner
+            figures.contradictions.update(
+                c for c, mark in first.marks.items() if mark != second.marks.get(c)
+            )
+            # The slot that won each pass, 1 or 2; none of a tie.
+            slots = [
+                1 + ((pass_.winner == "A") != (pass_.order == "12"))
+                for pass_ in round_1
+                if pass_.winner != "tie"
+            ]
+            firsts += slots.count(1)
+            decided += len(slots)
+        figures.first_rounds += rounds
+        _add(self.agreeing, pair.cluster, agreeing, rounds)
+        _add(self.first_slots, pair.cluster, firsts, decided)
+
+
+def _add(to: _Clusters, question: str, hits: int, trials: int) -> None:
+    counts = to.get(question, (0, 0))
+    to[question] = (counts[0] + hits, counts[1] + trials)
+
+
+# Fronts: which candidates of a topic are kept when all its pairs are judged
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The candidates of one topic that nothing speaks against."""
+
+    candidates: list[str]
+    front: list[str]
+    pareto: list[str]
+    complete: bool
+    """True if every pair of the topic has a verdict."""
+
+
+def fronts_json(fronts: Mapping[str, Front]) -> dict[str, dict[str, Any]]:
+    """Return fronts by topic as `--json` prints them; of very many topics those with more than two
+    candidates alone."""
+    least = 2 if len(fronts) <= FRONTS_LISTED else 3
+    return {row: asdict(sets) for row, sets in fronts.items() if len(sets.candidates) >= least}
+
+
+class _Topics:
     """The pairs of each topic, and the fronts that they come to."""
 
     def __init__(self) -> None:
@@ -199,7 +331,7 @@ class Topics:
         """Of a topic of two candidates what they come to at once."""
 
     def add(self, pair: Judged) -> None:
-        """One more pair; a candidate beside itself has no part in a front."""
+        """Add a pair; a candidate beside itself has no part in a front."""
         if pair.candidates[0] == pair.candidates[1]:
             return
         earlier = self._pairs.get(pair.row)
@@ -212,119 +344,12 @@ class Topics:
             self._pairs[pair.row] = None if pair.row in self._pairs else _front([pair])
 
     def fronts(self) -> dict[str, Front]:
-        """By topic; none of one without any verdict."""
+        """Return fronts by topic; none of one without any verdict."""
         fronts = {
             row: _front(pairs) if isinstance(pairs, list) else pairs
             for row, pairs in self._pairs.items()
         }
         return {row: front for row, front in fronts.items() if front is not None}
-
-
-class _Counts:
-    """Counts of the pairs added so far: outcomes, passes and topics."""
-
-    def __init__(self) -> None:
-        none = clustered([])
-        self.figures = PairFigures(consistency=none, first_slot=none, agreement=none)
-        self.agreeing: dict[str, tuple[int, int]] = {}
-        self.first_slots: dict[str, tuple[int, int]] = {}
-        self.alike: dict[str, tuple[int, int]] = {}
-        self.topics = Topics()
-
-    def add(self, pair: Judged) -> None:
-        figures, verdicts = self.figures, pair.verdicts
-        figures.outcomes.update(vote.winner for vote in verdicts if vote.winner is not None)
-        figures.settled.update(vote.settled for vote in verdicts)
-        if verdicts:
-            winner = panel_winner(pair)
-            figures.panel[winner] += 1
-            self._stand(pair.candidates, winner)
-        self._passes(pair)
-        _add(self.alike, pair.cluster, *_alike(pair))
-        self.topics.add(pair)
-
-    def _stand(self, candidates: tuple[str, str], winner: str) -> None:
-        if candidates[0] == candidates[1]:
-            return  # a candidate against itself says nothing of candidates
-        for side, name in zip("AB", candidates, strict=True):
-            standing = self.figures.standings.setdefault(name, Standing())
-            standing.wins += winner == side
-            standing.losses += winner in "AB" and winner != side
-            standing.ties += winner == "tie"
-            standing.uncertain += winner == "uncertain"
-
-    def _passes(self, pair: Judged) -> None:
-        figures, agreeing, rounds, firsts, decided = self.figures, 0, 0, 0, 0
-        for _, vote in pair.judgments:
-            figures.extra_calls += sum(pass_.round > 1 for pass_ in vote.passes)
-            decided_passes = [pass_ for pass_ in vote.passes if pass_.winner is not None]
-            figures.passes += len(decided_passes)
-            figures.self_contradictions += sum(pass_.contradicts_itself for pass_ in decided_passes)
-            for first, second in _first_round(decided_passes if vote.is_order_known else []):
-                rounds += 1
-                agreeing += first.winner == second.winner
-                figures.contradictions.update(
-                    c for c, mark in first.marks.items() if mark != second.marks.get(c)
-                )
-                slots = [_slot(pass_) for pass_ in (first, second)]
-                firsts += slots.count(1)
-                decided += len(slots) - slots.count(0)
-        figures.first_rounds += rounds
-        _add(self.agreeing, pair.cluster, agreeing, rounds)
-        _add(self.first_slots, pair.cluster, firsts, decided)
-
-
-def _add(to: dict[str, tuple[int, int]], question: str, hits: int, trials: int) -> None:
-    """Count for a question: what is said about its pairs hangs together."""
-    counts = to.get(question, (0, 0))
-    to[question] = (counts[0] + hits, counts[1] + trials)
-
-
-def panel_winner(pair: Judged) -> str:
-    """Return the winner by majority of the judges, each by majority of its repeats; `uncertain`
-    without a majority or a verdict. A judge without a verdict has no vote."""
-    return voted_winner(pair.judgments) or "uncertain"
-
-
-def voted_winner(votes: Iterable[tuple[str, Voted]]) -> str | None:
-    """Return the panel's winner from (judge, vote), each judge voting by the majority of its
-    repeats; `uncertain` without a majority, None if no vote has a verdict."""
-    judges = _by_judge(votes)
-    return _winner(judges) if judges else None
-
-
-def _winner(judges: Sequence[Sequence[Voted]]) -> str:
-    """Return the panel's winner from the verdicts of each judge; `uncertain` without a majority."""
-    winners = [majority([vote.winner or "" for vote in repeats], "uncertain") for repeats in judges]
-    return majority(winners, "uncertain")
-
-
-def _by_judge(votes: Iterable[tuple[str, Voted]]) -> list[list[Voted]]:
-    """The verdicts of each judge."""
-    judges: dict[str, list[Voted]] = {}
-    for judge, vote in votes:
-        if vote.winner is not None:
-            judges.setdefault(judge, []).append(vote)
-    return list(judges.values())
-
-
-def _first_round(passes: Sequence[PassVote]) -> Iterator[tuple[PassVote, PassVote]]:
-    first = [pass_ for pass_ in passes if pass_.round == 1]
-    if len(first) == 2:
-        yield first[0], first[1]
-
-
-def _slot(pass_: PassVote) -> int:
-    """Which slot of a pass won, 1 or 2; 0 for a tie."""
-    return 0 if pass_.winner == "tie" else 1 + ((pass_.winner == "A") != (pass_.order == "12"))
-
-
-def _alike(pair: Judged) -> tuple[int, int]:
-    """Return how many pairs of verdicts by different judges agree on this pair of answers, and how
-    many there are."""
-    winners = [(judge, vote.winner) for judge, vote in pair.judgments if vote.winner is not None]
-    matches = [a[1] == b[1] for a, b in combinations(winners, 2) if a[0] != b[0]]
-    return sum(matches), len(matches)
 
 
 def _front(pairs: Sequence[Judged]) -> Front | None:
@@ -361,20 +386,80 @@ def _front(pairs: Sequence[Judged]) -> Front | None:
     )
 
 
-def panel_marks(pair: Judged, criteria: Sequence[str] | None = None) -> list[str]:
-    """Each criterion's mark by the majority of the judges; without one a tie. Judgments made
-    elsewhere may lack a criterion."""
-    judges = _by_judge(pair.judgments)
-    return _marks(judges, judges[0][0].marks if criteria is None else criteria)
+def schwartz(size: int, beats: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the union of all minimal non-empty sets that no outsider beats, of candidates that are
+    numbers from 0; `beats` is (winner, loser).
+
+    A candidate is in it if and only if it reaches, by a chain of beats, everyone who reaches it.
+    Whom each reaches is a row of bits, so that hundreds of candidates are no matter.
+    """
+    beats = list(beats)
+    reached, outside, is_growing = [0] * size, 0, True
+    for winner, loser in beats:
+        reached[winner] |= 1 << loser
+    while is_growing:
+        is_growing = False
+        for winner, loser in beats:
+            further = reached[winner] | reached[loser]
+            if further != reached[winner]:
+                reached[winner], is_growing = further, True
+    for winner, loser in beats:
+        if not reached[loser] >> winner & 1:
+            outside |= 1 << loser | reached[loser]
+    return tuple(candidate for candidate in range(size) if not outside >> candidate & 1)
 
 
-def _marks(judges: Sequence[Sequence[Voted]], criteria: Iterable[str]) -> list[str]:
-    """Return the panel's mark on each criterion from the verdicts of each judge; `tie` without a
-    majority."""
-    return [
-        majority(
-            [majority([vote.marks.get(c, "tie") for vote in repeats], "tie") for repeats in judges],
-            "tie",
-        )
-        for c in criteria
-    ]
+def pareto(size: int, marks: Mapping[tuple[int, int], Sequence[str]]) -> tuple[int, ...]:
+    """Return the candidates that no other equals or betters on every settled criterion, bettering
+    one.
+
+    `marks[i, j]` with i < j are the settled marks of that pair: `A+` if i is better, `B+` if j is,
+    or `tie`. A pair that is absent, or without marks, dominates nothing.
+    """
+    dominated: set[int] = set()
+    for (first, second), pair_marks in marks.items():
+        kinds = set(pair_marks) - {"tie"}
+        if len(kinds) == 1:
+            dominated.add(second if kinds == {"A+"} else first)
+    return tuple(candidate for candidate in range(size) if candidate not in dominated)
+
+
+def topic_fronts(table: Observations, sizes: Mapping[str, int] | None = None) -> dict[str, Front]:
+    """Return the fronts of every topic by all judgments of its pairs. `sizes` are how many
+    candidates topics have, where that is not told by the units."""
+    if "topic" not in table.fields:
+        return {}
+    field, topics = table.fields["topic"], _Topics()
+    names = [(*field.levels, "")[code] for code in field.codes.tolist()]
+    places = list(zip(table.subject.tolist(), table.opponent.tolist(), strict=True))
+    judgments: list[list[tuple[str, Voted]]] = [[] for _ in table.units]
+    for row, (unit, judge) in enumerate(
+        zip(table.unit.tolist(), table.judge.tolist(), strict=True)
+    ):
+        judgments[unit].append((table.judges[judge], _voted(table, row)))
+    if sizes is None:
+        members: dict[str, set[int]] = {}
+        for topic, pair in zip(names, places, strict=True):
+            members.setdefault(topic, set()).update(pair if pair[0] != pair[1] else ())
+        sizes = {topic: len(there) for topic, there in members.items()}
+    for topic, (first, second), voted in zip(names, places, judgments, strict=True):
+        candidates = table.candidates[first], table.candidates[second]
+        topics.add(Judged(topic, sizes.get(topic, 2), candidates, voted))
+    return topics.fronts()
+
+
+def _voted(table: Observations, row: int) -> Voted:
+    """Return what a judgment says, in words."""
+    said = dict(zip(table.measures, table.values[row].tolist(), strict=True))
+    won = said[table.main]
+    if isnan(won):
+        return Voted(None)
+    winner = "A" if won > 0.5 else "B" if won < 0.5 else "tie"
+    marks = {name: said[name] for name in table.dimensions if not isnan(said[name])}
+    return Voted(
+        "uncertain" if said[UNCERTAIN] == 1 else winner,
+        marks={
+            name: "A+" if mark > 0.5 else "B+" if mark < 0.5 else "tie"
+            for name, mark in marks.items()
+        },
+    )

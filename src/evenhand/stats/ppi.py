@@ -14,25 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import expit
 
-from evenhand.observation import WINNER
 from evenhand.stats.coefficients import Coefficient, of_estimate, undefined
-from evenhand.stats.estimate import HALF, log_odds_interval, mean
+from evenhand.stats.estimate import HALF, logit_interval, mean
 from evenhand.stats.observations import Bools, Floats, Ints
-from evenhand.stats.sides import Side, widest
 
 FEWEST = 3
 """Labelled questions below which nothing is said about the correction."""
-TOO_FEW = f"fewer than {FEWEST} labelled questions"
 SHIFTED = 3.0
 """Standard errors by which labelled units may differ from the others before it is said."""
-EDGE = 1e-9
-"""A part of the scale: an estimate on its end, or beyond, is taken to lie so far inside."""
+TOO_FEW = f"fewer than {FEWEST} labelled questions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +69,19 @@ def corrected_mean(
     away = float(judged[labelled].mean() - judged[~labelled].mean())
     residuals = labels[labelled] - weight * judged[labelled]
     value = float(residuals.mean() + weight * judged[~labelled].mean())
-    moves = label_moves - weight * judge_moves
+    moves, whole = label_moves - weight * judge_moves, count + HALF
     # As many questions as have labels show how the rest varies; one is spent on the weight.
     variance = float(moves @ moves) * count / (count - 1 - (weight > 0))
+    # Half a question is added to these: residuals at the ends of what they can be.
     added = np.array([ends[0] - weight * ends[1], ends[1] - weight * ends[0]]) - residuals.mean()
-    low, high = _interval(value, variance, added, count, ends, level)
+    middle = HALF / 2 * float(added.sum()) / whole
+    spread = HALF / 2 * float(((added - middle) ** 2).sum()) / whole**2
+    variance = variance * (count / whole) ** 2 + spread
+    low, high, _ = logit_interval(value + middle, variance, ends, count, level)
     return Corrected(
         naive=naive,
         labels=alone,
-        corrected=Coefficient(value, low, high, alone.n),
+        corrected=Coefficient(value, min(low, value), max(high, value), alone.n),
         weight=weight,
         shift=away / sqrt(square) if square > 0 else None,
     )
@@ -92,29 +91,6 @@ def _moves(values: Floats, of: Bools, question: Ints) -> Floats:
     """Return by question how far it moves the mean of some of the units."""
     rests = (values[of] - values[of].mean()) / int(of.sum())
     return np.bincount(question[of], rests, int(question.max()) + 1).astype(np.float64)
-
-
-def _interval(
-    value: float,
-    variance: float,
-    added: Floats,
-    count: int,
-    ends: tuple[float, float],
-    level: float,
-) -> tuple[float, float]:
-    """Return the ends of the interval on the scale of log odds; `added` are the residuals, about
-    their mean, of which half a question is added to `count`."""
-    low, span, whole = ends[0], ends[1] - ends[0], count + HALF
-    shift = HALF / 2 * float(added.sum()) / whole
-    spread = HALF / 2 * float(((added - shift) ** 2).sum()) / whole**2
-    part = float(np.clip((value + shift - low) / span, EDGE, 1 - EDGE))
-    error = sqrt(variance * (count / whole) ** 2 + spread) / span / (part * (1 - part))
-    logit = np.array(log(part / (1 - part)))
-    least, most = (
-        low + span * float(expit(end))
-        for end in log_odds_interval(logit, np.array(error), count, level)
-    )
-    return min(least, value), max(most, value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,48 +123,6 @@ class CorrectedRow:
             "judged": self.judged,
             "weight": self.estimate.weight,
         }
-
-
-Variants = Sequence[tuple[str | None, Bools]]
-"""Names of variants, and of which units each is; the first is all units."""
-
-
-def corrected_rows(
-    run: Side, labels: Side, names: Sequence[str], variants: Variants, level: float
-) -> Iterator[CorrectedRow]:
-    """Return mean scores by dimension, or win rates by candidate, of each variant."""
-    for name, (judged, known), ends in _unit_means(run, labels, names):
-        for variant, units in variants:
-            kept = units & ~np.isnan(judged)
-            if labelled := int((~np.isnan(known[kept])).sum()):
-                question = run.question[kept]
-                yield CorrectedRow(
-                    of="candidate" if run.is_pairs else "dimension",
-                    name=name,
-                    variant=variant,
-                    judged=int(kept.sum()),
-                    labelled=labelled,
-                    estimate=corrected_mean(
-                        judged[kept], known[kept], question, ends=ends, level=level
-                    ),
-                )
-
-
-def _unit_means(
-    run: Side, labels: Side, names: Sequence[str]
-) -> Iterator[tuple[str, list[Floats], tuple[float, float]]]:
-    """Return what labels correct: a name, the mean of each unit by the judges and by the labels,
-    and the ends of the scale."""
-    if run.seats is None:
-        for name in names:
-            means = [side.unit_means(name) for side in (run, labels)]
-            yield name, means, widest((run, labels), name)
-        return
-    won = [side.unit_means(WINNER) for side in (run, labels)]
-    for code, name in sorted(enumerate(run.candidates), key=lambda pair: pair[1]):
-        first, second = (run.seats == code).T
-        means = [np.where(first, each, np.where(second, 1 - each, np.nan)) for each in won]
-        yield name, means, (0.0, 1.0)
 
 
 def label_notes(rows: Sequence[CorrectedRow]) -> Iterator[str]:

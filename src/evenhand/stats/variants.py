@@ -82,18 +82,9 @@ class Entries:
     silent: Ints
     """A column per dimension: the scored judgments that say nothing on it."""
 
-    def where(self, rows: Bools) -> Entries:
+    def of_entries(self, rows: Bools | Ints) -> Entries:
+        """Return the judgments of some entries."""
         return Entries(**{name: getattr(self, name)[rows] for name in self.__slots__})
-
-    @staticmethod
-    def joined(parts: Sequence[Entries], starts: Sequence[int]) -> Entries:
-        """Return the entries of several runs; the units of each begin at a place."""
-        columns = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in Entries.__slots__
-        }
-        moved = [part.unit + start for part, start in zip(parts, starts, strict=True)]
-        return Entries(**columns | {"unit": np.concatenate(moved)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +175,7 @@ class Variants:
             measures=tuple(measure.of_entries(rows) for measure in self.measures),
             flags=tuple(flag.of_entries(rows) for flag in self.flags),
             change=self.change.of_entries(rows) if self.change else None,
-            entries=self.entries.where(rows),
+            entries=self.entries.of_entries(rows),
             notes=(),
         )
 

@@ -359,14 +359,3 @@ def test_two_runs_of_pairs_say_nothing_of_an_overall_figure(
     assert {row["dimension"] for row in comparison["rows"]} == wanted
     assert not [note for note in comparison["notes"] if "overall" in note]
     assert "overall" not in call("compare", after, "--against", before)
-
-
-def test_how_many_judgments_changed_is_told_of_the_judge_that_is_named(folder: Path) -> None:
-    content, other = {"model": "python/judge:content"}, {"model": "python/judge:tie"}
-    write_pairs(folder, won(3), content, other, name="before")
-    before = run_of()
-    write_pairs(folder, won(3), content, other, name="after", seed=3)
-    after = run_of()
-    for options, number in (((), 6), (("--judge", "python/judge:tie"), 3)):
-        notes = compared(after, "--against", before, *options)["notes"]
-        assert f"0 of {number} judgments that both runs have name another winner." in notes

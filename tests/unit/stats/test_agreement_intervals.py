@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from evenhand.stats import coefficients
-from evenhand.stats.sides import Pairs
+from evenhand.stats.coefficients import Pairs
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 LEAST = {20: 0.92, 60: 0.935, 300: 0.935}

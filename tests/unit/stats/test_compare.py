@@ -17,7 +17,7 @@ from evenhand.stats.caveats import fisher
 from evenhand.stats.compare import compare
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.contrast import decided
-from evenhand.stats.two_runs import lay_out_runs
+from evenhand.stats.layout import lay_out_runs
 from tests.unit.stats.score_tables import compare_scores, scores_of
 
 ROWS = st.lists(

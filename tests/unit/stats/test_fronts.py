@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.stats.fronts import pareto, schwartz
+from evenhand.stats.pairwise import pareto, schwartz
 
 
 def schwartz_by_definition(size: int, beats: set[tuple[int, int]]) -> tuple[int, ...]:
@@ -125,17 +125,3 @@ def test_the_pareto_set_is_that_of_the_definition(marking):
 )
 def test_pareto_sets_made_by_hand(size, marks, kept):
     assert pareto(size, marks) == kept
-
-
-@pytest.mark.parametrize("beats", [[(0, 2)], [(-1, 0)], [(2, 1)]])
-def test_a_beat_of_nobody_is_refused(beats):
-    with pytest.raises(ValueError, match="a topic that has 2"):
-        schwartz(2, beats)
-
-
-@pytest.mark.parametrize(
-    "marks", [{(1, 0): ["A+"]}, {(0, 1): ["A"]}, {(0, 2): ["A+"]}, {(1, 1): []}]
-)
-def test_marks_of_another_form_are_refused(marks):
-    with pytest.raises(ValueError, match=r"candidates|expected"):
-        pareto(2, marks)

@@ -106,14 +106,6 @@ def test_a_figure_that_the_penalty_draws_to_a_half_has_an_interval_still():
     assert found.low < 0.45 and found.high > 0.75
 
 
-def test_the_baselines_side_mirrors_what_steadies():
-    extra = Anchored(preference=np.array([0.2]), length=np.array([1.0]), difficulty=np.array([0.5]))
-    assert (extra.turned.preference[0], extra.turned.length[0]) == (0.8, -1.0)
-    assert extra.turned.difficulty[0] == -0.5 and extra.turned.turned.preference == pytest.approx(
-        0.2
-    )
-
-
 def test_too_few_votes_or_equal_lengths_have_no_figure():
     preference, ahead = judged(votes=9)
     assert length_controlled(preference, ahead) is None

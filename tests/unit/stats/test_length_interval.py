@@ -9,8 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit, stdtrit
 
-from evenhand.stats.length_interval import FIRTH, Regression, equal_length_interval
-from evenhand.stats.proportion import wilson_bounds
+from evenhand.stats.length import FIRTH, Regression, equal_length_interval
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 
@@ -60,6 +59,14 @@ def refitted(regression, chosen):
     return minimize(loss, np.zeros(rows.shape[1]), method="BFGS", options={"gtol": 1e-7}).x
 
 
+def wilson(rate, trials, quantile):
+    """Wilson's interval of a rate in so many trials."""
+    square = quantile**2
+    middle = rate * trials + square / 2
+    reach = np.sqrt(square * (rate * (1 - rate) * trials + square / 4))
+    return (middle - reach) / (trials + square), (middle + reach) / (trials + square)
+
+
 def slow_interval(regression, level):
     """As it is told: every group left out in turn, and Wilson's interval of what that varies by."""
     voted = regression.group >= 0
@@ -83,7 +90,7 @@ def slow_interval(regression, level):
     sizes = np.bincount(regression.group[voted])
     unseen = 0.25 * (sizes @ sizes / votes**2) ** 2 * max(1, more)
     worth = rate * (1 - rate) / (variance + unseen)
-    return wilson_bounds(rate, worth, stdtrit(count - 1, (1 + level) / 2))
+    return wilson(rate, worth, stdtrit(count - 1, (1 + level) / 2))
 
 
 @pytest.mark.parametrize("kind", ["votes", "topics", "difficulty", "anchors"])

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import UsageError, quoted
 from evenhand.kinds import DEFAULT_KIND
-from evenhand.notes import Counts, Names, Note, Percent, Places, Signed, Value
+from evenhand.notes import Names, Note, Percent, Places, Signed, Value
 from evenhand.text import visible
 
 if TYPE_CHECKING:
@@ -110,9 +110,6 @@ class Words:
     def _value(self, name: str, value: Value) -> str:
         if isinstance(value, Names):
             return self._first(map(self._quoted, value.names), value.more, "comma")
-        if isinstance(value, Counts):
-            counts = [f"{self._quoted(name)} {self.integer(count)}" for name, count in value.counts]
-            return self._first(counts, value.more, "comma")
         if isinstance(value, Places):
             places = [self._place(place.variant, place.dimensions) for place in value.places]
             return self._first(places, value.more, "semicolon")

@@ -13,7 +13,7 @@ from evenhand.stats.board import Board
 from evenhand.stats.comparison import OVERALL, Comparison, Row
 from evenhand.stats.estimate import mean
 from evenhand.stats.observations import Floats, Ints, Observations, field_named
-from evenhand.stats.proportion import Proportion
+from evenhand.stats.pairwise import Proportion
 from evenhand.stats.variants import CRITICAL
 
 LENGTH_BINS = 10

@@ -15,7 +15,8 @@ from evenhand.report.terminal.console import TextTable, legend, table
 from evenhand.report.terminal.pairs import share
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.board import Board, BoardRow, Options, PositionTerm
-from evenhand.stats.leaderboard import Leaderboard, Orders
+from evenhand.stats.leaderboard import Leaderboard
+from evenhand.stats.orders import Orders
 
 LEVELS_SHOWN = 20
 TOP, BOTTOM = 40, 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -11,8 +12,10 @@ from rich.text import Text
 from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table
 from evenhand.report.terminal.tables import cut, safe
-from evenhand.stats.pairwise import PairFigures
-from evenhand.stats.proportion import Proportion
+from evenhand.stats.pairwise import PairFigures, Proportion
+
+if TYPE_CHECKING:
+    from evenhand.stats.estimate import Estimate
 
 TOPICS_SHOWN = 20
 JUDGES_SHOWN = 20
@@ -113,9 +116,9 @@ def _percent(proportion: Proportion) -> str:
     return "-" if proportion.value is None else f"{100 * proportion.value:.0f} %"
 
 
-def share(proportion: Proportion, of: str) -> str:
-    """A proportion with its interval, in percent."""
-    if proportion.value is None:
+def share(proportion: Proportion | Estimate, of: str) -> str:
+    """Return a share with its interval, in percent."""
+    if proportion.value is None or proportion.low is None or proportion.high is None:
         return f"no {of}"
     low, high = round(100 * proportion.low), round(100 * proportion.high)
     return f"{100 * proportion.value:.0f} % [{low}, {high}] of {proportion.n:g} {of}"
