@@ -82,7 +82,7 @@ def _protocol(max_rounds: int) -> PairwiseProtocol:
 
 def winner(one: Judged) -> str:
     """The settled winner of a pair with one judge; `failure` where there is none."""
-    return str(one.verdicts[0].winner) if one.verdicts else "failure"
+    return next((vote.winner for _, vote in one.judgments if vote.winner), "failure")
 
 
 def passes(one: Judged) -> dict[str, str]:

@@ -11,7 +11,7 @@ from evenhand.results.observations import observe
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_archive
 from evenhand.stats.rating import Ratings, pass_matches, rate, vote_matches
-from tests.published.data import Call, anchor, folder, queried, records
+from tests.published.data import Call, anchor, queried, records
 from tests.published.test_agreement import PANDALM_PEOPLE
 from tests.unit.cli.conftest import NEWEST
 
@@ -122,21 +122,6 @@ def test_rakuda_ratings_with_a_position_term(call: Call) -> None:
     published = anchor("rakuda_v1.bt_home")
     assert mine == pytest.approx(published["value"], abs=published["tolerance"])
     assert found.position == pytest.approx(-0.5207, abs=5e-5)
-    told = call("leaderboard", NEWEST, "--position", "--ties", "half")["position"]
-    assert told["passes"] == 1200 and told["low"] < told["term"] < told["high"] < 0
-
-
-def test_mtbench_verdicts_in_the_order_of_names_have_no_position_term(call: Call) -> None:
-    call("import", str(folder() / "mtbench/gpt4_pair.jsonl.gz"), "--kind", "fastchat")
-    found = call("leaderboard", NEWEST, "--position")
-    assert found["position"] is None
-    assert any("No position term: all pairs" in note for note in found["notes"])
-
-
-def test_mtbench_votes_whose_orders_were_drawn_have_one(call: Call) -> None:
-    call("import", str(folder() / "mtbench/human_votes.jsonl.gz"), "--kind", "fastchat")
-    position = call("leaderboard", NEWEST, "--position")["position"]
-    assert position["low"] < 0 < position["high"]
 
 
 def test_peer_judging_by_gpt4(call: Call) -> None:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     help="Of ratings: natural log around 0, or 400 a factor of ten around 1000.",
 )
 @click.option("--anchor", metavar="CANDIDATE", help="The candidate that is put at 0, or at 1000.")
-@click.option("--position", is_flag=True, help="Ratings with a term for what was shown first.")
 @click.option("--length-controlled", is_flag=True, help="Also win rates at equal lengths.")
 @click.option("--by", metavar="FIELD", help="Also a board for each value of a field of meta.")
 @click.option("--criterion", metavar="C", help="Rank by the marks of one criterion.")

@@ -9,8 +9,7 @@ from evenhand.observation import Rule
 from evenhand.results.observations import observe
 from evenhand.results.trust import trust_notes
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.board import Options
-from evenhand.stats.leaderboard import Leaderboard, leaderboard
+from evenhand.stats.leaderboard import Leaderboard, Options, leaderboard
 from evenhand.store.archive import Archive
 
 

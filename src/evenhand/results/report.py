@@ -57,11 +57,10 @@ from evenhand.results.trust import trust_notes
 from evenhand.results.units import judged_row, names_of
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.board import Options
 from evenhand.stats.compare import Changes, changes, compare
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.layout import USUAL, lay_out, usual_fields
-from evenhand.stats.leaderboard import leaderboard
+from evenhand.stats.leaderboard import Options, leaderboard
 from evenhand.stats.observations import Observations
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.repeats import repeats

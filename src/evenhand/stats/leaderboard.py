@@ -1,21 +1,126 @@
-"""Leaderboards of a run, of each value of a field, of each criterion; agreement of the orders."""
+"""Leaderboards of a run, of each value of a field, of each criterion: a row for each candidate.
+
+A win rate is a mean over pairs: a tie and a verdict that is uncertain count half, what has no
+verdict is left out and counted. Ratings and ranks are those of `rating`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import log
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from evenhand.errors import UsageError, quoted
-from evenhand.stats.board import Board, Options, plain_board, rated_board
-from evenhand.stats.observations import Observations, field_named, place_of
+from evenhand.notes import Note
+from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
+from evenhand.stats.estimate import mean
+from evenhand.stats.length import length_controlled
+from evenhand.stats.observations import Floats, Ints, Observations, field_named, place_of
 from evenhand.stats.orders import Orders, orders
 from evenhand.stats.pairwise import Front, fronts_json, topic_fronts
+from evenhand.stats.rating import (
+    SAME,
+    Ratings,
+    Ties,
+    pair_matches,
+    rate,
+    vote_matches,
+)
 
+Scale = Literal["log", "elo"]
+ELO = 400 / log(10)
 VALUES = 200
 """So many values of a field have a board of their own at most."""
 FRONT_VOTES = 200_000
 """Of more votes no fronts are listed: there would be a page of them for every topic."""
+ONE_TOPIC = Note(
+    "All votes are on one topic: nothing says how far topics vary, so win rates have"
+    " the interval that one observation leaves.",
+    "one_topic",
+)
+WON, LOST, TIED, OPEN = range(4)
+"""The outcomes of a pair for its first candidate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The settings for computing and showing ratings."""
+
+    ties: Ties = "davidson"
+    scale: Scale = "log"
+    anchor: str | None = None
+    length_controlled: bool = False
+    level: float = 0.95
+
+
+@dataclass(slots=True, kw_only=True)
+class BoardRow:
+    """One candidate."""
+
+    candidate: str
+    n: int
+    """Pairs with a verdict, of which the win rate is the mean."""
+    votes: int
+    """Their votes: judgments of each judge and repeat."""
+    win_rate: float | None
+    low: float | None
+    high: float | None
+    p: float | None = None
+    """Two-sided, of a win rate of one half."""
+    rating: float | None = None
+    rating_low: float | None = None
+    """None where all votes are on one topic."""
+    rating_high: float | None = None
+    rank: int | None = None
+    """Within its set; `rank_low` is the best that it may be."""
+    rank_low: int | None = None
+    rank_high: int | None = None
+    pairs: int
+    """Pairs with a verdict of the panel: wins, losses, ties and uncertain add up to it."""
+    wins: int
+    losses: int
+    ties: int
+    uncertain: int
+    failed: int
+    """Of votes, as `dropped`."""
+    dropped: int
+    se: float | None
+    points: float
+    """Wins, with half of what is tied or uncertain; the sum of preferences where they are soft. A
+    pair is one point at most, as the mean of its votes."""
+    average_win_rate: float | None
+    """The mean of its win rates over the opponents it met, each weighing the same."""
+    set: int | None = None
+    length_controlled: float | None = None
+    length_controlled_low: float | None = None
+    length_controlled_high: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Board:
+    """The rows of some votes, by set, rating and name."""
+
+    rows: list[BoardRow]
+    n: int
+    """Pairs with a verdict."""
+    votes: int
+    topics: int
+    """The number of topics voted on; votes on one topic form a cluster."""
+    failed: int
+    dropped: int
+    sets: int = 0
+    tie_parameter: float | None = None
+    matrix: dict[str, Any] = field(default_factory=dict[str, Any])
+    notes: list[str] = field(default_factory=list[str])
+
+    def json(self) -> dict[str, Any]:
+        # The matrix is large, and plain already: it is not copied cell by cell.
+        figures = asdict(replace(self, matrix={}))
+        return figures | {"matrix": self.matrix}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +183,233 @@ class Leaderboard:
         }
 
 
+def rated_board(table: Observations, measure: str, options: Options) -> Board:
+    """Return all figures: win rates, ratings and ranks, and what the options ask for."""
+    board = plain_board(table, measure, options.level)
+    if not board.n:
+        sentence = "No vote has a verdict: there is nothing to rate."
+        board.notes.append(Note(sentence, "nothing_to_rate"))
+        return board
+    _rate(board, table, measure, options)
+    if options.length_controlled:
+        _control_length(board, table, measure, options.level)
+    places = [table.candidates.index(row.candidate) for row in board.rows]
+    rates, votes = (part[np.ix_(places, places)] for part in _meetings(_sides(table, measure)))
+    cells = rates.astype(object)
+    cells[votes == 0] = None
+    names = [row.candidate for row in board.rows]
+    board.matrix = {"candidates": names, "win_rate": cells.tolist(), "n": votes.tolist()}
+    return board
+
+
+def plain_board(table: Observations, measure: str, level: float) -> Board:
+    """Return win rates alone, by win rate and name."""
+    sides, is_apart, size = (
+        _sides(table, measure),
+        table.first != table.second,
+        len(table.candidates),
+    )
+    is_open = np.isnan(table.column(measure)) & is_apart
+    is_dropped = is_open & table.conflict & (table.rule == "drop")
+    has_verdict = ~is_open & is_apart
+    votes, failed, dropped = (
+        np.bincount(np.append(table.first[rows], table.second[rows]), minlength=size)
+        for rows in (has_verdict, is_open & ~is_dropped, is_dropped)
+    )
+    met, results = _meetings(sides), panel(table, measure).tally(size)
+    order = np.argsort(sides.candidate, kind="stable")
+    parts = np.split(order, np.searchsorted(sides.candidate[order], np.arange(1, size)))
+    rows: list[BoardRow] = []
+    for place in np.unique([table.first[is_apart], table.second[is_apart]]).tolist():
+        won, topic = sides.won[parts[place]], sides.topic[parts[place]]
+        rate = mean(won, topic, (0.0, 1.0), level, weigh="units")
+        wins, losses, ties, uncertain = results[place].tolist()
+        rows.append(
+            BoardRow(
+                candidate=table.candidates[place],
+                n=rate.n,
+                votes=int(votes[place]),
+                win_rate=rate.value,
+                low=rate.low,
+                high=rate.high,
+                p=rate.p,
+                pairs=wins + losses + ties + uncertain,
+                wins=wins,
+                losses=losses,
+                ties=ties,
+                uncertain=uncertain,
+                failed=int(failed[place]),
+                dropped=int(dropped[place]),
+                se=rate.error,
+                points=float(won.sum()),
+                average_win_rate=float(np.nanmean(met.rates[place])) if rate.n else None,
+            )
+        )
+    rows.sort(key=lambda row: (-(row.win_rate or 0.0), row.candidate))
+    topics = np.unique(sides.topic).size
+    return Board(
+        rows=rows,
+        n=sides.won.size // 2,
+        votes=int(has_verdict.sum()),
+        topics=topics,
+        failed=int((is_open & ~is_dropped).sum()),
+        dropped=int(is_dropped.sum()),
+        notes=[ONE_TOPIC] if topics == 1 else [],
+    )
+
+
+class _Sides(NamedTuple):
+    """Every pair with a verdict from both sides: a candidate, its opponent, the share it won."""
+
+    candidate: Ints
+    opponent: Ints
+    won: Floats
+    topic: Ints
+    size: int
+
+
+def _sides(table: Observations, measure: str) -> _Sides:
+    pairs = pair_matches(table, measure)
+    return _Sides(
+        np.append(pairs.first, pairs.second),
+        np.append(pairs.second, pairs.first),
+        np.append(pairs.won, 1 - pairs.won),
+        np.append(pairs.topic, pairs.topic),
+        pairs.size,
+    )
+
+
+class _Meetings(NamedTuple):
+    """The win rate of each candidate (a row) against each other one, nan where they never met; and
+    the number of pairs."""
+
+    rates: Floats
+    pairs: Ints
+
+
+def _meetings(sides: _Sides) -> _Meetings:
+    place, size = sides.candidate * sides.size + sides.opponent, sides.size
+    pairs = np.bincount(place, minlength=size**2).reshape(size, size)
+    points = np.bincount(place, sides.won, size**2).reshape(size, size)
+    rates = np.full((size, size), np.nan)
+    return _Meetings(np.divide(points, pairs, out=rates, where=pairs > 0), pairs)
+
+
+class PanelResults(NamedTuple):
+    """Of every pair with a verdict its candidates, and what it comes to for the first."""
+
+    first: Ints
+    second: Ints
+    result: Ints
+
+    def tally(self, size: int) -> Ints:
+        """Return how often each candidate won, lost, tied, and had no clear result."""
+        turned = np.array([LOST, WON, TIED, OPEN])[self.result]
+        places = np.concatenate([self.first * 4 + self.result, self.second * 4 + turned])
+        return np.bincount(places, minlength=size * 4).reshape(size, 4)
+
+
+def panel(table: Observations, measure: str) -> PanelResults:
+    """Return what more than half of the judges of each pair say, each by more than half of its
+    repeats. Without such a majority a pair is uncertain, and on a criterion a tie."""
+    won, is_main = table.column(measure), measure == table.main
+    otherwise = OPEN if is_main else TIED
+    rows = ~np.isnan(won) & (table.first != table.second)
+    results = np.where(won > 0.5, WON, np.where(won < 0.5, LOST, TIED))
+    if is_main:
+        results[table.column(UNCERTAIN) == 1] = OPEN
+    judges = max(len(table.judges), 1)
+    places, group = np.unique(table.unit[rows] * judges + table.judge[rows], return_inverse=True)
+    by_judge = _majorities(group, results[rows], places.size, otherwise)
+    units, group = np.unique(places // judges, return_inverse=True)
+    settled = _majorities(group, by_judge, units.size, otherwise)
+    return PanelResults(table.subject[units], table.opponent[units], settled)
+
+
+def _majorities(group: Ints, codes: Ints, size: int, otherwise: int) -> Ints:
+    """Return of each group the code that more than half of its members have."""
+    counts = np.bincount(group * 4 + codes, minlength=size * 4).reshape(size, 4)
+    is_clear = 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1)
+    return np.where(is_clear, counts.argmax(axis=1), otherwise)
+
+
+def _rate(board: Board, table: Observations, measure: str, options: Options) -> None:
+    """Put ratings and ranks on the rows."""
+    rows = {row.candidate: row for row in board.rows}
+    for number, rated in enumerate(rate(vote_matches(table, measure), options.ties), 1):
+        _put(rows, rated, number, table.candidates, options)
+        board.sets = number
+        if number == 1:
+            board.tie_parameter = rated.tie
+    _rank_two(board, options.level)
+    ends = board.sets + 1
+    board.rows.sort(key=lambda row: (row.set or ends, row.rank or 0, row.candidate))
+    if board.sets > 1:
+        sentence = (
+            f"The candidates fall into {board.sets} sets that never met: each is rated and"
+            " ranked for itself, and ratings of different sets cannot be compared."
+        )
+        board.notes.append(Note(sentence, "sets", n=board.sets))
+
+
+def _put(
+    rows: Mapping[str, BoardRow],
+    rated: Ratings,
+    number: int,
+    candidates: Sequence[str],
+    options: Options,
+) -> None:
+    """Put the ratings and ranks of one set on its rows."""
+    members = [candidates[place] for place in rated.members.tolist()]
+    at = members.index(options.anchor) if options.anchor in members else None
+    shift, unit = (1000.0, ELO) if options.scale == "elo" else (0.0, 1.0)
+    ratings = [shift + unit * column for column in rated.intervals(options.level, at)]
+    ranks = rated.ranks(options.level)
+    for place, name in enumerate(members):
+        row = rows[name]
+        row.set = number
+        row.rating, row.rating_low, row.rating_high = (_known(each[place]) for each in ratings)
+        row.rank, row.rank_low, row.rank_high = (int(each[place]) for each in ranks)
+
+
+def _rank_two(board: Board, level: float) -> None:
+    """Give two candidates that met nobody else the ranks of their comparison: it is the same
+    question, and has one answer."""
+    sizes = Counter(row.set for row in board.rows if row.set is not None)
+    for row in board.rows:
+        if row.set is not None and sizes[row.set] == 2:
+            row.rank = 1 if (row.win_rate or 0) > 0.5 - SAME else 2
+            is_told = row.p is not None and row.p <= 1 - level + 1e-12
+            row.rank_low, row.rank_high = (row.rank, row.rank) if is_told else (1, 2)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _control_length(board: Board, table: Observations, measure: str, level: float) -> None:
+    """Put win rates at equal lengths on the rows."""
+    ahead = (table.numbers(SUBJECT_LENGTH) - table.numbers(OPPONENT_LENGTH))[table.unit]
+    won = table.column(measure)
+    usable = (table.first != table.second) & ~np.isnan(ahead)
+    for row in board.rows:
+        place = table.candidates.index(row.candidate)
+        first, second = usable & (table.first == place), usable & (table.second == place)
+        controlled = length_controlled(
+            np.concatenate([won[first], 1 - won[second]]),
+            np.concatenate([-ahead[first], ahead[second]]),
+            groups=np.concatenate([table.topic[first], table.topic[second]]),
+            level=level,
+        )
+        if controlled is not None:
+            row.length_controlled = controlled.win_rate
+            row.length_controlled_low, row.length_controlled_high = controlled.low, controlled.high
+    board.notes.append(
+        "Win rates at equal lengths are without the difficulties of instructions and anchors that"
+        " AlpacaEval uses, and are no figures of AlpacaEval: there they are up to 23 points apart."
+    )
+
+
 def _criterion_json(board: Board) -> dict[str, Any]:
     """Return the win rates on a criterion; it has no ratings."""
     names = ("candidate", "n", "votes", "win_rate", "low", "high", "se")
@@ -121,11 +453,6 @@ def _check(table: Observations, options: Options, criterion: str | None) -> None
         raise UsageError(f"level {options.level}: a share between 0 and 1 is wanted, as 0.95")
     if criterion is not None:
         place_of(table.dimensions, criterion, "criterion")
-        if options.position:
-            raise UsageError(
-                "a position term is fitted on the winners of passes, not on one criterion",
-                advice="Leave out --position or --criterion.",
-            )
     if options.anchor is not None:
         place_of(table.candidates, options.anchor, "candidate")
 
@@ -141,9 +468,6 @@ def _levels(table: Observations, measure: str, by: str, options: Options) -> dic
     for code, name in enumerate(column.levels):
         part = table.of_units(column.codes == code)
         if part.unit.size:
-            there = {part.candidates[place] for place in (*part.first, *part.second)}
-            # An anchor that is not among the candidates of some votes anchors nothing there.
-            anchor = options.anchor if options.anchor in there else None
-            board = rated_board(part, measure, replace(options, anchor=anchor))
+            board = rated_board(part, measure, options)
             levels[name] = Level(board, orders(part, options.level))
     return levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.report.terminal.leaderboard import BOTTOM, TOP, board_table
-from evenhand.stats.board import Board, BoardRow, Options
+from evenhand.stats.leaderboard import Board, BoardRow, Options
 
 
 def board(candidates: int) -> Board:

@@ -13,7 +13,7 @@ from evenhand.kinds.pairwise.verdict import pair_passes
 from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs, row_sizes
 from evenhand.results.selection import select
-from evenhand.stats.topic_fronts import fronts
+from evenhand.stats.pairwise import topic_fronts
 from tests.unit.runs.importing import Importer, Judgments, vote
 
 
@@ -207,7 +207,9 @@ def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer)
     for run in (imported.recorded, select(store, imported.recorded, ["half=1"])):
         figures = figures_of_pairs(run.kind, store, run.scope, run.judge_groups)
         sizes = row_sizes(run.kind, store, run.id)
-        assert fronts(observe(store, run), sizes) == figures.fronts and len(figures.fronts) >= 3
+        assert (
+            topic_fronts(observe(store, run), sizes) == figures.fronts and len(figures.fronts) >= 3
+        )
 
 
 def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:

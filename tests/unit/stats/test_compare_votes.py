@@ -81,7 +81,6 @@ def test_who_never_met_the_baseline_is_said_and_a_candidate_against_itself_left_
     found = compare_votes(votes_of(rows), "a")
     assert [row.variant for row in found.rows] == ["b"]
     assert any('Never compared with the baseline: "c"' in note for note in found.notes)
-    assert any("against itself" in note for note in found.notes)
     with pytest.raises(UsageError, match="no candidate is called"):
         compare_votes(votes_of(rows), "d")
     with pytest.raises(UsageError, match="no candidate to compare"):
@@ -157,12 +156,8 @@ def test_coverage_in_full(name: str, n: int, wanted: float) -> None:
     assert isfinite(width) and share >= wanted
 
 
-def test_contradicted_verdicts_are_told_by_candidate_where_there_are_several() -> None:
+def test_contradicted_verdicts_beside_the_baseline_are_counted() -> None:
     rows = [vote(t, "a", "b", "uncertain" if t < 2 else "first") for t in range(6)]
-    (note,) = [n for n in compare_votes(votes_of(rows), "a").notes if "contradict" in n]
-    assert note.endswith('count by the rule "uncertain".')
-    rows += [vote(t, "c", "a", "uncertain" if t < 1 else "tie") for t in range(6)]
-    rows += [vote(t, "a", "d", "tie") for t in range(6)]
     rows += [vote(t, "b", "c", "uncertain") for t in range(6)]  # without the baseline
     (note,) = [n for n in compare_votes(votes_of(rows), "a").notes if "contradict" in n]
-    assert note.startswith("3 verdicts") and note.endswith('rule "uncertain": "b" 2, "c" 1.')
+    assert '2 verdicts count by the rule "uncertain".' in note

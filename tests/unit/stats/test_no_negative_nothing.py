@@ -12,9 +12,8 @@ from rich.console import Console
 from evenhand.report.html.page import words
 from evenhand.report.terminal.comparison import comparison_lines
 from evenhand.report.terminal.leaderboard import leaderboard_lines
-from evenhand.stats.board import Options
 from evenhand.stats.comparison import Comparison
-from evenhand.stats.leaderboard import leaderboard
+from evenhand.stats.leaderboard import Options, leaderboard
 from tests.unit.stats.ballots import ballots
 from tests.unit.stats.score_tables import compare_votes
 

@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from evenhand.observation import Voted
-from evenhand.stats.board import LOST, OPEN, TIED, WON, PanelResults, panel
 from evenhand.stats.estimate import mean
-from evenhand.stats.leaderboard import leaderboard
+from evenhand.stats.leaderboard import (
+    LOST,
+    OPEN,
+    TIED,
+    WON,
+    PanelResults,
+    leaderboard,
+    panel,
+)
 from evenhand.stats.pairwise import Judged, panel_winner
 from tests.unit.stats.ballots import ballots, drawn, ints
 from tests.unit.stats.score_tables import votes_of

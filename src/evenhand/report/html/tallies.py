@@ -9,9 +9,9 @@ import numpy as np
 
 from evenhand.observation import CRITICAL_FAIL, OPPONENT_LENGTH, SUBJECT_LENGTH, TAG
 from evenhand.report.html.build import Bar, Difference, LengthBin, Mean, Meeting, Share, Standing
-from evenhand.stats.board import Board
 from evenhand.stats.comparison import OVERALL, Comparison, Row
 from evenhand.stats.estimate import mean
+from evenhand.stats.leaderboard import Board
 from evenhand.stats.observations import Floats, Ints, Observations, field_named
 from evenhand.stats.pairwise import Proportion
 from evenhand.stats.variants import CRITICAL

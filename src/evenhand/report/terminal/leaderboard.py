@@ -14,8 +14,7 @@ from evenhand.report.terminal.answer import english, sentence_lines
 from evenhand.report.terminal.console import TextTable, legend, table
 from evenhand.report.terminal.pairs import share
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.board import Board, BoardRow, Options, PositionTerm
-from evenhand.stats.leaderboard import Leaderboard
+from evenhand.stats.leaderboard import Board, BoardRow, Leaderboard, Options
 from evenhand.stats.orders import Orders
 
 LEVELS_SHOWN = 20
@@ -136,8 +135,6 @@ def _figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
         yield from _orders(orders)
     else:
         yield "consistency", "not known: no pair was judged in both orders"
-    if board.position:
-        yield "position", _position(board.position)
     if leaderboard.fronts:
         yield "fronts", _fronts(leaderboard)
     for number, note in enumerate(board.notes):
@@ -148,12 +145,6 @@ def _orders(orders: Orders) -> Iterator[tuple[str, str]]:
     """Yield the consistency and first-slot share of the two orders, each with its label."""
     yield "consistency", share(orders.consistency, "first rounds agree")
     yield "first slot", share(orders.first_slot, "passes with a winner")
-
-
-def _position(position: PositionTerm) -> str:
-    is_bounded = position.low is not None and position.high is not None
-    limits = f" [{position.low:+z.2f}, {position.high:+z.2f}]" if is_bounded else ""
-    return f"being shown first is worth {position.term:+z.2f}{limits} in log odds"
 
 
 def _votes(board: Board) -> str:
