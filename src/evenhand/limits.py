@@ -169,6 +169,6 @@ LOOK_AGAIN_FIRST = 0.05
 LOOK_AGAIN_MOST = 1.0
 # Actors that judge one run at most, and locks for them and for the successors of those that die.
 ACTORS_MOST = 128
-LANES = 256
+ACTOR_LOCKS = 256
 # Units that an actor is handed at a time, for each call that it may have under way.
 UNITS_PER_CALL = 16

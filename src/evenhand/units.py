@@ -7,7 +7,7 @@ unless the suite exposes them.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -16,45 +16,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evenhand import jsontext
-from evenhand.jsontext import stored_object
 
 META_FIELDS = ("run_id", "model", "prompt_variant", "eval_set_variant", "question_id")
 APART = ("run_id", "eval_set_variant")
 """The meta fields in which answers differ that are not held against each other."""
 TOPIC_ID = "#topic"
 """The key of a row for an id of its topic that code has given: its pairs are named all the same."""
-
-
-class JsonObject(Mapping[str, Any]):
-    """A JSON object that remembers its text, and is parsed when it is first looked into."""
-
-    __slots__ = ("_parsed", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._parsed: dict[str, Any] | None = None
-
-    @property
-    def _values(self) -> dict[str, Any]:
-        if self._parsed is None:
-            self._parsed = stored_object(self.text, "a part of a unit")
-        return self._parsed
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def items(self) -> ItemsView[str, Any]:
-        # Readers of millions of units come here: over single keys it takes thrice as long.
-        return self._values.items()
-
-    def __repr__(self) -> str:
-        return f"JsonObject({self.text!r})"
 
 
 class Sample(Struct, frozen=True, kw_only=True):

@@ -125,28 +125,17 @@ def test_actors_and_the_driver_are_killed_and_no_more_is_spent_than_there_is(
     assert verdict.returncode == 0, verdict.stdout
 
 
-def test_a_comparison_ends_the_run_as_soon_as_it_is_decided(
+def test_a_run_that_stops_when_it_is_decided_is_refused(
     tmp_path: Path, cluster: RayCluster
 ) -> None:
-    rows = [pair_row(f"p{n}", 9, 2, topic=f"Topic {n}?") for n in range(80)]
+    tables = {"compare": {"baseline": "c1"}, "stop": {"until_decided": True}}
+    rows = [pair_row(f"p{n}", 9, 2, topic=f"Topic {n}?") for n in range(3)]
     with child("by-number") as provider:
-        tables = {"compare": {"baseline": "c1"}, "stop": {"until_decided": True}}
-        limits = {"concurrency": 4}
-        write_pairs(tmp_path, rows, at(provider), limits=limits, **tables)
-        arguments = ("run", "--json", "--store", new_store_url(), "--ray", cluster.address)
+        write_pairs(tmp_path, rows, at(provider), **tables)
+        arguments = ("run", "--store", new_store_url(), "--ray", cluster.address)
         run = Command("run", *arguments, cwd=tmp_path, env=NODE | GUARDED)
-        assert run.ended() == 0, run.said
-        here = evenhand_here("run", "--json", cwd=tmp_path, env=NODE)
-    there, alone = json.loads(run.printed), json.loads(here.stdout)
-    assert there["run"] == alone["run"]
-    keys = ("outcome", "units", "questions", "estimate", "low", "high")
-    decisions = [
-        [comparison[key] for key in keys]
-        for told in (there, alone)
-        for comparison in told["decided"]["comparisons"]
-    ]
-    assert decisions[0] == decisions[1] and decisions[0][0] == "worse"
-    assert there["verdicts"] < 80
+        assert run.ended() == 2 and "--to-the-end" in run.said
+        assert not counts(provider)["by_request"]
 
 
 def test_a_node_is_killed_and_the_run_goes_on_without_a_trace_in_ray(

@@ -62,7 +62,8 @@ class Assignment(NamedTuple):
 
     start: int
     """The start of the run that it belongs to."""
-    lane: int
+    lock: int
+    """The number of the lock that its actor holds meanwhile."""
     positions: tuple[int, ...]
     money: int | None
     concurrency: int
@@ -90,9 +91,9 @@ class Readiness(NamedTuple):
     error: str
 
 
-def lane_name(run: str, lane: int) -> str:
-    """Return the name in the store of a lane, the lock that an actor holds while it judges."""
-    return f"{run}/{lane}"
+def lock_name(run: str, number: int) -> str:
+    """Return the name in the store of a lock that an actor holds while it judges."""
+    return f"{run}/{number}"
 
 
 class RunActor:
@@ -122,7 +123,7 @@ class RunActor:
         self._stop, self._tally = Stop(), Tally(outcomes=self._tally.outcomes)
         budget = CallBudget(chunk.money)
         try:
-            async with self._ledger.claim(lane_name(self._run, chunk.lane)):
+            async with self._ledger.claim(lock_name(self._run, chunk.lock)):
                 if start_of(self._store.archive, self._run) != chunk.start:
                     # Its driver is gone, and another has counted the money.
                     raise StoreBusy(f"run {self._run} was started again")

@@ -3,9 +3,9 @@
 It holds the run, hands chunks of units to actors, each with its share of money and rates, and
 counts what they did. An actor judges its chunk with the usual engine against the shared store.
 Where one dies, another takes its place and its chunk is handed out again: what the store holds is
-not asked again. While it judges, an actor holds a lane: a lock of the store that ends with its
-connection. The money of a dead actor is counted anew only under that lock, which is then kept, so
-that an actor that Ray has given up and that lives on cannot spend any more.
+not asked again. While it judges, an actor holds a lock of the store that ends with its connection.
+The money of a dead actor is counted anew only under that lock, which is then kept, so that an actor
+that Ray has given up and that lives on cannot spend any more.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AsyncExitStack, redirect_stdout, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import islice
 from time import monotonic
 from typing import Any
 from urllib.parse import urlunsplit
@@ -32,7 +32,7 @@ from evenhand.cluster.actor import (
     ChunkResult,
     Readiness,
     RunActor,
-    lane_name,
+    lock_name,
     start_of,
 )
 from evenhand.engine.budget import budget_reached
@@ -47,8 +47,13 @@ from evenhand.errors import (
     UsageError,
 )
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
-from evenhand.limits import ACTORS_MOST, LANES, LOOK_AGAIN_FIRST, LOOK_AGAIN_MOST, UNITS_PER_CALL
-from evenhand.runs.early_stop import UntilDecided
+from evenhand.limits import (
+    ACTOR_LOCKS,
+    ACTORS_MOST,
+    LOOK_AGAIN_FIRST,
+    LOOK_AGAIN_MOST,
+    UNITS_PER_CALL,
+)
 from evenhand.runs.judge import RemoteEngine, RunContext
 from evenhand.runs.plan import Plan
 from evenhand.store.address import read_address, split_address
@@ -60,7 +65,7 @@ SUCCESSORS = 10
 LEAVING_SECONDS = 60.0
 """Actors that are told to stop have so long to wait for their calls under way."""
 EARLIER_SECONDS = 90.0
-"""So long the actors of an earlier command are waited for: a lost machine frees its lane sooner."""
+"""So long the actors of an earlier command are waited for: a lost machine frees its lock sooner."""
 PROBE_SECONDS = 60
 _SHUT, _ABSENT = 3, 4
 _PROBE = f"""
@@ -102,6 +107,11 @@ def ray_engine(
         raise UsageError(
             "--ray needs Ray, which is not installed",
             advice='Install it, here and on every node: pip install "evenhand[ray]"',
+        )
+    if plan.manifest.is_sequential:
+        raise UsageError(
+            "a run that stops when it is decided cannot be judged on a cluster",
+            advice="Leave out --ray, or judge all of it: --ray ADDRESS --to-the-end",
         )
     url = without_password(store_url)
     if address != "auto":
@@ -189,54 +199,14 @@ def _connect(address: str, allow_insecure: bool) -> Any:
     return ray
 
 
-class _OpenUnits:
-    """The positions of the units that are open; what comes back is handed out first."""
-
-    def __init__(self, context: RunContext) -> None:
-        self._schedule, self._returned = context.schedule, deque[int]()
-        self._left: int | None = None
-        """The number of open units; None where nobody knows how many will be enough."""
-        if isinstance(self._schedule, UntilDecided):
-            self._ahead = self._schedule.positions()
-            return
-        archive, each = context.store.archive, context.plan.judgments_per_unit
-        new = archive.open_positions(context.scope, each, ())
-        failed = archive.open_positions(context.scope, each, tuple(RETRIED_BY_NEXT_RUN))
-        positions = [*new, *sorted(set(failed) - set(new))]
-        self._ahead, self._left = iter(positions), len(positions)
-
-    def take(self, width: int, actors: int) -> tuple[int, ...]:
-        """Return the next positions, none at the end. Chunks are smaller towards the end, so that
-        nobody waits long for another."""
-        size = width
-        if self._left is not None:
-            size = max(1, min(UNITS_PER_CALL * width, -(-self._left // (2 * actors))))
-        chunk = [self._returned.popleft() for _ in range(min(size, len(self._returned)))]
-        chunk += islice(self._ahead, size - len(chunk))
-        self._count(-len(chunk))
-        return tuple(chunk)
-
-    def give_back(self, positions: tuple[int, ...]) -> None:
-        """Have units handed out once more: what is judged of them costs nothing."""
-        self._returned.extendleft(reversed(positions))
-        self._count(len(positions))
-
-    def note_end(self, positions: tuple[int, ...]) -> None:
-        """Note that a chunk has ended, in a run that stops when it is decided."""
-        if isinstance(self._schedule, UntilDecided):
-            self._schedule.take_in(positions)
-
-    def _count(self, more: int) -> None:
-        self._left = None if self._left is None else self._left + more
-
-
 @dataclass(slots=True)
 class _Actor:
     """An actor as the driver knows it; another takes its place when it dies."""
 
     number: int
     handle: Any = None
-    lane: int = 0
+    lock: int = 0
+    """The number of its lock."""
     host: str = ""
     chunk: Assignment | None = None
     """Its present chunk."""
@@ -270,7 +240,7 @@ class _Driver:
         rate = self._limits.requests_per_minute or workers
         self._number = min(workers, ACTORS_MOST, self._limits.concurrency, rate)
         self._actors = [_Actor(number) for number in range(self._number)]
-        self._lanes, self._name = iter(range(LANES)), os.urandom(4).hex()
+        self._locks, self._name = iter(range(ACTOR_LOCKS)), os.urandom(4).hex()
         self._needed, self._is_at_end = 0, False
         self._moved, self._fences = Signal(), AsyncExitStack()
 
@@ -283,7 +253,7 @@ class _Driver:
                 await self._wait_for_earlier_actors()
                 self._used = self._count_money()
                 self._start_number = start_of(self._archive, self._run)
-                self._units = _OpenUnits(self._context)
+                self._open = self._find_open()
                 await self._drive()
         after = self._archive.spent(self._run)
         # An actor that died has not told all that it did, but the ledger knows.
@@ -294,13 +264,32 @@ class _Driver:
     async def _wait_for_earlier_actors(self) -> None:
         """Wait until no actor of an earlier command judges the run; raises StoreBusy."""
         end = monotonic() + EARLIER_SECONDS
-        while any(self._archive.is_claimed(lane_name(self._run, lane)) for lane in range(LANES)):
+        while any(
+            self._archive.is_claimed(lock_name(self._run, lock)) for lock in range(ACTOR_LOCKS)
+        ):
             if monotonic() > end:
                 raise StoreBusy(
                     f"actors of an earlier command still judge run {self._run}",
                     advice="End them (ray list actors), then run the same command again.",
                 )
             await self._stop.sleep(LOOK_AGAIN_MOST)
+
+    def _find_open(self) -> deque[int]:
+        """Return the positions of the open units, last those that failed at an earlier start."""
+        context = self._context
+        find = partial(self._archive.open_positions, context.scope, context.plan.judgments_per_unit)
+        new = find(())
+        return deque([*new, *sorted(set(find(tuple(RETRIED_BY_NEXT_RUN))) - set(new))])
+
+    def _take(self, width: int) -> tuple[int, ...]:
+        """Return the next positions, none at the end. Chunks are smaller towards the end, so that
+        nobody waits long for another."""
+        size = min(UNITS_PER_CALL * width, -(-len(self._open) // (2 * self._number)))
+        return tuple(self._open.popleft() for _ in range(size))
+
+    def _give_back(self, positions: tuple[int, ...]) -> None:
+        """Have units handed out once more, first: what is judged of them costs nothing."""
+        self._open.extendleft(reversed(positions))
 
     def _count_money(self) -> int:
         """Return what the run has spent or reserved, by the ledger. The spending of actors at work
@@ -366,8 +355,8 @@ class _Driver:
 
     async def _start(self, actor: _Actor) -> bool:
         """Start an actor; return False where it cannot judge."""
-        actor.host, actor.lane = "", next(self._lanes, -1)
-        if actor.lane < 0:
+        actor.host, actor.lock = "", next(self._locks, -1)
+        if actor.lock < 0:
             return False
         remote = self._ray.remote(RunActor).options(num_cpus=CPUS, scheduling_strategy="SPREAD")
         actor.handle = remote.remote(self._url, self._run, actor.number, self._number, self._name)
@@ -393,10 +382,9 @@ class _Driver:
             raise
         actor.end_chunk(result.counts)
         self._used += result.used
-        self._units.note_end(chunk.positions)
         if result.amount:
             self._needed = max(self._needed, result.amount)
-            self._units.give_back(chunk.positions)
+            self._give_back(chunk.positions)
         elif result.exit_code not in (0, Interrupted.exit_code):
             self._stop.request(_error(result, actor.host))
         self._moved.notify_all()
@@ -408,14 +396,13 @@ class _Driver:
         self._ray.kill(actor.handle)  # it may only be out of reach
         while True:
             try:
-                claim = self._context.ledger.claim(lane_name(self._run, chunk.lane))
+                claim = self._context.ledger.claim(lock_name(self._run, chunk.lock))
                 await self._fences.enter_async_context(claim)
                 break
             except StoreBusy:
                 await self._stop.sleep(LOOK_AGAIN_MOST)
         self._used = self._count_money()
-        self._units.note_end(chunk.positions)
-        self._units.give_back(chunk.positions)
+        self._give_back(chunk.positions)
         actor.end_chunk(actor.now)
         self._moved.notify_all()
 
@@ -429,13 +416,13 @@ class _Driver:
         while True:
             self._stop.check()
             is_busy = any(other.chunk for other in self._actors)
-            if positions := self._units.take(width, actors):
+            if positions := self._take(width):
                 is_enough, money = self._grant(is_busy=is_busy)
                 if is_enough:
                     return Assignment(
-                        self._start_number, actor.lane, positions, money, width, *shares
+                        self._start_number, actor.lock, positions, money, width, *shares
                     )
-                self._units.give_back(positions)
+                self._give_back(positions)
             elif not is_busy:
                 self._is_at_end = True
                 return None

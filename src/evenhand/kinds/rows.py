@@ -11,7 +11,6 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.jsontext import stored_value
-from evenhand.units import JsonObject
 
 EXTRAS = ("reference", "context", "messages")
 
@@ -105,12 +104,14 @@ class UnitBody(Struct, frozen=True, kw_only=True):
         """The fields of units of all kinds, by name."""
         texts = zip(EXTRAS, (self.reference, self.context, self.messages), strict=True)
         extras = {name: read_raw(text) for name, text in texts if text is not UNSET}
-        meta = raw_object(self.meta)
+        meta = read_raw(self.meta)
         return {"id": self.id, "meta": meta, "language": self.language, "extras": extras}
 
 
-def unit_text(unit: Any, **fields: Any) -> str:
-    """Return a unit as one line of JSON: the fields of its kind, then its language and extras."""
+def unit_text(unit: Any, *names: str, **more: Any) -> str:
+    """Return a unit as one line of JSON, which a store keeps: the fields of these names and more,
+    then its language and extras."""
+    fields = {name: getattr(unit, name) for name in names} | more
     body = {"id": unit.id, **fields, "language": unit.language, **unit.extras}
     return jsontext.dump({name: value for name, value in body.items() if value is not None})
 
@@ -180,18 +181,8 @@ def check_language(language: str | None, spoken: Collection[str]) -> None:
 
 
 def raw_json(value: Mapping[str, Any]) -> Raw:
-    """Return an object as the JSON text that it was read from."""
-    return Raw(object_text(value))
-
-
-def object_text(value: Mapping[str, Any]) -> str:
-    """Return an object as the JSON text that it was read from, as a string."""
-    return value.text if isinstance(value, JsonObject) else jsontext.dump(value)
-
-
-def raw_object(text: Raw) -> JsonObject:
-    """Return the object of a JSON text, not yet parsed."""
-    return JsonObject(bytes(text).decode())
+    """Return an object as JSON text, numbers spelled as they were."""
+    return Raw(jsontext.dump(value))
 
 
 def read_raw(text: Raw) -> Any:

@@ -153,26 +153,8 @@ class UntilDecided:
                     if (no, group.index, repeat) not in self._ended and self.is_wanted(no):
                         yield repeat, [self._unit(no)]
 
-    def positions(self) -> Iterator[int]:
-        """Yield the positions of the units that are to be judged, in their order, until nothing is
-        open any more."""
-        each = [
-            (group.index, repeat) for group in self._judge_groups for repeat in range(group.repeats)
-        ]
-        for no in (no for units in self._order for no in units):
-            if self.is_met:
-                return
-            if self.is_wanted(no) and any((no, *place) not in self._ended for place in each):
-                yield self._unit(no).position
-
     def _unit(self, no: int) -> StoredUnit:
         return next(self._archive.units(Scope(self._scope.run), self._plan.ids[no]))
-
-    def take_in(self, positions: Sequence[int]) -> None:
-        """Note what the store holds of the units at these positions."""
-        scope = Scope(self._scope.run, positions=tuple(positions))
-        for unit, stored in self._archive.judgments(scope):
-            self.note(unit.no, stored.judge, stored.repeat, self._read(stored.text))
 
     def is_wanted(self, unit: int) -> bool:
         return any(duel.is_open for duel, _ in self._places.get(unit, ()))

@@ -104,7 +104,7 @@ def pair_text(pair: Pair) -> str:
         {"id": each.id, "text": each.text} | ({"model": each.model} if each.model else {})
         for each in (pair.first, pair.second)
     ]
-    return unit_text(pair, topic=pair.topic, candidates=candidates, row=pair.row, meta=pair.meta)
+    return unit_text(pair, "topic", candidates=candidates, row=pair.row, meta=pair.meta)
 
 
 class _PairBody(UnitBody, frozen=True, kw_only=True):

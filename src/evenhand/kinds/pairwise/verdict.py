@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 
 from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
 from evenhand.kinds.conversation import Try
-from evenhand.kinds.rows import raw_object
+from evenhand.kinds.rows import read_raw
 from evenhand.observation import PassVote, Voted, VotedUnit
 from evenhand.units import Pair
 
@@ -124,9 +124,10 @@ class PairVerdict(Struct, frozen=True, kw_only=True):
     """The preference for the second candidate, where another tool gives it."""
 
     @property
-    def meta(self) -> Mapping[str, Any]:
+    def meta(self) -> dict[str, Any]:
         """The pair's own, key order and the spelling of numbers as they were."""
-        return raw_object(self.meta_json)
+        value: dict[str, Any] = read_raw(self.meta_json)
+        return value
 
     @property
     def output(self) -> dict[str, Any]:
@@ -134,7 +135,7 @@ class PairVerdict(Struct, frozen=True, kw_only=True):
         named = {"meta_json": "meta"}
         values = {name: value for name, value in asdict(self).items() if value is not UNSET}
         values |= {"candidates": list(self.candidates), "unstable": list(self.unstable)}
-        values["meta_json"] = dict(self.meta)
+        values["meta_json"] = self.meta
         return {named.get(name, name): value for name, value in values.items()}
 
 

@@ -11,21 +11,34 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
+
+from msgspec import UNSET, Raw, UnsetType
 
 from evenhand import jsontext
 from evenhand.exchange import Message, Question, Schema, Style
+from evenhand.jsontext import StoredText
 from evenhand.judgment import Judgment
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.evidence import fragments
-from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
+from evenhand.kinds.kind import ExampleSuite, Kind, RubricTextError, Scoring, Terms
 from evenhand.kinds.prompt import CustomForm, extra_blocks, size_of
 from evenhand.kinds.protocol import Protocol, ProtocolError, ProtocolForm
 from evenhand.kinds.reply import Checked
-from evenhand.kinds.rows import RowError, TableForm, object_text
+from evenhand.kinds.rows import (
+    EXTRAS,
+    RowError,
+    TableForm,
+    UnitBody,
+    common_fields,
+    filled_text_of,
+    read_raw,
+    text_of,
+    unit_text,
+    without_empty,
+)
 from evenhand.kinds.rubric.present import present
 from evenhand.kinds.rubric.rubric import RUBRIC_FORM, Rubric, build_rubric, parse_rubric
-from evenhand.kinds.rubric.unit import FIELDS, load_sample, read_sample, sample_text
 from evenhand.kinds.rubric.verdict import (
     READER,
     RubricVerdict,
@@ -44,6 +57,68 @@ from evenhand.observation import Ends
 from evenhand.units import Sample, sample_id
 
 ALIASES = {"answer": "model_output", "output": "model_output"}
+
+
+# Samples
+
+_TEXTS = ("question", "model_output")
+FIELDS = ("id", "question", "model_output", "meta", "rubric", "language", *EXTRAS)
+
+
+def read_sample(row: Mapping[str, Any], *, has_rubric: bool) -> Sample:
+    """Return the sample of a row; raise RowError. `has_rubric` says that the suite brings one."""
+    row = without_empty(row, _TEXTS)
+    return Sample(
+        id=sample_id(row),
+        question=filled_text_of(row, "question"),
+        model_output=text_of(row, "model_output"),
+        rubric=_read_rubric(row, has_rubric),
+        **common_fields(row),
+    )
+
+
+def sample_text(sample: Sample) -> str:
+    """Return a sample as one line of JSON: what the store keeps; `load_sample` reads it back."""
+    return unit_text(sample, "question", "model_output", "meta", "rubric")
+
+
+class _SampleBody(UnitBody, frozen=True, kw_only=True):
+    question: str
+    model_output: str
+    rubric: Raw | UnsetType = UNSET
+
+
+_body: StoredText[_SampleBody] = StoredText(_SampleBody, "a sample")
+
+
+def load_sample(text: str) -> Sample:
+    """Return the sample of a line that `sample_text` wrote."""
+    body = _body.read(text)
+    rubric = None if body.rubric is UNSET else read_raw(body.rubric)
+    question, output = body.question, body.model_output
+    return Sample(question=question, model_output=output, rubric=rubric, **body.fields)
+
+
+def _read_rubric(row: Mapping[str, Any], has_rubric: bool) -> Mapping[str, Any] | None:
+    rubric = row.get("rubric")
+    if rubric is None:
+        if not has_rubric:
+            raise RowError('there is no "rubric", neither in this row nor in the suite')
+        return None
+    if isinstance(rubric, str):
+        try:
+            rubric = jsontext.parse(rubric)
+        except ValueError as error:
+            raise RowError(f'"rubric" is a text that is not JSON: {error}') from None
+    try:
+        parse_rubric(jsontext.dump(rubric))
+    except RubricTextError as error:
+        path = ".".join(map(str, ("rubric", *error.path)))
+        raise RowError(f"{path}: {error}") from None
+    return cast("Mapping[str, Any]", rubric)
+
+
+# Judging
 
 
 class ReplyForm(NamedTuple):
@@ -130,7 +205,7 @@ class RubricProtocol(PreparedProtocol):
     def rubric_of(self, sample: Sample) -> Rubric:
         """Return the sample's own rubric, else the suite's."""
         if sample.rubric is not None:
-            return parse_rubric(object_text(sample.rubric))
+            return parse_rubric(jsontext.dump(sample.rubric))
         assert self.rubric is not None, "a sample without a rubric passed the loader"
         return self.rubric
 

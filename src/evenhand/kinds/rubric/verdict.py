@@ -18,7 +18,7 @@ from evenhand.kinds.phrases import compares, guesses_source, join_reasons
 from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import ANYTHING, TEXT, Checked, JudgedText, ReplyCheck, allow, is_blank
-from evenhand.kinds.rows import object_text, plain_number, raw_json, raw_object
+from evenhand.kinds.rows import plain_number, raw_json, read_raw
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.observation import Ends, Scored, ScoredUnit
@@ -46,9 +46,10 @@ class RubricVerdict(Struct, frozen=True, kw_only=True):
     notes: str
 
     @property
-    def meta(self) -> Mapping[str, Any]:
+    def meta(self) -> dict[str, Any]:
         """The sample's own, key order and the spelling of numbers as they were."""
-        return raw_object(self.meta_json)
+        value: dict[str, Any] = read_raw(self.meta_json)
+        return value
 
     @property
     def output(self) -> dict[str, Any]:
@@ -62,7 +63,7 @@ class RubricVerdict(Struct, frozen=True, kw_only=True):
             for dimension, score in self.scores.items()
         }
         return {
-            "meta": dict(self.meta),
+            "meta": self.meta,
             "scores": scores,
             "failure_tags": list(self.failure_tags),
             "notes": self.notes,
@@ -273,7 +274,7 @@ class _RubricCheck(ReplyCheck):
 
 def measure_sample(sample: Sample) -> ScoredUnit:
     """Return the fields of a sample, the ends of its own rubric, and its length."""
-    ends: Ends = {} if sample.rubric is None else _ends_of_text(object_text(sample.rubric))
+    ends: Ends = {} if sample.rubric is None else _ends_of_text(jsontext.dump(sample.rubric))
     return ScoredUnit(sample.meta, ends, len(sample.model_output))
 
 

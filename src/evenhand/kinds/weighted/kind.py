@@ -7,8 +7,7 @@ total; the judge is asked for reasons and scores alone.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
@@ -19,16 +18,16 @@ from msgspec.structs import replace as replace_fields
 from evenhand import jsontext
 from evenhand.errors import quoted
 from evenhand.exchange import Message, Question, Schema, Style
+from evenhand.jsontext import StoredText
 from evenhand.judgment import Failure, Judgment, Verdict
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.kind import (
     ExampleSuite,
     Kind,
     ReplyLength,
-    RubricForm,
+    RubricTextError,
     Scoring,
     Terms,
-    Understood,
 )
 from evenhand.kinds.prompt import CustomForm, extra_blocks, size_of
 from evenhand.kinds.protocol import (
@@ -39,11 +38,21 @@ from evenhand.kinds.protocol import (
     require_same_ids,
 )
 from evenhand.kinds.reply import Checked
-from evenhand.kinds.rows import TableForm
+from evenhand.kinds.rows import (
+    EXTRAS,
+    RowError,
+    TableForm,
+    UnitBody,
+    common_fields,
+    filled_text_of,
+    text_of,
+    type_name,
+    unit_text,
+    without_empty,
+)
 from evenhand.kinds.weighted.conditions import Hit, TimedOut, decide
 from evenhand.kinds.weighted.present import present
-from evenhand.kinds.weighted.task_rubric import TaskRubric, read_task
-from evenhand.kinds.weighted.unit import FIELDS, answer_text, load_answer, read_answer
+from evenhand.kinds.weighted.task_rubric import RUBRIC_FORM, TaskRubric, read_task
 from evenhand.kinds.weighted.verdict import (
     FULL_MARKS,
     READER,
@@ -61,9 +70,73 @@ from evenhand.kinds.weighted.verdict import (
 )
 from evenhand.observation import Ends
 from evenhand.text import hidden_characters
-from evenhand.units import Answer, answer_id
+from evenhand.units import Answer, answer_id, task_name_of
 
 ALIASES = {"task_specific_rubric": "rubric", "task": "prompt", "question": "prompt"}
+
+
+# Answers
+
+_TEXTS = ("prompt", "answer")
+FIELDS = ("id", "task_name", "prompt", "answer", "rubric", "meta", "language", *EXTRAS)
+
+
+def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: bool) -> Answer:
+    """Return the answer of a row; raise RowError. `has_rubric` says that the suite brings one."""
+    row = without_empty(row, _TEXTS)
+    return Answer(
+        id=answer_id(row),
+        task_name=filled_text_of(row, "task_name") if "task_name" in row else task_name_of(row),
+        prompt=filled_text_of(row, "prompt"),
+        answer=text_of(row, "answer"),
+        rubric=_read_rubric(row, types, has_rubric),
+        **common_fields(row),
+    )
+
+
+def answer_text(answer: Answer) -> str:
+    """Return an answer as one line of JSON: what the store keeps; `load_answer` reads it back."""
+    return unit_text(answer, "task_name", "prompt", "answer", "rubric", "meta")
+
+
+class _AnswerBody(UnitBody, frozen=True, kw_only=True):
+    task_name: str
+    prompt: str
+    answer: str
+    rubric: str | None = None
+
+
+_body: StoredText[_AnswerBody] = StoredText(_AnswerBody, "an answer")
+
+
+def load_answer(text: str) -> Answer:
+    """Return the answer of a line that `answer_text` wrote."""
+    body = _body.read(text)
+    return Answer(
+        task_name=body.task_name,
+        prompt=body.prompt,
+        answer=body.answer,
+        rubric=body.rubric,
+        **body.fields,
+    )
+
+
+def _read_rubric(row: Mapping[str, Any], types: tuple[str, ...], has_rubric: bool) -> str | None:
+    rubric = row.get("rubric")
+    if rubric is None:
+        if not has_rubric:
+            raise RowError('there is no "rubric", neither in this row nor in the suite')
+        return None
+    if not isinstance(rubric, str):
+        raise RowError(f'"rubric" must be a text or the name of a file, and is {type_name(rubric)}')
+    try:
+        read_task(rubric, types)
+    except RubricTextError as error:
+        raise RowError(f'"rubric", line {error.line}: {error}') from None
+    return rubric
+
+
+# Judging
 
 
 def read_types(protocol: Protocol, language: str) -> tuple[TaskType, ...]:
@@ -337,61 +410,6 @@ def _output_key(output: Mapping[str, Any]) -> str | None:
     return str(output["task_name"]) if "task_name" in output else None
 
 
-# One word with an ending is a file's name, be it mistyped; a rubric says more.
-_FILE = re.compile(r"\S+\.[A-Za-z]\w{0,8}")
-
-
-def _is_file(rubric: object) -> bool:
-    if not isinstance(rubric, str) or "\n" in rubric:
-        return False
-    return rubric.lower().endswith((".md", ".markdown")) or _FILE.fullmatch(rubric) is not None
-
-
-def _parse_file(text: str, ending: str, protocol: Protocol) -> str:
-    return read_task(text, _type_ids(protocol)).text
-
-
-def _explain(rubric: Any, protocol: Protocol) -> Understood:
-    task = read_task(rubric, _type_ids(protocol))
-    return Understood(describe_task(task), list(_list_task(task)))
-
-
-def _type_ids(protocol: Protocol) -> tuple[str, ...]:
-    """Return the types of task that a rubric may name; raise ProtocolError."""
-    language = next(iter(protocol.languages), "en")
-    return tuple(task_type.id for task_type in read_types(protocol, language))
-
-
-def describe_task(rubric: TaskRubric) -> dict[str, Any]:
-    """Return what was read from a rubric, as `check --rubric --json` shows it."""
-    return {
-        "task_type": rubric.task_type,
-        "critical": list(rubric.critical),
-        "conditions": [
-            {"kind": each.kind, "pattern": each.pattern, "flags": each.flags, "line": each.line}
-            if each.pattern
-            else {"kind": each.kind, "limit": each.limit, "line": each.line}
-            for each in rubric.conditions
-        ],
-        "facts": rubric.facts,
-        "points": rubric.points,
-    }
-
-
-def _list_task(rubric: TaskRubric) -> Iterator[str]:
-    """Yield what was read from a rubric in lines for a person."""
-    yield f"task_type: {rubric.task_type or 'not given; the judge infers it'}"
-    yield f"critical-fail conditions for the judge: {len(rubric.critical)}"
-    yield from (f"  - {condition}" for condition in rubric.critical)
-    yield f"critical-fail conditions for code: {len(rubric.conditions)}"
-    for condition in rubric.conditions:
-        yield f"  - {condition.kind}: {condition.written}  (line {condition.line})"
-    yield "facts for the grader:" if rubric.facts else "facts for the grader: none"
-    yield from (f"  {line}" for line in (rubric.facts or "").splitlines())
-    yield "points to add and deduct:"
-    yield from (f"  {line}" for line in rubric.points.strip().splitlines())
-
-
 KIND = Kind(
     name="weighted",
     question_noun="task",
@@ -423,13 +441,7 @@ KIND = Kind(
         row_noun="answer",
         own_field="task_name",
     ),
-    rubric_form=RubricForm(
-        endings=(".md", ".markdown"),
-        about="a task's rubric is Markdown",
-        parse=_parse_file,
-        explain=_explain,
-        is_file=_is_file,
-    ),
+    rubric_form=RUBRIC_FORM,
     example=ExampleSuite("answers.jsonl", by="model"),
     reply_length=ReplyLength(form=45, prose=0, form_each=12, prose_each=35),
     imports="grades",

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import category, normalize
 
 from evenhand.errors import nearest, quoted
-from evenhand.kinds.kind import RubricTextError
+from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
+from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.weighted.conditions import Condition, ConditionError, parse_condition
 
 TYPES = ("fact", "creative", "speculative")
@@ -276,3 +277,63 @@ def _read_facts(section: Section) -> str:
         message = 'nothing stands under this heading; write the facts, or "none"'
         raise RubricTextError(message, line=section.number)
     return "" if _key(section.text) in _keys("none") else section.text
+
+
+# Files
+
+# One word with an ending is a file's name, be it mistyped; a rubric says more.
+_FILE = re.compile(r"\S+\.[A-Za-z]\w{0,8}")
+
+
+def _is_file(rubric: object) -> bool:
+    if not isinstance(rubric, str) or "\n" in rubric:
+        return False
+    return rubric.lower().endswith((".md", ".markdown")) or _FILE.fullmatch(rubric) is not None
+
+
+def _parse_file(text: str, ending: str, protocol: Protocol) -> str:
+    return read_task(text, tuple(protocol.ids("types"))).text
+
+
+def _explain(rubric: Any, protocol: Protocol) -> Understood:
+    task = read_task(rubric, tuple(protocol.ids("types")))
+    return Understood(describe_task(task), list(_list_task(task)))
+
+
+def describe_task(rubric: TaskRubric) -> dict[str, Any]:
+    """Return what was read from a rubric, as `check --rubric --json` shows it."""
+    return {
+        "task_type": rubric.task_type,
+        "critical": list(rubric.critical),
+        "conditions": [
+            {"kind": each.kind, "pattern": each.pattern, "flags": each.flags, "line": each.line}
+            if each.pattern
+            else {"kind": each.kind, "limit": each.limit, "line": each.line}
+            for each in rubric.conditions
+        ],
+        "facts": rubric.facts,
+        "points": rubric.points,
+    }
+
+
+def _list_task(rubric: TaskRubric) -> Iterator[str]:
+    """Yield what was read from a rubric in lines for a person."""
+    yield f"task_type: {rubric.task_type or 'not given; the judge infers it'}"
+    yield f"critical-fail conditions for the judge: {len(rubric.critical)}"
+    yield from (f"  - {condition}" for condition in rubric.critical)
+    yield f"critical-fail conditions for code: {len(rubric.conditions)}"
+    for condition in rubric.conditions:
+        yield f"  - {condition.kind}: {condition.written}  (line {condition.line})"
+    yield "facts for the grader:" if rubric.facts else "facts for the grader: none"
+    yield from (f"  {line}" for line in (rubric.facts or "").splitlines())
+    yield "points to add and deduct:"
+    yield from (f"  {line}" for line in rubric.points.strip().splitlines())
+
+
+RUBRIC_FORM = RubricForm(
+    endings=(".md", ".markdown"),
+    about="a task's rubric is Markdown",
+    parse=_parse_file,
+    explain=_explain,
+    is_file=_is_file,
+)

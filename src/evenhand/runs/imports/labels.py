@@ -20,8 +20,8 @@ from evenhand.data.recognise import fold
 from evenhand.errors import DataError, quoted
 from evenhand.kinds.kind import Kind, Scoring
 from evenhand.kinds.pairwise.table import read_cell
-from evenhand.kinds.rows import object_text
-from evenhand.kinds.rubric.unit import sample_text
+from evenhand.kinds.rows import raw_json
+from evenhand.kinds.rubric.kind import sample_text
 from evenhand.observation import Ends, VotedUnit, describe_unit
 from evenhand.runs.recorded import LABELS, Recorded
 from evenhand.store.archive import Archive
@@ -85,7 +85,7 @@ class LabelledRun:
             self._index.setdefault(place, set()).add(ident)
         description = describe_unit(measured, unit.language or self.language)
         incoming = IncomingUnit(ident, ident, body, description=description)
-        meta = Raw(object_text(unit.meta).encode())
+        meta = raw_json(unit.meta)
         self.units[ident] = KnownUnit(incoming, meta, names, ends)
 
     def _find_dimensions(self, archive: Archive, run: Recorded) -> list[str]:

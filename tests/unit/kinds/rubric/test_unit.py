@@ -15,8 +15,7 @@ from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.kind import ReadyKind, Terms
 from evenhand.kinds.rows import RowError
-from evenhand.kinds.rubric.kind import KIND
-from evenhand.kinds.rubric.unit import load_sample, read_sample, sample_text
+from evenhand.kinds.rubric.kind import KIND, load_sample, read_sample, sample_text
 from tests.unit.kinds.material import RUBRIC_TEXT, Scripted, good
 
 RUBRIC = json.loads(RUBRIC_TEXT)

@@ -14,8 +14,7 @@ from evenhand.files.protocols import find_protocol, protocol_texts
 from evenhand.kinds import load_protocol
 from evenhand.kinds.protocol import LANGUAGES, Protocol, ProtocolError
 from evenhand.kinds.weighted.conditions import Hit
-from evenhand.kinds.weighted.kind import KIND, read_types
-from evenhand.kinds.weighted.unit import read_answer
+from evenhand.kinds.weighted.kind import KIND, read_answer, read_types
 from evenhand.kinds.weighted.verdict import compact_schema
 from tests.unit.kinds.grading import DIMENSIONS, WEIGHTS, protocol
 

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.kinds.kind import RubricTextError
-from evenhand.kinds.weighted.kind import describe_task
-from evenhand.kinds.weighted.task_rubric import TaskRubric, labels, read_task
+from evenhand.kinds.weighted.task_rubric import TaskRubric, describe_task, labels, read_task
 
 FOLDER = Path(__file__).parent / "tasks"
 EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))

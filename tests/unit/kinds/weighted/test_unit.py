@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.kinds.rows import RowError
-from evenhand.kinds.weighted.unit import (
+from evenhand.kinds.weighted.kind import (
     answer_text,
     load_answer,
     read_answer,
