@@ -12,7 +12,7 @@ Whoever creates one must be able to find it again: the creation may not be answe
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -32,25 +32,15 @@ SEEDS_A_REPEAT = 1000
 """Keeps the seeds of repeats and rounds apart; there are never so many rounds."""
 
 
-class Message(Struct, frozen=True, eq=False):
+@dataclass(frozen=True, slots=True)
+class Message:
     """One turn of the conversation with a judge. So many characters at its beginning are `fixed`:
     the suite's own, alike for all its units, and worth a provider's cache. Equal are those that say
     the same."""
 
     role: Role
     content: str
-    fixed: int = 0
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Message):
-            return NotImplemented
-        return self.role == other.role and self.content == other.content
-
-    def __hash__(self) -> int:
-        return hash((self.role, self.content))
-
-    def __repr__(self) -> str:
-        return f"Message(role={self.role!r}, content={self.content!r})"
+    fixed: int = field(default=0, compare=False, repr=False)
 
     def json(self) -> dict[str, str]:
         """Return it as chats have it: `role` and `content`, in a dict of the caller's own."""
@@ -152,29 +142,30 @@ Ask = Callable[[Question], Awaitable[Reply]]
 
 
 class Judge(Protocol):
-    """Whatever answers questions: one request a call, no retry, no cache, no pacing of its own."""
+    """Whatever answers questions: one request a call, no retry, no cache, no pacing of its own. The
+    values that stand here are those of most judges."""
 
     name: str
     """As the suite names it: `openai/gpt-4.1-mini`, `embedded`."""
     identity: Mapping[str, Any]
     """All of it that can change an answer (provider, base URL, model or weights' hash, parameters);
     never a key. It is hashed into every call's key."""
-    style: Style
+    style: Style = "full"
     """The prompts it is given: `compact` ones are short and come with `neutral`."""
-    slots: int | None
+    slots: int | None = None
     """Requests it takes at once; None for no limit of its own."""
     account: Hashable
     """The account that counts its requests: judges of equal accounts share their requests and
     tokens per minute. It shows no key."""
-    caveat: str
+    caveat: str = ""
     """A caution to be said with every result of this judge; empty for most."""
-    unavailable_reason: ProviderRefused | None
+    unavailable_reason: ProviderRefused | None = None
     """Why it could not send anything, such as a key that is not there: told before a run begins."""
 
     def load(self) -> None:
         """Bring in the code that answers, where it is the user's own; raises UsageError. Only a run
         calls it: whoever made a suite gets no code of theirs run by anything that only looks."""
-        ...
+        return
 
     async def answer(self, question: Question) -> Reply:
         """Answer once, or raise one of the call errors, AskAgain or ProviderRefused."""
@@ -182,7 +173,7 @@ class Judge(Protocol):
 
     async def close(self) -> None:
         """Give back connections and processes."""
-        ...
+        return
 
 
 Phase = Literal["waiting", "ended", "refused", "unknown"]

@@ -196,11 +196,6 @@ def dumps_lossy(value: Any) -> str:
 _lossy = Encoder(enc_hook=float)
 
 
-def encoded(value: Any) -> bytes:
-    """Return `value` as JSON in UTF-8. A lone surrogate, which has no UTF-8, becomes its escape."""
-    return compact(value).encode("utf-8", "backslashreplace")
-
-
 def as_text(value: object) -> str:
     """Return a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else dump(value)

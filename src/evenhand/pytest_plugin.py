@@ -19,10 +19,9 @@ import pytest
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from evenhand.engine.budget import CallBudget
+    from evenhand.engine.prices import CallBudget
     from evenhand.engine.progress import Tally
     from evenhand.engine.stop import Stop
-    from evenhand.errors import EvenhandError
     from evenhand.judgment import Judgment
 
 OPTIONS = {
@@ -31,9 +30,6 @@ OPTIONS = {
     "budget": "Dollars that all tests together may spend; a test that needs more fails.",
     "language": "Of the judge's prompts where a test names none: ru, zh, ja or en.",
 }
-REQUIRE_KEY = (
-    "Fail, not skip, a test whose judge has no key. Default: where CI is set in the environment."
-)
 BUDGET_ADVICE = (
     "All tests of the session share it; raise --evenhand-budget or evenhand_budget. What was paid"
     " for is kept: run the tests again, and only the rest is asked."
@@ -47,8 +43,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, about in OPTIONS.items():
         group.addoption(f"--evenhand-{name}", metavar=name.upper(), help=about)
         parser.addini(f"evenhand_{name}", about, default="")
-    group.addoption("--evenhand-require-key", action="store_true", help=REQUIRE_KEY)
-    parser.addini("evenhand_require_key", REQUIRE_KEY, default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -138,7 +132,7 @@ class Judged:
 
 class Evenhand:
     """The functions of the package, with the session's judge, store and budget. A judge whose key
-    is not set skips the test, or fails it where keys are required."""
+    is not set skips the test; in CI it fails it, for a lost secret must not look like success."""
 
     def __init__(self, session: _Session, item: pytest.Item) -> None:
         self._session, self._item = session, item
@@ -158,56 +152,25 @@ class Evenhand:
         __tracebackhide__ = True
         return self._judge("prefer", topic, first, second, **settings)
 
-    async def score_async(self, question: str, output: str, **settings: Any) -> Judged:
-        """Score one output, as `evenhand.score_async`."""
-        __tracebackhide__ = True
-        return await self._judge_async("score_async", question, output, **settings)
-
-    async def grade_async(self, prompt: str, answer: str, **settings: Any) -> Judged:
-        """Grade one answer, as `evenhand.grade_async`."""
-        __tracebackhide__ = True
-        return await self._judge_async("grade_async", prompt, answer, **settings)
-
-    async def prefer_async(self, topic: str, first: str, second: str, **settings: Any) -> Judged:
-        """Compare two answers, as `evenhand.prefer_async`."""
-        __tracebackhide__ = True
-        return await self._judge_async("prefer_async", topic, first, second, **settings)
-
     def _judge(self, name: str, *texts: str, **settings: Any) -> Judged:
+        """Return a judgment, attached to the test: pytest shows it if the test fails."""
         __tracebackhide__ = True
         import evenhand
-
-        judge = getattr(evenhand, name)
-        try:
-            return self._record(judge(*texts, **self._session.settings(settings)))
-        except evenhand.EvenhandError as error:
-            failed = error
-        raise self._outcome(failed) from None
-
-    async def _judge_async(self, name: str, *texts: str, **settings: Any) -> Judged:
-        __tracebackhide__ = True
-        import evenhand
-
-        judge = getattr(evenhand, name)
-        try:
-            return self._record(await judge(*texts, **self._session.settings(settings)))
-        except evenhand.EvenhandError as error:
-            failed = error
-        raise self._outcome(failed) from None
-
-    def _record(self, judgment: Judgment) -> Judged:
-        """Attach the judgment to the test: pytest shows it if the test fails."""
-        self._item.add_report_section("call", "evenhand", "".join(_lines(judgment)))
-        return Judged(judgment)
-
-    def _outcome(self, error: EvenhandError) -> BaseException:
-        """Return what ends the test: the error without the package's frames, or a skip."""
         from evenhand.errors import KeyMissing
 
-        if isinstance(error, KeyMissing) and not self._session.requires_key:
+        try:
+            judgment = getattr(evenhand, name)(*texts, **self._session.settings(settings))
+        except evenhand.EvenhandError as error:
+            failed = error
+        else:
+            self._item.add_report_section("call", "evenhand", "".join(_lines(judgment)))
+            return Judged(judgment)
+        is_ci = os.environ.get("CI", "").lower() not in ("", "false", "no", "0")
+        if isinstance(failed, KeyMissing) and not is_ci:
             self._session.counts["keyless"] += 1
-            return pytest.skip.Exception(f"{error.what}. {error.advice}")
-        return error.with_traceback(None)
+            pytest.skip(f"{failed.what}. {failed.advice}")
+        # Without the frames of the package.
+        raise failed.with_traceback(None) from None
 
 
 class _Session:
@@ -216,7 +179,6 @@ class _Session:
     def __init__(self, request: pytest.FixtureRequest) -> None:
         config = request.config
         self.counts = config.stash.setdefault(_COUNTS, Counter())
-        self.requires_key = _requires_key(config)
         self._defaults: dict[str, Any] = {"store": _store_url(request)}
         for name in ("judge", "language"):
             if value := _setting(config, name):
@@ -228,8 +190,7 @@ class _Session:
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of the session, overridden by those that a test gives."""
-        from evenhand.engine.budget import CallBudget
-        from evenhand.engine.prices import PICO
+        from evenhand.engine.prices import PICO, CallBudget
         from evenhand.runs.judge import Options
 
         if self._dollars is not None and self._budget is None:
@@ -255,12 +216,6 @@ def _setting(config: pytest.Config, name: str) -> str:
     """Return a setting: command line beats environment, which holds only the judge, beats ini."""
     variable = os.environ.get("EVENHAND_JUDGE") if name == "judge" else None
     return config.getoption(f"evenhand_{name}") or variable or config.getini(f"evenhand_{name}")
-
-
-def _requires_key(config: pytest.Config) -> bool:
-    """Return True if a test without a key fails. In CI a lost secret must not look like success."""
-    word = config.getini("evenhand_require_key") or os.environ.get("CI", "")
-    return config.getoption("evenhand_require_key") or word.lower() not in ("", "false", "no", "0")
 
 
 def dollars(text: str) -> Decimal | None:

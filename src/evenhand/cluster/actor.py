@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from evenhand.engine.budget import CallBudget
+from evenhand.engine.prices import CallBudget
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import Engine, FileOrder
 from evenhand.engine.stop import Stop

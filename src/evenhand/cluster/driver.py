@@ -35,7 +35,7 @@ from evenhand.cluster.actor import (
     lock_name,
     start_of,
 )
-from evenhand.engine.budget import budget_reached
+from evenhand.engine.prices import budget_reached
 from evenhand.engine.stop import Signal, Stopped
 from evenhand.errors import (
     EvenhandError,

@@ -17,9 +17,8 @@ from time import time
 from typing import TypeVar
 
 from evenhand import jsontext, limits
-from evenhand.engine.budget import BatchBudget, price_call
 from evenhand.engine.call import RetryPolicy
-from evenhand.engine.prices import Price, usd
+from evenhand.engine.prices import BatchBudget, Price, price_call, usd
 from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.errors import (

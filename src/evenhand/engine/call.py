@@ -22,10 +22,9 @@ from time import monotonic
 
 from msgspec import Struct
 
-from evenhand.engine.budget import CallBudget, price_call
 from evenhand.engine.loop import offloader
 from evenhand.engine.pacing import Pacer
-from evenhand.engine.prices import Price, token_bound
+from evenhand.engine.prices import CallBudget, Price, price_call, token_bound
 from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Stop, Stopped
 from evenhand.errors import (

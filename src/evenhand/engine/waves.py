@@ -15,10 +15,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from evenhand.engine.batch import BatchSender
-from evenhand.engine.budget import ADVICE, BatchBudget
 from evenhand.engine.call import AskFn, route
 from evenhand.engine.loop import offloader
-from evenhand.engine.prices import token_bound, usd
+from evenhand.engine.prices import ADVICE, BatchBudget, token_bound, usd
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import JudgeGroup, Schedule, judge_unit, note_outcome, stop_if_futile
 from evenhand.engine.stop import Stop, Stopped

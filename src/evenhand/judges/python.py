@@ -29,11 +29,10 @@ from evenhand.errors import (
     CallLost,
     EvenhandError,
     JudgeCrashed,
-    ProviderRefused,
     UsageError,
     quoted,
 )
-from evenhand.exchange import Question, Reply, Style
+from evenhand.exchange import Judge, Question, Reply
 from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.text import replace_surrogates
 
@@ -44,14 +43,9 @@ T = TypeVar("T")
 UserFunction = Callable[..., Coroutine[Any, Any, Any]]
 
 
-class PythonJudge:
+class PythonJudge(Judge):
     """The user's function. It is imported by `load`, or by the first question, never before: its
     identity comes from the file as it lies there."""
-
-    style: Style = "full"
-    slots: int | None = None
-    caveat: str = ""
-    unavailable_reason: ProviderRefused | None = None
 
     def __init__(self, provider: Provider, options: JudgeOptions, target: str) -> None:
         module, _, function = target.partition(":")

@@ -13,17 +13,17 @@ from importlib import import_module
 from typing import Any
 
 from evenhand import limits
-from evenhand.errors import AskAgain, CallLost, KeyMissing, ProviderRefused, UsageError, quoted
+from evenhand.errors import AskAgain, CallLost, KeyMissing, UsageError, quoted
 from evenhand.exchange import (
     BatchAnswer,
     BatchEndpoint,
     BatchRequest,
+    Judge,
     Question,
     ReadAnswer,
     Reply,
-    Style,
 )
-from evenhand.jsontext import encoded
+from evenhand.jsontext import compact
 from evenhand.judges.credentials import Account, key_from
 from evenhand.judges.error_response import (
     ErrorResponse,
@@ -50,12 +50,8 @@ STREAM_BYTES = 4 * limits.BODY_BYTES
 """An event of a stream is about 300 bytes a token."""
 
 
-class RemoteJudge:
+class RemoteJudge(Judge):
     """A judge at one endpoint, with one model and its parameters."""
-
-    style: Style = "full"
-    slots: int | None = None
-    caveat: str = ""
 
     def __init__(self, provider: Provider, options: JudgeOptions, model: str) -> None:
         self._wire: WireFormat = import_module(f"evenhand.judges.{provider.wire}").FORMAT
@@ -89,7 +85,6 @@ class RemoteJudge:
         self._recipient = Recipient(
             key_name=use.key_name, model=model, base_url=str(url), has_key=secret is not None
         )
-        self.unavailable_reason: ProviderRefused | None = None
         if secret is None and provider.is_billed and str(url) == provider.url:
             self.unavailable_reason = KeyMissing(
                 f"{url} takes no request without a key, and {use.key_name} is not set;"
@@ -157,9 +152,6 @@ class RemoteJudge:
 
         return read
 
-    def load(self) -> None:
-        """Nothing to bring in."""
-
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.close()
@@ -176,7 +168,9 @@ class RemoteJudge:
         return Request(self._model, question.messages, schema, self._max_tokens, sampling, stream)
 
     def _encode(self, request: Request, dialect: Dialect) -> bytes:
-        return encoded(_merge(self._wire.build_request(request, dialect), self._params))
+        body = _merge(self._wire.build_request(request, dialect), self._params)
+        # A lone surrogate, which has no UTF-8, becomes its escape.
+        return compact(body).encode("utf-8", "backslashreplace")
 
     def _read(
         self, response: HttpResponse, body: Any, sampling: Mapping[str, float]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand import limits
-from evenhand.errors import DataError, NothingRecorded, ProviderRefused, quoted
-from evenhand.exchange import Question, Reply, Style
+from evenhand.errors import DataError, NothingRecorded, quoted
+from evenhand.exchange import Judge, Question, Reply
 from evenhand.folders import read_plain
 from evenhand.jsontext import dump, parse
 from evenhand.judges.providers import JudgeOptions, Provider
@@ -32,13 +32,8 @@ class ReplyKey(NamedTuple):
     repeat: int
 
 
-class ReplayJudge:
+class ReplayJudge(Judge):
     """Replies recorded earlier or elsewhere."""
-
-    style: Style = "full"
-    slots: int | None = None
-    caveat: str = ""
-    unavailable_reason: ProviderRefused | None = None
 
     def __init__(self, provider: Provider, options: JudgeOptions, file: str) -> None:
         self.name, self._path = options.name, options.folder / file
@@ -62,12 +57,6 @@ class ReplayJudge:
                 f" round {key.round}, repeat {key.repeat}) in {self._path}"
             )
         return Reply(text=replies[min(question.reask, len(replies) - 1)], model=self.name)
-
-    def load(self) -> None:
-        """Nothing to bring in."""
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
 
 def _read_file(path: Path) -> bytes:

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from evenhand import limits
 from evenhand.engine.batch import BatchSender
-from evenhand.engine.budget import BatchBudget
 from evenhand.engine.call import RetryPolicy
+from evenhand.engine.prices import BatchBudget
 from evenhand.engine.waves import WaveGroup, Waves
 from evenhand.errors import StoppedEarly, UsageError
 from evenhand.exchange import BatchJudge

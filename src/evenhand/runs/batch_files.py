@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from evenhand.engine.budget import most_tokens
 from evenhand.engine.call import AskFn, route
-from evenhand.engine.prices import token_bound
+from evenhand.engine.prices import most_tokens, token_bound
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import judge_unit
 from evenhand.engine.stop import Stopped

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
-from evenhand.engine.budget import CallBudget
 from evenhand.engine.call import CallStack, RetryPolicy
 from evenhand.engine.pacing import Pacer, SentLog, account_name, ages
-from evenhand.engine.prices import dollars
+from evenhand.engine.prices import CallBudget, dollars
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import Engine, FileOrder, Pool, Schedule, failure_advice
 from evenhand.engine.stop import Stop

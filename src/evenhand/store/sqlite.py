@@ -1,8 +1,8 @@
 """A store in a SQLite file.
 
-Where the system lets processes share memory the file has a write-ahead log, so that readers and the
-writer never wait for each other. Elsewhere (some network file systems) SQLite's rollback journal
-serves: slower, and as durable. A run is claimed by `flock` on a file beside the store, which the
+The file has a write-ahead log, so that readers and the writer never wait for each other; where the
+system does not let processes share memory, as on some network file systems, there can be none, and
+the store is refused. A run is claimed by `flock` on a file beside the store, which the
 system unlocks however the process ends. Before each commit the writer looks if the file is still
 where its name leads: one that was moved or deleted would take rows that nobody finds.
 
@@ -53,9 +53,6 @@ APPLICATION = 0x45564E48
 """`EVNH` in the header of the file: by this a store is told from other programs' databases."""
 SMALLEST = 512
 """Bytes of the smallest database: SQLite takes a shorter file for an empty one."""
-LOG = "wal"
-DURABLE = frozenset({LOG, "delete", "truncate", "persist"})
-"""Journal modes in which a commit survives a crash."""
 ANOTHER = "Name another store with --store sqlite:FILE"
 MEND = "Free some space or mend the file, then run the same command again."
 LOCAL_DISK = (
@@ -217,11 +214,12 @@ class SqliteFile:
                 self.require_present()
                 connection = self._open()
                 try:
-                    mode = "" if self.is_read_only else self._set_up(connection)
+                    if not self.is_read_only:
+                        self._set_up(connection)
                 except BaseException:
                     connection.close()
                     raise
-                return SqliteSession(self, connection, mode)
+                return SqliteSession(self, connection)
             except (sqlite3.Error, OSError) as error:
                 # Where another writes before there is a log, SQLite refuses at once to begin one.
                 is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
@@ -229,21 +227,18 @@ class SqliteFile:
                     raise self.error("the store cannot be opened", error, ANOTHER) from None
             time.sleep(BUSY_LOOK_SECONDS)
 
-    def _set_up(self, connection: sqlite3.Connection) -> str:
-        """Set the journal mode of a connection that writes, and return it."""
+    def _set_up(self, connection: sqlite3.Connection) -> None:
+        """Begin the log of a connection that writes."""
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode not in DURABLE:
+        if mode != "wal":
             raise self._refusal(
-                f"SQLite can keep this file in journal mode {mode} only, which loses commits in a"
-                " crash",
+                f"SQLite can keep this file in journal mode {mode} only, and a store needs a log",
                 "Put the store on a disk of this machine: --store sqlite:FILE",
             )
-        # Without a log the removal of the journal is the commit, and must reach the disk too.
-        level = "OFF" if self._is_temporary else "FULL" if mode == LOG else "EXTRA"
+        level = "OFF" if self._is_temporary else "FULL"
         connection.execute(f"PRAGMA synchronous = {level}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}").fetchall()
-        return str(mode)
 
     def error(self, what: str, error: Exception, advice: str) -> StoreError:
         """Return an error of the database in our words; the path is named beside it."""
@@ -285,8 +280,8 @@ class SqliteSession:
 
     is_remote = False
 
-    def __init__(self, file: SqliteFile, connection: sqlite3.Connection, mode: str) -> None:
-        self._file, self._connection, self._mode = file, connection, mode
+    def __init__(self, file: SqliteFile, connection: sqlite3.Connection) -> None:
+        self._file, self._connection = file, connection
         self._locks: dict[str, RunLock] = {}
 
     @property
@@ -382,8 +377,7 @@ class SqliteSession:
     def set_frozen(self, frozen: bool) -> None:
         if not frozen and self._connection.in_transaction:
             self.rows("ROLLBACK")  # nothing was written
-        # Without a log a reader would keep the writer waiting: there each statement sees one state.
-        elif frozen and self._mode in (LOG, "") and not self._connection.in_transaction:
+        elif frozen and not self._connection.in_transaction:
             self.rows("BEGIN")
             self.rows("SELECT version FROM store")  # the state is that of the first look
 

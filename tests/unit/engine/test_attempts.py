@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.engine.budget import CallBudget
-from evenhand.engine.prices import token_bound
+from evenhand.engine.prices import CallBudget, token_bound
 from evenhand.engine.stop import Stop
 from evenhand.errors import Interrupted, StoppedEarly, StoreError
 from evenhand.exchange import Question, Reply, Usage

@@ -7,9 +7,9 @@ import heapq
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from evenhand.engine.budget import CallBudget
 from evenhand.engine.call import CallStack, RetryPolicy
 from evenhand.engine.pacing import Pacer
+from evenhand.engine.prices import CallBudget
 from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Signal, Stop
 from evenhand.exchange import Message, Question, Reply

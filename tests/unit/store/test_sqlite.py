@@ -23,7 +23,6 @@ from evenhand.store.session import GroupWriter, Statement, Write
 from evenhand.store.sqlite import SqliteFile, sqlite_archive, sqlite_store
 from evenhand.store.verify import verify
 from tests.contract.stores import begun, begun_in
-from tests.suites import judged, write_suite
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ class WithoutSharedMemory(sqlite3.Connection):
         return super().execute(sql.replace("= WAL", f"= {self.mode}"), *values)
 
 
-def without_log(monkeypatch: pytest.MonkeyPatch, mode: str = "DELETE") -> None:
+def without_log(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     connect = sqlite3.connect
     monkeypatch.setattr(WithoutSharedMemory, "mode", mode)
     monkeypatch.setattr(
@@ -89,40 +88,8 @@ def without_log(monkeypatch: pytest.MonkeyPatch, mode: str = "DELETE") -> None:
     )
 
 
-async def test_without_a_log_a_run_is_judged_and_as_durable(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_log(monkeypatch)
-    store = sqlite_store(path)
-    async with store.ledger() as ledger:
-        assert ledger._writing.rows("PRAGMA journal_mode") == [("delete",)]
-        assert ledger._writing.rows("PRAGMA synchronous") == [(3,)]
-        scope = await begun(ledger, incoming(50))
-        for number in range(50):
-            assert await ledger.find(f"{CALL_TAG}{number}") is None
-            await ledger.record(call(number))
-            assert await ledger.find(f"{CALL_TAG}{number}")
-        await begun(ledger, incoming(51))
-        await ledger.set_aside(scope, (), lambda stored: stored.calls)
-    assert store.archive.spent("run").calls == 50
-    assert verify(store.archive) == []
-    assert not Path(f"{path}-wal").exists()
-    store.close()
-
-
-async def test_without_a_log_many_workers_judge_a_whole_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    without_log(monkeypatch)
-    write_suite(tmp_path, 60, {"model": "python/judge:good", "repeats": 2})
-    first = await judged(tmp_path)
-    assert (first.counts.verdicts, first.counts.pending) == (120, 0)
-    assert (await judged(tmp_path)).tally.sent == 0
-    assert not (tmp_path / "evenhand.db-wal").exists()
-
-
-@pytest.mark.parametrize("mode", ["MEMORY", "OFF"])
-def test_a_mode_that_loses_commits_is_refused(
+@pytest.mark.parametrize("mode", ["DELETE", "MEMORY", "OFF"])
+def test_a_file_without_a_log_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     without_log(monkeypatch, mode)

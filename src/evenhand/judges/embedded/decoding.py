@@ -264,23 +264,13 @@ def _kind(schema: Schema) -> str:
         case "string":
             return "string"
         case _:
-            raise _beyond(schema)
-
-
-def _beyond(schema: Schema) -> SchemaError:
-    return SchemaError(f"cannot fill in {jsontext.dump(dict(schema))[:200]}")
+            raise SchemaError(f"cannot fill in {jsontext.dump(dict(schema))[:200]}")
 
 
 def _read_versus(schema: Schema) -> Versus:
     terms = schema["x-versus"]
-    try:
-        _, _, _ = schema["enum"]
-        (first, second), (one, other) = terms["names"], terms["texts"]
-        return Versus(
-            (first, second), (one, other), terms["topic"], terms["better"], terms["worse"]
-        )
-    except (KeyError, ValueError):
-        raise _beyond(schema) from None
+    (first, second), (one, other) = terms["names"], terms["texts"]
+    return Versus((first, second), (one, other), terms["topic"], terms["better"], terms["worse"])
 
 
 def _lead(path: Path) -> str:

@@ -31,7 +31,7 @@ from evenhand.errors import (
     UsageError,
     quoted,
 )
-from evenhand.exchange import Question, Reply, Style
+from evenhand.exchange import Judge, Question, Reply, Style
 from evenhand.judges.embedded import models
 from evenhand.judges.embedded.decoding import VERSION
 from evenhand.judges.providers import JudgeOptions, Provider
@@ -48,7 +48,7 @@ ENVIRONMENT = re.compile(
 THREADS_MOST = 8
 
 
-class EmbeddedJudge:
+class EmbeddedJudge(Judge):
     """The judge `embedded`, `embedded/NAME` or `embedded/FILE.gguf`. Opening it starts nothing."""
 
     style: Style = "compact"
@@ -57,7 +57,6 @@ class EmbeddedJudge:
 
     def __init__(self, provider: Provider, options: JudgeOptions, model: str) -> None:
         self.name = options.name
-        self.unavailable_reason: ProviderRefused | None = None
         if provider.is_file(model):
             self._path: Path | None = options.folder / Path(model).expanduser()
             if not self._path.is_file():
@@ -117,9 +116,6 @@ class EmbeddedJudge:
                 await self._stop()
                 raise
         return convert({**reply, "model": self.name, "sampling": sampling}, Reply)
-
-    def load(self) -> None:
-        """Nothing to bring in."""
 
     async def close(self) -> None:
         """End the child."""
