@@ -230,21 +230,6 @@ def test_a_comparison_is_not_held_against_a_prior(even):
     assert compared_by(0.4, prior=prior)[1] == compared_by(0.4)[1]
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"enum": ["A", "B"]},
-        {"x-versus": {**VERSUS, "names": ["A"]}},
-        {"x-versus": {**VERSUS, "texts": ["Bern.", "Bonn.", "Ulm."]}},
-        {"x-versus": {"names": ["A", "B"], "texts": ["Bern.", "Bonn."]}},
-    ],
-)
-def test_a_comparison_is_between_two_and_neither(broken):
-    schema = {"enum": ["A", "B", "tie"], "x-versus": VERSUS, **broken}
-    with pytest.raises(SchemaError):
-        list(find_choices(schema))
-
-
 def test_a_drawn_choice_follows_its_probability_and_neither_stands_between():
     (choice,) = find_choices({"enum": ["A", "B", "tie"], "x-versus": VERSUS})
     odds = [math.log(p) for p in (0.5, 0.3, 0.2)]
