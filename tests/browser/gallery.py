@@ -13,7 +13,7 @@ from typing import Any
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
 from evenhand.store.batches import BatchItem, NewBatch
-from evenhand.store.keys import CALL_TAG
+from evenhand.store.rows import CALL_TAG
 from tests.browser.runs import JUDGE, pairs_suite, rubric_suite
 from tests.suites import (
     TASK,

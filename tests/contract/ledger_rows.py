@@ -11,9 +11,9 @@ from evenhand.manifest import (
     JudgingRecord,
     Manifest,
 )
-from evenhand.store.keys import CALL_TAG
 from evenhand.store.ledger import Store
 from evenhand.store.ports import Call, IncomingUnit, Scope, StoredJudgment, StoredUnit
+from evenhand.store.rows import CALL_TAG
 
 
 def key(number: int) -> str:

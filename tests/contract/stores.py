@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from evenhand.manifest import JudgingRecord, Manifest
-from evenhand.store.keys import run_id
 from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import IncomingUnit, Scope
 from evenhand.store.postgres import postgres_store
+from evenhand.store.rows import run_id
 from evenhand.store.sqlite import sqlite_store
 from tests.postgres import new_store_url
 

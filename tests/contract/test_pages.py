@@ -15,7 +15,6 @@ from evenhand.exchange import Reply, Usage
 from evenhand.judgment import Failure, JudgmentText, write_judgment
 from evenhand.manifest import JudgingRecord, Manifest
 from evenhand.store.archive import Archive
-from evenhand.store.keys import CALL_TAG
 from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import (
     Browsed,
@@ -26,6 +25,7 @@ from evenhand.store.ports import (
     Scope,
     StoredJudgment,
 )
+from evenhand.store.rows import CALL_TAG
 from tests.contract.stores import STORES, Open, begun, begun_in
 
 RUN, OTHER = "run1", "run2"

@@ -52,9 +52,9 @@ from evenhand.limits import (
     UNREACHABLE_SECONDS,
     UNREACHABLE_TRIES,
 )
-from evenhand.store.keys import call_keys
 from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call
+from evenhand.store.rows import call_keys
 
 AskFn = Callable[[Question], Awaitable[Call]]
 """A question in, a durable call out. Raises CallError, NothingRecorded, or Stopped."""

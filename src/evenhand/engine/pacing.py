@@ -23,9 +23,9 @@ from evenhand.engine.stop import Signal, Stop
 from evenhand.errors import CallLost, LimitReached, StoppedEarly
 from evenhand.exchange import Usage
 from evenhand.limits import BACKOFF_FIRST, BUSY_PAUSE_MOST, LOST_IN_A_ROW
-from evenhand.store.keys import digest
 from evenhand.store.ledger import Ledger
 from evenhand.store.ports import SentRequest
+from evenhand.store.rows import digest
 
 MINUTE = 60.0
 

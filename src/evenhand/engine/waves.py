@@ -27,9 +27,9 @@ from evenhand.kinds.conversation import Offload
 from evenhand.kinds.kind import ReadyKind
 from evenhand.limits import BATCH_LOOK_FIRST, BATCH_LOOK_MOST
 from evenhand.store.batches import Batches, BatchRow
-from evenhand.store.keys import call_keys
 from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call, StoredUnit
+from evenhand.store.rows import call_keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

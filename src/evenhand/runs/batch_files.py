@@ -30,9 +30,9 @@ from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import Recorded, split_by_group
 from evenhand.store.archive import Archive
 from evenhand.store.batches import item_id, item_key
-from evenhand.store.keys import call_keys, run_id
 from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import Call, Scope, StoredUnit
+from evenhand.store.rows import call_keys, run_id
 
 
 @dataclass(slots=True)

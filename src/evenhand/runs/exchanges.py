@@ -19,8 +19,8 @@ from evenhand.exchange import Question, Reply
 from evenhand.manifest import JudgeRecord
 from evenhand.runs.recorded import Recorded, split_by_group
 from evenhand.store.archive import Archive
-from evenhand.store.keys import call_keys
 from evenhand.store.ports import Call, StoredJudgment, StoredUnit
+from evenhand.store.rows import call_keys
 
 
 def recorded_endpoints(judges: Sequence[JudgeRecord], archive: Archive, tally: Tally) -> AskFn:

@@ -22,8 +22,8 @@ from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.runs.recorded import split_by_group
 from evenhand.runs.stores import MEMORY, open_store
 from evenhand.store.archive import Archive
-from evenhand.store.keys import call_keys, run_id
 from evenhand.store.ports import Scope, StoredJudgment, StoredUnit
+from evenhand.store.rows import call_keys, run_id
 
 OUTPUT_GUESS = 200
 """Tokens of a plain reply, for the lower end of a forecast."""

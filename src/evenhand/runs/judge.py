@@ -38,7 +38,6 @@ from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run, split_by_group
 from evenhand.store.archive import Archive
 from evenhand.store.batches import BatchRow
-from evenhand.store.keys import run_id
 from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import (
     Changes,
@@ -50,6 +49,7 @@ from evenhand.store.ports import (
     Spent,
     StoredUnit,
 )
+from evenhand.store.rows import run_id
 
 if TYPE_CHECKING:
     from evenhand.runs.batch import BatchOptions

@@ -21,9 +21,9 @@ from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import Recorded, split_by_group
 from evenhand.runs.rules import NewRules, under_rules
 from evenhand.store.archive import Archive
-from evenhand.store.keys import run_id
 from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import IncomingUnit, Scope, StoredUnit
+from evenhand.store.rows import run_id
 
 
 async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = None) -> Summary:

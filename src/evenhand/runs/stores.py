@@ -10,8 +10,8 @@ from evenhand.errors import StoreMissing, UsageError, quoted
 from evenhand.store.address import FORM, is_postgres, read_address
 from evenhand.store.archive import Archive
 from evenhand.store.copy import Copied, Copy, Progress
-from evenhand.store.keys import digest
 from evenhand.store.ledger import Store
+from evenhand.store.rows import digest
 from evenhand.store.session import Session
 
 MEMORY = "sqlite::memory:"

@@ -13,7 +13,6 @@ from evenhand.limits import PAGE_ROWS
 from evenhand.manifest import JudgingRecord, Manifest, read_judging, read_manifest
 from evenhand.store.batches import BatchRow, batch_rows
 from evenhand.store.intake import in_scope, scope_values
-from evenhand.store.keys import unit_digest
 from evenhand.store.pages import judgment_page
 from evenhand.store.ports import (
     Browsed,
@@ -30,7 +29,7 @@ from evenhand.store.ports import (
     StoredJudgment,
     StoredUnit,
 )
-from evenhand.store.rows import JUDGMENT, LEDGER_CALL, UNIT, ledger_call, row_judgment
+from evenhand.store.rows import JUDGMENT, LEDGER_CALL, UNIT, ledger_call, row_judgment, unit_digest
 from evenhand.store.session import Row, Session
 
 _RUNS = (

@@ -14,9 +14,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from evenhand.store.keys import CALL_TAG
 from evenhand.store.ports import Call
-from evenhand.store.rows import KEEP_CALL, call_row, now
+from evenhand.store.rows import CALL_TAG, KEEP_CALL, call_row, now
 from evenhand.store.session import Session
 
 Stage = Literal["prepared", "waiting", "ended", "void"]

@@ -18,8 +18,15 @@ from evenhand.limits import BATCH_ROWS
 from evenhand.manifest import copied_manifest_json, read_judging
 from evenhand.store.batches import RELEASE
 from evenhand.store.intake import KEEP_JUDGING, KEEP_TEXT, STAMP, keep_judges, run_digest
-from evenhand.store.keys import digest, row_digest, unit_digest
-from evenhand.store.rows import JUDGMENT_COLUMNS, SETTLE, STORED_CALL, is_altered
+from evenhand.store.rows import (
+    JUDGMENT_COLUMNS,
+    SETTLE,
+    STORED_CALL,
+    digest,
+    is_altered,
+    row_digest,
+    unit_digest,
+)
 from evenhand.store.session import Session
 
 _UNIT = "digest, id, body, subject, opponent, fields"

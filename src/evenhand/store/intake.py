@@ -15,9 +15,19 @@ from evenhand.errors import DataError, StoreError, quoted
 from evenhand.judgment import JudgmentText
 from evenhand.limits import BATCH_ROWS, PAGE_ROWS
 from evenhand.manifest import JudgingRecord, Manifest, judging_json, manifest_json
-from evenhand.store.keys import content_of, digest, row_digest, unit_digest
 from evenhand.store.ports import IncomingUnit, Scope, StoredJudgment, StoredUnit
-from evenhand.store.rows import JUDGMENT, SETTLE, UNIT, now, row_judgment, text_row
+from evenhand.store.rows import (
+    JUDGMENT,
+    SETTLE,
+    UNIT,
+    content_of,
+    digest,
+    now,
+    row_digest,
+    row_judgment,
+    text_row,
+    unit_digest,
+)
 from evenhand.store.session import Session
 
 REPEATED_IDS_SHOWN = 5

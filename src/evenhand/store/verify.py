@@ -11,8 +11,17 @@ from evenhand.limits import PAGE_ROWS
 from evenhand.manifest import read_judging
 from evenhand.store.archive import Archive
 from evenhand.store.intake import run_digest
-from evenhand.store.keys import CALL_TAG, content_of, digest, row_digest, run_id, unit_digest
-from evenhand.store.rows import CALL_COLUMNS, JUDGMENT_COLUMNS, is_altered
+from evenhand.store.rows import (
+    CALL_COLUMNS,
+    CALL_TAG,
+    JUDGMENT_COLUMNS,
+    content_of,
+    digest,
+    is_altered,
+    row_digest,
+    run_id,
+    unit_digest,
+)
 from evenhand.store.session import Session
 
 _LOST = {

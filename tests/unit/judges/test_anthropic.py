@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, UsageError
 from evenhand.exchange import Message, Question, Role, Usage
-from evenhand.store.keys import call_keys
+from evenhand.store.rows import call_keys
 from tests.dialects import Endpoint, anthropic_error, encoded, message
 from tests.provider import EMPTY, HTML, Behaviour, redirecting
 from tests.unit.judges.conftest import KEY, SCHEMA, OpenJudge, answered, question

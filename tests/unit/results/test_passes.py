@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from evenhand.cli.main import cli
 from evenhand.kinds.pairwise import unit as pairs
-from evenhand.kinds.rubric import unit as samples
-from evenhand.kinds.weighted import unit as answers
+from evenhand.kinds.rubric import kind as samples
+from evenhand.kinds.weighted import kind as answers
 from tests.suites import write_answers, write_pairs, write_suite
 
 UNITS = 5

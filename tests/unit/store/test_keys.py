@@ -22,7 +22,7 @@ from evenhand.manifest import (
     read_judging,
     rubric_json,
 )
-from evenhand.store.keys import call_keys, unit_digest
+from evenhand.store.rows import call_keys, unit_digest
 from evenhand.suite_file import CompareSpec, GateSpec, StopSpec
 from tests.suites import at, prepared, write_suite
 

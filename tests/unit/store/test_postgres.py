@@ -16,7 +16,6 @@ from evenhand.errors import StoreBusy, StoreError
 from evenhand.exchange import Reply, Usage
 from evenhand.store import postgres
 from evenhand.store.address import read_address
-from evenhand.store.keys import CALL_TAG
 from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import Call, IncomingUnit, Scope
 from evenhand.store.postgres import (
@@ -24,6 +23,7 @@ from evenhand.store.postgres import (
     Server,
     postgres_store,
 )
+from evenhand.store.rows import CALL_TAG
 from evenhand.store.session import VERSION, escape_nul, restore_nul, to_postgres
 from evenhand.store.verify import verify
 from tests.contract.stores import begun

@@ -16,9 +16,9 @@ from evenhand.manifest import JudgingRecord, Manifest
 from evenhand.store.archive import Archive
 from evenhand.store.batches import RESERVE
 from evenhand.store.intake import JOIN_RUN, WaitingUnits
-from evenhand.store.keys import CALL_TAG, digest
 from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call, IncomingUnit, StoredJudgment
+from evenhand.store.rows import CALL_TAG, digest
 from evenhand.store.session import GroupWriter, Statement, Write
 from evenhand.store.sqlite import SqliteFile, sqlite_archive, sqlite_store
 from evenhand.store.verify import verify

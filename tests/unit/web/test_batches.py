@@ -10,7 +10,7 @@ import pytest
 from evenhand.report.html.page import LANGUAGES
 from evenhand.runs.stores import open_store
 from evenhand.store.batches import BatchItem, NewBatch
-from evenhand.store.keys import CALL_TAG
+from evenhand.store.rows import CALL_TAG
 from tests.suites import judged, write_suite
 from tests.unit.web.serving import served
 

@@ -31,9 +31,9 @@ from evenhand.runs.imports.scores import ScoreRows
 from evenhand.runs.imports.tally import Tally
 from evenhand.runs.imports.votes import VoteRows
 from evenhand.runs.recorded import LABELS, find_run
-from evenhand.store.keys import run_id
 from evenhand.store.ledger import Store
 from evenhand.store.ports import IncomingUnit
+from evenhand.store.rows import run_id
 
 VERSION = 9
 """Of how rows are read: a change gives other runs."""
