@@ -121,12 +121,14 @@ def compare_command(
 
 
 def _print(answer: Answer, run: Recorded, earlier: Recorded | None, *, verbose: bool) -> None:
-    from evenhand.report.terminal.changed_units import changed_lines
     from evenhand.report.terminal.comparison import comparison_lines
+    from evenhand.report.terminal.comparison_parts import (
+        blocks_lines,
+        changed_lines,
+        stability_lines,
+    )
     from evenhand.report.terminal.pairs import criteria_line
-    from evenhand.report.terminal.stability import stability_lines
     from evenhand.report.terminal.tables import safe
-    from evenhand.report.terminal.within import blocks_lines
     from evenhand.results.units import names_of
 
     out = console()

@@ -24,9 +24,8 @@ from evenhand.cli.common import (
 from evenhand.data.write import write_bytes
 from evenhand.errors import UsageError
 from evenhand.files.outputs import check_output
-from evenhand.report.junit import junit
+from evenhand.report.gate import gate_lines, junit, markdown, workflow_commands
 from evenhand.report.terminal.console import console
-from evenhand.report.terminal.gate import gate_lines, markdown, workflow_commands
 from evenhand.results.gate import conditions_of, gate_run
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.gate import Gate

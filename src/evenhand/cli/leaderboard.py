@@ -79,7 +79,7 @@ def leaderboard_command(
     if as_json:
         print_json(about_run(run_record) | board.json())
         return
-    from evenhand.report.terminal.leaderboard import leaderboard_lines
+    from evenhand.report.terminal.answer import leaderboard_lines
     from evenhand.report.terminal.pairs import criteria_line
     from evenhand.results.units import names_of
 

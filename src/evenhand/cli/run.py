@@ -40,7 +40,7 @@ from evenhand.suite import FILE, load_suite
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenhand.report.html.build import Report
+    from evenhand.report.model import Report
 
 ANSWER_AT_ONCE = 20_000
 """From more verdicts the answer takes seconds, so it is announced."""
@@ -288,8 +288,8 @@ def _way(url: str, place: Path) -> _Way:
 def _print(summary: Summary, plan: Plan, store: Archive, way: _Way, as_json: bool) -> None:
     # What is shown of a run is loaded when there is something to show.
     from evenhand.cli.views import run_figures, run_json
+    from evenhand.report.terminal.comparison import decision_text
     from evenhand.report.terminal.console import console, outcome_lines
-    from evenhand.report.terminal.sequential import decision_text
     from evenhand.results.units import failure_details
 
     if as_json:
@@ -350,7 +350,7 @@ def _next_commands(run: str, report: Report | None) -> Iterator[tuple[str, str]]
         return
     if report.is_pairs:
         yield "Rank:", f"leaderboard {run}"
-    if report.differences:
+    if report.comparison and report.comparison.rows:
         yield "Compare:", f"compare {run}"
     yield "Report:", f"report {run} -o report.html"
     yield "In a browser:", "view"

@@ -11,8 +11,8 @@ from evenhand import jsontext
 from evenhand.errors import UsageError
 from evenhand.kinds.blocks import ShownUnit
 from evenhand.observation import ScoredUnit
-from evenhand.report.changes import ChangedPair, ChangedSide, ChangedUnits, JudgeReason
-from evenhand.report.outcome import Outcome, unit_outcome
+from evenhand.report.html.units import UnitOutcome, unit_outcome
+from evenhand.report.model import ChangedPair, ChangedSide, ChangedUnits, JudgeReason
 from evenhand.results.units import judge_name, question_of, texts_of
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import Change, Changes
@@ -46,7 +46,7 @@ class _Read(NamedTuple):
 
     shown: ShownUnit
     judges: Sequence[str]
-    outcome: Outcome
+    outcome: UnitOutcome
     failures: tuple[str, ...]
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.errors import UsageError, quoted
 from evenhand.manifest import Compare
 from evenhand.observation import Rule
-from evenhand.report.changes import ChangedUnits
+from evenhand.report.model import ChangedUnits
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.observations import observe
 from evenhand.results.trust import leader_of, position_notes, trust_notes

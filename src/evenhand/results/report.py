@@ -10,45 +10,27 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quoted
-from evenhand.kinds.kind import Scoring, Voting
-from evenhand.manifest import Compare, plain
+from evenhand.kinds.kind import Scoring
+from evenhand.manifest import Compare
 from evenhand.notes import Note
-from evenhand.observation import OVERALL, ScoredUnit, VotedUnit
-from evenhand.report.changes import ChangedUnits
-from evenhand.report.html.build import (
-    Coverage,
-    JudgeFacts,
-    LengthBin,
-    ListedUnit,
-    Method,
-    Position,
-    Report,
-    Selected,
-)
+from evenhand.observation import ScoredUnit, VotedUnit
 from evenhand.report.html.page import LANGUAGES, Words, require, words
 from evenhand.report.html.render import render
 from evenhand.report.html.tallies import (
-    binned,
-    compared_means,
-    critical_rates,
-    differences,
     distribution,
-    meetings,
-    pair_lengths,
+    mean_by_length,
     plain_means,
-    share,
-    standings,
     tags,
+    win_rate_by_length,
 )
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
+from evenhand.report.model import ChangedUnits, Coverage, ListedUnit, Report, Selected
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.compare import with_decision
 from evenhand.results.observations import observe
@@ -57,7 +39,7 @@ from evenhand.results.trust import trust_notes
 from evenhand.results.units import judged_row, names_of
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.compare import Changes, changes, compare
+from evenhand.stats.compare import changes, compare
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.layout import USUAL, lay_out, usual_fields
 from evenhand.stats.leaderboard import Options, leaderboard
@@ -106,10 +88,29 @@ class ReportOptions:
 def make_report(store: Archive, recorded: Recorded, options: ReportOptions | None = None) -> Report:
     """Return the report on a run; raise UsageError for names that nobody has."""
     options = options or ReportOptions()
-    language = options.language or _spoken(recorded)
-    measure = recorded.kind.measure
-    sections = _OfPairs if isinstance(measure, Voting) else _OfScores
-    report = sections(store, recorded, options, language).report()
+    run_language = recorded.manifest.judging.language
+    language = options.language or (run_language if run_language in LANGUAGES else "en")
+    row, selection = recorded.row, recorded.selection
+    table = observe(store, recorded)
+    make_figures = _pair_figures if recorded.has_votes else _score_figures
+    report = Report(
+        run=row.id,
+        name=row.name,
+        kind=recorded.kind,
+        language=language,
+        created=row.created,
+        started=row.started,
+        manifest=recorded.manifest,
+        coverage=_coverage(store, recorded, len(table.units)),
+        settings=recorded.settings,
+        rubric=recorded.rubric,
+        names=names_of(recorded, language),
+        tag_names=recorded.tag_names(language),
+        selected=Selected(selection.condition, len(selection.positions), selection.of)
+        if selection
+        else None,
+        **make_figures(store, recorded, options, table),
+    )
     if options.summary or options.answer_only:
         return report
     say = words(language).naming_tags(report.tag_names)
@@ -125,204 +126,95 @@ def write_report(
     return path.stat().st_size
 
 
-def _spoken(recorded: Recorded) -> str:
-    run_language = recorded.manifest.judging.language
-    return run_language if run_language in LANGUAGES else "en"
+def _coverage(store: Archive, recorded: Recorded, units: int) -> Coverage:
+    counts, spent = recorded.counts(store), store.spent(recorded.id)
+    failures = sorted(counts.failures.items(), key=lambda item: (-item[1], item[0]))
+    return Coverage(
+        units=units,
+        planned=counts.planned,
+        verdicts=counts.verdicts,
+        failures=dict(failures),
+        pending=counts.pending,
+        left_out=counts.left_out,
+        calls=spent.calls,
+        usage=spent.usage,
+        cost_usd=None if spent.unpriced else dollars(spent.cost),
+    )
 
 
-class _Outcomes(NamedTuple):
-    """The number of units, and of their judgments by outcome."""
+def _compared(
+    store: Archive,
+    recorded: Recorded,
+    options: ReportOptions,
+    variants: Variants,
+    by: Sequence[str],
+) -> tuple[Comparison, ChangedUnits | None]:
+    """Return a comparison with what the run's own test decided, and the units that changed most."""
+    own, changed = recorded.manifest.compare or Compare(), None
+    comparison = compare(variants, margin=own.margin)
+    if not options.answer_only:
+        sides = Sides(store, recorded, recorded, variants.baseline)
+        changed = changed_units(sides, changes(variants, CHANGED))
+    return with_decision(store, recorded, comparison, by), changed
 
-    units: int
-    planned: int
-    verdicts: int
-    failures: Mapping[str, int]
-    left_out: int
+
+def _score_figures(
+    store: Archive, recorded: Recorded, options: ReportOptions, table: Observations
+) -> dict[str, Any]:
+    """Return the figures of samples or answers."""
+    own = recorded.manifest.compare or Compare()
+    baseline = options.baseline or own.baseline
+    by = options.by or own.by or usual_fields(table) or _means_by(table)
+    comparison = changed = None
+    if by:
+        variants = lay_out(table, by, baseline)
+        comparison, changed = _compared(store, recorded, options, variants, by)
+        comparison = replace(comparison, repeats=repeats(table))
+    elif baseline:
+        raise UsageError(
+            f"a baseline {quoted(baseline)}, but nothing to compare by",
+            advice="Say by which field: --by FIELD",
+        )
+    measure = recorded.kind.measure
+    # Where the dimensions do not weigh alike, a total says more.
+    has_totals = isinstance(measure, Scoring) and measure.has_critical_fails
+    notes = comparison.notes if comparison else _not_compared(table)
+    return {
+        "comparison": comparison,
+        "changed": changed,
+        "means": comparison.means if comparison else plain_means(table),
+        "tags": tags(table, by),
+        "scores": () if options.answer_only else distribution(table, by, by_tens=has_totals),
+        "lengths": () if options.answer_only else mean_by_length(table),
+        "notes": [*notes, *_missing_scores(store, recorded)],
+    }
 
 
-class _Of:
-    """The base of reports of every kind."""
-
-    def __init__(
-        self, store: Archive, recorded: Recorded, options: ReportOptions, language: str
-    ) -> None:
-        self.store, self.recorded, self.language = store, recorded, language
-        self.scope = recorded.scope
-        self.margin = recorded.manifest.compare.margin if recorded.manifest.compare else None
-        compare = recorded.manifest.compare or Compare()
-        self.by: Sequence[str] = tuple(options.by or compare.by)
-        self.baseline = options.baseline or compare.baseline
-        self.is_whole = not options.answer_only
-
-    def changed(self, baseline: str, changes: Changes) -> ChangedUnits:
-        """Return the units that changed most against the baseline."""
-        recorded = self.recorded
-        return changed_units(Sides(self.store, recorded, recorded, baseline), changes)
-
-    def coverage(self, outcomes: _Outcomes) -> Coverage:
-        spent = self.store.spent(self.recorded.row.id)
-        failures = sorted(outcomes.failures.items(), key=lambda item: (-item[1], item[0]))
-        return Coverage(
-            units=outcomes.units,
-            planned=outcomes.planned,
-            verdicts=outcomes.verdicts,
-            failures=dict(failures),
-            pending=outcomes.planned - outcomes.verdicts - sum(outcomes.failures.values()),
-            left_out=outcomes.left_out,
-            calls=spent.calls,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-            cached_tokens=spent.cached_tokens,
-            cost_usd=None if spent.unpriced else dollars(spent.cost),
+def _not_compared(table: Observations) -> Iterator[str]:
+    """Yield why variants that are there are not compared."""
+    for name in _several(table):
+        yield Note(
+            f"There is more than one {name}, but nothing says which units of them belong "
+            "together, so they are not compared. evenhand compare --pair-by FIELD names what "
+            "they share.",
+            "not_compared",
+            field=name,
         )
 
-    def method(self, comparison: Comparison | None, rule: str = "") -> Method:
-        recorded, manifest = self.recorded, self.recorded.manifest
-        judging = manifest.judging
-        return Method(
-            protocol=manifest.protocol,
-            version=judging.protocol,
-            prompt=manifest.prompt,
-            language=judging.language,
-            seed=judging.seed,
-            level=comparison.level if comparison else 0.95,
-            by=comparison.by if comparison else "",
-            baseline=comparison.baseline if comparison else "",
-            pair_by=comparison.pair_by if comparison else (),
-            rule=rule,
-            settings=recorded.settings,
-            judges=[
-                JudgeFacts(
-                    name=judge.name,
-                    identity=judge.identity,
-                    repeats=judge.repeats,
-                    caveat=judge.caveat,
-                )
-                for judge in recorded.judges
-            ],
-            evenhand=manifest.evenhand,
-            imported=plain(manifest.imported) if manifest.imported else None,
-            texts=_texts(judging.texts, judging.language),
-            rubric=recorded.rubric,
-            names=names_of(recorded, self.language),
+
+def _missing_scores(store: Archive, recorded: Recorded) -> Iterator[str]:
+    """Yield how many judgments made elsewhere lack some of their scores."""
+    if not recorded.imported:
+        return
+    judgments = (recorded.judgment(stored) for _, stored in store.judgments(recorded.scope))
+    lacking = sum("scores_missing" in judgment.flags for judgment in judgments)
+    if lacking:
+        yield Note(
+            f"Judgments without a score on some dimension: {lacking:,}; the notes of each say "
+            "which. A dimension without any score is in no figure.",
+            "scores_missing",
+            n=lacking,
         )
-
-    def _selected(self) -> Selected | None:
-        selection = self.recorded.selection
-        if selection is None:
-            return None
-        return Selected(selection.condition, len(selection.positions), selection.of)
-
-    def facts(self, outcomes: _Outcomes) -> dict[str, Any]:
-        row = self.recorded.row
-        return {
-            "run": row.id,
-            "name": row.name,
-            "kind": self.recorded.kind,
-            "language": self.language,
-            "created": row.created,
-            "started": row.started,
-            "coverage": self.coverage(outcomes),
-            "selected": self._selected(),
-            "sequential": self.recorded.manifest.is_sequential,
-            "tag_names": self.recorded.tag_names(self.language),
-        }
-
-
-def _texts(texts: Mapping[str, str], language: str) -> dict[str, str]:
-    """Return the files of a protocol that this run used."""
-    endings = (f"/{language}.md", f"/{language}.toml")
-    used = ("protocol.toml", "own.md")
-    return {n: t for n, t in sorted(texts.items()) if n in used or n.endswith(endings)}
-
-
-class _OfScores(_Of):
-    """A report of samples or answers."""
-
-    def report(self) -> Report:
-        table = observe(self.store, self.recorded)
-        by = self.by or usual_fields(table) or _means_by(table)
-        comparison = changed = None
-        if by:
-            variants = lay_out(table, by, self.baseline)
-            comparison = replace(compare(variants), repeats=repeats(table))
-            if self.is_whole:
-                changed = self.changed(variants.baseline, changes(variants, CHANGED))
-            comparison = with_decision(self.store, self.recorded, comparison, by)
-        elif self.baseline:
-            raise UsageError(
-                f"a baseline {quoted(self.baseline)}, but nothing to compare by",
-                advice="Say by which field: --by FIELD",
-            )
-        means, against = (
-            compared_means(comparison) if comparison else plain_means(table),
-            differences(comparison),
-        )
-        return Report(
-            **self.facts(self._outcomes(table)),
-            method=self.method(comparison),
-            variants=list(dict.fromkeys(mean.variant for mean in comparison.means))
-            if comparison
-            else [],
-            means=means,
-            differences=against,
-            scores=distribution(table, by, by_tens=self._has_totals) if self.is_whole else (),
-            tags=tags(table, by),
-            critical=critical_rates(comparison),
-            lengths=_lengths(table) if self.is_whole else (),
-            changed=changed,
-            notes=[
-                *(comparison.notes if comparison else self._not_compared(table)),
-                *self._missing(),
-            ],
-        )
-
-    @property
-    def _has_totals(self) -> bool:
-        """Return True where the dimensions do not weigh alike, so that a total says more."""
-        measure = self.recorded.kind.measure
-        return isinstance(measure, Scoring) and measure.has_critical_fails
-
-    def _outcomes(self, table: Observations) -> _Outcomes:
-        return _Outcomes(
-            units=len(table.units),
-            planned=len(table.units) * self.recorded.judgments_per_unit - table.left_out,
-            verdicts=table.unit.size - sum(table.failures.values()),
-            failures=table.failures,
-            left_out=table.left_out,
-        )
-
-    def _not_compared(self, table: Observations) -> Iterator[str]:
-        """Yield why variants that are there are not compared."""
-        for name in _several(table):
-            yield Note(
-                f"There is more than one {name}, but nothing says which units of them belong "
-                "together, so they are not compared. evenhand compare --pair-by FIELD names what "
-                "they share.",
-                "not_compared",
-                field=name,
-            )
-
-    def _missing(self) -> Iterator[str]:
-        """Yield how many judgments made elsewhere lack some of their scores."""
-        if not self.recorded.imported:
-            return
-        read = self.recorded.kind.read_judgment
-        judgments = (read(stored.text) for _, stored in self.store.judgments(self.scope))
-        lacking = sum("scores_missing" in judgment.flags for judgment in judgments)
-        if lacking:
-            yield Note(
-                f"Judgments without a score on some dimension: {lacking:,}; the notes of each say "
-                "which. A dimension without any score is in no figure.",
-                "scores_missing",
-                n=lacking,
-            )
-
-
-def _lengths(table: Observations) -> list[LengthBin]:
-    """Return the overall score by length of what was judged."""
-    means = table.unit_means(OVERALL)
-    return binned(table.numbers("length"), means, np.arange(means.size), (0.0, 1.0))
 
 
 def _means_by(table: Observations) -> list[str]:
@@ -340,90 +232,57 @@ def _several(table: Observations) -> list[str]:
     return fields[:1]
 
 
-class _OfPairs(_Of):
-    """A report of pairs."""
-
-    def report(self) -> Report:
-        table = observe(self.store, self.recorded)
-        variants = self._variants(table)
-        comparison = None
-        if variants is not None:
-            comparison = with_decision(self.store, self.recorded, compare(variants), self.by)
-        board = leaderboard(table, Options()).board
-        report = Report(
-            **self.facts(self._outcomes(table)),
-            method=self.method(comparison, table.rule),
-            variants=list(table.candidates),
-            differences=differences(comparison),
-            standings=standings(board),
-            meetings=meetings(board),
-            warnings=trust_notes(
-                self.recorded, table, board.rows[0].candidate if board.rows else None
-            ),
-            notes=_and_others(comparison.notes if comparison else (), board.notes),
+def _pair_figures(
+    store: Archive, recorded: Recorded, options: ReportOptions, table: Observations
+) -> dict[str, Any]:
+    """Return the figures of pairs: every candidate against the baseline that is named, of two
+    against the first, and the board of all."""
+    own = recorded.manifest.compare or Compare()
+    by, baseline = tuple(options.by or own.by), options.baseline or own.baseline
+    if by and by != ("candidate",):
+        raise UsageError(
+            "pairs are compared by candidate", advice="Leave out --by; name a --baseline."
         )
-        return self._with_orders(report, table, variants) if self.is_whole else report
-
-    def _with_orders(
-        self, report: Report, table: Observations, variants: Variants | None
-    ) -> Report:
-        """Return a report with what the two orders tell, lengths, and what changed most."""
-        run = self.recorded
-        figures = figures_of_pairs(run.kind, self.store, self.scope, run.judge_groups, run.rule)
-        return replace(
-            report,
-            positions=_positions(figures, run),
-            agreement=share(figures.agreement) if figures.agreement.n else None,
-            contradictions=dict(figures.contradictions.most_common()),
-            lengths=pair_lengths(table),
-            changed=self.changed(variants.baseline, changes(variants, CHANGED))
-            if variants
-            else None,
-        )
-
-    def _outcomes(self, table: Observations) -> _Outcomes:
-        counts = self.recorded.counts(self.store)
-        return _Outcomes(
-            units=len(table.units),
-            planned=counts.planned,
-            verdicts=counts.verdicts,
-            failures=counts.failures,
-            left_out=counts.left_out,
-        )
-
-    def _variants(self, table: Observations) -> Variants | None:
-        """Return the candidates against the baseline that is named; of two, against the first."""
-        if self.by and self.by != ("candidate",):
-            raise UsageError(
-                "pairs are compared by candidate", advice="Leave out --by; name a --baseline."
-            )
-        if not self.baseline and len(table.candidates) != 2:
-            return None
-        return lay_out(table, (), self.baseline)
+    comparison = changed = None
+    if baseline or len(table.candidates) == 2:
+        variants = lay_out(table, (), baseline)
+        comparison, changed = _compared(store, recorded, options, variants, by)
+    board = leaderboard(table, Options()).board
+    leader = board.rows[0].candidate if board.rows else None
+    notes = comparison.notes if comparison else ()
+    keys = {note.key for note in notes if isinstance(note, Note)}
+    return {
+        "rule": table.rule,
+        "comparison": comparison,
+        "changed": changed,
+        "board": board,
+        "warnings": trust_notes(recorded, table, leader),
+        # Those of the board that say something else.
+        "notes": [*notes, *(n for n in board.notes if getattr(n, "key", "") not in keys)],
+        "orders": {} if options.answer_only else _orders(store, recorded),
+        "lengths": () if options.answer_only else win_rate_by_length(table),
+    }
 
 
-def _positions(figures: PairFigures, recorded: Recorded) -> list[Position]:
-    apart = figures.judges or dict.fromkeys(recorded.names[:1], figures)
-    return [
-        Position(
-            judge=name, consistency=share(figure.consistency), first_slot=share(figure.first_slot)
-        )
-        for name, figure in apart.items()
-        if figure.first_rounds
-    ]
+def _orders(store: Archive, run: Recorded) -> dict[str, PairFigures]:
+    """Return what the two orders tell of each judge."""
+    figures = figures_of_pairs(run.kind, store, run.scope, run.judge_groups, run.rule)
+    judges = figures.judges or dict.fromkeys(run.names[:1], figures)
+    return {name: found for name, found in judges.items() if found.first_rounds}
 
 
 def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> Iterator[ListedUnit]:
     """Yield the units with their judgments, as many as a file has room for."""
     kind, room = recorded.kind, BYTES_MOST
-    by = [name.removeprefix("meta.") for name in report.method.by.split(" / ")]
+    by = report.comparison.by.split(" / ") if report.comparison else ()
+    by = [name.removeprefix("meta.") for name in by]
     for unit, judged in islice(judged_units(store, recorded), UNITS_MOST):
         unit_shown = kind.present(kind.load(unit.body), [row.judgment for row in judged])
         line = unit_line(kind, unit.id, unit_shown, judged, say)
         variant = _variant(unit.id, unit_shown.measured, by)
         values: Mapping[str, Any] = {**line, "variant": variant}
         facets = {name: values[name] for name in FACETS}
-        blocks = unit_blocks(unit_shown, judged, say, report.method.names, most=TEXT_MOST)
+        blocks = unit_blocks(unit_shown, judged, say, report.names, most=TEXT_MOST)
         room -= len(jsontext.compact(blocks))
         if room < 0:
             return
@@ -471,9 +330,3 @@ def _at_once(work: Coroutine[Any, Any, T]) -> T:
         except StopIteration as done:
             result: T = done.value
             return result
-
-
-def _and_others(notes: Sequence[str], board_notes: Sequence[str]) -> list[str]:
-    """Return the notes of a comparison, and those of a board that say something else."""
-    keys = {note.key for note in notes if isinstance(note, Note)}
-    return [*notes, *(note for note in board_notes if getattr(note, "key", "") not in keys)]

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from evenhand.errors import UsageError
-from evenhand.report.changes import ChangedPair
+from evenhand.report.model import ChangedPair
 from evenhand.results.changed_units import Sides, changed_pair
 from evenhand.results.compare import Question, lay_out_question, own_fields, refuse_against
 from evenhand.results.observations import observe

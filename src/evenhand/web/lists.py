@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from evenhand.errors import UsageError, quoted
-from evenhand.report.changes import ChangedPair, ChangedSide
 from evenhand.report.html.answer import scaled_dimension
 from evenhand.report.html.page import Words
 from evenhand.report.html.units import JudgedRow, beginning, unit_line
+from evenhand.report.model import ChangedPair, ChangedSide
 from evenhand.results import pages
 from evenhand.results.judgment_index import UnitSort
 from evenhand.results.pages import REACH, plain_texts, read_place

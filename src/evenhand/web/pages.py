@@ -4,7 +4,7 @@ way."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.requests import Request
@@ -13,12 +13,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from evenhand import jsontext
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
-from evenhand.report.html.answer import answers, brackets_note
-from evenhand.report.html.build import Report
-from evenhand.report.html.charts import figures as draw_figures
 from evenhand.report.html.page import Words
-from evenhand.report.html.ranks import met_pairs, ranking
+from evenhand.report.html.render import shown_figures
 from evenhand.report.html.units import unit_blocks
+from evenhand.report.model import Report
 from evenhand.results import pages
 from evenhand.results.pages import WINDOW
 from evenhand.results.units import names_of
@@ -93,7 +91,7 @@ class Pages:
             live=live,
             behind=behind,
             figures=report,
-            **(_shown_figures(report, say, recorded.row.id) if report else {}),
+            **(shown_figures(report, say) if report else {}),
             computing=wanted and not problem and (report is None or (behind and not live)),
             many=many and verdicts > 0,
             about=_about(recorded, say),
@@ -204,20 +202,6 @@ class Pages:
         """Recompute the judgments of a run from its stored replies, without a call."""
         self._service.settle(self._service.find_run(run))
         return PlainTextResponse("done")
-
-
-def _shown_figures(report: Report, say: Words, run: str) -> dict[str, Any]:
-    """Return what the page of a run shows of its figures."""
-    return {
-        "answers": answers(report, say),
-        "brackets": brackets_note(report, say),
-        "ranking": ranking(report, say),
-        "met_pairs": met_pairs(report),
-        "pair_href": lambda met: link(
-            f"/runs/{run}/changes", {"baseline": met.other, "variant": met.candidate}
-        ),
-        "charts": list(draw_figures(report, say)),
-    }
 
 
 def _about(run: Recorded, say: Words) -> list[tuple[str, str]]:

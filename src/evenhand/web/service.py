@@ -15,10 +15,9 @@ from typing import Any, Generic, TypeVar
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import EvenhandError, StoreError, UsageError, quoted
 from evenhand.judges.credentials import environment
-from evenhand.report.changes import ChangedPair
-from evenhand.report.html.build import Report
 from evenhand.report.html.render import render
 from evenhand.report.html.units import JudgedRow
+from evenhand.report.model import ChangedPair, Report
 from evenhand.results import pages
 from evenhand.results.judgment_index import (
     INDEXED,

@@ -52,7 +52,7 @@ def of_report(folder: Path) -> dict[str, tuple[int, ...]]:
     with closing(open_archive(f"sqlite:{folder / 'evenhand.db'}")) as store:
         (row,) = store.runs()
         report = make_report(store, find_run(store, row.id), ReportOptions(summary=True))
-    return {row.candidate: tuple(getattr(row, key) for key in COUNTED) for row in report.standings}
+    return {row.candidate: tuple(getattr(row, key) for key in COUNTED) for row in report.board.rows}
 
 
 def test_three_judges_are_counted_alike_by_every_command(call: CallCommand, tmp_path: Path) -> None:

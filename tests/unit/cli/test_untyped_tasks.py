@@ -76,7 +76,7 @@ def test_the_web_figures_take_them(tmp_path: Path, judged: list[dict[str, Any]])
         assert site.get("/runs/latest").status_code == 200
     with closing(open_archive(f"sqlite:{tmp_path / 'evenhand.db'}")) as store:
         report = make_report(store, find_run(store, "latest"), ReportOptions(summary=True))
-    totals = {mean.variant: mean.value for mean in report.means if mean.dimension == OVERALL}
+    totals = {mean.variant: mean.mean for mean in report.means if mean.dimension == OVERALL}
     assert totals == pytest.approx(means(judged))
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evenhand.kinds import KINDS
+from evenhand.manifest import Manifest
 from evenhand.report.html.answer import answers
-from evenhand.report.html.build import Bar, Coverage, Difference, Mean, Method, Report, Standing
 from evenhand.report.html.page import words
+from evenhand.report.model import Bar, Coverage, Report
+from evenhand.stats.comparison import Comparison, Row, VariantMean
+from evenhand.stats.leaderboard import Board, BoardRow
 
 COVERAGE = Coverage(
     units=120,
@@ -21,59 +25,61 @@ COVERAGE = Coverage(
     pending=0,
     left_out=0,
     calls=240,
-    input_tokens=0,
-    output_tokens=0,
-    cached_tokens=0,
+    usage={},
     cost_usd=None,
 )
-METHOD = Method(
-    protocol="rubric",
-    version="x",
-    prompt=None,
-    language="en",
-    seed=0,
-    level=0.95,
-    by="prompt_variant",
-    baseline="v1",
-    pair_by=(),
-    rule="",
-    settings={},
-    judges=[],
-    evenhand="0",
-    imported=None,
-    texts={},
-    rubric=None,
-    names={},
-)
 
 
-def difference(dimension: str, outcome: Any, **more: Any) -> Difference:
-    given: dict[str, Any] = {"variant": "v2", "baseline": "v1", "n": 120, "questions": 120}
+def difference(dimension: str, outcome: Any, **more: Any) -> Row:
+    given: dict[str, Any] = {"variant": "v2", "n": 120, "clusters": 120, "error": 0.06}
     given |= {"mean": 0.62, "mean_low": 0.55, "mean_high": 0.69, "baseline_mean": 0.38}
-    given |= {"value": 0.21, "low": 0.08, "high": 0.34, "p": 0.01, "p_adjusted": 0.02}
-    given |= {"effect": 0.3, "needed": None, "higher": 70, "lower": 30, "scale": (0.0, 1.0)}
-    return Difference(dimension=dimension, outcome=outcome, **(given | more))
+    given |= {"difference": 0.21, "low": 0.08, "high": 0.34, "p": 0.01, "p_adjusted": 0.02}
+    given |= {"effect": 0.3, "higher": 70, "lower": 30, "scale": (0.0, 1.0)}
+    given |= {"baseline_low": None, "baseline_high": None}
+    return Row(dimension=dimension, outcome=outcome, **(given | more))
 
 
-def said(language: str = "en", kind: str = "rubric", **more: Any) -> list[str]:
-    report = Report(
-        run="r",
-        name="n",
-        kind=KINDS[kind],
-        language=language,
-        created="",
-        started="",
-        method=METHOD,
-        **({"coverage": COVERAGE} | more),
-    )
+def compared(rows: Sequence[Row], **more: Any) -> Comparison:
+    given: dict[str, Any] = {"by": "prompt_variant", "baseline": "v1", "level": 0.95, "means": ()}
+    return Comparison(rows=tuple(rows), **(given | more))
+
+
+def plain_mean(dimension: str, variant: str = "", n: int = 9, **more: Any) -> VariantMean:
+    given: dict[str, Any] = {"mean": 3.2, "low": 2.9, "high": 3.5}
+    return VariantMean(dimension=dimension, variant=variant, n=n, clusters=n, **(given | more))
+
+
+def board(rows: Sequence[BoardRow]) -> Board:
+    return Board(rows=list(rows), n=0, votes=0, topics=0, failed=0, dropped=0)
+
+
+def make_report(kind: str = "rubric", language: str = "en", **more: Any) -> Report:
+    given: dict[str, Any] = {"run": "r", "name": "n", "created": "", "started": ""}
+    given |= {"manifest": Manifest(), "coverage": COVERAGE, "rule": "uncertain"}
+    return Report(kind=KINDS[kind], language=language, **(given | more))
+
+
+def said(
+    language: str = "en",
+    kind: str = "rubric",
+    differences: Sequence[Row] = (),
+    standings: Sequence[BoardRow] = (),
+    asked: dict[str, Any] | None = None,
+    **more: Any,
+) -> list[str]:
+    if differences:
+        more["comparison"] = compared(differences, is_duel=kind == "pairwise", **(asked or {}))
+    if standings:
+        more["board"] = board(standings)
+    report = make_report(kind, language, **more)
     return [one.text.replace("\u00a0", " ") for one in answers(report, words(language))]
 
 
 def test_overall_comes_first_from_what_to_what_and_then_the_dimensions() -> None:
     rows = [
         difference("true", "better"),
-        difference("kind", "not enough evidence", value=0.01, low=-0.1, high=0.12),
-        difference("overall", "not enough evidence", value=0.05, low=-0.01, high=0.11),
+        difference("kind", "not enough evidence", difference=0.01, low=-0.1, high=0.12),
+        difference("overall", "not enough evidence", difference=0.05, low=-0.01, high=0.11),
     ]
     assert said(differences=rows) == [
         "Not enough evidence to say whether v2 is better or worse than v1 overall:"
@@ -101,14 +107,14 @@ def test_not_enough_evidence_never_reads_like_no_difference(language: str) -> No
 
 
 def test_a_small_difference_is_not_written_as_none() -> None:
-    row = difference("overall", "worse", value=-0.0017, low=-0.003, high=-0.0004)
+    row = difference("overall", "worse", difference=-0.0017, low=-0.003, high=-0.0004)
     assert "(−0.002 [−0.003, 0.000])" in said(differences=[row])[0]
 
 
 def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
     undecided = "not enough evidence"
     rows = [
-        difference("true", undecided, needed="several hundred", low=-0.1),
+        difference("true", undecided, more_questions="several hundred", low=-0.1),
         difference("overall", undecided, low=-0.1),
     ]
     sentence, more = said(differences=rows)
@@ -117,7 +123,7 @@ def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
         " stop as soon as they do: run --until-decided."
     )
     assert "overall" not in sentence
-    duel = difference("overall", undecided, needed="more than is practical", low=-0.1)
+    duel = difference("overall", undecided, more_questions="more than is practical", low=-0.1)
     assert said(kind="pairwise", differences=[duel])[1] == (
         "Deciding it would take more questions than is practical."
     )
@@ -133,14 +139,14 @@ def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
     ],
 )
 def test_what_lies_within_the_margin_is_the_same(language: str, wanted: str) -> None:
-    (sentence,) = said(language, differences=[difference("overall", "same", margin=0.5)])
+    (sentence,) = said(language, differences=[difference("overall", "same")], asked={"margin": 0.5})
     assert sentence.startswith(wanted)
 
 
 def test_before_and_after_add_up_to_the_difference() -> None:
-    row = difference("overall", "worse", baseline_mean=0.4856, mean=0.4515, value=-0.0341)
+    row = difference("overall", "worse", baseline_mean=0.4856, mean=0.4515, difference=-0.0341)
     assert "0.486 → 0.452 of 1 (−0.034 [" in said(differences=[row])[0]
-    row = difference("overall", "better", baseline_mean=0.4, mean=0.61, value=0.21)
+    row = difference("overall", "better", baseline_mean=0.4, mean=0.61, difference=0.21)
     assert "0.40 → 0.61 of 1 (+0.21 [" in said(differences=[row])[0]
 
 
@@ -155,8 +161,8 @@ def test_pairs_are_said_in_win_rates() -> None:
 
 def test_what_the_correction_alone_holds_back_is_said_below_and_only_then() -> None:
     undecided: Any = "not enough evidence"
-    held: dict[str, Any] = {"value": 1.5, "low": 0.3, "high": 2.36, "p_adjusted": 0.0781}
-    sentence, statistics = said(differences=[difference("true", undecided, held=True, **held)])
+    held: dict[str, Any] = {"difference": 1.5, "low": 0.3, "high": 2.36, "p_adjusted": 0.0781}
+    sentence, statistics = said(differences=[difference("true", undecided, **held)])
     assert sentence.startswith(
         "Not enough evidence to say whether v2 is better or worse than v1 on true:"
     )
@@ -164,11 +170,12 @@ def test_what_the_correction_alone_holds_back_is_said_below_and_only_then() -> N
         "Taken alone the difference would be decided (p = 0.010); with Holm's correction for"
         " several tests it is not (p = 0.078). v2 and v1 are within 2.36 of each other."
     )
-    assert "Holm" not in " ".join(said(differences=[difference("true", undecided, **held)]))
-    duel = said(kind="pairwise", differences=[difference("overall", undecided, held=True)])
-    assert "Holm" not in duel[0] and "p = 0.020" in duel[1]
+    assert "Holm" not in " ".join(said(differences=[difference("true", undecided)]))
+    duel = said(kind="pairwise", differences=[difference("overall", undecided, p_adjusted=0.06)])
+    assert "Holm" not in duel[0] and "p = 0.060" in duel[1]
     rows = [
-        difference(name, undecided, held=name == "kind") for name in ("true", "kind", "overall")
+        difference(name, undecided, p_adjusted=0.06 if name == "kind" else 0.02)
+        for name in ("true", "kind", "overall")
     ]
     assert said(differences=rows)[-1] == (
         "Not enough evidence, after Holm's correction for several tests, on"
@@ -193,7 +200,7 @@ def test_of_many_variants_the_decided_come_first_and_the_rest_are_counted(kind: 
         "Not enough evidence to say whether these are better or worse than v1:"
         f" u4 ({figure}), u5 ({figure})."
     )
-    rows[3] = replace(rows[3], held=True)
+    rows[3] = replace(rows[3], p_adjusted=0.06)
     assert said(kind=kind, differences=rows)[3].endswith("they are not: u3.")
     won = [difference("overall", "better", variant=f"w{i}") for i in range(7)]
     last = said(kind=kind, differences=won)[-1]
@@ -214,10 +221,11 @@ def test_one_more_is_said_as_one(language: str) -> None:
     assert said(language, differences=won)[-1] == ONE_MORE[language]
 
 
-def standing(name: str, rate: float, best: int | None, worst: int | None) -> Standing:
-    more: dict[str, Any] = {"wins": 1, "losses": 0, "ties": 0, "uncertain": 0}
-    more |= {"low": 0.5, "high": 0.8, "rank_low": best, "rank_high": worst}
-    return Standing(candidate=name, n=40, win_rate=rate, **more)
+def standing(name: str, rate: float, best: int | None, worst: int | None) -> BoardRow:
+    more: dict[str, Any] = {"wins": 1, "losses": 0, "ties": 0, "uncertain": 0, "pairs": 1}
+    more |= {"low": 0.5, "high": 0.8, "rank_low": best, "rank_high": worst, "votes": 40}
+    more |= {"failed": 0, "dropped": 0, "se": None, "points": 1.0, "average_win_rate": rate}
+    return BoardRow(candidate=name, n=40, win_rate=rate, **more)
 
 
 def test_many_candidates_are_said_by_who_leads() -> None:
@@ -252,9 +260,9 @@ def test_candidates_that_never_met_have_no_first_among_them() -> None:
 
 
 def test_means_of_variants_that_cannot_be_compared_name_the_variant() -> None:
-    given: dict[str, Any] = {"value": 3.0, "low": 2.0, "high": 4.0}
+    given: dict[str, Any] = {"mean": 3.0, "low": 2.0, "high": 4.0}
     means = [
-        Mean(dimension=dimension, variant=variant, n=n, **given)
+        plain_mean(dimension, variant, n, **given)
         for variant, n in (("v1", 6), ("v2", 5))
         for dimension in ("true", "kind")
     ]
@@ -262,24 +270,24 @@ def test_means_of_variants_that_cannot_be_compared_name_the_variant() -> None:
         "v1: mean scores over 6 answers: true 3.00 [2.00, 4.00]; kind 3.00 [2.00, 4.00].",
         "v2: mean scores over 5 answers: true 3.00 [2.00, 4.00]; kind 3.00 [2.00, 4.00].",
     ]
-    many = [Mean(dimension="true", variant=f"v{i}", n=1, **given) for i in range(6)]
+    many = [plain_mean("true", f"v{i}", 1, **given) for i in range(6)]
     assert said(means=many)[-1] == "And 2 variants more, whose means are below."
 
 
 def test_critical_fails_are_said_where_no_table_of_variants_says_them() -> None:
-    means = [Mean(dimension="true", variant="", n=9, value=3.2, low=2.9, high=3.5)]
+    means = [plain_mean("true")]
     tags = [Bar("", "", "B", 5, 30), Bar("", "", "critical", 4, 30)]
     assert said(means=means, tags=tags)[1] == "Critical fails: 4 of 30 answers."
 
 
 def test_one_variant_has_means_and_nothing_judged_has_no_answer() -> None:
-    means = [Mean(dimension="true", variant="", n=9, value=3.2, low=2.9, high=3.5)]
+    means = [plain_mean("true")]
     assert said(means=means) == ["Mean scores over 9 answers: true 3.20 [2.90, 3.50]."]
     pending = replace(COVERAGE, verdicts=0, pending=240)
     assert said(coverage=pending) == ["Nothing has a verdict yet, so there is no answer."]
     failed = replace(COVERAGE, verdicts=0, failures={"schema": 200, "empty": 40})
     assert said(coverage=failed) == ["All judgments failed (240), so there is no answer."]
-    none = [difference("true", "not enough evidence", value=None, low=None, high=None)]
+    none = [difference("true", "not enough evidence", difference=None, low=None, high=None)]
     assert said(differences=none) == ["There are verdicts, but no figure can be had from them."]
 
 
@@ -289,7 +297,7 @@ def test_the_scale_is_named() -> None:
         "v2 is better than v1 overall: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
         " better on 70 tasks, worse on 30, 120 in all."
     ]
-    points = {"mean": 3.9, "baseline_mean": 3.1, "value": 0.8, "scale": (1.0, 5.0)}
+    points = {"mean": 3.9, "baseline_mean": 3.1, "difference": 0.8, "scale": (1.0, 5.0)}
     (sentence,) = said(differences=[difference("true", "better", **points)])
     assert "on true: 3.10 → 3.90 on a scale from 1 to 5 (+0.80 [" in sentence
 
@@ -319,8 +327,8 @@ def test_the_answer_is_given_in_every_language(language: str, sentence: str) -> 
 
 
 def test_a_hostile_name_stays_a_name() -> None:
-    rows = [difference("\u202etrue", "better", variant="{n}<b>", baseline="{variant}")]
-    assert said(differences=rows) == [
+    rows = [difference("\u202etrue", "better", variant="{n}<b>")]
+    assert said(differences=rows, asked={"baseline": "{variant}"}) == [
         "{n}<b> is better than {variant} on \\u202etrue: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
         " better on 70 questions, worse on 30, 120 in all."
     ]

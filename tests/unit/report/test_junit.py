@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.report.junit import junit
-from evenhand.report.terminal.gate import headline, markdown, workflow_commands
+from evenhand.report.gate import headline, junit, markdown, workflow_commands
 from evenhand.stats.conditions import Condition
 from evenhand.stats.gate import Gate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.report.terminal.leaderboard import BOTTOM, TOP, board_table
+from evenhand.report.terminal.answer import BOTTOM, TOP, board_table
 from evenhand.stats.leaderboard import Board, BoardRow, Options
 
 

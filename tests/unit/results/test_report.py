@@ -17,10 +17,10 @@ from evenhand.cli import run as cli_run
 from evenhand.cli.main import cli
 from evenhand.errors import UsageError
 from evenhand.report.html import page
-from evenhand.report.html.answer import answers
-from evenhand.report.html.build import Report
-from evenhand.report.html.ranks import ranking
+from evenhand.report.html.answer import answers, rank
+from evenhand.report.html.charts import figures
 from evenhand.report.html.render import render
+from evenhand.report.model import Report
 from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
@@ -64,7 +64,7 @@ def test_the_answer_alone_is_that_of_the_whole_report(tmp_path: Path, kind: str)
         whole = make_report(store, run, ReportOptions(summary=True))
         alone = make_report(store, run, ReportOptions(answer_only=True))
     assert answers(alone, say) == answers(whole, say)
-    assert ranking(alone, say) == ranking(whole, say)
+    assert rank(alone, say) == rank(whole, say)
     assert not alone.lengths and alone.changed is None and alone.units is None
 
 
@@ -90,8 +90,10 @@ def test_the_bytes_do_not_hang_on_how_python_hashes(tmp_path: Path) -> None:
 
 def test_a_report_compares_by_what_differs_where_nobody_says(tmp_path: Path) -> None:
     found = report_of(rubric_suite(tmp_path))
-    assert found.method.by == "prompt_variant" and found.method.baseline == "v1"
-    assert {one.dimension for one in found.differences} == {"correct", "clear", "overall"}
+    comparison = found.comparison
+    assert comparison is not None
+    assert comparison.by == "prompt_variant" and comparison.baseline == "v1"
+    assert {one.dimension for one in comparison.rows} == {"correct", "clear", "overall"}
     coverage = found.coverage
     assert coverage.planned == 40 and coverage.verdicts == 38 and coverage.pending == 0
     assert sum(coverage.failures.values()) == 2 and coverage.units == 40
@@ -99,9 +101,11 @@ def test_a_report_compares_by_what_differs_where_nobody_says(tmp_path: Path) -> 
 
 def test_the_suite_names_the_question_that_a_report_answers_first(tmp_path: Path) -> None:
     suite = rubric_suite(tmp_path, 4, compare={"by": ["prompt_variant"], "baseline": "v2"})
-    found = report_of(suite)
-    assert {(one.variant, one.baseline) for one in found.differences} == {("v1", "v2")}
-    assert report_of(suite, ReportOptions(baseline="v1")).method.baseline == "v1"
+    found = report_of(suite).comparison
+    assert found is not None and found.baseline == "v2"
+    assert {one.variant for one in found.rows} == {"v1"}
+    found = report_of(suite, ReportOptions(baseline="v1")).comparison
+    assert found is not None and found.baseline == "v1"
 
 
 def test_a_name_that_nobody_has_is_an_error_with_advice(tmp_path: Path) -> None:
@@ -115,22 +119,24 @@ def test_a_name_that_nobody_has_is_an_error_with_advice(tmp_path: Path) -> None:
 
 def test_one_variant_has_means_without_a_comparison(tmp_path: Path) -> None:
     found = report_of(write_suite(tmp_path, 4))
-    assert not found.differences and [one.value for one in found.means] == [3, 3, 0.5]
+    assert found.comparison is None and [one.mean for one in found.means] == [3, 3, 0.5]
     with pytest.raises(UsageError, match="nothing to compare by"):
         report_of(write_suite(tmp_path, 4), ReportOptions(baseline="v1"))
 
 
 def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path: Path) -> None:
     found = report_of(write_pairs(tmp_path, 9))
-    assert [(one.candidate, one.wins, one.losses, one.ties) for one in found.standings] == [
+    assert found.board is not None
+    assert [(one.candidate, one.wins, one.losses, one.ties) for one in found.board.rows] == [
         ("c1", 3, 3, 3),
         ("c2", 3, 3, 3),
     ]
-    assert {(m.candidate, m.other, m.n, m.rate) for m in found.meetings} == {
-        ("c1", "c2", 9, 0.5),
-        ("c2", "c1", 9, 0.5),
-    }
-    assert found.positions[0].consistency.value == 1.0
+    matrix = next(one for one in figures(found, page.words("en")) if one.name == "matrix")
+    assert [[*row[:3], row[3][:2]] for row in matrix.rows] == [
+        ["c1", "c2", "9", "50"],
+        ["c2", "c1", "9", "50"],
+    ]
+    assert [one.consistency.value for one in found.orders.values()] == [1.0]
     with pytest.raises(UsageError, match="by candidate"):
         report_of(write_pairs(tmp_path, 9), ReportOptions(by=("model",)))
 
@@ -186,7 +192,7 @@ def test_judgments_made_elsewhere_are_reported_alike(tmp_path: Path) -> None:
             path.write_text("".join(json.dumps(row) + "\n" for row in rows))
             run = import_files(store, [path], kind).run
             found = make_report(store.archive, find_run(store.archive, run))
-            assert found.units is not None and found.method.imported is not None
+            assert found.units is not None and found.manifest.imported is not None
             assert len(found.units) == found.coverage.units == 24
             assert "<figure" in render(found)
     finally:
@@ -218,8 +224,8 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, r
 def test_a_total_is_on_the_scale_of_compare_and_gate(tmp_path: Path) -> None:
     report = report_of(write_answers(tmp_path, answer_rows(3)))
     (total,) = [mean for mean in report.means if mean.dimension == "overall"]
-    points = sum(mean.value or 0 for mean in report.means if mean.dimension != "overall")
-    assert total.value == pytest.approx(points / 100) and points > 1
+    points = sum(mean.mean or 0 for mean in report.means if mean.dimension != "overall")
+    assert total.mean == pytest.approx(points / 100) and points > 1
     assert "overall (of 1)" in render(report)
 
 
@@ -238,7 +244,7 @@ def test_scores_that_are_missing_and_variants_that_cannot_be_paired_are_noted(
         found = make_report(store.archive, find_run(store.archive, run))
     finally:
         store.close()
-    assert not found.differences
+    assert found.comparison is None
     missing, apart = sorted(found.notes)
     assert missing.startswith("Judgments without a score on some dimension: 6;")
     assert apart.startswith("There is more than one model, but nothing says which units")

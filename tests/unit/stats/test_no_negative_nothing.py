@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from evenhand.report.html.page import words
+from evenhand.report.terminal.answer import leaderboard_lines
 from evenhand.report.terminal.comparison import comparison_lines
-from evenhand.report.terminal.leaderboard import leaderboard_lines
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.leaderboard import Options, leaderboard
 from tests.unit.stats.ballots import ballots

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from evenhand.report.html.answer import comparison_answers, standing_answers
-from evenhand.report.html.tallies import differences, standings
+from evenhand.report.html.answer import board_answers, comparison_answers
 from evenhand.report.terminal.answer import english
 from evenhand.stats.leaderboard import leaderboard
 from tests.unit.stats.ballots import ballots
@@ -95,10 +94,8 @@ def test_thirds_that_cancel_have_no_p() -> None:
 def test_sentences_of_a_comparison_and_of_a_board_agree() -> None:
     votes, say = met(15, 5), english()
     board = leaderboard(votes).board
-    (compared, *_) = comparison_answers(
-        differences(compare_votes(votes, "old")), "topic", say, is_duel=True
-    )
-    (ranked,) = standing_answers(standings(board), say)
+    (compared, *_) = comparison_answers(compare_votes(votes, "old"), "topic", say)
+    (ranked,) = board_answers(board, say)
     figures = "it wins 75 % [51, 89] of 20 pairs of answers"
     compared_text, ranked_text = (each.text.replace("\u00a0", " ") for each in (compared, ranked))
     assert compared_text.startswith(f"new is better than old: {figures};")
@@ -109,7 +106,7 @@ def test_a_panel_counts_pairs_and_names_its_votes() -> None:
     board = leaderboard(panel(9)).board
     assert [(row.n, row.pairs, row.votes) for row in board.rows] == [(9, 9, 27)] * 2
     assert (board.n, board.votes) == (9, 27)
-    (sentence,) = standing_answers(standings(board), english())
+    (sentence,) = board_answers(board, english())
     assert "9 pairs of answers" in sentence.text and "27" not in sentence.text
 
 

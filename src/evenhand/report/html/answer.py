@@ -1,24 +1,28 @@
-"""The answer of a run in one sentence or a few, each with its uncertainty."""
+"""The answer of a run in one sentence or a few, each with its uncertainty, and the ranked table
+below it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from evenhand.report.html.build import Difference, Mean, Report, Standing
 from evenhand.report.html.page import Words, p_value
-from evenhand.stats.comparison import OVERALL
-from evenhand.stats.outcome import Decision
+from evenhand.report.model import Report
+from evenhand.stats.comparison import OVERALL, Comparison, Row, VariantMean
+from evenhand.stats.leaderboard import Board, BoardRow
+from evenhand.stats.outcome import Decision, Outcome
+from evenhand.stats.variants import CRITICAL
 from evenhand.text import visible
 
 VARIANTS_SHOWN = 4
-MEANS_SHOWN = 6
 NAMES_SHOWN = 6
 OPEN_SHOWN = 3
 """So many undecided variants are named; more are counted, and the table has them."""
+RANKS_SHOWN = 12
 UNDECIDED = "not enough evidence"
 SMALL = 0.005
 """A difference below this would be 0.00 with two digits."""
+_TONES = {"better": "good", "worse": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +38,32 @@ class Sentence:
 
 
 def answers(report: Report, say: Words) -> list[Sentence]:
-    """The answer: what is better, what is worse, and what is not decided."""
-    return list(_answers(report, say)) or [Sentence("", _nothing(report, say))]
+    """Return the answer: what is better, what is worse, and what is not decided."""
+    found: list[Sentence] = []
+    if report.comparison:
+        found = list(comparison_answers(report.comparison, report.kind.question_noun, say))
+    if not found and report.board:
+        found = list(board_answers(report.board, say))
+    if not found and not report.is_pairs:
+        found = [*_mean_answers(report.means, say), *_critical(report, say)]
+    return found or [Sentence("", _nothing(report, say))]
 
 
 def brackets_note(report: Report, say: Words) -> str:
     """Return the note on the brackets of the answer and on what counts as half a win."""
     sentences: list[str] = []
-    bounded: list[Difference | Mean | Standing] = [*report.differences, *report.means]
-    bounded += report.standings
-    if any(figure.low is not None or figure.high is not None for figure in bounded):
-        sentences.append(say("answer.level", level=say.percent(report.method.level)))
-    if report.is_pairs and report.standings:
-        sentences.append(say.gloss("half", report.method.rule))
+    board = report.board.rows if report.board else []
+    bounded: list[Row | VariantMean | BoardRow] = [*report.means, *board]
+    bounded += report.comparison.rows if report.comparison else ()
+    if any(row.low is not None or row.high is not None for row in bounded):
+        sentences.append(say("answer.level", level=say.percent(report.level)))
+    if board:
+        sentences.append(say.gloss("half", report.rule))
     return " ".join(sentences)
 
 
 def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
-    """Why there is no answer: nothing is judged yet, or all of it failed."""
+    """Return why there is no answer: nothing is judged yet, or all of it failed."""
     coverage = report.coverage
     failed = sum(coverage.failures.values())
     if failed and not coverage.verdicts and not coverage.pending:
@@ -59,131 +71,196 @@ def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
     return say.parts("answer.nothing" if not coverage.verdicts else "answer.no_figure")
 
 
-def _answers(report: Report, say: Words) -> Iterator[Sentence]:
-    compared = list(_of_report(report, say))
-    if compared:
-        yield from compared
-    elif report.is_pairs:
-        yield from standing_answers(report.standings, say)
-    else:
-        yield from mean_answers(report.means, say)
-        yield from _critical(report, say)
-
-
 def _critical(report: Report, say: Words) -> Iterator[Sentence]:
-    """Yield a sentence on the number of critical fails, if no table of variants gives it."""
+    """Yield a sentence on the number of critical fails."""
     bars = [bar for bar in report.tags if bar.value == "critical"]
-    if bars and not report.critical:
+    if bars:
         failed, of = sum(bar.count for bar in bars), sum(bar.of for bar in bars)
         parts = say.parts("answer.critical", n=say.integer(failed), of=say.counted("sample", of))
         yield Sentence("worse", parts)
 
 
-def _of_report(report: Report, say: Words) -> Iterator[Sentence]:
-    noun = report.kind.question_noun
-    return comparison_answers(report.differences, noun, say, is_duel=report.is_pairs)
-
-
-def comparison_answers(
-    differences: Sequence[Difference], noun: str, say: Words, *, is_duel: bool
-) -> Iterator[Sentence]:
+def comparison_answers(comparison: Comparison, noun: str, say: Words) -> Iterator[Sentence]:
     """Yield the sentences on each variant of a comparison, overall first; none for one without
     values. `noun` is what is asked: a question, a task, a topic."""
-    sequential = {row.variant: row for row in differences if row.sequential}
-    if is_duel:
-        duels = [row for row in differences if row.dimension == OVERALL and row.mean is not None]
-        by_candidate = [[sequential.get(row.variant, row)] for row in duels]
-
-        def duel_of(rows: Sequence[Difference]) -> list[Sentence]:
-            return list(_duel(rows[0], noun, say))
-
-        yield from _leading(by_candidate, duel_of, say, is_duel=True)
-        return
-    # What the run's own test decides is the answer; other tests of the same variant are no second.
-    rows = [row for row in differences if row.value is not None]
-    rows = [row for row in rows if sequential.get(row.variant, row) is row]
-    by_variant = [[row for row in rows if row.variant == name] for name in _variants(rows)]
-    # Dimensions of many variants are a table's part.
-    is_single = len(by_variant) == 1
-
-    def variant_of(rows: Sequence[Difference]) -> list[Sentence]:
-        return list(_compared(rows, noun, say, with_dimensions=is_single))
-
-    yield from _leading(by_variant, variant_of, say, is_duel=False)
+    yield from _ComparisonAnswers(comparison, noun, say).sentences()
 
 
-def _variants(rows: Sequence[Difference | Mean]) -> list[str]:
-    return list(dict.fromkeys(row.variant for row in rows))
+class _ComparisonAnswers:
+    """Words a comparison."""
+
+    def __init__(self, comparison: Comparison, noun: str, say: Words) -> None:
+        self.comparison, self.noun, self.say = comparison, noun, say
+        self.baseline = visible(comparison.baseline)
+        self.counted = "candidate" if comparison.is_duel else "variant"
+
+    def sentences(self) -> Iterator[Sentence]:
+        """Yield a few variants of which something is decided, each by itself, then the undecided in
+        one sentence: a wall of them would hide what matters."""
+        rows = [row for row in self.comparison.rows if row.difference is not None]
+        if self.comparison.is_duel:
+            rows = [row for row in rows if row.dimension == OVERALL]
+        names = list(dict.fromkeys(row.variant for row in rows))
+        variants = [[row for row in rows if row.variant == name] for name in names]
+        # Dimensions of many variants are a table's part.
+        is_single = len(variants) == 1
+        decided = [rows for rows in variants if self._is_decided(rows)]
+        for rows in decided[:VARIANTS_SHOWN]:
+            yield from self._variant(rows, with_dimensions=is_single)
+        if more := len(decided[VARIANTS_SHOWN:]):
+            count = self.say.counted(self.counted, more)
+            yield Sentence("", self.say.parts("answer.more_decided", n=count))
+        undecided = [rows for rows in variants if not self._is_decided(rows)]
+        if len(undecided) == 1 or any(map(self._decision, undecided)):
+            for rows in undecided[:VARIANTS_SHOWN]:
+                yield from self._variant(rows, with_dimensions=is_single)
+        elif undecided:
+            yield from self._undecided([_first(rows) for rows in undecided])
+
+    def _is_decided(self, rows: Sequence[Row]) -> bool:
+        decision = self._decision(rows)
+        return any(each.outcome != UNDECIDED for each in ([decision] if decision else rows))
+
+    def _decision(self, rows: Sequence[Row]) -> Decision | None:
+        """Return the decision of the run's own sequential test on a variant, if it has one: other
+        tests of the same variant are no second answer."""
+        variant = rows[0].variant
+        tested = (row for row in self.comparison.rows if row.variant == variant)
+        return next(filter(None, map(self.comparison.decision, tested)), None)
+
+    def _variant(self, rows: Sequence[Row], *, with_dimensions: bool) -> Iterator[Sentence]:
+        """Yield a sentence about a variant overall, what statistics add, and one about its
+        dimensions; what the run's own test says, where it has one."""
+        if decision := self._decision(rows):
+            yield self._stopped(decision)
+            return
+        first = _first(rows)
+        yield self._sentence(first)
+        if first.outcome == UNDECIDED and (parts := self._statistics(first)):
+            yield Sentence("statistics", parts)
+        rest = [row for row in rows if row is not first] if len(rows) > 2 else []
+        if rest and with_dimensions:
+            yield Sentence("dimensions", self._dimensions(rest))
+
+    def _sentence(self, row: Row) -> Sentence:
+        """Return the sentence on a variant on one dimension, or overall, or against a candidate."""
+        say, key, digits = self.say, _outcome_key(row), digits_of(row)
+        is_duel = self.comparison.is_duel
+        if is_duel:
+            key, interval = f"pair_{key}", say.percents(row.mean_low, row.mean_high)
+        else:
+            key = f"{key}_overall" if row.dimension == OVERALL else key
+            interval = say.interval(row.low, row.high, digits)
+        parts = say.parts(
+            f"answer.{key}",
+            variant=visible(row.variant),
+            baseline=self.baseline,
+            dimension=visible(row.dimension),
+            before=say.number(row.baseline_mean, digits),
+            after=say.number(row.mean, digits),
+            scale=_scale(row.scale, say),
+            difference=say.signed(row.difference, digits),
+            interval=interval,
+            balance=self._balance(row),
+            margin=say.short(self.comparison.margin or 0.0),
+            rate=say.percent(row.mean),
+            n=say.counted("pair", row.n),
+            higher=say.integer(row.higher),
+            lower=say.integer(row.lower),
+        )
+        return Sentence("undecided" if row.outcome == UNDECIDED else row.outcome, parts)
+
+    def _balance(self, row: Row) -> str:
+        """Return on how many questions the variant is better, and on how many worse; pairs of
+        answers are counted if a question has several."""
+        say, noun = self.say, self.noun if row.n == row.clusters else "pair"
+        higher, lower = say.counted(noun, row.higher), say.integer(row.lower)
+        return say("answer.balance", higher=higher, lower=lower, n=say.integer(row.n))
+
+    def _statistics(self, row: Row) -> list[tuple[str, str]]:
+        """Return what statistics say of an open question: what held it back, which difference can
+        be excluded, and how many more would decide."""
+        say, parts = self.say, list[list[tuple[str, str]]]()
+        if self._is_held(row):
+            p, adjusted = p_value(say, row.p), p_value(say, row.p_adjusted)
+            parts.append(say.parts("answer.held", p=p, adjusted=adjusted))
+        if not self.comparison.is_duel and row.low is not None and row.high is not None:
+            excluded = say.number(max(abs(row.low), abs(row.high)), digits_of(row))
+            names = {"variant": visible(row.variant), "baseline": self.baseline}
+            parts.append(say.parts("answer.within", distance=excluded, **names))
+        if row.more_questions:
+            parts.append([(say.gloss("needed", row.more_questions), "")])
+        return _spaced(parts)
+
+    def _is_held(self, row: Row) -> bool:
+        """Return True if only the correction for several tests leaves a row open."""
+        if row.p is None or row.p_adjusted is None or row.outcome != UNDECIDED:
+            return False
+        return row.p <= 1 - self.comparison.level + 1e-12 < row.p_adjusted
+
+    def _undecided(self, rows: Sequence[Row]) -> Iterator[Sentence]:
+        """Yield a sentence on several variants of which nothing is decided, with their figures."""
+        say, names = self.say, {"baseline": self.baseline}
+        if len(rows) > OPEN_SHOWN:
+            parts = say.parts("answer.open_many", n=say.counted(self.counted, len(rows)), **names)
+        else:
+            figures = [f"{visible(row.variant)} ({self._figure(row)})" for row in rows]
+            parts = say.parts("answer.open", variants=_listed(figures, say), **names)
+        yield Sentence("undecided", parts)
+        if held := [visible(row.variant) for row in rows if self._is_held(row)]:
+            yield Sentence("statistics", say.parts("answer.held_of", variants=_listed(held, say)))
+
+    def _figure(self, row: Row) -> str:
+        if self.comparison.is_duel:
+            return self.say.share(row.mean, row.mean_low, row.mean_high)
+        return gap_text(row, self.say)
+
+    def _dimensions(self, rows: Sequence[Row]) -> list[tuple[str, str]]:
+        """Return the dimensions in parts of text, by outcome."""
+        say, sentences = self.say, list[list[tuple[str, str]]]()
+        for key in ("better", "worse", "same", "held", "none"):
+            listed = [
+                f"{_dimension(row.dimension, say)} ({gap_text(row, say)})"
+                for row in rows
+                if ("held" if self._is_held(row) else _outcome_key(row)) == key
+            ]
+            if listed:
+                sentences.append(say.parts(f"answer.by_{key}", dimensions=_listed(listed, say)))
+        return _spaced(sentences)
+
+    def _stopped(self, decision: Decision) -> Sentence:
+        """Return the sentence on the decision of a run's sequential test."""
+        say, is_rate = self.say, decision.measure == "win_rate"
+        figure = say("chart.win_rate" if is_rate else "chart.difference")
+        if not (is_rate and decision.dimension == OVERALL):
+            figure = f"{figure} ({_dimension(decision.dimension, say)})"
+        outcome = "none" if decision.outcome == UNDECIDED else decision.outcome
+        parts = say.parts(
+            f"answer.stopped_{outcome}",
+            variant=visible(decision.variant),
+            baseline=self.baseline,
+            figure=figure,
+            interval=(say.percents if is_rate else say.interval)(decision.low, decision.high),
+            level=say.percent(1 - decision.alpha),
+            n=say.integer(decision.questions),
+            of=say.counted(self.noun, decision.of_questions),
+        )
+        return Sentence("undecided" if outcome == "none" else outcome, parts)
 
 
-def _leading(
-    variants: Sequence[Sequence[Difference]],
-    tell: Callable[[Sequence[Difference]], Iterable[Sentence]],
-    say: Words,
-    *,
-    is_duel: bool,
-) -> Iterator[Sentence]:
-    """A few variants of which something is decided, each by itself, then the undecided in one
-    sentence: a wall of them would hide what matters."""
-    noun = "candidate" if is_duel else "variant"
-    decided = [rows for rows in variants if _is_decided(rows)]
-    for rows in decided[:VARIANTS_SHOWN]:
-        yield from tell(rows)
-    if more := len(decided[VARIANTS_SHOWN:]):
-        yield Sentence("", say.parts("answer.more_decided", n=say.counted(noun, more)))
-    undecided = [rows for rows in variants if not _is_decided(rows)]
-    if len(undecided) == 1 or any(rows[0].sequential for rows in undecided):
-        for rows in undecided[:VARIANTS_SHOWN]:
-            yield from tell(rows)
-    elif undecided:
-        yield from _undecided([_first(rows) for rows in undecided], say, is_duel=is_duel)
-
-
-def _undecided(rows: Sequence[Difference], say: Words, *, is_duel: bool) -> Iterator[Sentence]:
-    """Several variants of which nothing is decided, with their figures."""
-    figures = [
-        f"{visible(row.variant)} ({_rate(row, say) if is_duel else gap_text(row, say)})"
-        for row in rows
-    ]
-    baseline = visible(rows[0].baseline)
-    if len(rows) > OPEN_SHOWN:
-        count = say.counted("candidate" if is_duel else "variant", len(rows))
-        parts = say.parts("answer.open_many", baseline=baseline, n=count)
-    else:
-        parts = say.parts("answer.open", baseline=baseline, variants=_listed(figures, say))
-    yield Sentence("undecided", parts)
-    if held := [visible(row.variant) for row in rows if row.held]:
-        yield Sentence("statistics", say.parts("answer.held_of", variants=_listed(held, say)))
+def _spaced(sentences: Sequence[list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """Return sentences in one, with a blank between them."""
+    return [part for sentence in sentences for part in ((" ", ""), *sentence)][1:]
 
 
 def _listed(texts: Sequence[str], say: Words, by: str = ", ") -> str:
-    """A few texts on a line, and how many more there are."""
+    """Return a few texts on a line, and how many more there are."""
     more = len(texts) - NAMES_SHOWN
     rest = [say("page.and_more", n=more)] if more > 0 else []
     return by.join([*texts[:NAMES_SHOWN], *rest])
 
 
-def _is_decided(rows: Sequence[Difference]) -> bool:
-    return any(row.outcome != UNDECIDED for row in rows)
-
-
-def _compared(
-    rows: Sequence[Difference], noun: str, say: Words, *, with_dimensions: bool
-) -> Iterator[Sentence]:
-    """One variant: a sentence about it overall, what statistics add, and one about its dimensions;
-    what the run's own test says, where it has one."""
-    if rows[0].sequential:
-        yield _stopped(rows[0].sequential, noun, say)
-        return
-    first = _first(rows)
-    yield _sentence(first, noun, say)
-    yield from _statistics(first, say, is_duel=False)
-    rest = [row for row in rows if row is not first] if len(rows) > 2 else []
-    if rest and with_dimensions:
-        yield Sentence("dimensions", list(_dimensions(rest, say)))
-
-
-def _first(rows: Sequence[Difference]) -> Difference:
+def _first(rows: Sequence[Row]) -> Row:
     """Return the row to state first: the only dimension, else overall, else the first row."""
     of_dimensions = [row for row in rows if row.dimension != OVERALL]
     if len(of_dimensions) == 1:
@@ -191,127 +268,40 @@ def _first(rows: Sequence[Difference]) -> Difference:
     return next((row for row in rows if row.dimension == OVERALL), rows[0])
 
 
-def _sentence(row: Difference, noun: str, say: Words) -> Sentence:
-    """A variant on one dimension, or overall: from what to what, and on how many questions."""
-    key, digits = _outcome_key(row), digits_of(row)
-    parts = say.parts(
-        f"answer.{key}_overall" if row.dimension == OVERALL else f"answer.{key}",
-        variant=visible(row.variant),
-        baseline=visible(row.baseline),
-        dimension=visible(row.dimension),
-        before=say.number(row.baseline_mean, digits),
-        after=say.number(row.mean, digits),
-        scale=_scale(row.scale, say),
-        difference=say.signed(row.value, digits),
-        interval=say.interval(row.low, row.high, digits),
-        balance=_balance(row, noun, say),
-        margin=say.short(row.margin or 0.0),
-    )
-    return Sentence(_tone(row), parts)
+def _outcome_key(row: Row) -> str:
+    return "none" if row.outcome == UNDECIDED else row.outcome
 
 
-def _tone(row: Difference) -> str:
-    return "undecided" if row.outcome == UNDECIDED else row.outcome
-
-
-def _statistics(row: Difference, say: Words, *, is_duel: bool) -> Iterator[Sentence]:
-    """Yield what statistics say of an open question, below it: what held it back, which difference
-    can be excluded, and how many more would decide."""
-    if row.outcome != UNDECIDED:
-        return
-    parts: list[tuple[str, str]] = []
-    if row.held:
-        parts += say.parts(
-            "answer.held", p=p_value(say, row.p), adjusted=p_value(say, row.p_adjusted)
-        )
-    if not is_duel and row.low is not None and row.high is not None:
-        excluded = max(abs(row.low), abs(row.high))
-        parts += [(" ", "")] if parts else []
-        parts += say.parts(
-            "answer.within",
-            variant=visible(row.variant),
-            baseline=visible(row.baseline),
-            distance=say.number(excluded, digits_of(row)),
-        )
-    if row.needed:
-        parts += [(" ", "")] if parts else []
-        parts.append((say.gloss("needed", row.needed), ""))
-    if parts:
-        yield Sentence("statistics", parts)
-
-
-def digits_of(row: Difference) -> int:
-    """Two digits; three where a difference would read like none, or before and after would not add
-    up to it."""
-    if row.value and abs(row.value) < SMALL:
+def digits_of(row: Row) -> int:
+    """Return two digits; three where a difference would read like none, or before and after would
+    not add up to it."""
+    if row.difference and abs(row.difference) < SMALL:
         return 3
     return next((digits for digits in (2, 3) if _adds_up(row, digits)), 2)
 
 
-def _adds_up(row: Difference, digits: int) -> bool:
-    if row.mean is None or row.baseline_mean is None or row.value is None:
+def _adds_up(row: Row, digits: int) -> bool:
+    if row.mean is None or row.baseline_mean is None or row.difference is None:
         return False
-    before, after, gap = (round(x, digits) for x in (row.baseline_mean, row.mean, row.value))
+    before, after, gap = (round(x, digits) for x in (row.baseline_mean, row.mean, row.difference))
     return abs(after - before - gap) < 0.5 * 0.1**digits
 
 
+def gap_text(row: Row, say: Words) -> str:
+    """Return a difference with its interval. Of figures above 1 two digits are enough where before
+    and after do not stand beside it."""
+    most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
+    is_small = 0 < abs(row.difference or 0) < SMALL
+    digits = digits_of(row) if most <= 1 or is_small else 2
+    return f"{say.signed(row.difference, digits)} {say.interval(row.low, row.high, digits)}".strip()
+
+
 def _scale(scale: tuple[float, float] | None, say: Words) -> str:
-    """The scale that figures stand on, where it is known."""
+    """Return the scale that figures stand on; empty where it is not known."""
     if scale is None:
         return ""
     least, most = (say.short(end) for end in scale)
     return say("answer.of" if scale[0] == 0 else "answer.between", least=least, most=most)
-
-
-def _balance(row: Difference, noun: str, say: Words) -> str:
-    """On how many questions the variant is better, and on how many worse."""
-    return say(
-        "answer.balance",
-        higher=say.counted(_noun(row, noun), row.higher),
-        lower=say.integer(row.lower),
-        n=say.integer(row.n),
-    )
-
-
-def _noun(row: Difference, noun: str) -> str:
-    """Return the noun of what a row counts: `noun`, or `pair` if a question has several."""
-    return noun if row.n == row.questions else "pair"
-
-
-def _dimensions(rows: Sequence[Difference], say: Words) -> Iterator[tuple[str, str]]:
-    """Yield the dimensions in parts of text, by outcome: better, worse, the same, undecided."""
-    is_first = True
-    for key in ("better", "worse", "same", "held", "none"):
-        of_outcome = [row for row in rows if ("held" if row.held else _outcome_key(row)) == key]
-        if not of_outcome:
-            continue
-        dimensions = _listed([_with_interval(row, say) for row in of_outcome], say)
-        yield from () if is_first else ((" ", ""),)
-        yield from say.parts(f"answer.by_{key}", dimensions=dimensions)
-        is_first = False
-
-
-def _outcome_key(row: Difference) -> str:
-    return "none" if row.outcome == UNDECIDED else row.outcome
-
-
-def _with_interval(row: Difference, say: Words) -> str:
-    return f"{_dimension(row.dimension, say)} ({gap_text(row, say)})"
-
-
-def gap_text(row: Difference, say: Words) -> str:
-    """A difference with its interval. Of figures above 1 two digits are enough where before and
-    after do not stand beside it."""
-    most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
-    is_small = bool(row.value) and abs(row.value or 0) < SMALL
-    digits = digits_of(row) if most <= 1 or is_small else 2
-    interval = say.interval(row.low, row.high, digits)
-    return f"{say.signed(row.value, digits)} {interval}".strip()
-
-
-def _rate(row: Difference, say: Words) -> str:
-    """A win rate with its interval."""
-    return f"{say.percent(row.mean)} {say.percents(row.mean_low, row.mean_high)}".strip()
 
 
 def _dimension(name: str, say: Words) -> str:
@@ -319,68 +309,34 @@ def _dimension(name: str, say: Words) -> str:
 
 
 def scaled_dimension(name: str, say: Words) -> str:
-    """A dimension; of what is overall, with its scale."""
+    """Return a dimension; of what is overall, with its scale."""
     return say.gloss("dimension", "of_one") if name == OVERALL else visible(name)
 
 
-def _stopped(decision: Decision, noun: str, say: Words) -> Sentence:
-    """Return the sentence on the decision of a run's sequential test."""
-    is_rate = decision.measure == "win_rate"
-    ends = say.percents if is_rate else say.interval
-    interval = ends(decision.low, decision.high)
-    figure = say("chart.win_rate" if is_rate else "chart.difference")
-    if not (is_rate and decision.dimension == OVERALL):
-        figure = f"{figure} ({_dimension(decision.dimension, say)})"
-    parts = say.parts(
-        f"answer.stopped_{decision.outcome if decision.outcome != UNDECIDED else 'none'}",
-        variant=visible(decision.variant),
-        baseline=visible(decision.baseline),
-        figure=figure,
-        interval=interval,
-        level=say.percent(1 - decision.alpha),
-        n=say.integer(decision.questions),
-        of=say.counted(noun, decision.of_questions),
-    )
-    tone = decision.outcome if decision.outcome != UNDECIDED else "undecided"
-    return Sentence(tone, parts)
+def by_win_rate(board: Board) -> list[BoardRow]:
+    """Return the candidates with a win rate, the one that wins most first."""
+    rated = [row for row in board.rows if row.win_rate is not None]
+    return sorted(rated, key=lambda row: (-(row.win_rate or 0.0), row.candidate))
 
 
-def _duel(row: Difference, noun: str, say: Words) -> Iterator[Sentence]:
-    """A candidate against the baseline."""
-    if row.sequential:
-        yield _stopped(row.sequential, noun, say)
-        return
-    parts = say.parts(
-        f"answer.pair_{_outcome_key(row)}",
-        variant=visible(row.variant),
-        baseline=visible(row.baseline),
-        rate=say.percent(row.mean),
-        interval=say.percents(row.mean_low, row.mean_high),
-        n=say.counted("pair", row.n),
-        higher=say.integer(row.higher),
-        lower=say.integer(row.lower),
-        margin=say.short(row.margin or 0.0),
-    )
-    yield Sentence(_tone(row), parts)
-    yield from _statistics(row, say, is_duel=True)
-
-
-def standing_answers(standings: Sequence[Standing], say: Words) -> Iterator[Sentence]:
+def board_answers(board: Board, say: Words) -> Iterator[Sentence]:
     """Yield who leads, where only one may be the first, or who all may be."""
-    standings = [standing for standing in standings if standing.win_rate is not None]
-    pairs = sum(standing.n for standing in standings) // 2
-    if len(standings) < 2:
+    rows = by_win_rate(board)
+    if len(rows) < 2:
         return
-    if len({standing.set for standing in standings}) > 1:
-        yield _unranked("never_met", standings, pairs, say)
+    top = [row for row in rows if row.rank_low is None or row.rank_low <= 1]
+    is_apart = len({row.set for row in rows}) > 1
+    if is_apart or len(top) != 1 or top[0].rank_high != 1:
+        key, named = ("never_met", rows) if is_apart else ("level_with", top or rows)
+        rates = [
+            f"{visible(row.candidate)} {say.share(row.win_rate, row.low, row.high)}"
+            for row in named
+        ]
+        count = say.counted("pair", sum(row.n for row in rows) // 2)
+        parts = say.parts(f"answer.{key}", candidates=_listed(rates, say, "; "), n=count)
+        yield Sentence("undecided", parts)
         return
-    top = [
-        standing for standing in standings if standing.rank_low is None or standing.rank_low <= 1
-    ]
-    if len(top) != 1 or top[0].rank_high != 1:
-        yield _unranked("level_with", top or standings, pairs, say)
-        return
-    first, second = top[0], next(standing for standing in standings if standing is not top[0])
+    first, second = top[0], next(row for row in rows if row is not top[0])
     parts = say.parts(
         "answer.leads",
         candidate=visible(first.candidate),
@@ -394,40 +350,145 @@ def standing_answers(standings: Sequence[Standing], say: Words) -> Iterator[Sent
     yield Sentence("", parts)
 
 
-def _unranked(key: str, top: Sequence[Standing], pairs: int, say: Words) -> Sentence:
-    """Candidates each of which may be the first, with their win rates."""
-    rates = [
-        f"{visible(standing.candidate)} {say.percent(standing.win_rate)} "
-        f"{say.percents(standing.low, standing.high)}".strip()
-        for standing in top
-    ]
-    candidates, count = _listed(rates, say, "; "), say.counted("pair", pairs)
-    return Sentence("undecided", say.parts(f"answer.{key}", candidates=candidates, n=count))
-
-
-def mean_answers(means: Sequence[Mean], say: Words) -> Iterator[Sentence]:
-    """The means of each variant, overall first."""
-    means = sorted(
-        (mean for mean in means if mean.value is not None),
-        key=lambda mean: mean.dimension != OVERALL,
-    )
-    variants = _variants(means)
+def _mean_answers(means: Sequence[VariantMean], say: Words) -> Iterator[Sentence]:
+    """Yield the means of each variant, overall first."""
+    means = [mean for mean in means if mean.mean is not None]
+    means = sorted(means, key=lambda mean: mean.dimension != OVERALL)
+    variants = list(dict.fromkeys(mean.variant for mean in means))
     for variant in variants[:VARIANTS_SHOWN]:
-        variant_means = [mean for mean in means if mean.variant == variant]
+        of_variant = [mean for mean in means if mean.variant == variant]
         listed = [
-            f"{scaled_dimension(mean.dimension, say)} {say.number(mean.value)} "
+            f"{scaled_dimension(mean.dimension, say)} {say.number(mean.mean)} "
             f"{say.interval(mean.low, mean.high)}".strip()
-            for mean in variant_means[:MEANS_SHOWN]
+            for mean in of_variant
         ]
-        if len(variant_means) > MEANS_SHOWN:
-            listed.append(say("page.and_more", n=len(variant_means) - MEANS_SHOWN))
         parts = say.parts(
             "answer.means_of" if variant else "answer.means",
             variant=visible(variant),
-            n=say.counted("sample", max(mean.n for mean in variant_means)),
-            means="; ".join(listed),
+            n=say.counted("sample", max(mean.n for mean in of_variant)),
+            means=_listed(listed, say, "; "),
         )
         yield Sentence("", parts)
     if len(variants) > VARIANTS_SHOWN:
         count = say.counted("variant", len(variants) - VARIANTS_SHOWN)
         yield Sentence("", say.parts("answer.more_means", n=count))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """A table of texts; `tones` colour the last column that every row has an outcome in."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    tones: Sequence[str]
+    """One per row: `good`, `bad`, or nothing."""
+    name: int
+    """The column of the names."""
+    outcome: int | None
+    """The column of the outcome; None where there is none."""
+    more: int = 0
+    """The number of rows left out."""
+    note: str = ""
+    """A note on what the columns count, if that is not one thing."""
+
+
+def rank(report: Report, say: Words) -> Ranking | None:
+    """Return the ranked table of a report; None where there is nothing to rank."""
+    if report.board:
+        return rank_candidates(report.board, say)
+    return rank_variants(report.comparison, say) if report.comparison else None
+
+
+def rank_variants(comparison: Comparison, say: Words) -> Ranking | None:
+    """Return variants by their overall mean; of a single dimension by that, which says the same.
+    There are no places: what is not decided against the baseline has none, and nothing was tested
+    between the others."""
+    dimensions = {row.dimension for row in comparison.rows} - {OVERALL}
+    name = dimensions.pop() if len(dimensions) == 1 else OVERALL
+    means = [mean for mean in comparison.means if mean.dimension == name and mean.mean is not None]
+    if len(means) < 2:
+        return None
+    against = {row.variant: row for row in comparison.rows if row.dimension == name}
+    digits = max(map(digits_of, against.values()), default=2)
+    if len(means) == 2 and len(against) == 1:
+        means = [_shared_mean(mean, *against.values()) for mean in means]
+    means.sort(key=lambda mean: -(mean.mean or 0.0))
+    head = [say("chart.variant"), scaled_dimension(name, say), say("chart.difference")]
+    head += [say("ranks.higher"), say("ranks.lower"), say("chart.outcome")]
+    rows = [_variant_cells(mean, against.get(mean.variant), digits, say) for mean in means]
+    if rates := _critical_rates(comparison):
+        head.append(say.gloss("verdict", "critical"))
+        for cells, mean in zip(rows, means, strict=True):
+            cells.append(say.percent(rates.get(mean.variant)))
+    outcomes: list[Outcome | str] = [
+        against[mean.variant].outcome if mean.variant in against else "" for mean in means
+    ]
+    tones = [_TONES.get(outcome, "") for outcome in outcomes]
+    return _cut(Ranking(head=head, rows=rows, tones=tones, name=0, outcome=5))
+
+
+def _shared_mean(mean: VariantMean, row: Row) -> VariantMean:
+    """Return the mean over the units that both variants have, so that the two differ by what is
+    said."""
+    if row.difference is None:
+        return mean
+    if mean.variant == row.variant:
+        return replace(mean, n=row.n, mean=row.mean, low=row.mean_low, high=row.mean_high)
+    low, high = row.baseline_low, row.baseline_high
+    return replace(mean, n=row.n, mean=row.baseline_mean, low=low, high=high)
+
+
+def _variant_cells(mean: VariantMean, row: Row | None, digits: int, say: Words) -> list[str]:
+    value = f"{say.number(mean.mean, digits)} {say.interval(mean.low, mean.high, digits)}".strip()
+    cells = [visible(mean.variant), value]
+    if row is None:
+        return [*cells, "", "", "", say("chart.baseline")]
+    outcome = say.gloss("outcome", row.outcome)
+    return [*cells, gap_text(row, say), say.integer(row.higher), say.integer(row.lower), outcome]
+
+
+def _critical_rates(comparison: Comparison) -> dict[str, float | None]:
+    """Return the share of critical fails of each variant; empty where there was none."""
+    rows = [row for row in comparison.tags if row.dimension == CRITICAL]
+    rates = {row.variant: row.mean for row in rows}
+    return rates | ({comparison.baseline: rows[0].baseline_mean} if rows else {})
+
+
+def rank_candidates(board: Board, say: Words) -> Ranking | None:
+    """Return candidates by their win rates; those that never met others have places among
+    themselves."""
+    rated = by_win_rate(board)
+    if len(rated) < 2:
+        return None
+    head = [say("ranks.place"), say("chart.candidate"), say("chart.win_rate"), say("chart.wins")]
+    head += [say.gloss("verdict", "tie"), say.gloss("verdict", "uncertain")]
+    head += [say("chart.losses"), say("ranks.n")]
+    # Several judges or repeats: a pair counts once, by its panel, and as their mean in the rate.
+    has_votes = any(row.votes > row.n for row in rated)
+    rows = [
+        [
+            _places(row),
+            visible(row.candidate),
+            say.share(row.win_rate, row.low, row.high),
+            *map(say.integer, (row.wins, row.ties, row.uncertain, row.losses, row.pairs)),
+            *([say.integer(row.votes)] if has_votes else []),
+        ]
+        for row in rated
+    ]
+    note = say("ranks.votes_note") if has_votes else ""
+    head += [say("ranks.votes")] if has_votes else []
+    tones = [""] * len(rows)
+    return _cut(Ranking(head=head, rows=rows, tones=tones, name=1, outcome=None, note=note))
+
+
+def _places(row: BoardRow) -> str:
+    """Return the places that a candidate may have; nothing where nobody can say."""
+    if row.rank_low is None or row.rank_high is None:
+        return ""
+    return str(row.rank_low) if row.rank_low == row.rank_high else f"{row.rank_low}–{row.rank_high}"
+
+
+def _cut(ranking: Ranking) -> Ranking:
+    """Return as many rows as a first screen holds."""
+    rows, tones = ranking.rows[:RANKS_SHOWN], ranking.tones[:RANKS_SHOWN]
+    return replace(ranking, rows=rows, tones=tones, more=len(ranking.rows) - len(rows))

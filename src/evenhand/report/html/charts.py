@@ -8,30 +8,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
+from decimal import Decimal
+from math import ceil, floor, log10
 
-from evenhand.report.html.build import Bar, Difference, Report
-from evenhand.report.html.marks import (
-    COLOURS,
-    LABEL_LENGTH,
-    Panel,
-    Point,
-    Unit,
-    count_unit,
-    draw_bars,
-    draw_points,
-    number_unit,
-    percent_unit,
-    series_colours,
-    signed_unit,
-)
+from evenhand.report.html.answer import by_win_rate
 from evenhand.report.html.page import Words, p_value
-from evenhand.stats.comparison import OVERALL
+from evenhand.report.model import Report
+from evenhand.stats.comparison import OVERALL, Row
 from evenhand.text import visible
 
 SHOWN = 24
 """Labels in one chart; the table has them all."""
-_OUTCOMES = {"better": "good", "worse": "bad", "same": "soft", "not enough evidence": "soft"}
+COLOURS = ("first", "second", "third", "fourth", "fifth", "sixth")
+LABEL_LENGTH = 44
+STRIP = 22
+"""The height of the marks of one series, in pixels."""
+WIDTH = 1000
+INTERVALS = 5
+"""An axis has at most so many parts between its numbers."""
+_OUTCOMES = {"better": "good", "worse": "bad"}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value with its interval, under a label, of a series; the points of a group share a
+    scale."""
+
+    label: str
+    series: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: float | None = None
+    colour: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartRow:
+    """A label, the marks beside it, and their values in words."""
+
+    label: str
+    svg: str
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Rows on one scale; the ticks stand at equal distances from its low end to its high end."""
+
+    rows: Sequence[ChartRow]
+    ticks: Sequence[str]
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +84,28 @@ class Figure:
     legend: Sequence[tuple[str, str]] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The formats of a chart's values: beside their marks, on the axis, as an interval."""
+
+    value: Callable[[float], str]
+    tick: Callable[[float, int], str]
+    interval: Callable[[float | None, float | None], str]
+    least_step: float = 0.0
+
+
+def number_unit(say: Words) -> Unit:
+    return Unit(say.number, say.number, say.interval)
+
+
+def signed_unit(say: Words) -> Unit:
+    return Unit(say.signed, say.number, say.interval)
+
+
+def percent_unit(say: Words) -> Unit:
+    return Unit(say.percent, lambda value, _: say.percent(value), say.percents, 0.01)
+
+
 def figures(report: Report, say: Words) -> Iterator[Figure]:
     """Yield every chart that the run has figures for."""
     charts = _Charts(report, say)
@@ -68,7 +118,6 @@ def figures(report: Report, say: Words) -> Iterator[Figure]:
         charts.scores,
         charts.tags,
         charts.position,
-        charts.contradictions,
         charts.lengths,
     ):
         figure = chart()
@@ -86,18 +135,20 @@ class _Charts:
         head: Sequence[str],
         rows: Sequence[Sequence[str]],
         *,
+        points: Sequence[Point] = (),
         panels: Sequence[Panel] = (),
-        legend: Mapping[str, str] | None = None,
         matrix: Matrix | None = None,
         more: int = 0,
         **values: str,
     ) -> Figure:
-        say, method = self.say, self.report.method
-        half = say.gloss("half", method.rule)
-        about = say(f"chart.{name}_about", level=say.percent(method.level), half=half)
+        """Return a chart with its table, without columns that say nothing."""
+        say, report = self.say, self.report
+        half = say.gloss("half", report.rule)
+        about = say(f"chart.{name}_about", level=say.percent(report.level), half=half)
         if more > 0:
             about = f"{about} ({say('page.and_more', n=more)})"
         filled = [n for n in range(len(head)) if any(row[n] for row in rows)]
+        legend = series_colours(points)
         return Figure(
             name=name,
             title=say(f"chart.{name}", **values),
@@ -106,16 +157,19 @@ class _Charts:
             rows=[[row[n] for n in filled] for row in rows],
             panels=panels,
             matrix=matrix,
-            legend=list(legend.items()) if legend and len(legend) > 1 else (),
+            legend=list(legend.items()) if len(legend) > 1 else (),
         )
 
     def _chart(
         self,
         name: str,
         head: tuple[str, str, str],
-        points: list[Point],
+        points: Sequence[Point],
         unit: Unit,
-        draw: Callable[[list[Point]], Sequence[Panel]],
+        *,
+        reference: float | None = None,
+        ends: Sequence[float] = (),
+        bars: bool = False,
     ) -> Figure | None:
         """Return the chart of some points, drawn as far as there is room; the table has them all
         under the heads of label, series and value."""
@@ -125,7 +179,8 @@ class _Charts:
         label, series, value = head
         rows = [
             [
-                *(point.label, point.series, "" if point.n is None else say.short(point.n)),
+                f"{point.group} {point.label}".strip() if bars else point.label,
+                *(point.series, "" if point.n is None else say.short(point.n)),
                 *(unit.value(point.value), unit.interval(point.low, point.high)),
             ]
             for point in points
@@ -134,235 +189,191 @@ class _Charts:
             name,
             [label, series, "n", value, "interval"],
             rows,
-            panels=draw(shown),
-            legend=series_colours(shown),
+            points=shown,
+            panels=_panels(shown, unit, reference=reference, ends=ends, bars=bars),
             more=len(points) - len(shown),
         )
 
     def _dimension(self, name: str) -> str:
         if name == OVERALL:
             return self.say.gloss("dimension", name if self.report.is_pairs else "of_one")
-        label = self.report.method.names.get(name, "")
+        label = self.report.names.get(name, "")
         full = f"{name} · {label}"
         fits = label and label.casefold() != name.casefold() and len(full) <= LABEL_LENGTH
         return visible(full if fits else name)
 
     def means(self) -> Figure | None:
-        unit = number_unit(self.say)
         points = [
             Point(
-                self._dimension(mean.dimension),
-                visible(mean.variant),
-                mean.value,
-                mean.low,
-                mean.high,
-                mean.n,
-                is_overall=mean.dimension == OVERALL,
+                *(self._dimension(mean.dimension), visible(mean.variant), mean.mean),
+                *(mean.low, mean.high, mean.n),
+                group=OVERALL if mean.dimension == OVERALL else "",
             )
             for mean in self.report.means
-            if mean.value is not None
+            if mean.mean is not None
         ]
         head = ("dimension", "variant", "mean")
-        return self._chart(
-            "means", head, points, unit, lambda shown: [draw_points(p, unit) for p in _apart(shown)]
-        )
+        return self._chart("means", head, points, number_unit(self.say))
 
     def differences(self) -> Figure | None:
-        say, differences, pairs = self.say, self.report.differences, self.report.is_pairs
-        known = [row for row in differences if row.value is not None]
-        if not known:
+        comparison, say = self.report.comparison, self.say
+        known = [row for row in comparison.rows if row.difference is not None] if comparison else []
+        if not known or comparison is None:
             return None
-        one = len({row.variant for row in known}) == 1
+        is_duel, is_single = comparison.is_duel, len({row.variant for row in known}) == 1
         points = [
             Point(
                 self._dimension(row.dimension),
                 visible(row.variant),
-                (row.mean if pairs else row.value) or 0.0,
-                row.mean_low if pairs else row.low,
-                row.mean_high if pairs else row.high,
-                colour=_OUTCOMES.get(row.outcome, "soft") if one else "",
-                is_overall=row.dimension == OVERALL,
+                (row.mean if is_duel else row.difference) or 0.0,
+                row.mean_low if is_duel else row.low,
+                row.mean_high if is_duel else row.high,
+                colour=_OUTCOMES.get(row.outcome, "soft") if is_single else "",
+                group=OVERALL if row.dimension == OVERALL and not is_duel else "",
             )
             for row in known
         ]
         shown = _select(points)
-        panels = (
-            [draw_points(shown, percent_unit(say), reference=0.5)]
-            if pairs
-            else [draw_points(part, signed_unit(say), reference=0.0) for part in _apart(shown)]
-        )
+        unit, reference = (percent_unit(say), 0.5) if is_duel else (signed_unit(say), 0.0)
         head = ["dimension", "variant", "n", "mean", "baseline", "difference", "interval"]
         head += ["p", "p_adjusted", "effect", "outcome"]
         return self._figure(
-            "rates" if pairs else "differences",
+            "rates" if is_duel else "differences",
             head,
-            [self._difference_row(row) for row in differences],
-            panels=panels,
-            legend=series_colours(shown),
+            [self._difference_row(row) for row in comparison.rows],
+            points=shown,
+            panels=_panels(shown, unit, reference=reference),
             more=len(points) - len(shown),
-            baseline=visible(self.report.method.baseline),
+            baseline=visible(comparison.baseline),
         )
 
-    def _difference_row(self, row: Difference) -> list[str]:
+    def _difference_row(self, row: Row) -> list[str]:
         say = self.say
         write = say.percent if self.report.is_pairs else say.number
         return [
             *(self._dimension(row.dimension), visible(row.variant), str(row.n)),
             *(write(row.mean), write(row.baseline_mean)),
-            *(say.signed(row.value), say.interval(row.low, row.high)),
+            *(say.signed(row.difference), say.interval(row.low, row.high)),
             *(p_value(say, row.p), p_value(say, row.p_adjusted)),
             *(say.number(row.effect), say.gloss("outcome", row.outcome)),
         ]
 
     def scores(self) -> Figure | None:
-        unit, has_totals = percent_unit(self.say), self.report.full_marks is not None
         bars = [bar for bar in self.report.scores if bar.of]
-        groups = list(dict.fromkeys(bar.group for bar in bars))
-
-        def label(bar: Bar) -> str:
-            return f"{bar.group} {bar.value}" if bar.group else bar.value
-
-        def draw(shown: list[Point]) -> list[Panel]:
-            names = {visible(label(bar)): bar for bar in bars}
-            panels = []
-            for group in groups:
-                own = [p for p in shown if names[p.label].group == group]
-                own = [replace(point, label=visible(names[point.label].value)) for point in own]
-                panels.append(draw_bars(own, unit, visible(group)))
-            return panels
-
-        points = [_share(bar, label(bar)) for bar in bars]
-        head = ("total" if has_totals else "score", "variant", "share")
-        return self._chart("totals" if has_totals else "scores", head, points, unit, draw)
+        points = [
+            Point(
+                *(visible(bar.value), visible(bar.variant), bar.count / bar.of),
+                n=bar.count,
+                group=visible(bar.group),
+            )
+            for bar in bars
+        ]
+        name, label = ("scores", "score") if any(bar.group for bar in bars) else ("totals", "total")
+        head = (label, "variant", "share")
+        return self._chart(name, head, points, percent_unit(self.say), bars=True)
 
     def tags(self) -> Figure | None:
-        say, unit = self.say, percent_unit(self.say)
+        say = self.say
         points = [
-            _share(
-                bar,
+            Point(
                 say.gloss("verdict", bar.value)
                 if bar.value == "critical"
-                else f"{bar.value} · {say.gloss('tag', bar.value)}",
+                else visible(f"{bar.value} · {say.gloss('tag', bar.value)}"),
+                *(visible(bar.variant), bar.count / bar.of),
+                n=bar.count,
             )
             for bar in self.report.tags
             if bar.of
         ]
         head = ("tag", "variant", "share")
-        return self._chart("tags", head, points, unit, lambda shown: [draw_bars(shown, unit)])
+        return self._chart("tags", head, points, percent_unit(say), bars=True)
 
     def lengths(self) -> Figure | None:
-        say, bins, pairs = self.say, self.report.lengths, self.report.is_pairs
+        say, bins = self.say, self.report.lengths
         if len(bins) < 2:
             return None
-        ends = [dict.fromkeys(map(say.short, (b.least, b.most))) for b in bins]
         points = [
-            Point(" – ".join(texts), "", b.value, b.low, b.high, b.n)
-            for texts, b in zip(ends, bins, strict=True)
+            Point(
+                " – ".join(dict.fromkeys(map(say.short, (each.least, each.most)))),
+                *("", each.mean.value or 0.0, each.mean.low, each.mean.high, each.mean.n),
+            )
+            for each in bins
         ]
-        name, head = "lengths", ("length", "variant", "mean")
-        unit, reference = number_unit(say), None
-        if pairs:
-            name, head = "pair_lengths", ("longer", "variant", "a_wins")
-            unit, reference = percent_unit(say), 0.5
-        return self._chart(
-            name, head, points, unit, lambda shown: [draw_points(shown, unit, reference=reference)]
-        )
+        if self.report.is_pairs:
+            head = ("longer", "variant", "a_wins")
+            return self._chart("pair_lengths", head, points, percent_unit(say), reference=0.5)
+        return self._chart("lengths", ("length", "variant", "mean"), points, number_unit(say))
 
     def standings(self) -> Figure | None:
-        unit = percent_unit(self.say)
         points = [
-            Point(visible(row.candidate), "", row.win_rate, row.low, row.high, row.n)
-            for row in self.report.standings
-            if row.win_rate is not None
+            Point(visible(row.candidate), "", row.win_rate or 0.0, row.low, row.high, row.n)
+            for row in (by_win_rate(self.report.board) if self.report.board else ())
         ]
         head = ("candidate", "variant", "win_rate")
-        return self._chart(
-            "standings", head, points, unit, lambda p: [draw_points(p, unit, reference=0.5)]
-        )
+        return self._chart("standings", head, points, percent_unit(self.say), reference=0.5)
 
     def ratings(self) -> Figure | None:
-        unit = signed_unit(self.say)
-        rated = [row for row in self.report.standings if row.rating is not None]
-        rated.sort(key=lambda row: (-(row.rating or 0.0), row.candidate))
+        rows = self.report.board.rows if self.report.board else []
         points = [
-            Point(visible(row.candidate), "", row.rating or 0.0, row.rating_low, row.rating_high)
-            for row in rated
+            Point(visible(row.candidate), "", row.rating, row.rating_low, row.rating_high)
+            for row in rows
+            if row.rating is not None
         ]
+        points.sort(key=lambda point: (-point.value, point.label))
         head = ("candidate", "variant", "rating")
-        return self._chart(
-            "ratings", head, points, unit, lambda p: [draw_points(p, unit, reference=0.0)]
-        )
+        return self._chart("ratings", head, points, signed_unit(self.say), reference=0.0)
 
     def matrix(self) -> Figure | None:
-        say, meetings = self.say, self.report.meetings
-        if not meetings:
+        board = self.report.board
+        if board is None or not board.matrix:
             return None
-        names = [row.candidate for row in self.report.standings][:SHOWN]
-        rates = {(m.candidate, m.other): m.rate for m in meetings}
-        cells = [[_matrix_cell(rates.get((name, other))) for other in names] for name in names]
-        rows = [
-            [visible(m.candidate), visible(m.other), str(m.n), say.percent(m.rate)]
-            for m in meetings
+        names = [row.candidate for row in by_win_rate(board)]
+        place = {name: number for number, name in enumerate(board.matrix["candidates"])}
+        rates = [[board.matrix["win_rate"][place[a]][place[b]] for b in names] for a in names]
+        numbers = board.matrix["n"]
+        met = [
+            [
+                *(visible(a), visible(b), str(int(numbers[place[a]][place[b]]))),
+                self.say.percent(rate),
+            ]
+            for a, row in zip(names, rates, strict=True)
+            for b, rate in zip(names, row, strict=True)
+            if rate is not None
         ]
+        cells = [[_matrix_cell(rate) for rate in row[:SHOWN]] for row in rates[:SHOWN]]
         return self._figure(
             "matrix",
             ["candidate", "against", "n", "win_rate"],
-            rows,
-            more=len(self.report.standings) - len(names),
-            matrix=Matrix([visible(name) for name in names], cells),
+            met,
+            more=len(names) - SHOWN,
+            matrix=Matrix([visible(name) for name in names[:SHOWN]], cells),
         )
 
     def position(self) -> Figure | None:
-        say, unit, positions = self.say, percent_unit(self.say), self.report.positions
+        orders = self.report.orders
         points = [
             Point(
-                say(f"chart.{key}"),
-                visible(position.judge) if len(positions) > 1 else "",
+                self.say(f"chart.{key}"),
+                visible(judge) if len(orders) > 1 else "",
                 *(share.value, share.low, share.high, share.n),
             )
-            for position in positions
-            for key, share in (
-                ("consistency", position.consistency),
-                ("first_slot", position.first_slot),
-            )
+            for judge, found in orders.items()
+            for key, share in (("consistency", found.consistency), ("first_slot", found.first_slot))
             if share.value is not None
         ]
-        return self._chart(
-            "position",
-            ("figure", "judge", "share"),
-            points,
-            unit,
-            lambda shown: [draw_points(shown, unit, reference=0.5, ends=(0.0, 1.0))],
-        )
-
-    def contradictions(self) -> Figure | None:
-        unit, counts = count_unit(self.say), self.report.contradictions
-        points = [Point(self._dimension(c), "", n, colour="warn") for c, n in counts.items()]
-        head = ("criterion", "variant", "number")
-        return self._chart(
-            "contradictions", head, points, unit, lambda shown: [draw_bars(shown, unit)]
-        )
+        head, unit = ("figure", "judge", "share"), percent_unit(self.say)
+        return self._chart("position", head, points, unit, reference=0.5, ends=(0.0, 1.0))
 
 
-def _share(bar: Bar, label: str) -> Point:
-    return Point(visible(label), visible(bar.variant), bar.count / bar.of, n=bar.count)
-
-
-def _select(points: list[Point]) -> list[Point]:
+def _select(points: Sequence[Point]) -> list[Point]:
     """Return the points that one chart has room for; of many variants, their overall figures
     alone, or those of the first."""
     series = list(dict.fromkeys(point.series for point in points))
     if len(series) > len(COLOURS):
-        overall = [replace(p, label=p.series, series="") for p in points if p.is_overall]
+        overall = [replace(p, label=p.series, series="") for p in points if p.group == OVERALL]
         points = overall or [p for p in points if p.series in series[: len(COLOURS)]]
-    labels = list(dict.fromkeys(point.label for point in points))[:SHOWN]
-    return [point for point in points if point.label in labels]
-
-
-def _apart(points: Sequence[Point]) -> list[list[Point]]:
-    """Return dimensions and the overall figure apart: they are on scales of their own."""
-    parts = [[p for p in points if p.is_overall == is_overall] for is_overall in (False, True)]
-    return [part for part in parts if part]
+    labels = list(dict.fromkeys((point.group, point.label) for point in points))[:SHOWN]
+    return [point for point in points if (point.group, point.label) in labels]
 
 
 def _matrix_cell(rate: float | None) -> tuple[str, str]:
@@ -372,3 +383,112 @@ def _matrix_cell(rate: float | None) -> tuple[str, str]:
     strength = ceil(abs(rate - 0.5) * 6)
     side = "wins" if rate > 0.5 else "loses"
     return f"{100 * rate:.0f}", f"{side}-{strength}" if strength else ""
+
+
+def series_colours(points: Sequence[Point]) -> dict[str, str]:
+    """Return a colour for each series, as many as there are colours."""
+    return dict(zip(dict.fromkeys(point.series for point in points), COLOURS, strict=False))
+
+
+def _panels(
+    points: Sequence[Point],
+    unit: Unit,
+    *,
+    reference: float | None = None,
+    ends: Sequence[float] = (),
+    bars: bool = False,
+) -> list[Panel]:
+    """Return a panel for each group of points: groups are on scales of their own."""
+    colours, panels = series_colours(points), list[Panel]()
+    for group in dict.fromkeys(point.group for point in points):
+        own = [point for point in points if point.group == group]
+        rows, ticks = draw(own, unit, colours, reference=reference, ends=ends, bars=bars)
+        panels.append(Panel(rows, ticks, group if bars else ""))
+    return panels
+
+
+def draw(
+    points: Sequence[Point],
+    unit: Unit,
+    colours: Mapping[str, str],
+    *,
+    reference: float | None = None,
+    ends: Sequence[float] = (),
+    bars: bool = False,
+) -> tuple[list[ChartRow], list[str]]:
+    """Return a row per label, with a strip of marks per series, and the numbers of the axis: dots
+    with their intervals around a line of reference, or bars from 0."""
+    known = [end for p in points for end in (p.value, p.low, p.high) if end is not None]
+    known += [*ends, *([] if reference is None else [reference]), *([0.0] if bars else [])]
+    scale = make_scale(known, unit.least_step)
+    rows = []
+    for label in dict.fromkeys(point.label for point in points):
+        own = [point for point in points if point.label == label]
+        marks = ""
+        for number, point in enumerate(own):
+            colour, y = point.colour or colours[point.series], STRIP * (number + 0.5)
+            marks += (_bar if bars else _dot)(point, colour, scale, y)
+        svg = _svg(marks, len(own), scale, reference)
+        rows.append(ChartRow(label, svg, [unit.value(point.value) for point in own]))
+    return rows, scale.ticks(unit.tick)
+
+
+def _bar(point: Point, colour: str, scale: Scale, y: float) -> str:
+    end = scale(point.value)
+    return f'<path class="bar of-{colour}" d="M0.0 {y}H{end}"/>' if end > 0 else ""
+
+
+def _dot(point: Point, colour: str, scale: Scale, y: float) -> str:
+    low, high = (point.value if end is None else end for end in (point.low, point.high))
+    line = f'<path class="interval" d="M{scale(low)} {y}H{scale(high)}"/>' if high > low else ""
+    return f'<g class="of-{colour}">{line}<path class="dot" d="M{scale(point.value)} {y}h0"/></g>'
+
+
+def _svg(marks: str, strips: int, scale: Scale, reference: float | None) -> str:
+    """Return the strips of a row over the lines of the grid. The width stretches, lines and dots
+    keep their size."""
+    height, parts = STRIP * strips, scale.parts
+    grid = "".join(f"M{round(WIDTH * n / parts, 1)} 0V{height}" for n in range(parts + 1))
+    line = "" if reference is None else f'<path class="zero" d="M{scale(reference)} 0V{height}"/>'
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" height="{height}" preserveAspectRatio="none"'
+        f' aria-hidden="true"><path class="grid" d="{grid}"/>{line}{marks}</svg>'
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """An axis from one round number to another, in equal steps."""
+
+    low: float
+    high: float
+    step: Decimal
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return round(WIDTH * min(1.0, max(0.0, share)), 1)
+
+    def ticks(self, text: Callable[[float, int], str]) -> list[str]:
+        """Return the round numbers from the low end to the high end; `text` writes one with so
+        many digits."""
+        digits = max(0, -int(self.step.normalize().as_tuple().exponent))
+        return [text(self.low + n * float(self.step), digits) for n in range(self.parts + 1)]
+
+    @property
+    def parts(self) -> int:
+        """Return the number of steps."""
+        return round((self.high - self.low) / float(self.step))
+
+
+def make_scale(values: Sequence[float], least_step: float = 0.0) -> Scale:
+    """Return the shortest axis with round ends that holds these values."""
+    low, high = min(values), max(values)
+    if low == high:
+        low, high = (low - 0.5, high + 0.5) if low else (0.0, 1.0)
+    power = floor(log10((high - low) / INTERVALS))
+    for step in (Decimal(n).scaleb(power + more) for more in range(9) for n in (1, 2, 5)):
+        size = float(step)
+        first, last = floor(low / size + 1e-9), ceil(high / size - 1e-9)
+        if last - first <= INTERVALS and size >= least_step:
+            return Scale(first * size, last * size, step)
+    raise AssertionError("a long enough step always fits")

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand import jsontext
-from evenhand.report.html.answer import answers, brackets_note
-from evenhand.report.html.build import Coverage, ListedUnit, Report
+from evenhand.manifest import plain
+from evenhand.report.html.answer import answers, brackets_note, rank
 from evenhand.report.html.charts import figures
 from evenhand.report.html.page import Words, environment, policy, static, words
-from evenhand.report.html.ranks import met_pairs, ranking
+from evenhand.report.model import Coverage, ListedUnit, Report
 from evenhand.text import visible
 
 CHOICES_MOST = 200
@@ -27,25 +27,24 @@ _EXPLAINED = {"reasons": "reason", "tags": "tag"}
 
 
 def render(report: Report) -> str:
-    """The whole page."""
+    """Return the whole page."""
     say = words(report.language).naming_tags(report.tag_names)
     templates = environment(say)
     from markupsafe import Markup  # comes with jinja2
 
     style, script = static("page.css"), static("sort.js") + static("report.js")
+    judges = report.manifest.judging.judges
     return templates.get_template("report.html").render(
         report=report,
-        answers=answers(report, say),
-        ranking=ranking(report, say),
-        met_pairs=met_pairs(report),
+        **shown_figures(report, say),
+        judges=judges,
         facts=list(_facts(report, say)),
         bar=_bar(report),
-        brackets=brackets_note(report, say),
-        caveats=list(dict.fromkeys(j.caveat for j in report.method.judges if j.caveat)),
-        figures=list(figures(report, say)),
+        caveats=list(dict.fromkeys(judge.caveat for judge in judges if judge.caveat)),
         filters=dict(_filters(report.units or (), say)),
         method=list(_method(report, say)),
-        rubric=_rubric(report.method.rubric),
+        texts=_texts(report),
+        rubric=_rubric(report.rubric),
         command=_command(report),
         show=f"evenhand show {report.run} UNIT",
         policy=policy([style], [script]),
@@ -54,47 +53,60 @@ def render(report: Report) -> str:
     )
 
 
+def shown_figures(report: Report, say: Words) -> dict[str, Any]:
+    """Return what report and view show of the figures alike."""
+    return {
+        "answers": answers(report, say),
+        "brackets": brackets_note(report, say),
+        "ranking": rank(report, say),
+        "charts": list(figures(report, say)),
+    }
+
+
 def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
-    coverage, method = report.coverage, report.method
-    counted = say.counted(report.kind.noun, coverage.units)
+    counted = say.counted(report.kind.noun, report.coverage.units)
     yield "judged", f"{counted}{_variants(report)}"
-    yield "protocol", visible(method.protocol)
+    yield "protocol", visible(report.manifest.protocol)
     judges = [
         say("facts.times", judge=visible(judge.name), n=judge.repeats)
         if judge.repeats > 1
         else visible(judge.name)
-        for judge in method.judges
+        for judge in report.manifest.judging.judges
     ]
     yield "by", "\n".join(judges)
     created, started = say.moment(report.created), say.moment(report.started)
     again = say("facts.begun", created=created, started=started)
     yield "when", created if created == started else again
-    if method.imported is None:  # what was judged elsewhere cost nothing here
-        yield "cost", _cost(coverage, say)
+    if report.manifest.imported is None:  # what was judged elsewhere cost nothing here
+        yield "cost", _cost(report.coverage, say)
 
 
 def _cost(coverage: Coverage, say: Words) -> str:
-    cost = coverage.cost_usd
+    cost, usage = coverage.cost_usd, coverage.usage
     price = say("facts.price_unknown") if cost is None else say.money(cost)
     tokens = say(
         "facts.tokens",
-        input=say.integer(coverage.input_tokens),
-        output=say.integer(coverage.output_tokens),
+        input=say.integer(usage["input_tokens"]),
+        output=say.integer(usage["output_tokens"]),
     )
-    if coverage.cached_tokens:
-        tokens += say("facts.cached", cached=say.integer(coverage.cached_tokens))
+    if usage["cached_tokens"]:
+        tokens += say("facts.cached", cached=say.integer(usage["cached_tokens"]))
     return f"{price} · {say.counted('call', coverage.calls)} · {tokens}"
 
 
 def _variants(report: Report) -> str:
-    """The names of what is compared, as far as a line holds them."""
-    names = [visible(name) for name in report.variants[:VARIANTS_SHOWN]]
-    more = " …" if len(report.variants) > VARIANTS_SHOWN else ""
-    return f": {', '.join(names)}{more}" if len(names) > 1 else ""
+    """Return the names of what is compared, as far as a line holds them."""
+    names = dict.fromkeys(mean.variant for mean in report.means)
+    if report.board:
+        names = dict.fromkeys(sorted(row.candidate for row in report.board.rows))
+    shown = [visible(name) for name in list(names)[:VARIANTS_SHOWN]]
+    more = " …" if len(names) > VARIANTS_SHOWN else ""
+    return f": {', '.join(shown)}{more}" if len(shown) > 1 else ""
 
 
 def _bar(report: Report) -> list[tuple[str, int, int]]:
-    """Verdicts, failures and pending as parts of a bar: name, number, width in thousandths."""
+    """Return verdicts, failures and pending as parts of a bar: name, number, width in
+    thousandths."""
     coverage = report.coverage
     failed = sum(coverage.failures.values())
     parts = [("verdict", coverage.verdicts), ("failure", failed), ("pending", coverage.pending)]
@@ -123,41 +135,51 @@ def _choice(facet: str, value: str, say: Words) -> str:
 
 
 def _method(report: Report, say: Words) -> Iterator[tuple[str, str]]:
-    method = report.method
-    yield "protocol", visible(method.protocol)
-    yield "version", visible(method.version)
-    yield "prompt", visible(method.prompt or "")
-    if method.imported is None:
-        yield "language", visible(method.language)
-        yield "seed", str(method.seed)
+    manifest, comparison = report.manifest, report.comparison
+    judging = manifest.judging
+    yield "protocol", visible(manifest.protocol)
+    yield "version", visible(judging.protocol)
+    yield "prompt", visible(manifest.prompt or "")
+    if manifest.imported is None:
+        yield "language", visible(judging.language)
+        yield "seed", str(judging.seed)
     else:
-        yield "imported", visible(jsontext.dump(method.imported))
-    yield "settings", visible(jsontext.dump(method.settings)) if method.settings else ""
-    yield "rule", say.gloss("rule", method.rule) if method.rule else ""
-    yield "by", visible(f"{method.by} ({method.baseline})") if method.by else ""
-    yield "pair_by", visible(", ".join(method.pair_by))
-    yield "evenhand", visible(method.evenhand)
+        yield "imported", visible(jsontext.dump(plain(manifest.imported)))
+    yield "settings", visible(jsontext.dump(report.settings)) if report.settings else ""
+    yield "rule", say.gloss("rule", report.rule) if report.rule else ""
+    if comparison:
+        yield "by", visible(f"{comparison.by} ({comparison.baseline})")
+        yield "pair_by", visible(", ".join(comparison.pair_by))
+    yield "evenhand", visible(manifest.evenhand)
     yield "tests", _tests(report, say)
 
 
 def _tests(report: Report, say: Words) -> str:
     if not report.is_pairs:
         return say("method.tests_scores")
-    orders = say(f"method.orders_{'both' if report.method.imported is None else 'imported'}")
-    half = say.gloss("half", report.method.rule)
-    return say("method.tests_pairs", orders=orders, half=half)
+    orders = say(f"method.orders_{'both' if report.manifest.imported is None else 'imported'}")
+    return say("method.tests_pairs", orders=orders, half=say.gloss("half", report.rule))
+
+
+def _texts(report: Report) -> dict[str, str]:
+    """Return the files of the protocol that the run used, in its language."""
+    judging = report.manifest.judging
+    endings = (f"/{judging.language}.md", f"/{judging.language}.toml")
+    used = ("protocol.toml", "own.md")
+    texts = sorted(judging.texts.items())
+    return {name: text for name, text in texts if name in used or name.endswith(endings)}
 
 
 def _rubric(rubric: object) -> Sequence[Mapping[str, Any]]:
-    """The dimensions of a rubric; a task's own text is among the texts."""
+    """Return the dimensions of a rubric; a task's own text is among the texts."""
     return rubric["dimensions"] if isinstance(rubric, Mapping) and "dimensions" in rubric else ()
 
 
 def _command(report: Report) -> str:
     """Return the command that makes the report again."""
-    method, arguments = report.method, ["evenhand", "report", report.run, "-o", "report.html"]
-    if not report.is_pairs and method.by:
-        arguments += [part for name in method.by.split(" / ") for part in ("--by", name)]
-    arguments += ["--baseline", method.baseline] if method.baseline else []
-    arguments += ["--language", report.language]
-    return visible(shlex.join(arguments))
+    arguments = ["evenhand", "report", report.run, "-o", "report.html"]
+    if comparison := report.comparison:
+        fields = () if report.is_pairs else comparison.by.split(" / ")
+        arguments += [part for name in fields for part in ("--by", name)]
+        arguments += ["--baseline", comparison.baseline]
+    return visible(shlex.join([*arguments, "--language", report.language]))

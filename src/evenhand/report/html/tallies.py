@@ -1,109 +1,39 @@
-"""The plain values of a report, from a table of scores or votes."""
+"""The figures of a report that are counts: of scores, of tags, of units by their length."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 import numpy as np
 
-from evenhand.observation import CRITICAL_FAIL, OPPONENT_LENGTH, SUBJECT_LENGTH, TAG
-from evenhand.report.html.build import Bar, Difference, LengthBin, Mean, Meeting, Share, Standing
-from evenhand.stats.comparison import OVERALL, Comparison, Row
+from evenhand.observation import CRITICAL_FAIL, OPPONENT_LENGTH, OVERALL, SUBJECT_LENGTH, TAG
+from evenhand.report.model import Bar, LengthBin
+from evenhand.stats.comparison import VariantMean
 from evenhand.stats.estimate import mean
-from evenhand.stats.leaderboard import Board
 from evenhand.stats.observations import Floats, Ints, Observations, field_named
-from evenhand.stats.pairwise import Proportion
-from evenhand.stats.variants import CRITICAL
 
 LENGTH_BINS = 10
 
 
-def plain_means(table: Observations) -> list[Mean]:
+def plain_means(table: Observations) -> list[VariantMean]:
     """Return the means where there is one variant only."""
-    several = len(table.dimensions) > 1
-    figures: list[Mean] = []
-    for name in (*table.dimensions, *([OVERALL] if several else [])):
+    figures: list[VariantMean] = []
+    for name in (*table.dimensions, *([OVERALL] if len(table.dimensions) > 1 else [])):
         means = table.unit_means(name)
         is_scored = ~np.isnan(means)
-        figure = mean(means[is_scored], table.question[is_scored], table.scale(name).ends)
+        found = mean(means[is_scored], table.question[is_scored], table.scale(name).ends)
         figures.append(
-            Mean(
+            VariantMean(
                 dimension=name,
                 variant="",
-                n=figure.n,
-                value=figure.value,
-                low=figure.low,
-                high=figure.high,
+                n=found.n,
+                clusters=found.clusters,
+                mean=found.value,
+                low=found.low,
+                high=found.high,
             )
         )
     return figures
-
-
-def compared_means(comparison: Comparison) -> list[Mean]:
-    return [
-        Mean(
-            dimension=row.dimension,
-            variant=row.variant,
-            n=row.n,
-            value=row.mean,
-            low=row.low,
-            high=row.high,
-        )
-        for row in comparison.means
-    ]
-
-
-def critical_rates(comparison: Comparison | None) -> dict[str, float]:
-    """The share of critical fails of each variant; empty where there was none."""
-    rows = [row for row in comparison.tags if row.dimension == CRITICAL] if comparison else []
-    rates = {row.variant: row.mean for row in rows}
-    if comparison and rows:
-        rates[comparison.baseline] = rows[0].baseline_mean
-    return {name: rate for name, rate in rates.items() if rate is not None}
-
-
-def differences(comparison: Comparison | None) -> list[Difference]:
-    """Every variant against the baseline."""
-    if comparison is None:
-        return []
-    return [
-        Difference(
-            dimension=row.dimension,
-            variant=row.variant,
-            baseline=comparison.baseline,
-            n=row.n,
-            questions=row.clusters,
-            mean=row.mean,
-            mean_low=row.mean_low,
-            mean_high=row.mean_high,
-            baseline_mean=row.baseline_mean,
-            baseline_low=row.baseline_low,
-            baseline_high=row.baseline_high,
-            value=row.difference,
-            low=row.low,
-            high=row.high,
-            p=row.p,
-            p_adjusted=row.p_adjusted,
-            effect=row.effect,
-            outcome=row.outcome,
-            needed=row.more_questions,
-            margin=comparison.margin,
-            higher=row.higher,
-            lower=row.lower,
-            scale=row.scale,
-            held=_is_held(row, 1 - comparison.level),
-            sequential=comparison.decision(row),
-        )
-        for row in comparison.rows
-    ]
-
-
-def _is_held(row: Row, alpha: float) -> bool:
-    """Return True if only the correction for several tests leaves a row open."""
-    if row.p is None or row.p_adjusted is None:
-        return False
-    return row.p <= alpha + 1e-12 < row.p_adjusted
 
 
 def _variants(table: Observations, by: Sequence[str]) -> tuple[list[str], Ints]:
@@ -172,10 +102,20 @@ def tags(table: Observations, by: Sequence[str]) -> list[Bar]:
     ]
 
 
-def binned(
-    sizes: Floats, values: Floats, cluster: Ints, ends: tuple[float, float]
-) -> list[LengthBin]:
-    """Values by size, in groups of about equal number."""
+def mean_by_length(table: Observations) -> list[LengthBin]:
+    """Return the overall score by length of what was judged."""
+    means = table.unit_means(OVERALL)
+    return _binned(table.numbers("length"), means, np.arange(means.size))
+
+
+def win_rate_by_length(table: Observations) -> list[LengthBin]:
+    """Return how often the first candidate wins, by how much longer it is, in characters."""
+    longer = table.numbers(SUBJECT_LENGTH) - table.numbers(OPPONENT_LENGTH)
+    return _binned(longer[table.unit], table.column(table.main), table.topic)
+
+
+def _binned(sizes: Floats, values: Floats, cluster: Ints) -> list[LengthBin]:
+    """Return values by size, in groups of about equal number."""
     is_measured = ~np.isnan(values) & ~np.isnan(sizes)
     sizes, values, cluster = sizes[is_measured], values[is_measured], cluster[is_measured]
     if np.unique(sizes).size < 3:
@@ -185,46 +125,6 @@ def binned(
     bins: list[LengthBin] = []
     for number in np.unique(place):
         is_inside = place == number
-        middle = mean(values[is_inside], cluster[is_inside], ends)
-        assert middle.value is not None
-        bins.append(
-            LengthBin(
-                least=float(sizes[is_inside].min()),
-                most=float(sizes[is_inside].max()),
-                middle=float(np.median(sizes[is_inside])),
-                n=middle.n,
-                value=middle.value,
-                low=middle.low,
-                high=middle.high,
-            )
-        )
+        ends = float(sizes[is_inside].min()), float(sizes[is_inside].max())
+        bins.append(LengthBin(*ends, mean(values[is_inside], cluster[is_inside], (0.0, 1.0))))
     return bins
-
-
-def share(proportion: Proportion) -> Share:
-    return Share(proportion.value, proportion.low, proportion.high, proportion.n)
-
-
-def pair_lengths(table: Observations) -> list[LengthBin]:
-    """Return how often the first candidate wins, by how much longer it is, in characters."""
-    longer = table.numbers(SUBJECT_LENGTH) - table.numbers(OPPONENT_LENGTH)
-    return binned(longer[table.unit], table.column(table.main), table.topic, (0.0, 1.0))
-
-
-def standings(board: Board) -> list[Standing]:
-    """Every candidate, the one that wins most first."""
-    names = [field.name for field in fields(Standing)]
-    rows = [Standing(**{name: getattr(row, name) for name in names}) for row in board.rows]
-    return sorted(rows, key=lambda standing: (-(standing.win_rate or 0.0), standing.candidate))
-
-
-def meetings(board: Board) -> list[Meeting]:
-    """Both directions of every pair of candidates that met."""
-    met = board.matrix or {"candidates": [], "win_rate": [], "n": []}
-    names: list[str] = met["candidates"]
-    return [
-        Meeting(candidate=name, other=opponent, n=int(n), rate=rate)
-        for name, rates, numbers in zip(names, met["win_rate"], met["n"], strict=True)
-        for opponent, rate, n in zip(names, rates, numbers, strict=True)
-        if rate is not None and n
-    ]

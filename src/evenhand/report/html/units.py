@@ -9,14 +9,16 @@ shown: hidden characters are visible; nothing is escaped for HTML, which is the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any, NamedTuple, TypedDict
 
 from evenhand.judgment import Judgment
 from evenhand.kinds import blocks as of_kind
 from evenhand.kinds.blocks import ShownUnit
-from evenhand.kinds.kind import Kind
+from evenhand.kinds.kind import Kind, Scoring, Voting
+from evenhand.observation import Scored, ScoredUnit, VotedUnit
 from evenhand.report.html.page import Segment, Words, marked
-from evenhand.report.outcome import Outcome, unit_outcome
+from evenhand.stats.pairwise import voted_winner
 from evenhand.text import visible
 
 Block = dict[str, Any]
@@ -255,6 +257,72 @@ def flag_gloss(say: Words, flag: str) -> str:
     return "" if gloss == name else gloss
 
 
+class UnitOutcome(NamedTuple):
+    """The result of all judgments of a unit. Means are over its verdicts."""
+
+    codes: tuple[str, ...]
+    """The results, each once: a winner, `scored`, `graded`, `critical`, `failed`, `left_out`, or
+    `pending` if there is none yet."""
+    verdicts: int = 0
+    candidates: tuple[str, ...] = ()
+    winner: str | None = None
+    """Of a pair with a verdict, what its panel says."""
+    scores: Mapping[str, float] = {}
+    total: float | None = None
+    """The mean total, on the scale that totals have, if dimensions do not weigh alike."""
+    tags: tuple[str, ...] = ()
+    confidence: tuple[str, ...] = ()
+
+
+def unit_outcome(
+    kind: Kind, unit: ScoredUnit | VotedUnit, judged: Sequence[tuple[str, Judgment]]
+) -> UnitOutcome:
+    """Return the outcome of a unit, from (judge, judgment)."""
+    measure = kind.measure
+    if isinstance(measure, Voting):
+        assert isinstance(unit, VotedUnit)
+        votes = [(judge, measure.judgment(judgment)) for judge, judgment in judged]
+        winner = voted_winner(votes)
+        codes = _codes(judged) if winner is None else (winner,)
+        return UnitOutcome(codes, candidates=unit.candidates, winner=winner)
+    return _scored(measure, [judgment for _, judgment in judged])
+
+
+def _codes(judged: Sequence[tuple[str, Judgment]]) -> tuple[str, ...]:
+    """Return the codes of judgments without a verdict."""
+    names = {"failure": "failed"}
+    codes = (names.get(judgment.status, judgment.status) for _, judgment in judged)
+    return tuple(dict.fromkeys(codes)) or ("pending",)
+
+
+def _scored(measure: Scoring, judgments: Sequence[Judgment]) -> UnitOutcome:
+    verdicts: list[Scored] = []
+    codes: dict[str, None] = {}
+    for judgment in judgments:
+        scored = measure.judgment(judgment)
+        if scored is None:
+            codes |= dict.fromkeys(_codes([("", judgment)]))
+            continue
+        graded = "scored" if scored.total is None else "graded"
+        codes["critical" if scored.is_critical else graded] = None
+        verdicts.append(scored)
+    names = dict.fromkeys(name for scored in verdicts for name in scored.scores)
+    totals = [scored.total for scored in verdicts if scored.total is not None]
+    return UnitOutcome(
+        codes=tuple(codes) or ("pending",),
+        verdicts=len(verdicts),
+        scores={
+            name: fmean([verdict.scores[name] for verdict in verdicts if name in verdict.scores])
+            for name in names
+        },
+        total=(measure.full_marks or 1) * fmean(totals) if totals else None,
+        tags=tuple(dict.fromkeys(tag for scored in verdicts for tag in scored.tags)),
+        confidence=tuple(
+            dict.fromkeys(verdict.confidence for verdict in verdicts if verdict.confidence)
+        ),
+    )
+
+
 class UnitLine(TypedDict):
     """One unit on a line, with the values it is found by."""
 
@@ -307,7 +375,7 @@ def unit_line(
     }
 
 
-def _result(outcome: Outcome, reasons: Sequence[str], say: Words) -> str:
+def _result(outcome: UnitOutcome, reasons: Sequence[str], say: Words) -> str:
     """Return the result of a unit in a few words."""
     code = outcome.codes[0]
     if outcome.winner is not None:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
+from evenhand.report.terminal.comparison import p_text
 from evenhand.report.terminal.console import TextTable, paragraph, table
-from evenhand.report.terminal.figures import p_text
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.agreement import Agreement, LengthLean, Row
 from evenhand.stats.coefficients import Coefficient

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
-from evenhand.report.html.ranks import ranked_variants
-from evenhand.report.html.tallies import compared_means, critical_rates, differences
-from evenhand.report.terminal.answer import comparison_sentences, english, ranking_table
+from evenhand.report.html.answer import SMALL, comparison_answers, rank_variants
+from evenhand.report.terminal.answer import english, ranking_table, sentence_lines
 from evenhand.report.terminal.console import TextTable, paragraph, table
-from evenhand.report.terminal.figures import (
-    STYLES,
-    gap_text,
-    number_text,
-    p_heading,
-    p_text,
-    places_of,
-)
-from evenhand.report.terminal.sequential import decision_text
-from evenhand.report.terminal.tables import cut, safe
+from evenhand.report.terminal.tables import counted, cut, safe
 from evenhand.stats.comparison import OVERALL, Comparison, Row
+from evenhand.stats.outcome import Decision, SequentialTest
 from evenhand.stats.repeats import Repeats
 
 APART = 3
@@ -35,6 +28,9 @@ DESCRIPTIVE = (
 )
 TESTS = {"fixed": "fixed n", "sequential": "sequential"}
 """The names of the tests, for outcomes of both in one table."""
+STYLES = {"better": "green", "worse": "red", "same": "cyan", "not enough evidence": ""}
+"""The colour of each outcome."""
+_DECIDED = {"better": "is better than", "worse": "is worse than"}
 
 
 def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[RenderableType]:
@@ -59,13 +55,12 @@ def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterat
     for note in shown:
         yield paragraph(f"Note: {note}")
     if rest := len(comparison.notes) - len(shown):
-        yield Text(f"{_counted(rest, 'more note')}: --verbose", style="dim")
+        yield Text(f"{counted(rest, 'more note')}: --verbose", style="dim")
 
 
 def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
     """The answer to each variant's question, once: by the run's own sequential test where it has
     one, else by the test with a fixed number of units."""
-    against = differences(comparison)
     test = comparison.sequential
     tested = {decision.variant for decision in test.comparisons} if test else set[str]()
     if test:
@@ -74,12 +69,12 @@ def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
     elif not any(row.n for row in comparison.rows):
         yield paragraph(_nothing(comparison), style="bold")
         return
-    rest = [row for row in against if row.variant not in tested]
-    yield from comparison_sentences(comparison, rest)
+    noun = "task" if "task_name" in comparison.pair_by else "question"
+    rest = tuple(row for row in comparison.rows if row.variant not in tested)
+    yield from sentence_lines(comparison_answers(replace(comparison, rows=rest), noun, english()))
     ranking = None
-    if not comparison.is_duel and len({row.variant for row in against}) > 1:
-        rates = critical_rates(comparison)
-        ranking = ranked_variants(compared_means(comparison), against, rates, english())
+    if not comparison.is_duel and len({row.variant for row in comparison.rows}) > 1:
+        ranking = rank_variants(comparison, english())
     if ranking is not None:
         yield ""
         yield ranking_table(ranking)
@@ -109,14 +104,10 @@ def _size(comparison: Comparison, rows: Sequence[Row]) -> str:
     """Return the number of units and questions that the rows rest on."""
     unit, question = ("pair", "topic") if comparison.is_duel else ("unit", "question")
     (least, _), (n, clusters) = min(sizes := {(r.n, r.clusters) for r in rows}), max(sizes)
-    size = _counted(n, question)
+    size = counted(n, question)
     if n != clusters:
-        size = f"{_counted(n, unit)} on {_counted(clusters, question)}"
+        size = f"{counted(n, unit)} on {counted(clusters, question)}"
     return size if least == n else f"{least} to {size}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _variant(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
@@ -182,7 +173,7 @@ def _missing(comparison: Comparison) -> Iterator[RenderableType]:
         if count.missing_scores
     ]
     alone = [
-        f"{safe(name)} {_counted(count.unpaired, 'unit')}"
+        f"{safe(name)} {counted(count.unpaired, 'unit')}"
         for name, count in counts.items()
         if count.unpaired
     ]
@@ -231,3 +222,84 @@ def _repeats(repeats: Repeats) -> Iterator[RenderableType]:
             if len(set(values)) > 1
         )
         yield Text(f"  {cut(f'{unit.unit}: {scores}', 78)}")
+
+
+def places_of(row: Row) -> int:
+    """Decimals that suit the scale, as the sentences have them; three where a difference would read
+    like none."""
+    most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
+    return 3 if most <= 1 or 0 < abs(row.difference or 0) < SMALL else 2
+
+
+def gap_text(row: Row) -> str:
+    """A difference with its interval."""
+    places = places_of(row)
+    if row.difference is None:
+        return "-"
+    difference = f"{row.difference:+z.{places}f}"
+    if row.low is None or row.high is None:
+        return f"{difference} [no interval]"
+    return f"{difference} [{number_text(row.low, places)}, {number_text(row.high, places)}]"
+
+
+def number_text(value: float | None, places: int) -> str:
+    """With so many decimals; nothing is neither above nor below nothing, so there is no -0.000."""
+    return "-" if value is None else f"{value:z.{places}f}"
+
+
+class Tested(Protocol):
+    """A row with a p-value, alone and corrected for the tests beside it."""
+
+    @property
+    def p(self) -> float | None: ...
+
+    @property
+    def p_adjusted(self) -> float | None: ...
+
+
+def p_heading(rows: Iterable[Tested]) -> str:
+    """The name of a column of p values; it says so where they are corrected for their number."""
+    return "p (Holm)" if any(row.p_adjusted != row.p for row in rows) else "p"
+
+
+def p_text(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.001 else f"{value:.3f}"
+
+
+def decision_text(test: SequentialTest) -> str:
+    """A paragraph for each comparison, and what was saved in all."""
+    lines = [line for decision in test.comparisons for line in _decision_lines(decision)]
+    lines += [
+        f"Sequential test, looked at after every question; error at most {test.alpha:g}.",
+        f"Saved: {test.saved_units} of {test.of} units were not judged; `run --to-the-end` judges"
+        " them."
+        if test.saved_units
+        else "Nothing was saved: every unit is judged.",
+    ]
+    return "\n".join([*lines, *(f"Note: {safe(note)}" for note in test.notes)])
+
+
+def _decision_lines(decision: Decision) -> list[str]:
+    variant, baseline = safe(decision.variant), safe(decision.baseline)
+    dimension = "" if decision.dimension == "overall" else f" on {safe(decision.dimension)}"
+    words = _DECIDED.get(decision.outcome)
+    headline = (
+        f"Decided: {variant} {words} {baseline}{dimension}"
+        if words
+        else f"Not enough evidence: {variant} against {baseline}{dimension}"
+    )
+    counted = f"{decision.questions} of {decision.of_questions} questions"
+    return [
+        f"{headline},",
+        f"  after {counted} ({decision.units} of {decision.of} units)",
+        f"  {_sequence_text(decision)}",
+    ]
+
+
+def _sequence_text(decision: Decision) -> str:
+    low, high, level = decision.low, decision.high, 100 * (1 - decision.alpha)
+    if decision.measure == "win_rate":
+        return f"win rate between {low:.1%} and {high:.1%} ({level:g} % confidence sequence)"
+    return f"difference between {low:+z.3f} and {high:+z.3f} ({level:g} % confidence sequence)"

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table
-from evenhand.report.terminal.tables import cut, safe
+from evenhand.report.terminal.tables import counted, cut, safe
 from evenhand.stats.pairwise import PairFigures, Proportion
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 TOPICS_SHOWN = 20
 JUDGES_SHOWN = 20
-RANKED_FROM = 2
-"""Of two candidates a sentence says all that a ranked table would."""
 TITLE = 40
 """Columns for what a topic is called."""
+RANKED_FROM = 2
+"""Of two candidates a sentence says all that a ranked table would."""
 
 
 def pair_tables(
@@ -76,7 +76,10 @@ def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
         yield "judge against itself", f"{count} name a winner that their marks do not give"
     if sets_of_two := [sets for sets in figures.fronts.values() if len(sets.candidates) == 2]:
         kept_two = sum(len(sets.front) == 2 for sets in sets_of_two)
-        yield "kept", f"both candidates on {kept_two} of {_topics(len(sets_of_two))} of two"
+        yield (
+            "kept",
+            f"both candidates on {kept_two} of {counted(len(sets_of_two), 'topic')} of two",
+        )
     if figures.extra_calls:
         yield "later rounds took", f"{figures.extra_calls} calls"
     if figures.agreement.n:
@@ -106,10 +109,6 @@ def criteria_line(names: Mapping[str, str]) -> Iterator[Text]:
     texts = [f"{name}{NO_BREAK}{text}" for name, text in names.items() if text]
     if texts:
         yield paragraph(f"{'; '.join(texts)}.", style="dim")
-
-
-def _topics(number: int) -> str:
-    return f"{number} topic{'' if number == 1 else 's'}"
 
 
 def _percent(proportion: Proportion) -> str:

@@ -1,0 +1,207 @@
+"""One Report: everything that a report says about a run, as plain values; and the units that
+changed most.
+
+Figures are the rows of statistics themselves. Nothing here knows of HTML, and of no language but
+for the units, whose texts are ready to be shown. What cannot be had is None, never a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from evenhand.kinds.kind import Kind, Voting
+from evenhand.manifest import Manifest
+from evenhand.report.html.units import Block, UnitLine
+from evenhand.stats.comparison import Comparison, VariantMean
+from evenhand.stats.estimate import Estimate
+from evenhand.stats.leaderboard import Board
+from evenhand.stats.pairwise import PairFigures
+
+
+class JudgeReason(NamedTuple):
+    """A judge's score on one dimension or criterion, with its reason."""
+
+    judge: str
+    about: str
+    score: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedSide:
+    """A unit on one side of a comparison. Where several units share its place, the first of them,
+    and the value of all."""
+
+    name: str
+    """The variant, the candidate or the run."""
+    run: str
+    unit: str
+    units: int
+    value: float | None
+    """None where it has no verdict."""
+    output: str
+    scores: Mapping[str, float]
+    reasons: tuple[JudgeReason, ...]
+    winner: str = ""
+    """Of a pair the candidate that won, `tie` or `uncertain`; nothing of samples and answers."""
+    failures: tuple[str, ...] = ()
+    """Why judgments of it have no verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPair:
+    """A question: its answers under the baseline and under the variant, and how far apart."""
+
+    question: str
+    fields: Mapping[str, str]
+    """The fields that the two answers have in common."""
+    difference: float | None
+    baseline: ChangedSide
+    variant: ChangedSide
+
+    def json(self) -> dict[str, Any]:
+        value = asdict(self)
+        for side in ("baseline", "variant"):
+            value[side]["reasons"] = [reason._asdict() for reason in getattr(self, side).reasons]
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedUnits:
+    """The pairs that changed most, the worst and the best first, and how many there are."""
+
+    dimension: str
+    n: int
+    worse: int
+    better: int
+    worst: tuple[ChangedPair, ...]
+    best: tuple[ChangedPair, ...]
+
+    @property
+    def sorted(self) -> list[ChangedPair]:
+        """Return all of them, the worst first."""
+        return [*self.worst, *reversed(self.best)]
+
+    def json(self) -> dict[str, Any]:
+        """Return it as `--json` prints it."""
+        counted = {"dimension": self.dimension, "n": self.n}
+        sides = {"worst": self.worst, "best": self.best}
+        pairs = {name: [pair.json() for pair in side] for name, side in sides.items()}
+        return counted | {"worse": self.worse, "better": self.better} | pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """The counts and the cost of a run: planned = verdicts + failures + pending."""
+
+    units: int
+    planned: int
+    verdicts: int
+    failures: Mapping[str, int]
+    pending: int
+    left_out: int
+    calls: int
+    usage: Mapping[str, int]
+    """Tokens; of the input, `cached_tokens` is what providers read from their caches."""
+    cost_usd: float | None
+    """None where a price is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The count of one observed value: a score of a dimension, a tag."""
+
+    group: str
+    variant: str
+    value: str
+    count: int
+    of: int
+
+
+class LengthBin(NamedTuple):
+    """Units of about one length, and the mean of what they got."""
+
+    least: float
+    most: float
+    mean: Estimate
+
+
+class ListedUnit(NamedTuple):
+    """A unit of a report: its line, the values it is found by, and the blocks that it opens to."""
+
+    line: UnitLine
+    who: str
+    """The variant or the candidates."""
+    facets: Mapping[str, Sequence[str]]
+    blocks: Sequence[Block]
+
+
+class Selected(NamedTuple):
+    """Some units of a run: by which condition, how many, and of how many."""
+
+    condition: str
+    units: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that a report says."""
+
+    run: str
+    name: str
+    kind: Kind
+    language: str
+    """Of the labels."""
+    created: str
+    started: str
+    manifest: Manifest
+    coverage: Coverage
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rubric: object = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The names of dimensions and criteria, by id."""
+    tag_names: Mapping[str, str] = field(default_factory=dict)
+    """The names of the failure tags, in the language of the labels where the protocol has it."""
+    selected: Selected | None = None
+    """The part of the run that the report is about, if not all."""
+    rule: str = ""
+    """Of pairs: how orders that contradict each other are counted."""
+    comparison: Comparison | None = None
+    means: Sequence[VariantMean] = ()
+    board: Board | None = None
+    """Of pairs."""
+    orders: Mapping[str, PairFigures] = field(default_factory=dict)
+    """Of pairs that were judged in both orders: what the orders tell of each judge."""
+    scores: Sequence[Bar] = ()
+    tags: Sequence[Bar] = ()
+    lengths: Sequence[LengthBin] = ()
+    notes: Sequence[str] = ()
+    """Notes to read beside the values, in English."""
+    warnings: Sequence[str] = ()
+    """Warnings to read before believing the values: shown above them."""
+    changed: ChangedUnits | None = None
+    """Those that changed most, where variants were compared."""
+    units: Sequence[ListedUnit] | None = None
+    """As many of the run as a file has room for; None in a summary."""
+
+    @property
+    def level(self) -> float:
+        """Return the level of the intervals."""
+        return self.comparison.level if self.comparison else 0.95
+
+    @property
+    def stopping(self) -> str:
+        """Return the key of the text on a run that was to stop early: `sequential` if the answer is
+        its own decision, `stopped` if the values are of another question; empty for any other
+        run."""
+        if not self.manifest.is_sequential:
+            return ""
+        return "sequential" if self.comparison and self.comparison.sequential else "stopped"
+
+    @property
+    def is_pairs(self) -> bool:
+        """Return True for votes between two candidates, False for scores."""
+        return isinstance(self.kind.measure, Voting)
