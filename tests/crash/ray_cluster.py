@@ -1,5 +1,5 @@
 """A real Ray cluster of two nodes on this machine, in a process of its own: says its address, kills
-its second node when a line says so, and ends with its input.
+its second node when a line says so, or adds one in its place, and ends with its input.
 
     python -m tests.crash.ray_cluster FOLDER
 """
@@ -42,10 +42,16 @@ class RayCluster:
         return any(path.is_relative_to(self.folder) for path in files)
 
     def kill_second_node(self) -> None:
+        self._tell("kill")
+
+    def add_second_node(self) -> None:
+        self._tell("add")
+
+    def _tell(self, word: str) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write("kill\n")
+        self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
-        assert self._process.stdout.readline().strip() == "killed"
+        assert self._process.stdout.readline().strip() == word
 
 
 @contextmanager
@@ -89,7 +95,9 @@ def main(folder: str) -> None:
         for line in sys.stdin:
             if line.strip() == "kill":
                 cluster.remove_node(second, allow_graceful=False)
-                print("killed", file=out)
+            else:
+                second = cluster.add_node(**options)
+            print(line.strip(), file=out)
     finally:
         cluster.shutdown()
 

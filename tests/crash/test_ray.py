@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -123,6 +124,39 @@ def test_actors_and_the_driver_are_killed_and_no_more_is_spent_than_there_is(
         assert used(place.url) <= 1
     verdict = evenhand_here("store", "verify", "--store", place.url, cwd=tmp_path)
     assert verdict.returncode == 0, verdict.stdout
+
+
+def test_killed_at_random_moments(
+    tmp_path: Path,
+    cluster: RayCluster,
+    long: bool,
+    record_property: Callable[[str, object], None],
+) -> None:
+    units, width = 60, 4
+    for schedule in range(20 if long else 1):
+        chance, allowed = random.Random(schedule), 0
+        kills_node = schedule % 4 == 3
+        with child(delay=0.2) as provider:
+            folder = tmp_path / str(schedule)
+            folder.mkdir()
+            place = Place(folder, provider, cluster, units)
+            place.write("1", width)
+            run = place.run()
+            for _ in range(chance.randint(1, 3)):
+                place.await_calls(min(place.calls + chance.randint(1, 12), units - 8))
+                if actors := cluster.actors():
+                    os.kill(chance.choice(actors), signal.SIGKILL)
+                    allowed += width // 2
+            if kills_node:
+                cluster.kill_second_node()
+                allowed += width
+            assert run.ended() == 0, run.said
+            if kills_node:
+                cluster.add_second_node()
+            told, asked = json.loads(run.printed), counts(provider)["by_request"]
+            record_property(f"schedule {schedule}", f"{place.calls - units} of {allowed}")
+            assert (told["verdicts"], told["pending"], len(asked)) == (units, 0, units)
+            assert place.calls - units <= allowed, "more was paid twice than was under way"
 
 
 def test_a_run_that_stops_when_it_is_decided_is_refused(

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from time import monotonic, time
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -45,22 +46,13 @@ class Permit(Struct):
             self.tokens = usage.input_tokens + (usage.output_tokens or 0)
 
 
-class SentLog:
-    """The requests of one account within the last minute, as the store keeps them."""
+class SentLog(NamedTuple):
+    """Where the requests of one account within the last minute are noted."""
 
-    def __init__(self, ledger: Ledger, account: object, sender: str = "") -> None:
-        """Names of requests begin with `sender`, by which a cluster divides the rate."""
-        self._ledger, self._account, self._sender = ledger, account_name(account), sender
-
-    async def add(self, tokens: int) -> str:
-        """Note a request durably, before it is sent; return its name."""
-        name = f"{self._sender}{os.urandom(6).hex()}"
-        await self._ledger.note_request(SentRequest(name, self._account, time(), tokens))
-        return name
-
-    async def correct(self, name: str, permit: Permit) -> None:
-        """Note the true count of a request's tokens, or that it was not sent."""
-        await self._ledger.correct_request(name, permit.tokens if permit.is_sent else None)
+    ledger: Ledger
+    account: str
+    sender: str = ""
+    """The beginning of the names of requests, by which a cluster divides the rate."""
 
 
 def account_name(account: object) -> str:
@@ -124,11 +116,12 @@ class Pacer:
     async def permit(self, tokens: int) -> AsyncIterator[Permit]:
         """Wait for a permit, and hold it while the request is under way. A permit that was not used
         counts nothing. Raises LimitReached for a request that never fits, and Stopped."""
-        permit = await self._acquire(tokens)
+        permit, log = await self._acquire(tokens), self._log
         name = ""
         try:
-            if self._log is not None:
-                name = await self._log.add(tokens)
+            if log is not None:
+                name = f"{log.sender}{os.urandom(6).hex()}"
+                await log.ledger.note_request(SentRequest(name, log.account, time(), tokens))
             yield permit
         except CallLost as loss:
             self._back_off(permit, loss)
@@ -140,8 +133,9 @@ class Pacer:
             if not permit.is_sent:
                 permit.tokens = 0
             self._changed.notify_all()
-            if self._log is not None and name and permit.tokens != tokens:
-                await self._log.correct(name, permit)
+            if log is not None and name and permit.tokens != tokens:
+                counted = permit.tokens if permit.is_sent else None
+                await log.ledger.correct_request(name, counted)
 
     async def _acquire(self, tokens: int) -> Permit:
         async with self._queue:

@@ -7,7 +7,7 @@ been made. Each provider's own form is in `batch_endpoints`.
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from yarl import URL
 
 from evenhand import limits
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
-from evenhand.exchange import BatchAnswer, BatchBounds, BatchRequest, BatchState, Phase
+from evenhand.exchange import BatchAnswer, BatchEndpoint, BatchState, Phase
 from evenhand.jsontext import compact
 from evenhand.judges.error_response import (
     ErrorResponse,
@@ -29,10 +29,10 @@ from evenhand.judges.wire import is_list, is_object, load_json, text_of
 JSON = {"Content-Type": "application/json"}
 
 
-class BatchClient(ABC):
-    """Sends to the batches of one account; implements `evenhand.exchange.BatchEndpoint`."""
+class BatchClient(BatchEndpoint):
+    """Sends to the batches of one account. A provider's own class makes batches (`create`) and
+    fetches their answers (`results`)."""
 
-    bounds: BatchBounds
     phases: ClassVar[Mapping[str, Phase]]
     """By the provider's word for the status."""
     list_field: ClassVar[str] = "data"
@@ -49,10 +49,6 @@ class BatchClient(ABC):
         """Return the address of all batches, or of one and a part of it."""
 
     @abstractmethod
-    async def create(self, name: str, requests: Sequence[BatchRequest]) -> BatchState:
-        """Make a batch."""
-
-    @abstractmethod
     def _matches(self, batch: Mapping[str, Any], name: str, size: int, since: float) -> bool:
         """Return True if a listed batch has this name; where batches have none, if it has so many
         requests and was made after a moment, in seconds since the epoch."""
@@ -64,10 +60,6 @@ class BatchClient(ABC):
     @abstractmethod
     def _answer(self, line: Mapping[str, Any]) -> BatchAnswer:
         """Return the answer in a line of the results."""
-
-    @abstractmethod
-    async def results(self, ident: str) -> bytes:
-        """Return all results of a batch that has ended, as lines."""
 
     async def find(self, name: str, size: int, since: float) -> list[BatchState]:
         """Return the batches that match, the oldest first. Lists begin with the last one made."""

@@ -411,10 +411,10 @@ def make_pacers(
     limits, pacers = plan.suite.file.limits, dict[Hashable, Pacer]()
     rates = limits.requests_per_minute, limits.tokens_per_minute
     for account in {setup.judge.account for setup in plan.setups}:
-        log = SentLog(ledger, account, sender)
+        log = SentLog(ledger, account_name(account), sender)
         pacers[account] = pacer = Pacer(stop, *rates, log=log, backoff_first=backoff_first)
         if pacer.is_limited:
-            sent_requests = counted(archive.sent_requests(account_name(account)))
+            sent_requests = counted(archive.sent_requests(log.account))
             pacer.remember(ages(sent_requests, time.time()))
     return pacers
 
