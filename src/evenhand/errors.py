@@ -64,8 +64,8 @@ def hide_credentials(text: str) -> str:
 
 
 def quoted(value: object) -> str:
-    """`value` as it may stand in a message: cut at 200 characters, control characters shown, an
-    address without its password."""
+    """Return `value` as it may stand in a message: cut at 200 characters, control characters shown,
+    an address without its password."""
     text = hide_in_address(str(value))
     cut = text if len(text) <= QUOTE_LIMIT else text[: QUOTE_LIMIT - 1] + "…"
     visible = "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)

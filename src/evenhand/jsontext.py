@@ -323,7 +323,7 @@ class StoredText(Generic[T]):
         try:
             return self._decoder.decode(text)
         except _UNREADABLE as error:
-            raise damaged(self._noun, error) from None
+            raise damage_error(self._noun, error) from None
 
 
 def stored_value(text: str, noun: str) -> Any:
@@ -331,18 +331,18 @@ def stored_value(text: str, noun: str) -> Any:
     try:
         return loads_trusted(text)
     except (*_UNREADABLE, AttributeError) as error:
-        raise damaged(noun, error) from None
+        raise damage_error(noun, error) from None
 
 
 def stored_object(text: str, noun: str) -> dict[str, Any]:
     """Return the object that `dump` wrote as a text of a store; raises StoreError."""
     value = stored_value(text, noun)
     if not isinstance(value, dict):
-        raise damaged(noun, TypeError("it is not an object"))
+        raise damage_error(noun, TypeError("it is not an object"))
     return value
 
 
-def damaged(noun: str, error: Exception) -> StoreError:
+def damage_error(noun: str, error: Exception) -> StoreError:
     """Return the error for a text of a store that cannot be read."""
     return StoreError(
         f"{noun} in the store cannot be read: {error}",

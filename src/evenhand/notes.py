@@ -61,8 +61,8 @@ class Note(str):
         return note
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restored, (str(self), self.key, dict(self.values))
+        return _restore, (str(self), self.key, dict(self.values))
 
 
-def _restored(sentence: str, key: str, values: Mapping[str, Value]) -> Note:
+def _restore(sentence: str, key: str, values: Mapping[str, Value]) -> Note:
     return Note(sentence, key, **values)

@@ -166,7 +166,7 @@ def topic_id(row: Mapping[str, Any]) -> str:
 def named_pair_id(topic: str, names: Iterable[str]) -> str:
     """Return the id of a pair of candidates on a topic, the same whichever stands first."""
     low, high = sorted(names)
-    return f"{topic}#{_encoded(low)}~{_encoded(high)}"
+    return f"{topic}#{_encode_name(low)}~{_encode_name(high)}"
 
 
 def pair_key(ident: str, names: Sequence[str]) -> str:
@@ -177,7 +177,7 @@ def pair_key(ident: str, names: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _encoded(name: str) -> str:
+def _encode_name(name: str) -> str:
     for sign in "%#~/":
         name = name.replace(sign, f"%{ord(sign):02X}")
     return name

@@ -127,9 +127,9 @@ class Pacer:
             self._back_off(permit, loss)
             raise
         else:
-            self._congestion.answered(permit.at)
+            self._congestion.note_answer(permit.at)
         finally:
-            self._congestion.ended()
+            self._congestion.note_end()
             if not permit.is_sent:
                 permit.tokens = 0
             self._changed.notify_all()
@@ -146,7 +146,7 @@ class Pacer:
             permit = Permit(now, tokens)
             if self._tokens_most is not None:
                 self._window.append(permit)
-            self._congestion.sent(now)
+            self._congestion.note_sent(now)
             return permit
 
     def _pause(self, tokens: int, now: float) -> float:
@@ -180,7 +180,7 @@ class Pacer:
         asked = asked if asked >= self._backoff_first else 0.0
         if not (loss.is_busy or asked):
             return
-        self._congestion.refused(permit.at, self._clock(), asked)
+        self._congestion.note_refusal(permit.at, self._clock(), asked)
         if self._congestion.pauses_in_a_row >= LOST_IN_A_ROW:
             self._stop.request(
                 StoppedEarly(
@@ -226,18 +226,18 @@ class Congestion:
             return math.inf
         return max(self._resumes, self._next) - now
 
-    def sent(self, now: float) -> None:
+    def note_sent(self, now: float) -> None:
         """Count a request that is under way."""
         self._under_way += 1
         if self._window < math.inf:
             spacing = 2 * self._first / self._window
             self._next = max(now, self._next) + spacing * self._uniform(0.5, 1.5)
 
-    def ended(self) -> None:
+    def note_end(self) -> None:
         """Count a request that is no longer under way."""
         self._under_way -= 1
 
-    def answered(self, sent_at: float) -> None:
+    def note_answer(self, sent_at: float) -> None:
         """Widen the window for a request that was answered."""
         self._refused_share *= 1 - NEWEST
         if self._window == math.inf or sent_at < self._resumes:
@@ -248,7 +248,7 @@ class Congestion:
         if self._window >= self._ceiling:
             self._window = self._ceiling = self._threshold = math.inf
 
-    def refused(self, sent_at: float, now: float, asked: float = 0.0) -> None:
+    def note_refusal(self, sent_at: float, now: float, asked: float = 0.0) -> None:
         """Note that the provider was too busy, and the pause it asked for, if any."""
         self._refused_share += NEWEST * (1 - self._refused_share)
         if sent_at < self._resumes:

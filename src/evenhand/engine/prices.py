@@ -33,7 +33,7 @@ class Price(Struct, frozen=True, kw_only=True):
     long_output: int
 
     def cost(self, usage: Usage) -> int | None:
-        """The price of a call; None where the provider did not say how much it used."""
+        """Return the price of a call; None where the provider did not say how much it used."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         if usage.input_tokens >= LONG_PROMPT:
@@ -47,7 +47,7 @@ class Price(Struct, frozen=True, kw_only=True):
         )
 
     def bound(self, input_tokens: int, output_tokens: int) -> int:
-        """The most that so many tokens can cost."""
+        """Return the most that so many tokens can cost."""
         long = input_tokens >= LONG_PROMPT
         read = self.long_input if long else self.input
         # All of the prompt may be stored in the cache, which can cost more than to read it.
@@ -56,12 +56,12 @@ class Price(Struct, frozen=True, kw_only=True):
         return input_tokens * (read + stored) + output_tokens * written
 
     def times(self, share: Decimal) -> Price:
-        """The price of which each token costs this share."""
+        """Return the price of which each token costs this share."""
         return Price(**{name: _share(pico, share) for name, pico in asdict(self).items()})
 
 
 def _share(pico: int, share: Decimal) -> int:
-    """A share of picodollars, rounded up."""
+    """Return a share of picodollars, rounded up."""
     return int((pico * share).to_integral_value(ROUND_CEILING))
 
 
@@ -69,9 +69,8 @@ FREE = Price(input=0, output=0, cached=0, stored=0, long_input=0, long_output=0)
 
 
 def token_bound(question: Question) -> int:
-    """The most tokens that a question can have: a byte-level tokenizer never makes more than bytes.
-
-    The schema counts, for providers put it into the prompt.
+    """Return the most tokens that a question can have: a byte-level tokenizer never makes more
+    than bytes. The schema counts, for providers put it into the prompt.
     """
     schema = question.schema.data if question.schema else b""
     turns = [len(message.content.encode()) for message in question.messages]
@@ -79,7 +78,7 @@ def token_bound(question: Question) -> int:
 
 
 def token_guess(messages: Iterable[Message]) -> int:
-    """About how many tokens a prompt has, for forecasts only."""
+    """Return about how many tokens a prompt has, for forecasts only."""
     return sum(_guess(message.content) + TOKENS_A_MESSAGE // 4 for message in messages)
 
 
@@ -106,8 +105,8 @@ def _guess(text: str) -> int:
 
 
 def given_price(input_mtok: Decimal, output_mtok: Decimal, storing: Decimal = Decimal(1)) -> Price:
-    """The price of a suite: dollars a million tokens. `storing` is how many times the price of the
-    input a token costs that the provider's cache takes in."""
+    """Return the price of a suite, from dollars a million tokens. `storing` is how many times the
+    price of the input a token costs that the provider's cache takes in."""
     read, written = _pico(input_mtok), _pico(output_mtok)
     return Price(
         input=read,
@@ -120,7 +119,7 @@ def given_price(input_mtok: Decimal, output_mtok: Decimal, storing: Decimal = De
 
 
 def listed_price(provider: str, model: str) -> Price | None:
-    """The price in the kept table, as of now; None where the model is not listed."""
+    """Return the price in the kept table, as of now; None where the model is not listed."""
     # A tenth of a second: with it come pydantic and an HTTP client, and there is no lighter door.
     import genai_prices
 
@@ -150,8 +149,7 @@ def listed_price(provider: str, model: str) -> Price | None:
 
 
 def similar_model(provider: str, model: str) -> str | None:
-    """The listed model of a provider that a name which is not listed was most likely meant to
-    be."""
+    """Return the listed model of a provider that an unlisted name was most likely meant to be."""
     from genai_prices import data
 
     names = [
@@ -165,18 +163,18 @@ def similar_model(provider: str, model: str) -> str | None:
 
 
 def _pico(dollars_per_million: Decimal) -> int:
-    """Picodollars a token, rounded up: what has a price is never free."""
+    """Return picodollars a token, rounded up: what has a price is never free."""
     return int((Decimal(dollars_per_million) * PICO / 10**6).to_integral_value(ROUND_CEILING))
 
 
 def usd(pico: int) -> str:
-    """Picodollars as dollars, exactly, without trailing zeroes."""
+    """Return picodollars as dollars, exactly, without trailing zeroes."""
     text = f"{Decimal(pico) / PICO:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def dollars(pico: int) -> float:
-    """Picodollars as a JSON number of dollars."""
+    """Return picodollars as a JSON number of dollars."""
     return float(Decimal(pico) / PICO)
 
 

@@ -111,7 +111,7 @@ class Archive:
     def _rows(self, sql: str, **values: Any) -> list[Any]:
         return self.session.rows(sql, values)
 
-    def _scoped(self, sql: str, scope: Scope, **values: Any) -> list[Any]:
+    def _rows_in(self, sql: str, scope: Scope, **values: Any) -> list[Any]:
         return self.session.rows(sql, scope_values(scope) | values)
 
     def runs(
@@ -157,7 +157,7 @@ class Archive:
         page = f"{_UNITS}{in_scope(scope)} AND m.position>:after"
         for part in _parts(scope):
             after = 0
-            while rows := self._scoped(
+            while rows := self._rows_in(
                 f"{page} ORDER BY m.position LIMIT {PAGE_ROWS}", part, after=after
             ):
                 yield from map(StoredUnit._make, rows)
@@ -192,13 +192,13 @@ class Archive:
         within = in_scope(replace(scope, limit=None))
         window = f"{sql} WHERE {within} AND m.position>:low AND m.position<=:high"
         for part in _parts(scope):
-            [(first, last)] = self._scoped(bounds, part)
+            [(first, last)] = self._rows_in(bounds, part)
             if first is None:
                 continue
             rest = replace(part, limit=None)
             step = PAGE_ROWS if part.positions is None else last - first + 1
             for low in range(first - 1, last, step):
-                yield self._scoped(
+                yield self._rows_in(
                     f"{window} ORDER BY m.position, j.judge, j.repeat",
                     rest,
                     low=low,
@@ -216,16 +216,16 @@ class Archive:
         """Return the positions of units that lack a judgment, or have failed for one of the
         reasons `again`, in order."""
         sql = _OPEN_POSITIONS.format(in_scope(scope))
-        rows = self._scoped(sql, scope, planned=judgments_per_unit, again=again)
+        rows = self._rows_in(sql, scope, planned=judgments_per_unit, again=again)
         return [position for (position,) in rows]
 
     def counts(self, scope: Scope, judgments_per_unit: int) -> Counts:
         """Return the judgments of a scope by outcome."""
         condition = in_scope(scope)
-        [(units,)] = self._scoped(f"SELECT COUNT(*) FROM run_units m WHERE {condition}", scope)
+        [(units,)] = self._rows_in(f"SELECT COUNT(*) FROM run_units m WHERE {condition}", scope)
         columns = "j.status, j.reason, COUNT(*), SUM(j.calls), SUM(j.reasks)"
         grouped = f"{_JUDGED.format(columns)} WHERE {condition} GROUP BY j.status, j.reason"
-        rows = [(*row[:3], int(row[3]), int(row[4])) for row in self._scoped(grouped, scope)]
+        rows = [(*row[:3], int(row[3]), int(row[4])) for row in self._rows_in(grouped, scope)]
         left_out = sum(number for status, _, number, *_ in rows if status == "left_out")
         return Counts(
             planned=units * judgments_per_unit - left_out,

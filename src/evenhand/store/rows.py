@@ -52,7 +52,7 @@ def call_keys(identity: Mapping[str, Any]) -> Callable[[Question], str]:
     The parts that many questions share (judge, schema, first message) are hashed once, and the
     rest of each question after them.
     """
-    judge = _framed(canonical(dict(identity)))
+    judge = _frame(canonical(dict(identity)))
     by_unit = bool(identity.get("by_unit"))
 
     @lru_cache(maxsize=OPENINGS_KEPT)
@@ -60,8 +60,8 @@ def call_keys(identity: Mapping[str, Any]) -> Callable[[Question], str]:
         schema: Schema | None, numbers: Numbers, place: Place, role: str, content: str
     ) -> blake2b:
         data = schema.data if schema else b"null"
-        parts = [judge, _framed_bytes(data), *(_framed(str(number)) for number in numbers)]
-        parts += map(_framed, (*place, role, content))
+        parts = [judge, _frame_bytes(data), *(_frame(str(number)) for number in numbers)]
+        parts += map(_frame, (*place, role, content))
         return blake2b(b"".join(parts), digest_size=20)
 
     def key(question: Question) -> str:
@@ -70,24 +70,24 @@ def call_keys(identity: Mapping[str, Any]) -> Callable[[Question], str]:
         place = (question.unit, question.order) if by_unit else NO_PLACE
         whole = opening(question.schema, numbers, place, first.role, first.content).copy()
         for message in rest:
-            whole.update(_framed(message.role) + _framed(message.content))
+            whole.update(_frame(message.role) + _frame(message.content))
         return CALL_TAG + whole.hexdigest()
 
     return key
 
 
-def _framed(text: str) -> bytes:
+def _frame(text: str) -> bytes:
     """Return a text with its length, so that it cannot run into the next one."""
-    return _framed_bytes(text.encode("utf-8", "surrogatepass"))
+    return _frame_bytes(text.encode("utf-8", "surrogatepass"))
 
 
-def _framed_bytes(data: bytes) -> bytes:
+def _frame_bytes(data: bytes) -> bytes:
     return b"%d:%b," % (len(data), data)
 
 
 def unit_digest(ident: str, body: str) -> str:
     """Return the hash by which a unit is known: of its id and its content."""
-    parts = _framed(ident) + _framed(body)
+    parts = _frame(ident) + _frame(body)
     return blake2b(parts, digest_size=16, person=b"evenhand-unit-1").hexdigest()
 
 
@@ -101,7 +101,7 @@ def content_of(digests: Iterable[str]) -> str:
 
 def run_id(name: str, judging: str, content: str) -> str:
     """Return the id of a run: twelve hex digits of the hash of its name, judging and units."""
-    parts = b"".join(map(_framed, (name, judging, content)))
+    parts = b"".join(map(_frame, (name, judging, content)))
     return blake2b(parts, digest_size=6, person=b"evenhand-run-2").hexdigest()
 
 

@@ -213,14 +213,14 @@ class Write(NamedTuple):
     row: tuple[Any, ...]
 
 
-class Group(NamedTuple):
+class WriteGroup(NamedTuple):
     """Writes that belong into one commit, and the futures that wait for it."""
 
     writes: list[Write]
     waiting: list[asyncio.Future[None]]
 
 
-_STOP = Group([], [])
+_STOP = WriteGroup([], [])
 
 
 class GroupWriter:
@@ -231,9 +231,9 @@ class GroupWriter:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._next = Group([], [])
+        self._next = WriteGroup([], [])
         self._timer: asyncio.TimerHandle | None = None
-        self._queue: SimpleQueue[Group] = SimpleQueue()
+        self._queue: SimpleQueue[WriteGroup] = SimpleQueue()
         self._broken: StoreError | None = None
         self._began: float | None = None
         self._thread = threading.Thread(target=self._work, name="evenhand-ledger", daemon=True)
@@ -262,7 +262,7 @@ class GroupWriter:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        group, self._next = self._next, Group([], [])
+        group, self._next = self._next, WriteGroup([], [])
         if group.writes or group.waiting:
             self._queue.put(group)
 
@@ -287,9 +287,9 @@ class GroupWriter:
             self._began = None
             _resolve(group.waiting, error)
 
-    def _gather(self) -> tuple[Group, bool]:
+    def _gather(self) -> tuple[WriteGroup, bool]:
         """Return everything that waits, and True if it is the last."""
-        group = Group([], [])
+        group = WriteGroup([], [])
         handed = self._queue.get()
         if handed is not _STOP:
             time.sleep(GATHER_SECONDS)

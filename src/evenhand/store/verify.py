@@ -167,7 +167,7 @@ def _lost_calls(session: Session) -> Iterator[str]:
     rows = session.stream(every)
     while batch := list(islice(rows, PAGE_ROWS)):
         rests = [(judging, unit, _calls(body)) for judging, unit, body in batch]
-        recorded = _recorded(session, {key for *_, keys in rests for key in keys or ()})
+        recorded = _find_recorded(session, {key for *_, keys in rests for key in keys or ()})
         for judging, unit, keys in rests:
             place = f"judging {judging}, unit {unit}"
             if keys is None:
@@ -186,7 +186,7 @@ def _calls(body: str) -> list[str] | None:
     return keys if isinstance(keys, list) and all(isinstance(key, str) for key in keys) else None
 
 
-def _recorded(session: Session, keys: Collection[str]) -> set[str]:
+def _find_recorded(session: Session, keys: Collection[str]) -> set[str]:
     """Return those of some keys under which there is a call."""
     sql = "SELECT key FROM calls WHERE key IN (SELECT value FROM json_each(:keys))"
     return {key for (key,) in session.rows(sql, {"keys": list(keys)})}

@@ -5,10 +5,9 @@ A reply speaks in the terms that the judge used: `A` is the candidate it saw fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from evenhand import jsontext
 from evenhand.judgment import Reason
 from evenhand.kinds.pairwise.table import (
     Ambiguous,
@@ -22,7 +21,6 @@ from evenhand.kinds.pairwise.table import (
 from evenhand.kinds.pairwise.verdict import (
     MARKS,
     OUTCOMES,
-    SETTLINGS,
     WINNERS,
     CriterionReply,
     PairReply,
@@ -33,7 +31,6 @@ from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import (
     ANYTHING,
-    NUMBER,
     TEXT,
     Checked,
     JudgedText,
@@ -51,7 +48,6 @@ _MARK = {"type": "string", "enum": list(MARKS)}
 _CRITERION = object_of(
     first_meets={"type": "boolean"}, second_meets={"type": "boolean"}, comment=TEXT, mark=_MARK
 )
-_OBJECT = {"type": "object"}
 ReplyForm = Literal["full", "compact", "table", "external"]
 """The form that a prompt asks for: a compact form has marks alone; where a prompt asks for a table,
 the reply is a line of one, or its cells as an object; another tool's is the full form or a line."""
@@ -223,13 +219,8 @@ def _from_cells(value: Mapping[str, Any], criteria: Sequence[str]) -> dict[str, 
     return {"explanation": value.get("notes", ""), **rest, "criteria": marks}
 
 
-_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "rounds": (lambda number: number >= 0 and number % 1 == 0, "0, 1, 2, ..."),
-    "repeat": (lambda number: number >= 0 and number % 1 == 0, "0, 1, 2, ..."),
-    "preference": (lambda number: 0 <= number <= 1, "0 ... 1"),
-    "candidates": (lambda names: len(names) == 2, '["A", "B"]'),
-}
-"""Of a settled verdict: the numbers and lists that are allowed, and how they are told."""
+_EXPORTED = ("judge", "meta", "candidates", "settled", "rounds", "repeat", "unstable", "preference")
+"""What an export says of a settled verdict beside the contract's own."""
 
 
 class _VerdictCheck(ReplyCheck):
@@ -245,27 +236,7 @@ def check_verdict(
         pair_id=ANYTHING,
         winner={"type": "string", "enum": list(OUTCOMES)},
         # Votes from another tool name a winner and need not say by what.
-        criteria=marks if value.get("criteria") else _OBJECT,
+        criteria=marks if value.get("criteria") else {"type": "object"},
     )
-    form = allow(
-        form,
-        notes=TEXT,
-        judge=TEXT,
-        meta=_OBJECT,
-        candidates={"type": "array", "items": TEXT},
-        settled={"type": "string", "enum": list(SETTLINGS)},
-        rounds=NUMBER,
-        repeat=NUMBER,
-        unstable={"type": "array", "items": {"type": "string", "enum": list(criteria)}},
-        preference=NUMBER,
-    )
-    found = check.match(value, form)
-    for name, (is_allowed, allowed) in _RANGES.items():
-        if name in found and not is_allowed(found[name]):
-            given = jsontext.dump(found[name])
-            check.problem("not_allowed", "out_of_range", name, value=given, allowed=allowed)
-    settled, winner = found.get("settled", ""), found.get("winner", "")
-    if settled and winner and (settled == "uncertain") != (winner == "uncertain"):
-        others = [each for each in SETTLINGS if each != settled]
-        check.reject_choice(settled, others, "out_of_range", "settled")
+    check.match(value, allow(form, notes=TEXT, **dict.fromkeys(_EXPORTED, ANYTHING)))
     return check.result(None)

@@ -31,7 +31,6 @@ WINNERS: tuple[Winner, ...] = get_args(Winner)
 MARKS: tuple[Mark, ...] = get_args(Mark)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 ORDERS: tuple[Order, ...] = get_args(Order)
-SETTLINGS: tuple[str, ...] = get_args(Settling)
 
 
 _SWAPPED: dict[Any, Any] = {"A": "B", "B": "A", "A+": "B+", "B+": "A+"}

@@ -192,7 +192,7 @@ def _name_type(value: str, types: Sequence[str], line: int) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class RubricSection:
     """One section: its name, the number of its heading's line, and its blocks with their texts."""
 
     name: str
@@ -204,10 +204,10 @@ class Section:
         return "\n".join(text for _, text in self.blocks).strip("\n")
 
 
-def _split_sections(lines: list[str], blocks: Sequence[Block]) -> list[Section]:
+def _split_sections(lines: list[str], blocks: Sequence[Block]) -> list[RubricSection]:
     """Return the points, then the other sections in order. A section ends at the next heading of
     its level or above; other headings below it belong to it."""
-    sections = [Section("points", 1, [])]
+    sections = [RubricSection("points", 1, [])]
     current, level = sections[0], 0
     ends = [*(block.start for block in blocks[1:]), len(lines)]
     for block, end in zip(blocks, ends, strict=True):
@@ -215,7 +215,7 @@ def _split_sections(lines: list[str], blocks: Sequence[Block]) -> list[Section]:
         if 0 < block.level <= level:
             current, level = sections[0], 0
         if name:
-            current, level = Section(name, block.start + 1, []), block.level
+            current, level = RubricSection(name, block.start + 1, []), block.level
             sections.append(current)
         else:
             current.blocks.append((block, "\n".join(lines[block.start : end])))
@@ -245,7 +245,7 @@ def _name_section(lines: list[str], block: Block) -> str | None:
 # The content of a section.
 
 
-def _read_entries(section: Section) -> list[tuple[int, str]]:
+def _read_entries(section: RubricSection) -> list[tuple[int, str]]:
     """Return the conditions of a section with their lines: its list items, and paragraphs that
     introduce no list."""
     entries: list[tuple[int, str]] = []
@@ -271,7 +271,7 @@ def _decide(line: int, entry: str) -> Condition | None:
         raise RubricTextError(str(error), line=line) from None
 
 
-def _read_facts(section: Section) -> str:
+def _read_facts(section: RubricSection) -> str:
     """Return the text of a section, empty where it says that there are no facts."""
     if not section.text.strip():
         message = 'nothing stands under this heading; write the facts, or "none"'
