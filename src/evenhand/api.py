@@ -272,10 +272,10 @@ class Run:
     def leaderboard(self, **options: Any) -> Leaderboard:
         """Return its candidates ranked, as `evenhand leaderboard`; `options` are those of that
         command."""
-        from evenhand.results.ranked import ranked
+        from evenhand.results.board import rank
 
         with self._open() as (store, recorded):
-            return ranked(store, recorded, **options)
+            return rank(store, recorded, **options)
 
     def agreement(self, against: Run | str | None = None, **options: Any) -> Agreement:
         """Return how far its judges agree with another run of its store, with a judge

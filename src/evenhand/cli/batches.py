@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
 import click
 
@@ -47,13 +48,10 @@ def batches_command(words: Sequence[str], is_all: bool, store: str | None, as_js
         return
     if len(words) > 1:
         raise click.UsageError("say one RUN, or: cancel BATCH, forget BATCH")
-    archive = archive_at(store)
-    try:
+    with closing(archive_at(store)) as archive:
         archive.set_frozen(True)
         run = find_run(archive, words[0]).id if words else ""
         rows = [row for row in archive.batches(run) if is_all or row.is_open]
-    finally:
-        archive.close()
     if as_json:
         print_json({"batches": [row.json() for row in rows]})
     elif not rows:
@@ -92,18 +90,15 @@ def named_batch(rows: Sequence[BatchRow], name: str) -> BatchRow:
 def _act(action: str, name: str, url: str | None) -> None:
     from evenhand.runs.batch_ends import cancel_batch, forget_batch
 
-    store = store_at(url)
-    try:
+    with closing(store_at(url)) as store:
         batch = named_batch([row for row in store.archive.batches() if row.is_open], name)
-        if action == "cancel":
-            place = f"the store {shown_url(url or store_here())}"
-            wait(cancel_batch(store.archive, batch, environment(), place))
-            notice(
-                f"batch {batch.ident} is being cancelled; the next run with --batch records what it"
-                " has answered, and asks the rest live"
-            )
-        else:
+        if action == "forget":
             wait(forget_batch(store, batch))
             notice(f"batch {batch.ident or batch.name} is given up; its questions are open again")
-    finally:
-        store.close()
+            return
+        place = f"the store {shown_url(url or store_here())}"
+        wait(cancel_batch(store.archive, batch, environment(), place))
+    notice(
+        f"batch {batch.ident} is being cancelled; the next run with --batch records what it has"
+        " answered, and asks the rest live"
+    )

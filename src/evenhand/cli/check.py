@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from evenhand.cli.common import json_option, print_json
+from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol
 from evenhand.files.replies import check_file
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Understood
-from evenhand.kinds.protocol import Protocol
 
 
 @click.command("check")
@@ -22,10 +21,8 @@ from evenhand.kinds.protocol import Protocol
 @click.option("--replies", type=click.Path(path_type=Path), help="The replies to check.")
 @click.option(
     "--rubric",
-    "rubrics",
-    multiple=True,
     type=click.Path(path_type=Path),
-    help="The rubric: .json or .toml; of a task, .md or .toml. Alone, also several.",
+    help="The rubric: .json or .toml; of a task, .md or .toml. Alone, it is checked.",
 )
 @click.option("--language", default="en", show_default=True, help="One that the protocol speaks.")
 @click.option(
@@ -36,7 +33,7 @@ def check_command(
     protocol: str,
     units: Path | None,
     replies: Path | None,
-    rubrics: Sequence[Path],
+    rubric: Path | None,
     language: str,
     expose_meta: bool,
     as_json: bool,
@@ -47,13 +44,15 @@ def check_command(
     contract's own form; of pairs, also a verdict table (.txt). With --rubric alone, the rubric is
     checked. Exit code 0 if there is no problem, else 1.
     """
-    if units is None and replies is None and rubrics:
-        return _check_rubrics(protocol, rubrics, as_json)
+    if units is None and replies is None and rubric:
+        understood = _understood(protocol, rubric)
+        if as_json:
+            print_json({"ok": True, **understood.json})
+        else:
+            click.echo("\n".join(understood.lines))
+        return 0
     if units is None or replies is None:
         raise click.UsageError("--units and --replies are needed, or --rubric alone")
-    if len(rubrics) > 1:
-        raise click.UsageError("replies are held to one rubric, and --rubric is given twice")
-    rubric = rubrics[0] if rubrics else None
     findings = check_file(protocol, language, rubric, units, replies, expose_meta=expose_meta)
     if as_json:
         print_json(findings.json())
@@ -71,33 +70,13 @@ def check_command(
     return 1 if findings.problems else 0
 
 
-def _check_rubrics(protocol: str, paths: Sequence[Path], as_json: bool) -> int:
-    """Return what was understood of each rubric; of several, each under its name."""
-    understood = [(path, _understood(protocol, path)) for path in paths]
-    if as_json and len(paths) == 1:
-        print_json({"ok": True, **understood[0][1].json})
-    elif as_json:
-        print_json({"ok": True, "rubrics": {str(path): parts.json for path, parts in understood}})
-    else:
-        for path, parts in understood:
-            heading = [f"{path}:"] if len(paths) > 1 else []
-            click.echo("\n".join([*heading, *parts.lines]))
-    return 0
-
-
 def _understood(protocol: str, path: Path) -> Understood:
-    loaded = _taking(find_protocol(protocol), path)
-    form = KINDS[loaded.kind].rubric_form
-    rubric = read_rubric(path, loaded)
-    assert form is not None, "a rubric was read by a kind that has none"
-    return form.explain(rubric, loaded)
-
-
-def _taking(protocol: Protocol, path: Path) -> Protocol:
-    """Return the protocol, or where its rubrics are of another form, the one built in that takes
-    the file."""
-    for loaded in (protocol, *map(find_protocol, KINDS)):
+    """Return what is understood of a rubric, by the protocol; where its rubrics are of another
+    form, by the one built in that takes the file."""
+    protocols = [find_protocol(protocol), *map(find_protocol, KINDS)]
+    for loaded in protocols:
         form = KINDS[loaded.kind].rubric_form
         if form and path.suffix.lower() in form.endings:
-            return loaded
-    return protocol
+            return form.explain(read_rubric(path, loaded), loaded)
+    read_rubric(path, protocols[0])
+    raise UsageError(f"the protocol {protocol} takes no rubric")

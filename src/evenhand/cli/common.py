@@ -7,8 +7,8 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
@@ -145,46 +145,39 @@ def _plain(word: str) -> str:
     return shown_url(word)
 
 
-def recorded(
+@contextmanager
+def reading(
     url: str | None,
     run: str,
     where: Sequence[str] = (),
     without: Sequence[str] = (),
     *,
     asks_suite: bool = False,
-) -> tuple[Archive, Recorded]:
-    """Return a store to read from, in one state until it is closed, and a run in it, or those of
+) -> Iterator[tuple[Archive, Recorded]]:
+    """Yield a store to read from, in one state until the block ends, and a run in it, or those of
     its units that --where and --without select. Tell on stderr where the suite in this folder is
     not what the run used. A suite file that cannot be read is an error where the command asks it
     something, else told."""
-    from evenhand.results.selection import select
     from evenhand.runs.differences import with_present_suite
 
     archive = archive_at(url)
     try:
         archive.set_frozen(True)
-        run_record = find_run(archive, run)
+        recorded = find_run(archive, run)
         try:
-            run_record = with_present_suite(run_record, Path(), environment())
+            recorded = with_present_suite(recorded, Path(), environment())
         except UsageError as error:
             if asks_suite:
                 raise
             notice(f"Note: {error.where or 'the suite file here'} cannot be read: {error.what}")
-        folder_notice(run_record)
-        return archive, select(archive, run_record, where, without)
-    except BaseException:
+        folder_notice(recorded)
+        if where or without:
+            from evenhand.results.observations import select  # slow to load
+
+            recorded = select(archive, recorded, where, without)
+        yield archive, recorded
+    finally:
         archive.close()
-        raise
-
-
-def earlier_run(
-    archive: Archive, run: Recorded, name: str, pair_by: Sequence[str] = ()
-) -> Recorded:
-    """Return the run that another is held against, with the same units where some were selected;
-    which are the same is told by their ids, or by `pair_by`."""
-    from evenhand.results.selection import same_units
-
-    return same_units(archive, run, find_run(archive, name), pair_by)
 
 
 def about_run(run: Recorded) -> dict[str, Any]:
@@ -192,19 +185,12 @@ def about_run(run: Recorded) -> dict[str, Any]:
     return {"run": run.id, "selected": run.selection and run.selection.json()}
 
 
-def tell_run(run: Recorded, *, stderr: bool = False) -> None:
+def tell_run(run: Recorded, *, stderr: bool = False, heading: str | None = None) -> None:
     """Print the line that names the run of a command, and one about what of it was selected."""
     from evenhand.report.terminal.tables import safe
 
-    click.echo(safe(f"run {run.id}  {run.row.name}"), err=stderr)
-    tell_selection(run, stderr=stderr)
-
-
-def tell_selection(run: Recorded, *, stderr: bool = False) -> None:
-    """Print a line about what of a run was selected, if anything was."""
+    click.echo(safe(heading or f"run {run.id}  {run.row.name}"), err=stderr)
     if run.selection is not None:
-        from evenhand.report.terminal.tables import safe
-
         click.echo(safe(run.selection.text), err=stderr)
 
 

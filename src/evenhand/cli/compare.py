@@ -1,4 +1,4 @@
-"""`evenhand compare`."""
+"""`evenhand compare`, `evenhand leaderboard` and `evenhand agreement`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,36 @@ import click
 
 from evenhand.cli.common import (
     about_run,
-    earlier_run,
     json_option,
     on_conflict_option,
     print_json,
-    recorded,
+    reading,
     run_argument,
     selecting_options,
     store_option,
     tell_run,
 )
 from evenhand.report.terminal.console import console
+from evenhand.runs.recorded import find_run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import RenderableType
+
     from evenhand.observation import Rule
     from evenhand.results.compare import Answer
     from evenhand.runs.recorded import Recorded
+    from evenhand.stats.agreement import Ties
+
+judge_option = click.option("--judge", metavar="J", help="Count only what this judge said.")
+level_option = click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of the intervals.",
+)
 
 
 @click.command("compare")
@@ -66,9 +80,9 @@ if TYPE_CHECKING:
     metavar="N",
     help="Also the N units that got worse most and the N that got better most, side by side.",
 )
-@click.option("--judge", metavar="J", help="Count only what this judge said.")
+@judge_option
 @on_conflict_option
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@level_option
 @click.option("--verbose", is_flag=True, help="Show all notes.")
 @store_option
 @json_option
@@ -98,29 +112,34 @@ def compare_command(
     evenhand compare latest --against latest~1
     """
     from evenhand.results.compare import Question, answered, field_names
+    from evenhand.results.observations import same_units
 
-    opened, run_record = recorded(store, run, where, without, asks_suite=True)
-    try:
-        paired = field_names(pair_by)
+    with reading(store, run, where, without, asks_suite=True) as (archive, recorded):
+        paired, earlier = field_names(pair_by), None
+        if against is not None:
+            earlier = same_units(archive, recorded, find_run(archive, against), paired)
         question = Question(
-            by=field_names(by),
-            pair_by=paired,
-            against=None if against is None else earlier_run(opened, run_record, against, paired),
-            rule=on_conflict,
-            **options,
+            by=field_names(by), pair_by=paired, against=earlier, rule=on_conflict, **options
         )
-        answer = answered(opened, run_record, question)
-    finally:
-        opened.close()
+        answer = answered(archive, recorded, question)
     if as_json:
-        earlier = question.against and question.against.id
-        print_json(about_run(run_record) | {"against": earlier} | answer.json())
+        print_json(about_run(recorded) | {"against": earlier and earlier.id} | answer.json())
         return
-    tell_run(run_record)
-    _print(answer, run_record, question.against, verbose=verbose)
+    tell_run(recorded)
+    if earlier is not None:
+        moments = [each.row.started[:16].replace("T", " ") for each in (recorded, earlier)]
+        named = f"against run {earlier.id}  {earlier.row.name}"
+        tell_run(earlier, heading=f"{named} ({moments[0]} against {moments[1]})")
+    _print(_answer_lines(answer, recorded, verbose=verbose))
 
 
-def _print(answer: Answer, run: Recorded, earlier: Recorded | None, *, verbose: bool) -> None:
+def _print(lines: Iterable[RenderableType]) -> None:
+    out = console()
+    for line in lines:
+        out.print(line)
+
+
+def _answer_lines(answer: Answer, run: Recorded, *, verbose: bool) -> Iterator[RenderableType]:
     from evenhand.report.terminal.comparison import comparison_lines
     from evenhand.report.terminal.comparison_parts import (
         blocks_lines,
@@ -128,25 +147,155 @@ def _print(answer: Answer, run: Recorded, earlier: Recorded | None, *, verbose: 
         stability_lines,
     )
     from evenhand.report.terminal.pairs import criteria_line
-    from evenhand.report.terminal.tables import safe
     from evenhand.results.units import names_of
 
-    out = console()
-    if earlier is not None:
-        moments = [record.row.started[:16].replace("T", " ") for record in (run, earlier)]
-        against = f"against run {earlier.id}  {earlier.row.name}"
-        out.print(safe(f"{against} ({moments[0]} against {moments[1]})"))
-    for line in comparison_lines(answer.comparison, verbose=verbose):
-        out.print(line)
+    yield from comparison_lines(answer.comparison, verbose=verbose)
     if answer.comparison.is_duel:
-        for line in criteria_line(names_of(run)):
-            out.print(line)
+        yield from criteria_line(names_of(run))
     if answer.blocks is not None:
-        for line in blocks_lines(answer.blocks):
-            out.print(line)
+        yield from blocks_lines(answer.blocks)
     if answer.stability is not None:
-        for line in stability_lines(answer.stability):
-            out.print(line)
+        yield from stability_lines(answer.stability)
     if answer.changed is not None:
-        for line in changed_lines(answer.changed):
-            out.print(line)
+        yield from changed_lines(answer.changed)
+
+
+@click.command("leaderboard")
+@run_argument
+@on_conflict_option
+@selecting_options
+@judge_option
+@click.option(
+    "--ties",
+    type=click.Choice(["davidson", "half"]),
+    default="davidson",
+    show_default=True,
+    help="In ratings: a tie as an outcome of its own, or as half a win to each.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["log", "elo"]),
+    default="log",
+    show_default=True,
+    help="Of ratings: natural log around 0, or 400 a factor of ten around 1000.",
+)
+@click.option("--anchor", metavar="CANDIDATE", help="The candidate that is put at 0, or at 1000.")
+@click.option("--length-controlled", is_flag=True, help="Also win rates at equal lengths.")
+@click.option("--by", metavar="FIELD", help="Also a board for each value of a field of meta.")
+@click.option("--criterion", metavar="C", help="Rank by the marks of one criterion.")
+@level_option
+@store_option
+@json_option
+def leaderboard_command(
+    run: str,
+    on_conflict: Rule | None,
+    where: tuple[str, ...],
+    without: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Rank the candidates of RUN by win rate and Bradley-Terry rating, with intervals.
+
+    \b
+    evenhand leaderboard
+    evenhand leaderboard latest --scale elo --anchor gpt-4o
+    evenhand leaderboard latest --by topic_type --on-conflict tie
+    """
+    from evenhand.report.terminal.answer import leaderboard_lines
+    from evenhand.report.terminal.pairs import criteria_line
+    from evenhand.results.board import rank
+    from evenhand.results.units import names_of
+
+    with reading(store, run, where, without) as (archive, recorded):
+        board = rank(archive, recorded, rule=on_conflict, **options)
+    if as_json:
+        print_json(about_run(recorded) | board.json())
+        return
+    tell_run(recorded)
+    _print(leaderboard_lines(board))
+    if board.criteria:
+        _print(criteria_line(names_of(recorded)))
+
+
+@click.command("agreement")
+@run_argument
+@click.option(
+    "--against",
+    metavar="RUN[:JUDGE]",
+    help="The other side: a run, a judge of it, or :JUDGE of the same run. Default: the judges of"
+    " RUN among themselves.",
+)
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="J",
+    help="Count only this judge of RUN; a pattern such as 'expert_*' names several.",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["keep", "drop"]),
+    default="keep",
+    show_default=True,
+    help="Pairs: leave out where either side is a tie.",
+)
+@selecting_options
+@on_conflict_option
+@click.option("--majority", is_flag=True, help="One verdict a side and unit: majority or mean.")
+@click.option("--all", "every", is_flag=True, help="Every figure and note, not the main ones.")
+@click.option("--by", metavar="FIELD", help="Also for each value of this field.")
+@level_option
+@store_option
+@json_option
+def agreement_command(
+    run: str,
+    against: str | None,
+    judges: tuple[str, ...],
+    ties: Ties,
+    where: tuple[str, ...],
+    without: tuple[str, ...],
+    on_conflict: Rule | None,
+    majority: bool,
+    every: bool,
+    by: str | None,
+    level: float,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Can the judges of RUN be trusted? Their agreement with people, or with each other.
+
+    With --against the units of both sides are joined by their ids, and means or win rates are also
+    given corrected by the labels of the other side.
+
+    \b
+    evenhand agreement
+    evenhand agreement latest --against 3fa2:human/ann
+    evenhand agreement latest --against :human/ann --ties drop --majority
+    """
+    from evenhand.report.terminal.agreement import Sides, agreement_lines
+    from evenhand.results.agreement import agreed, label_source
+
+    with reading(store, run, where, without) as (archive, recorded):
+        labels = None if against is None else label_source(archive, recorded, against)
+        agreement = agreed(
+            archive,
+            recorded,
+            labels,
+            ties=ties,
+            rule=on_conflict,
+            majority=majority,
+            every=every,
+            judges=judges,
+            by=by,
+            level=level,
+        )
+    options = {"ties": ties, "majority": majority, "by": by, "level": level}
+    about = about_run(recorded) | {"against": labels and labels.name} | options
+    if as_json:
+        print_json(about | agreement.json())
+        return
+    names = Sides(recorded.row.name, labels.title if labels else None)
+    heading, *lines = agreement_lines(about, agreement, names, every=every)
+    tell_run(recorded, heading=str(heading))
+    _print(lines)

@@ -14,7 +14,7 @@ from evenhand.cli.common import (
     force_option,
     notice,
     only_option,
-    recorded,
+    reading,
     run_argument,
     selecting_options,
     store_at,
@@ -95,25 +95,22 @@ def export_command(
         raise click.UsageError("--observations goes with neither --full nor --only")
     if output != "-":
         check_output(Path(output), force=force)
-    archive, run_record = recorded(store, run, where, without)
-    try:
-        counts = run_record.counts(archive)
-        is_wanted = selector(run_record, only) if only else lambda judgment: True
+    with reading(store, run, where, without) as (archive, recorded):
+        counts = recorded.counts(archive)
+        is_wanted = selector(recorded, only) if only else lambda judgment: True
         if ending_of(Path(output)) == ".txt":
             if full or observations or only:
                 raise UsageError("a verdict table holds verdicts alone", advice="Write .jsonl.")
-            number = _write_verdict_table(Path(output), archive, run_record)
+            number = _write_verdict_table(Path(output), archive, recorded)
         elif observations:
-            number = _write(output, observation_rows(archive, run_record), archive)
+            number = _write(output, observation_rows(archive, recorded), archive)
         elif full:
-            rows = full_rows(archive, run_record, is_wanted)
+            rows = full_rows(archive, recorded, is_wanted)
             is_table = ending_of(Path(output)) in (".csv", ".parquet")
             number = _write(output, with_pass_columns(rows) if is_table else rows, archive)
         else:
-            number = _write(output, contract_objects(archive, run_record, is_wanted), archive)
-    finally:
-        archive.close()
-    tell_run(run_record, stderr=True)
+            number = _write(output, contract_objects(archive, recorded, is_wanted), archive)
+    tell_run(recorded, stderr=True)
     if output != "-":
         notice(f"{number} rows written to {output}")
     _tell_left_out(counts, has_failures=full)

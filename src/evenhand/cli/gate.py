@@ -15,7 +15,7 @@ from evenhand.cli.common import (
     notice,
     on_conflict_option,
     print_json,
-    recorded,
+    reading,
     run_argument,
     selecting_options,
     store_option,
@@ -47,7 +47,6 @@ _SHARE = click.FloatRange(0, 1)
 @click.option("--better", is_flag=True, help="Better than the baseline.")
 @click.option(
     "--no-worse-than",
-    "--max-drop",
     "no_worse_than",
     type=click.FloatRange(min=0),
     metavar="D",
@@ -95,15 +94,12 @@ def gate_command(
     """
     if report:
         check_output(report, force=force)
-    opened, run_record = recorded(store, run, where, without, asks_suite=True)
-    try:
-        conditions, rule = conditions_of(run_record, flags)
-        gate = gate_run(opened, run_record, conditions, rule)
-    finally:
-        opened.close()
-    _tell(gate, run_record, as_json)
+    with reading(store, run, where, without, asks_suite=True) as (archive, recorded):
+        conditions, rule = conditions_of(recorded, flags)
+        gate = gate_run(archive, recorded, conditions, rule)
+    _tell(gate, recorded, as_json)
     if report:
-        _write(report, gate, run_record)
+        _write(report, gate, recorded)
     return EXIT_CODES[gate.outcome]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
@@ -120,11 +121,8 @@ def import_command(
         on_conflict=on_conflict,
         notify=notice,
     )
-    opened = store_at(store, must_exist=labelled is not None)
-    try:
+    with closing(store_at(store, must_exist=labelled is not None)) as opened:
         imported = wait(import_judgments(opened, request))
-    finally:
-        opened.close()
     _warn(imported)
     if as_json:
         print_json(imported.json())
@@ -136,12 +134,9 @@ def _take_answers(name: str, path: Path, url: str | None, *, as_json: bool) -> N
     """Take in the answers of a file, and say how many questions are left."""
     from evenhand.runs.batch_files import take_answers
 
-    store = store_at(url)
-    try:
+    with closing(store_at(url)) as store:
         run = find_run(store.archive, name)
         result = wait(take_answers(run, store, path))
-    finally:
-        store.close()
     if result.failed:
         notice(f"{counted(result.failed, 'line')} hold no reply, for instance: {result.complaint}")
     if result.doubled:

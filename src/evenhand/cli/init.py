@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from evenhand.cli.common import NearChoice, mapped_columns
-from evenhand.data.files import is_data_file
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.folders import is_within
@@ -129,7 +127,9 @@ def _write(directory: Path, files: Mapping[str, str], copies: Sequence[Path] = (
     for name in [*files, *(path.name for path in copies)]:
         if (directory / name).exists():
             raise UsageError(
-                f"{directory / name} is there already", advice=_instead(directory, name, copies)
+                f"{directory / name} is there already",
+                advice="Name a new folder: evenhand init DIR; or, to judge your own table,"
+                " evenhand init DIR --data FILE",
             )
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
@@ -138,26 +138,6 @@ def _write(directory: Path, files: Mapping[str, str], copies: Sequence[Path] = (
     for path in copies:
         shutil.copyfile(path, directory / path.name)
         click.echo(f"{directory / path.name}  (a copy: a suite reads what lies in its folder)")
-
-
-def _instead(directory: Path, name: str, copies: Sequence[Path]) -> str:
-    """Return what to do where a file of the suite would overwrite one."""
-    free = next(path for path in _folders(directory) if not path.exists())
-    elsewhere = f"name another folder: evenhand init {free}"
-    if copies:
-        data = " ".join(f"--data {path}" for path in copies)
-        return f"Change what is in it, or {elsewhere} {data}"
-    if not is_data_file(Path(name)):
-        return f"{elsewhere[0].upper()}{elsewhere[1:]}"
-    place = "" if directory == Path() else f" {directory}"
-    return f"To judge it: evenhand init{place} --data {directory / name}"
-
-
-def _folders(directory: Path) -> Iterator[Path]:
-    """Folders that a suite may be made in, where one is taken."""
-    yield Path("my-suite")
-    first = Path("my-suite") if directory == Path() else directory
-    yield from (first.with_name(f"{first.name}-{number}") for number in count(2))
 
 
 def _offer_model(judge: str, yes: bool) -> None:

@@ -26,8 +26,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("export", "Write a run's results to a file."),
     "import": ("import_", "Take in judgments made by other tools, as a run."),
     "compare": ("compare", "Variants side by side: which is better, and how sure that is."),
-    "leaderboard": ("leaderboard", "Rank candidates by win rate and rating, with intervals."),
-    "agreement": ("agreement", "Judges against people, or against each other."),
+    "leaderboard": ("compare", "Rank candidates by win rate and rating, with intervals."),
+    "agreement": ("compare", "Judges against people, or against each other."),
     "gate": ("gate", "May this ship? The answer as an exit code."),
     "report": ("report", "Write a run as one HTML file to send and read."),
     "view": ("view", "Look at runs in the browser: the web interface."),
@@ -115,7 +115,7 @@ def _exit_code() -> int:
     except click.exceptions.Abort:
         code = 130
     except click.ClickException as error:
-        (_meant(error) if isinstance(error, click.NoSuchOption) else error).show()
+        error.show()
         code = 2
     except EvenhandError as error:
         click.echo(f"evenhand: {error}", err=True)
@@ -128,35 +128,6 @@ def _exit_code() -> int:
     except Exception as error:
         code = _unexpected(error)
     return code if isinstance(code, int) else 0
-
-
-_OTHER_NAMES = {
-    "--model": "--judge",
-    "--lang": "--language",
-    "--database": "--store",
-    "--db": "--store",
-    "--group-by": "--by",
-    "--variant": "--by",
-    "--reference": "--baseline",
-    "--max": "--limit",
-    "--samples": "--limit",
-    "--preview": "--dry-run",
-    "--out": "--output",
-    "--format": "--output",
-}
-"""What other tools call an option."""
-
-
-def _meant(error: click.NoSuchOption) -> click.NoSuchOption:
-    """Return the error with the option that was meant, where no letters are alike: it has another
-    name here."""
-    params = error.ctx.command.params if error.ctx else []
-    near = nearest(error.option_name, _OTHER_NAMES)
-    meant = _OTHER_NAMES[near] if near else ""
-    if error.possibilities or not any(meant in param.opts for param in params):
-        return error
-    message = f"No such option {error.option_name!r}. Did you mean {meant!r}?"
-    return click.NoSuchOption(error.option_name, message, ctx=error.ctx)
 
 
 def _unwritable(error: UnicodeEncodeError) -> UsageError:

@@ -58,22 +58,12 @@ def protocols_command(ctx: click.Context, as_json: bool) -> None:
 @click.option(
     "--prompt", type=click.Path(path_type=Path), help="A prompt of your own in the place of its."
 )
-@click.option("--template", is_flag=True, help="The prompt's file with its placeholders instead.")
-def show_command(
-    name: str, language: str, compact: bool, prompt: Path | None, template: bool
-) -> None:
+def show_command(name: str, language: str, compact: bool, prompt: Path | None) -> None:
     """Print what a judge is told under the protocol NAME (built in, or a folder).
 
     The prompt is shown as the judge would see it for a bundled example unit.
     """
     protocol = find_protocol(name, custom_prompt=read_custom_prompt(prompt) if prompt else None)
-    if template:
-        file = f"prompts/{'compact/' if compact else ''}{language}.md"
-        if file not in protocol.texts:
-            languages = ", ".join(protocol.languages)
-            raise UsageError(f"{name} has no {file}", advice=f"It speaks {languages}.")
-        click.echo(protocol.texts[file])
-        return
     for message in _opening(protocol, language, "compact" if compact else "full"):
         console().print(f"{message.role}:", style="bold")
         click.echo(message.content)

@@ -9,7 +9,7 @@ import click
 from evenhand.cli.common import (
     NearChoice,
     force_option,
-    recorded,
+    reading,
     run_argument,
     selecting_options,
     store_option,
@@ -63,10 +63,7 @@ def report_command(
 
     options = ReportOptions(language=language, by=by, baseline=baseline, summary=summary)
     check_output(Path(output), force=force)
-    opened, run_record = recorded(store, run, where, without, asks_suite=True)
-    try:
-        size = write_report(Path(output), opened, run_record, options)
-    finally:
-        opened.close()
-    tell_run(run_record, stderr=True)
+    with reading(store, run, where, without, asks_suite=True) as (archive, recorded):
+        size = write_report(Path(output), archive, recorded, options)
+    tell_run(recorded, stderr=True)
     click.echo(f"{output} written, {size / 1e6:.1f} MB", err=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
-from evenhand.cli.trust import trust_option, users_trust
 from evenhand.cli.watch import Watcher
 from evenhand.errors import (
     NoVerdicts,
@@ -23,6 +22,7 @@ from evenhand.errors import (
 )
 from evenhand.judges import split_name
 from evenhand.judges.credentials import environment
+from evenhand.judges.trust import KeyUse, Trust, TrustedHosts, host_named
 from evenhand.limits import BATCH_THEN_LIVE
 from evenhand.report.terminal.tables import counted, money, safe
 from evenhand.runs.forecast import forecast
@@ -53,7 +53,13 @@ ANSWER_AT_ONCE = 20_000
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and price range; send nothing.")
 @click.option("--store", metavar="URL", help="Keep the results here, e.g. sqlite:evenhand.db.")
 @click.option("--allow-outside", is_flag=True, help="Read files outside of the suite's folder too.")
-@trust_option
+@click.option(
+    "--trust-host",
+    "trusted",
+    multiple=True,
+    metavar="HOST",
+    help="Let keys go to this host, now and later. Repeatable.",
+)
 @click.option("--retry-failures", is_flag=True, help="Judge failed units again, whatever failed.")
 @click.option(
     "--until-decided/--to-the-end",
@@ -113,7 +119,7 @@ def run_command(
     environ = environment(folder)
     overrides = _overrides(suite, environ, store, until_decided, judges)
     loaded = load_suite(suite, environ, overrides, allow_outside=allow_outside)
-    plan = prepare(loaded, environ, notice, trust=users_trust(trusted))
+    plan = prepare(loaded, environ, notice, trust=_users_trust(trusted))
     url, place = plan.suite.store_url, Path() if store else folder
     if batch:
         from evenhand.runs.batch import at_batch_prices, require_batches
@@ -123,15 +129,28 @@ def run_command(
     if dry_run:
         return _dry(plan, url, place, limit, retry_failures, as_json)
     remote_engine = _remote_engine(plan, url, ray, workers, allow_insecure_ray)
-    opened = open_store(url, place)
-    try:
-        left = BATCH_THEN_LIVE if batch_then_live is None else batch_then_live
-        then_live = left if batch else None
+    flag, then_live = store_flag(url, place), None
+    if batch:
+        then_live = BATCH_THEN_LIVE if batch_then_live is None else batch_then_live
+    with closing(open_store(url, place)) as opened:
         summary = _judge(plan, opened, limit, retry_failures, then_live, remote_engine)
-        _print(summary, plan, opened.archive, _way(url, place), as_json)
-    finally:
-        opened.close()
-    return _exit_code(summary, plan, store_flag(url, place))
+        _print(summary, plan, opened.archive, flag, as_json)
+    return _exit_code(summary, plan, flag)
+
+
+def _users_trust(trusted: Sequence[str]) -> Trust:
+    """Return what the user allows: these hosts, remembered; others where a terminal can be
+    asked. Raise UsageError."""
+    hosts = TrustedHosts()
+    hosts.remember([host_named(host) for host in trusted])
+    is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    return Trust(hosts, ask=_ask_user if is_terminal else None, tell=notice)
+
+
+def _ask_user(use: KeyUse) -> bool:
+    notice(f"{use.sentence()}.")
+    question = f"May {use.host} have this key, now and later?"
+    return click.confirm(question, default=False, err=True)
 
 
 def _overrides(
@@ -214,94 +233,57 @@ def _judge(
 
 
 def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
+    """Say on stderr what went wrong, if anything did, and what to do; return the exit code."""
+    see = f"  See why: evenhand show {summary.run}{flag};"
     if summary.stopped:
-        click.echo(f"evenhand: {summary.stopped}", err=True)
+        notice(f"evenhand: {summary.stopped}")
         if isinstance(summary.stopped, NoVerdicts):
-            click.echo(
-                "  To judge the failed ones again too: the same command with --retry-failures."
-                f" See all: evenhand show {summary.run}{flag}",
-                err=True,
-            )
+            notice(f"{see} judge the failed ones again too: the same command with --retry-failures")
         if summary.open_batches and not isinstance(summary.stopped, ProviderRefused):
-            number = len(summary.open_batches)
-            batches = "1 batch of this run goes" if number == 1 else f"{number} batches of it go"
-            click.echo(
-                f"  {batches} on at the provider; the same command takes in the answers, and"
-                f" evenhand batches{flag} lists what is under way.",
-                err=True,
+            notice(
+                f"  Batches at the provider: {len(summary.open_batches)}; the same command takes in"
+                f" the answers. List them: evenhand batches{flag}"
             )
         return summary.stopped.exit_code
     if summary.has_no_verdict:
-        return _nothing_judged(summary, flag)
+        rest = "" if summary.is_resumable else " with --retry-failures"
+        notice(f"evenhand: {summary.no_verdict_reason}")
+        notice(f"{see} then try again: the same command{rest}")
+        return StoppedEarly.exit_code if summary.is_resumable else 1
     for judge, number in summary.tally.unrecorded.items():
-        judgments = "1 judgment is" if number == 1 else f"{number:,} judgments are"
-        notice(f"{quoted(judge)} has no recorded reply for some units: {judgments} pending")
+        pending = f"{counted(number, 'judgment')} pending"
+        notice(f"{quoted(judge)} has no recorded reply for some units: {pending}")
     if summary.tally.silent:
-        return _silent_judges(summary.tally.silent, summary.run, flag)
+        for judge, loss in summary.tally.silent.items():
+            notice(f"evenhand: {quoted(judge)} gave no answer to any call: {loss}")
+        notice(f"{see} then try again: the same command")
+        return StoppedEarly.exit_code
     most = plan.suite.file.limits.max_failure_rate
     if most is None or summary.failure_rate <= most:
         return 0
-    click.echo(
-        f"evenhand: {summary.failure_rate:.1%} of the judgments failed,"
-        f" more than max_failure_rate = {most:g} allows\n"
-        f"  See why: evenhand show {summary.run}{flag};"
-        f" judge them again: the same command with --retry-failures",
-        err=True,
+    notice(
+        f"evenhand: {summary.failure_rate:.1%} of the judgments failed, more than max_failure_rate"
+        f" = {most:g} allows\n{see} judge them again: the same command with --retry-failures"
     )
     return 1
 
 
-def _nothing_judged(summary: Summary, flag: str) -> int:
-    rest = "" if summary.is_resumable else " with --retry-failures"
-    click.echo(
-        f"evenhand: {summary.no_verdict_reason}\n"
-        f"  See why: evenhand show {summary.run}{flag}; then try again: the same command{rest}",
-        err=True,
-    )
-    return StoppedEarly.exit_code if summary.is_resumable else 1
-
-
-def _silent_judges(silent: Mapping[str, str], run: str, flag: str) -> int:
-    """Return the judges that gave no answer to any of their calls, where others judged."""
-    for judge, loss in silent.items():
-        click.echo(f"evenhand: {quoted(judge)} gave no answer to any call: {loss}", err=True)
-    click.echo(f"  See why: evenhand show {run}{flag}; then try again: the same command", err=True)
-    return StoppedEarly.exit_code
-
-
-class _Way(NamedTuple):
-    """The way for the next commands to find the store: the folder to change to first, or a flag."""
-
-    folder: str
-    flag: str
-
-
-def _way(url: str, place: Path) -> _Way:
-    """Return the way to a store. That of a suite elsewhere is found by every command in its
-    folder."""
-    flag = store_flag(url, place)
-    if flag and (place / FILE).exists() and not place.samefile(Path()):
-        return _Way(str(place), "")
-    return _Way("", flag)
-
-
-def _print(summary: Summary, plan: Plan, store: Archive, way: _Way, as_json: bool) -> None:
+def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: bool) -> None:
     # What is shown of a run is loaded when there is something to show.
-    from evenhand.cli.views import run_figures, run_json
+    from evenhand.cli.show import run_figures, run_json
     from evenhand.report.terminal.comparison import decision_text
     from evenhand.report.terminal.console import console, outcome_lines
     from evenhand.results.units import failure_details
 
+    recorded, counts, scope = find_run(store, summary.run), summary.counts, summary.scope
     if as_json:
-        figures = run_json(plan.kind, store, summary.scope, plan.judge_groups)
-        print_json(summary.json() | figures)
+        print_json(summary.json() | run_json(store, recorded, scope))
         return
-    out, counts, scope = console(), summary.counts, summary.scope
+    out = console()
     out.print(f"\nrun {summary.run}  {safe(plan.suite.file.name)}")
     details = failure_details(store, scope, plan.kind) if counts.failures else {}
     out.print(outcome_lines(summary.json(), details, out.width))
     out.print()
-    recorded = find_run(store, summary.run)
     for part in run_figures(store, recorded, scope, is_ranked=summary.decided is None):
         out.print(part)
     if summary.decided is not None:
@@ -311,11 +293,8 @@ def _print(summary: Summary, plan: Plan, store: Archive, way: _Way, as_json: boo
     report = _answer(out, summary, plan, recorded, store) if counts.verdicts else None
     if counts.verdicts or counts.failures:
         out.print()
-        if way.folder:
-            out.print(f"{'Go there:':13} cd {shlex.quote(way.folder)}", soft_wrap=True)
         for label, command in _next_commands(summary.run, report):
-            line = f"{label:13} evenhand {command}{way.flag}{_to_install(command)}"
-            out.print(line, soft_wrap=True, markup=False)
+            out.print(f"{label:13} evenhand {command}{flag}", soft_wrap=True, markup=False)
 
 
 def _answer(
@@ -357,21 +336,6 @@ def _next_commands(run: str, report: Report | None) -> Iterator[tuple[str, str]]
     yield "As a table:", f"export {run} --full -o verdicts.csv"
 
 
-_PACKAGES = {
-    "report": ("jinja2",),
-    "view": ("fastapi", "jinja2", "uvicorn"),
-}
-"""What commands need that not everybody installs; the extra is called like the command."""
-
-
-def _to_install(command: str) -> str:
-    """Return what to do before a command can be used; empty where nothing is missing."""
-    name = command.partition(" ")[0]
-    if all(find_spec(package) for package in _PACKAGES.get(name, ())):
-        return ""
-    return f'  (first: pip install "evenhand[{name}]")'
-
-
 def changes_line(changes: Changes, differences: Sequence[str], name: str) -> str:
     """Return what is new in the data and in the judging of a run since the last run of its name."""
     new = f"judging changed: {safe('; '.join(differences))}" if differences else ""
@@ -382,14 +346,6 @@ def changes_line(changes: Changes, differences: Sequence[str], name: str) -> str
     return f"Data against the last run called {safe(name)}: {line}{'; ' if new else ''}{new}"
 
 
-def _store_so_far(url: str, place: Path) -> Archive | None:
-    """Return the store; None if it is yet to be made."""
-    try:
-        return open_archive(url, place)
-    except StoreMissing:
-        return None
-
-
 def _dry(
     plan: Plan,
     url: str,
@@ -398,7 +354,9 @@ def _dry(
     retry_failures: bool,
     as_json: bool,
 ) -> int:
-    store = _store_so_far(url, place)
+    store = None
+    with suppress(StoreMissing):
+        store = open_archive(url, place)
     try:
         ahead = wait(forecast(plan, store, limit, retry_failures=retry_failures))
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +76,10 @@ def settle_command(
     if max_rounds is not None:
         values["max_rounds"] = max_rounds
     rules = NewRules(find_protocol(protocol) if protocol else None, values)
-    opened = store_at(store)
-    try:
+    with closing(store_at(store)) as opened:
         recorded = find_run(opened.archive, run)
         summary = wait(settle_run(recorded, opened, rules))
         changes = _changes(recorded, find_run(opened.archive, summary.run))
-    finally:
-        opened.close()
     if protocol is None:
         folder_notice(recorded)
     if as_json:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
@@ -17,22 +18,23 @@ from evenhand.cli.common import (
     json_option,
     only_option,
     print_json,
-    recorded,
+    reading,
     selecting_options,
     store_option,
     tell_run,
 )
-from evenhand.cli.views import run_figures, run_json, verdict_line
 from evenhand.errors import UsageError, quoted
 from evenhand.jsontext import stored_object
 from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds.kind import Scoring
 from evenhand.report.html.page import words
-from evenhand.report.html.units import unit_blocks
-from evenhand.report.terminal.blocks import block_lines
+from evenhand.report.html.units import kind_blocks, unit_blocks
+from evenhand.report.terminal.blocks import block_lines, cell_line
 from evenhand.report.terminal.console import console, legend, table
+from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tables
 from evenhand.report.terminal.tables import counted, cut, failure_line, safe
 from evenhand.results.pages import overview, standing
-from evenhand.results.pairs import judged_pairs
+from evenhand.results.pairs import figures_of_pairs, judged_pairs
 from evenhand.results.units import (
     full_rows,
     is_hash_of,
@@ -40,12 +42,14 @@ from evenhand.results.units import (
     names_of,
     question_of,
     selector,
+    topic_questions,
     unit_detail,
+    verdicts_of,
 )
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
 from evenhand.store.archive import Archive
-from evenhand.store.ports import StoredUnit
+from evenhand.store.ports import Scope, StoredUnit
 
 
 @click.command("runs")
@@ -53,12 +57,9 @@ from evenhand.store.ports import StoredUnit
 @json_option
 def runs_command(store: str | None, as_json: bool) -> None:
     """List the runs in the store, the one started last first."""
-    opened = archive_at(store)
-    try:
-        opened.set_frozen(True)
-        rows = [_overview(opened, recorded_run(opened, row)) for row in opened.runs()]
-    finally:
-        opened.close()
+    with closing(archive_at(store)) as archive:
+        archive.set_frozen(True)
+        rows = [_overview(archive, recorded_run(archive, row)) for row in archive.runs()]
     if as_json:
         print_json({"runs": rows})
         return
@@ -113,22 +114,19 @@ def show_command(
     """
     if unit and only:
         raise click.UsageError("--only lists units: leave UNIT out")
-    opened, run_record = recorded(store, run, where, without)
-    try:
+    with reading(store, run, where, without) as (archive, recorded):
         if only:
-            _show_only(opened, run_record, only, as_json)
+            _show_only(archive, recorded, only, as_json)
         elif unit is None:
-            _show_run(opened, run_record, as_json)
+            _show_run(archive, recorded, as_json)
         else:
-            _show_unit(opened, run_record, unit, as_json)
-    finally:
-        opened.close()
+            _show_unit(archive, recorded, unit, as_json)
 
 
 def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
     about, scope = _overview(store, run), run.scope
     if as_json:
-        print_json(about | run_json(run.kind, store, scope, run.judge_groups, run.rule))
+        print_json(about | run_json(store, run, scope))
         return
     tell_run(run)
     out = console()
@@ -227,7 +225,8 @@ def _question(run: Recorded, unit: StoredUnit) -> str:
 
 def _result(run: Recorded, body: str, judgment: Judgment) -> Text:
     if isinstance(judgment, Verdict):
-        return verdict_line(run.kind, body, judgment)
+        shown = run.kind.present(run.kind.load(body), [judgment])
+        return cell_line(shown.judgments[0].line)
     return Text(_no_verdict(judgment), style="yellow")
 
 
@@ -276,3 +275,38 @@ def _unit_with(store: Archive, run: Recorded, part: str) -> str:
         f"{what} {quoted(part)} in the id, in run {run.row.id}",
         advice=f"Did you mean {listed}?" if fitting else f"List them: evenhand show {run.row.id}",
     )
+
+
+def run_figures(
+    store: Archive, run: Recorded, scope: Scope, *, is_ranked: bool = False
+) -> Iterator[RenderableType]:
+    """Yield what the judgments of a scope of a run come to; `is_ranked` where a ranked table
+    says how the candidates fared."""
+    kind, measure = run.kind, run.kind.measure
+    if isinstance(measure, Scoring):
+        blocks = measure.summarise(verdicts_of(kind, store, scope)).blocks
+        yield from block_lines(kind_blocks(blocks, words("en")))
+        return
+    figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
+    has_fronts = any(len(sets.candidates) > 2 for sets in figures.fronts.values())
+    questions = topic_questions(kind, store, scope) if has_fronts else {}
+    titles = {
+        topic: question if is_hash_of(topic, question) else topic
+        for topic, question in questions.items()
+    }
+    with_standings = not is_ranked or len(figures.standings) <= RANKED_FROM
+    yield from pair_tables(figures, titles, with_standings=with_standings)
+    if figures.first_rounds:
+        yield ""
+        yield from criteria_line(names_of(run))
+
+
+def run_json(store: Archive, run: Recorded, scope: Scope) -> dict[str, Any]:
+    """Return the figures of a run for `--json`, under the name of the kind; nothing where it has
+    nothing to add."""
+    kind, measure = run.kind, run.kind.measure
+    if isinstance(measure, Scoring):
+        counts = measure.summarise(verdicts_of(kind, store, scope)).json
+        return {kind.name: dict(counts)} if counts else {}
+    figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
+    return {kind.name: figures.json()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from time import monotonic
 
 import click
@@ -25,11 +26,8 @@ def store_command() -> None:
 def verify_command(store: str | None, as_json: bool) -> int:
     """Check the file, every text, unit, call, judgment and run against its digest, every run
     against its units, every judgment against its calls."""
-    opened = archive_at(store)
-    try:
-        wrong = verify(opened)
-    finally:
-        opened.close()
+    with closing(archive_at(store)) as archive:
+        wrong = verify(archive)
     if as_json:
         print_json({"ok": not wrong, "problems": wrong})
     else:
@@ -49,11 +47,8 @@ def copy_command(source: str, target: str, as_json: bool) -> int:
     it stopped: the same command again.
     """
     copied = copy_store(source, target, _progress())
-    archive = archive_at(target)
-    try:
+    with closing(archive_at(target)) as archive:
         wrong = verify(archive)
-    finally:
-        archive.close()
     if as_json:
         print_json({"copied": copied._asdict(), "ok": not wrong, "problems": wrong})
     else:

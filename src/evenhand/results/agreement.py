@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenhand.errors import UsageError, quoted
 from evenhand.kinds.kind import Voting
-from evenhand.results.selection import same_units
+from evenhand.results.observations import same_units
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.store.archive import Archive
 

@@ -11,9 +11,9 @@ from evenhand.errors import UsageError, quoted
 from evenhand.manifest import Compare
 from evenhand.observation import Rule
 from evenhand.report.model import ChangedUnits
+from evenhand.results.board import leader_of, position_notes, trust_notes
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.observations import observe
-from evenhand.results.trust import leader_of, position_notes, trust_notes
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import changes, compare

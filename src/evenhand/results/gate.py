@@ -12,9 +12,9 @@ from evenhand.errors import UsageError
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.manifest import plain
 from evenhand.observation import OVERALL, Rule
+from evenhand.results.board import position_notes
 from evenhand.results.compare import field_names, is_own_question, refuse_rule
 from evenhand.results.observations import observe
-from evenhand.results.trust import position_notes
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.conditions import AGAINST, CONDITIONS, Conditions, Figure, Judgments

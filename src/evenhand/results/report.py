@@ -31,11 +31,11 @@ from evenhand.report.html.tallies import (
 )
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.report.model import ChangedUnits, Coverage, ListedUnit, Report, Selected
+from evenhand.results.board import trust_notes
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.compare import with_decision
 from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs
-from evenhand.results.trust import trust_notes
 from evenhand.results.units import judged_row, names_of
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded

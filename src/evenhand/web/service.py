@@ -27,9 +27,9 @@ from evenhand.results.judgment_index import (
     indexed_rows,
     judgment_index,
 )
+from evenhand.results.observations import select
 from evenhand.results.pages import Standing
 from evenhand.results.report import ReportOptions, make_report
-from evenhand.results.selection import select
 from evenhand.results.side_by_side import Setting, SideBySide, page_of, side_by_side
 from evenhand.results.units import UnitDetail, asked_row, unit_detail
 from evenhand.runs.differences import with_present_suite

@@ -80,7 +80,7 @@ async def _under_way(folder: Path, server: BatchProvider) -> None:
     env = ENV | {"EVENHAND_LIMITS__RUN_SECONDS": "0.5"}
     left = await command("run", "--batch", cwd=folder, env=env)
     assert left.returncode == 5, left.stderr
-    assert "1 batch of this run" in left.stderr
+    assert "Batches at the provider: 1" in left.stderr
     assert "evenhand batches" in left.stderr
     server.faults.state = []
 

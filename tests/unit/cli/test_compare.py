@@ -120,7 +120,7 @@ def test_the_suite_names_the_question_and_flags_beat_it(call: CallCommand, tmp_p
         (("--by", "prompt_variant", "--baseline", "v3"), 'There are: "v1", "v2"'),
         (("--by", "prompt_variant", "--judge", "me"), "no judge is called"),
         (("--by", "prompt_variant", "--pair-by", "question"), 'Did you mean "question_id"'),
-        (("--by", "prompt_variant", "--level", "95"), "0.95"),
+        (("--by", "prompt_variant", "--level", "95"), "0<x<1"),
         (("--by", "prompt_variant", "--on-conflict", "tie"), "runs of pairs"),
     ],
 )

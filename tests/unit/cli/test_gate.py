@@ -37,7 +37,7 @@ FAIR, GOOD = "3135331353" * 2, "5355535553" * 2
     [
         (GOOD, ["--better"], 0, "better"),
         (GOOD, ["--no-worse-than", "0"], 0, "better"),
-        (FAIR, ["--max-drop", "0.3"], 0, "better"),
+        (FAIR, ["--no-worse-than", "0.3"], 0, "better"),
         ("1" * 20, ["--no-worse-than", "0.1"], 1, "worse"),
         ("1" * 20, ["--better"], 1, "worse"),
         ("1355335131" * 2, ["--no-worse-than", "0.01"], 7, "not enough evidence"),
@@ -95,7 +95,7 @@ def test_a_condition_is_needed(call: CallCommand, tmp_path: Path) -> None:
         ([*AGAINST[:2], "--min-mean", "0.1", "--baseline", "nobody"], "no variant is called"),
         (["--min-mean", "nan"], "--min-mean is nan"),
         (["--min-mean", "1", "--level", "95"], "level"),
-        (["--max-drop", "-1"], "x>=0"),
+        (["--no-worse-than", "-1"], "x>=0"),
         (["--max-failure-rate", "2"], "0<=x<=1"),
     ],
 )
@@ -297,7 +297,7 @@ def test_the_difference_is_that_of_compare_with_room_for_what_was_not_seen(
         for one in call("compare", *AGAINST, "--json").json["rows"]
         if one["dimension"] == "correct"
     ]
-    asked = ("gate", *AGAINST, "--max-drop", "1", "--dimension", "correct", "--json")
+    asked = ("gate", *AGAINST, "--no-worse-than", "1", "--dimension", "correct", "--json")
     (condition,) = call(*asked).json["conditions"]
     assert (condition["value"], condition["n"]) == (pytest.approx(row["difference"]), row["n"])
     assert condition["low"] < row["low"] < row["high"] < condition["high"]

@@ -63,8 +63,6 @@ def test_show_prints_the_prompt_as_a_judge_would_see_it(
     assert compact.code == 0
     assert "{{" not in compact.out
     assert len(compact.out) < len(full.out)
-    template = call("protocols", "show", kind, "--language", language, "--template")
-    assert "<!-- user -->" in template.out
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -98,7 +96,6 @@ def test_show_of_a_protocol_whose_types_are_not_those_of_the_examples(
     [
         (("show", "none"), 'no protocol is called "none"'),
         (("show", "rubric", "--language", "de"), 'the protocol rubric has no prompt in "de"'),
-        (("show", "rubric", "--language", "de", "--template"), "rubric has no prompts/de.md"),
         (("show", "rubric", "--prompt", "none.md"), "none.md: the prompt cannot be read"),
         (("show", "empty"), "the folder has no protocol.toml"),
         (("lint", "none"), 'no protocol is called "none"'),

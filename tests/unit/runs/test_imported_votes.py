@@ -10,9 +10,8 @@ import pytest
 
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import pair_passes
-from evenhand.results.observations import observe
+from evenhand.results.observations import observe, select
 from evenhand.results.pairs import figures_of_pairs, row_sizes
-from evenhand.results.selection import select
 from evenhand.stats.pairwise import topic_fronts
 from tests.unit.runs.importing import Importer, Judgments, vote
 

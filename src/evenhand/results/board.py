@@ -1,24 +1,53 @@
-"""Notes on the judges, for the reader to see before believing a result of pairs."""
+"""The candidates of a run ranked, and notes on the judges, for the reader to see before believing a
+result of pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from evenhand.errors import quoted
+from evenhand.errors import UsageError, quoted
 from evenhand.kinds.masking import family
 from evenhand.notes import Note, Percent, few
+from evenhand.observation import Rule
+from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison import OVERALL, Comparison
+from evenhand.stats.leaderboard import Leaderboard, Options, leaderboard
 from evenhand.stats.observations import Observations
 from evenhand.stats.orders import order_counts
+from evenhand.store.archive import Archive
 
 LEAST_CONSISTENCY = 0.4
 """Orders that agree less often are warned about: a judge that tosses a coin comes to a half."""
 LEAST_PAIRS = 5
 """A few contradictions say nothing yet."""
 NAMED = 3
+
+
+def rank(
+    store: Archive,
+    run: Recorded,
+    *,
+    rule: Rule | None = None,
+    judge: str | None = None,
+    by: str | None = None,
+    criterion: str | None = None,
+    **figures: Any,
+) -> Leaderboard:
+    """Return the leaderboard of a run, with the fronts of its topics; raise UsageError."""
+    if not run.has_votes:
+        raise UsageError(
+            f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",
+            advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
+        )
+    votes = observe(store, run, rule)
+    ranking = leaderboard(votes, Options(**figures), judge=judge, by=by, criterion=criterion)
+    rows = ranking.board.rows
+    ranking.board.notes[:0] = trust_notes(run, votes, rows[0].candidate if rows else None, judge)
+    return ranking
 
 
 def trust_notes(
