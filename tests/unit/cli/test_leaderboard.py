@@ -184,7 +184,7 @@ def test_few_votes_have_words(call: CallCommand, tmp_path: Path) -> None:
         (("--anchor", "sumer"), 'Did you mean "summer"?'),
         (("--by", "aera"), 'Did you mean "area"?'),
         (("--criterion", "C1"), "There are: none"),
-        (("--level", "95"), "a share between 0 and 1"),
+        (("--level", "95"), "0<x<1"),
         (("--ties", "win"), "davidson"),
     ],
 )
