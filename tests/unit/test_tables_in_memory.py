@@ -25,7 +25,6 @@ TABLES: dict[str, Callable[[], Any]] = {
     "generator": lambda: (row for row in ROWS),
     "pandas": lambda: pandas.DataFrame(ROWS),
     "polars": lambda: polars.DataFrame(ROWS),
-    "lazy": lambda: polars.LazyFrame(ROWS),
     "arrow": lambda: pyarrow.Table.from_pylist(ROWS),
     "batch": lambda: pyarrow.RecordBatch.from_pylist(ROWS),
 }

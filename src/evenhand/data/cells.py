@@ -17,7 +17,7 @@ import io
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice, takewhile
+from itertools import islice
 
 from evenhand import limits
 from evenhand.data.columns import Rows, require_columns
@@ -31,8 +31,6 @@ _NAMED_SEPARATOR = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 _SAMPLE_CHARS = 1 << 16
 _TITLES = 5
 """Lines above a header that may be titles."""
-_INTERNED = 64
-"""Shorter cells come again and again: each is kept once."""
 _START = r"(?:[\t\r\n]|[\s\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫])"
 _FORMULA = re.compile(rf"'*{_START}")
 _GUARDED = re.compile(rf"'+{_START}")
@@ -68,7 +66,7 @@ def read_csv(text: str, name: str, separator: str | None = None) -> Rows:
                 where=f"{name}:{line}",
                 advice='a cell that holds a comma, quote or line break must stand in "..."',
             )
-    return Rows(name, lines, records, header)
+    return Rows(name, records, header, lines)
 
 
 def _read_records(
@@ -76,7 +74,6 @@ def _read_records(
 ) -> tuple[list[list[str]], list[int]]:
     records: list[list[str]] = []
     lines: list[int] = []
-    seen: dict[str, str] = {}
     has_guards = "'" in text
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     start = first
@@ -86,7 +83,7 @@ def _read_records(
                 cells = list(map(unguard, record)) if has_guards else record
                 if sum(map(len, cells)) > limits.LINE_BYTES:
                     raise too_long(f"{name}:{start}")
-                records.append([c if len(c) > _INTERNED else seen.setdefault(c, c) for c in cells])
+                records.append(cells)
                 lines.append(start)
             start = first + reader.line_num
     except csv.Error as error:
@@ -126,19 +123,18 @@ def _count_titles(records: Sequence[Sequence[str]]) -> int:
 
 
 def _fit(sample: str, separator: str) -> tuple[bool, bool, int]:
-    """Return how well a separator fits: there are several columns, no title stands above them, and
-    how many there are. A record that the sample does not hold to its end counts as none."""
+    """Return how well a separator fits: header and first record are of one width, no title stands
+    above them, and their width. A record that the sample does not hold to its end counts as
+    none."""
     whole = sample[: sample.rfind("\n") + 1] if len(sample) == _SAMPLE_CHARS else sample
     reader = csv.reader(io.StringIO(whole, newline=""), delimiter=separator, strict=True)
-    widths: list[int] = []
+    records: list[list[str]] = []
     with suppress(csv.Error):
-        for record in islice(filter(None, reader), _TITLES + 2):
-            widths.append(len(record))
-    titles = len(list(takewhile(lambda width: width == 1, widths)))
-    below = widths[titles : titles + 2]
-    # A title is believed where a header and a record of one width follow.
-    is_table = len(set(below)) == 1 and len(below) > min(titles, 1)
-    return is_table, not titles, below[0] if is_table else 1
+        records.extend(islice(filter(None, reader), _TITLES + 2))
+    titles = _count_titles(records)
+    widths = [len(record) for record in records[titles : titles + 2]]
+    is_table = len(set(widths)) == 1 and widths[0] > 1
+    return is_table, not titles, widths[0] if is_table else 1
 
 
 def too_long(where: str) -> DataError:

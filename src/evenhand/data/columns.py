@@ -9,40 +9,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from evenhand import limits
 from evenhand.data.files import did_you_mean
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import TooDeep, is_deeper
+from evenhand.kinds.rows import PlacedRow
 
+Row = PlacedRow
+"""One row, and where it starts: `samples.jsonl:12` (of Parquet the row's number)."""
 _ABSENT = object()
 _NAMES_KEPT, _NAMES_LISTED = 1000, 12
-
-
-class Row(NamedTuple):
-    """One row, and where it starts: `samples.jsonl:12` (of Parquet the row's number)."""
-
-    value: dict[str, Any]
-    where: str
 
 
 class Rows:
     """The rows of one table: a new object for each row whenever they are read."""
 
     def __init__(
-        self, name: str, lines: Sequence[int], records: Sequence[Any], header: Sequence[str] = ()
+        self,
+        name: str,
+        records: Sequence[Any],
+        header: Sequence[str] = (),
+        lines: Sequence[int] | None = None,
     ) -> None:
         """`records` are objects, or, where there is a header, cells in its order; `lines` are the
-        lines on which they start."""
-        self.name, self.lines = name, lines
-        self._records, self._header = records, header
+        lines on which they start, if these are not numbered from 1."""
+        self.name, self._records, self._header = name, records, header
+        self._lines = range(1, len(records) + 1) if lines is None else lines
 
     def __len__(self) -> int:
-        return len(self.lines)
+        return len(self._records)
 
     def __iter__(self) -> Iterator[Row]:
-        for value, line in zip(self.values(), self.lines, strict=True):
+        for value, line in zip(self.values(), self._lines, strict=True):
             yield Row(value, f"{self.name}:{line}")
 
     def values(self) -> Iterator[dict[str, Any]]:
@@ -142,7 +142,7 @@ def require_sources(
     absent = set(columns.values())
     names: dict[str, None] = {}
     for row in rows:
-        absent = {name for name in absent if not _find(row, name)}
+        absent = {name for name in absent if _value(row, name) is _ABSENT}
         if not absent:
             return
         if len(names) < _NAMES_KEPT:
@@ -161,30 +161,26 @@ def require_sources(
 def copy_fields(row: dict[str, Any], columns: Mapping[str, str], where: str) -> None:
     """Fill the fields of a row in place: `columns` maps a target name to the source that it is
     copied from, both dotted. A source may feed two targets, or swap with one."""
-    found = [(target, _find(row, source)) for target, source in columns.items()]
-    values = [(target, _at(row, path)) for target, path in found if path]
+    values = [(target, _value(row, source)) for target, source in columns.items()]
     for target, value in values:
-        set_field(row, target, value, where)
+        if value is not _ABSENT:
+            set_field(row, target, value, where)
 
 
-def _find(row: dict[str, Any], name: str) -> tuple[str, ...]:
-    """Return the path of `name` in the row: one plain key, else keys through nested objects; empty
-    where the row has neither."""
-    path = (name,) if name in row else parts_of(name)
-    return () if _at(row, path) is _ABSENT else path
-
-
-def _at(row: dict[str, Any], path: Iterable[str]) -> Any:
+def _value(row: dict[str, Any], name: str) -> Any:
+    """Return the value under a name: of one plain key, else through nested objects."""
     value: Any = row
-    for part in path:
+    for part in (name,) if name in row else parts_of(name):
         value = value.get(part, _ABSENT) if isinstance(value, dict) else _ABSENT
     return value
 
 
 def remove_field(row: dict[str, Any], name: str) -> None:
     """Take a field out of a row, in place, where it is there."""
-    if path := _find(row, name):
-        _at(row, path[:-1]).pop(path[-1])
+    above, _, last = ("", "", name) if name in row else name.rpartition(".")
+    holder = _value(row, above) if above else row
+    if isinstance(holder, dict):
+        holder.pop(last, None)
 
 
 def set_field(row: dict[str, Any], target: str, value: Any, where: str) -> None:

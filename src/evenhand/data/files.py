@@ -17,8 +17,9 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from evenhand import limits
 from evenhand.errors import DataError, UsageError, nearest, quoted
@@ -41,17 +42,6 @@ SAMPLE_BYTES = 1 << 16
 TELLING_BYTES, TELLING_ACCENTS = 24, 4
 """Bytes beyond ASCII by which an encoding is guessed: in a word or two every guess is as good."""
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_BINARY = (
-    (b"\x1f\x8b", "gzip data", "give its name the ending .gz"),
-    (b"PK\x03\x04", "a zip archive or a workbook", "give a workbook's name the ending .xlsx"),
-    (b"PAR1", "a Parquet file", "give its name the ending .parquet"),
-)
 _LIKELY = ["cp1251", "cp1252", "gb18030", "cp932", "euc_jp", "koi8_r", "cp866", "big5"]
 """The encodings that tables of our users come in; another one can always be named."""
 _SUPERSETS = {"shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949"}
@@ -85,6 +75,15 @@ def format_of(path: Path, endings: Mapping[str, str] = READ, also: str = "") -> 
     )
 
 
+def require_extra(module: str, what: str, extra: str) -> Any:
+    """Return a module that an extra installs; raises UsageError."""
+    try:
+        return import_module(module)
+    except ImportError:
+        advice = f'pip install "evenhand[{extra}]"'
+        raise UsageError(f"{what}, which is not installed", advice=advice) from None
+
+
 def stem_of(path: Path) -> str:
     """Return the name of a file without its endings."""
     return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
@@ -99,24 +98,18 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def require_file(path: Path) -> None:
     """Raise UsageError for a path that is missing or is a folder."""
     if path.is_dir():
-        names = sorted(p.name for p in path.iterdir() if is_data_file(p))
-        advice = f"name a file in it: {', '.join(names[:8])}" if names else "name a data file"
-        raise UsageError(f"{quoted(path)} is a folder", advice=advice)
+        raise UsageError(f"{quoted(path)} is a folder", advice="name a file in it")
+    require_folder(path.parent)
     if not path.exists():
-        require_folder(path.parent)
-        siblings = sorted(p.name for p in path.parent.iterdir() if p.is_file())
+        siblings = sorted(p.name for p in path.parent.iterdir())
         advice = did_you_mean(path.name, siblings)
         raise UsageError(f"there is no file {quoted(path)}", advice=advice)
 
 
 def require_folder(folder: Path) -> None:
     """Raise UsageError for a folder that does not exist."""
-    if folder.is_dir():
-        return
-    above = folder.parent
-    siblings = sorted(p.name for p in above.iterdir() if p.is_dir()) if above.is_dir() else []
-    advice = did_you_mean(folder.name, siblings)
-    raise UsageError(f"there is no folder {quoted(folder)}", advice=advice)
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {quoted(folder)}", advice="make it, or name another")
 
 
 def read_file(path: Path, root: Path | None = None) -> bytes:
@@ -131,7 +124,11 @@ def read_file(path: Path, root: Path | None = None) -> bytes:
             with gzip.GzipFile(fileobj=file) as unpacked:
                 return read_packed(cast("IO[bytes]", unpacked), size, str(path))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise _bad_gzip(error, str(path)) from None
+        raise DataError(
+            f"not sound gzip data: {error}",
+            where=str(path),
+            advice="copy it again; take .gz off the name of a file that is not packed",
+        ) from None
     except OSError as error:
         raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from None
 
@@ -164,24 +161,11 @@ def require_size(size: int, where: str) -> None:
         )
 
 
-def _bad_gzip(error: Exception, name: str) -> DataError:
-    if "Not a gzipped file" in str(error):
-        what = "not gzip data, though its name ends in .gz"
-        advice = "take .gz off the name, or pack the file with gzip"
-        return DataError(what, where=name, advice=advice)
-    what = "cut off" if isinstance(error, EOFError) else "damaged"
-    advice = "copy or download the file again"
-    return DataError(f"the gzip data is {what}", where=name, advice=advice)
-
-
 def decode(raw: bytes, encoding: str | None, name: str) -> str:
     """Return bytes as text, UTF-8 unless another encoding is named; raises DataError with the
     line, and UsageError for an encoding that nobody knows."""
     if encoding is not None:
         return _decode_as(raw, encoding, name)
-    for magic, what, advice in _BINARY:
-        if raw.startswith(magic):
-            raise DataError(f"this is {what}, not text", where=f"{name}:1", advice=advice)
     at, guess = 0, _guess_wide(raw)
     if not guess:
         try:
@@ -241,11 +225,7 @@ def _guess(raw: bytes) -> str | None:
 
 
 def _guess_wide(raw: bytes) -> str | None:
-    """Return the name of an encoding with two or four bytes a character: by its mark, or by the
-    many zeroes that it has."""
-    for mark, name in _MARKS:
-        if raw.startswith(mark):
-            return name
+    """Return the name of an encoding with two bytes a character, by the many zeroes that it has."""
     sample = raw[: SAMPLE_BYTES // 16]
     if sample.count(0) <= 3 + len(sample) // 20:
         return None

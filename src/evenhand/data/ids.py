@@ -6,8 +6,9 @@ Whatever an `id` is taken for, other than a row's own, is said in one line.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import quoted
 from evenhand.kinds.rows import TableForm
@@ -16,162 +17,108 @@ from evenhand.units import META_FIELDS, question_hash
 if TYPE_CHECKING:
     from evenhand.data.tables import Table
 
-Role = Literal["id", "question_id", "none"]
 
-
-class IdRoles(NamedTuple):
-    """The role of the column `id` in each table, and remarks on it for the user."""
-
-    roles: Sequence[Role]
-    remarks: Sequence[str] = ()
-
-
-def find_roles(tables: Sequence[Table], form: TableForm) -> IdRoles:
-    """Return what the ids of tables are. Those that repeat from file to file are the questions',
-    where the meta fields tell all rows apart."""
-    roles = [_role_of(table) for table in tables]
-    # A row of several answers is called by its question alone: its meta fields do not help.
-    may_share = form.gather is None and len(tables) > 1
-    shared = _SharedIds(form.question) if may_share else None
-    if shared is None or not shared.look_at(tables):
-        return IdRoles(roles, list(_remarks(tables, roles)))
-    files = [table.source.path.name for table in tables if table.may_hold_question_ids]
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    role: Role = "none" if shared.are_row_numbers else "question_id"
-    changed = [
-        role if table.may_hold_question_ids and alone == "id" else alone
-        for table, alone in zip(tables, roles, strict=True)
-    ]
-    return IdRoles(changed, [f"The ids of {files[0]}{more} {shared.remark}"])
-
-
-def _remarks(tables: Sequence[Table], roles: Sequence[Role]) -> Iterator[str]:
-    for table, role in zip(tables, roles, strict=True):
-        name = table.source.path.name
-        if role == "question_id":
-            yield (
-                f"The ids of {name} are those of questions (meta.question_id), for they repeat"
-                " from answer to answer"
-            )
-        elif role == "none":
-            column = quoted(table.column_of("id"))
-            yield f"{column} of {name} names no rows, for it repeats where nothing else differs"
-
-
-def _role_of(table: Table) -> Role:
-    """Return what a table's column `id` holds: ids of rows; where they repeat and rows differ in
-    their meta fields, ids of questions; nothing, where they repeat and the name was a guess."""
-    if not table.may_hold_question_ids:
-        return "id"
-    wholes = [_whole_id(row.value) for _, row in table.rows]
-    if len(set(wholes)) < len(wholes):
-        return "none" if table.are_ids_guessed else "id"
-    return "question_id" if len({ident for ident, *_ in wholes}) < len(wholes) else "id"
-
-
-def _whole_id(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the id of a row with the meta fields."""
-    meta = row.get("meta")
-    fields = meta if isinstance(meta, dict) else {}
-    return (str(row.get("id")), *(str(fields.get(name)) for name in META_FIELDS))
-
-
-class _SharedIds:
-    """Ids that stand in several tables."""
-
-    def __init__(self, question: str) -> None:
-        self._question = question
-        self._repeated: set[str] = set()
-        self._reworded: set[str] = set()
-        self.are_row_numbers = False
-        """True if a question has one id here and another one there."""
-
-    def look_at(self, tables: Sequence[Table]) -> bool:
-        """Return True if ids stand in two tables whose rows the meta fields tell apart."""
-        wholes: set[tuple[str, ...]] = set()
-        hashes: dict[str, str] = {}
-        for table in tables:
-            own = {_whole_id(row.value) for _, row in table.rows}
-            if not table.may_hold_question_ids or len(own) < len(table.rows):
-                continue
-            if not wholes.isdisjoint(own):
-                return False
-            wholes |= own
-            own_hashes = {
-                str(row.value.get("id")): question_hash(row.value.get(self._question))
-                for _, row in table.rows
-                if row.value.get("id") not in (None, "")
-            }
-            questions = set(hashes.values())
-            for ident in own_hashes.keys() & hashes.keys():
-                self._repeated.add(ident)
-                if own_hashes[ident] != hashes[ident]:
-                    self._reworded.add(ident)
-                    self.are_row_numbers |= own_hashes[ident] in questions
-            hashes.update(own_hashes)
-        return bool(self._repeated)
-
-    @property
-    def remark(self) -> str:
-        """Return the end of a sentence that says what the ids are taken for."""
-        if self.are_row_numbers:
-            return "number rows, not questions: questions are told apart by their texts"
-        differing = f"; {len(self._reworded)} of {len(self._repeated)} have another text there"
-        return "are those of questions (meta.question_id), for they repeat from file to file" + (
-            differing if self._reworded else ""
-        )
-
-
-def name_rows(tables: Sequence[Table], form: TableForm, roles: Sequence[Role]) -> None:
-    """Give every row of these tables an id of its own, in place."""
-    for table, role in zip(tables, roles, strict=True):
-        for _, row in table.rows:
-            _apply_role(row.value, role)
+def name_rows(tables: Sequence[Table], form: TableForm) -> list[str]:
+    """Give every row of these tables an id of its own, in place; return remarks for the user."""
+    remarks = [*_move_ids(tables, form)]
     # Rows that hold several answers are called by their question as it is.
     needs_question = form.gather is None and any(_are_alike(table, form) for table in tables)
     for table in tables:
         names: set[str] = set()
-        for number, row in table.rows:
-            value, has_id = row.value, _has_id(row.value, form)
+        for number, (row, _) in table.rows:
+            has_id = _has_id(row, form)
             # A `meta` that somebody laid out is left as it is where it need not be touched.
             if needs_question and (table.recognition.is_flat or not has_id):
-                _add_question_id(value, form)
+                _add_question_id(row, question_hash(row.get(form.question)))
             if has_id:
                 continue
-            name = form.id_of(value)
-            ids = [name] if form.unit_ids is None else form.unit_ids(value)
+            name = form.id_of(row)
+            ids = [name] if form.unit_ids is None else form.unit_ids(row)
             if not names.isdisjoint(ids):
-                value[form.number] = name = f"{name}#{number}"
+                row[form.number] = name = f"{name}#{number}"
             names.update(ids)
-            if form.gather is not None and name != question_hash(value.get(form.question)):
-                _add_question_id(value, form)
+            question = question_hash(row.get(form.question))
+            if form.gather is not None and name != question:
+                _add_question_id(row, question)
+    return remarks
 
 
-def _apply_role(row: dict[str, Any], role: Role) -> None:
-    """Put the id of a row where its role says."""
-    if role == "id":
+def _move_ids(tables: Sequence[Table], form: TableForm) -> Iterator[str]:
+    """Take what is no id of a row out of the column `id`; yield what was done. Ids that repeat, in
+    one file or from file to file, are the questions' where the meta fields tell all rows apart."""
+    holders = [table for table in tables if table.may_hold_question_ids]
+    sound = [table for table in holders if _are_told_apart([table])]
+    for table in holders:
+        if table not in sound and table.are_ids_guessed:
+            _take_ids([table])
+            column = f"{quoted(table.column_of('id'))} of {table.name}"
+            yield f"{column} names no rows, for it repeats where nothing else differs"
+    # A row of several answers is called by its question alone: its meta fields do not help.
+    is_shared = form.gather is None and _are_told_apart(sound)
+    for group in [sound] if is_shared else [[table] for table in sound]:
+        yield from _move_question_ids(group, form.question)
+
+
+def _move_question_ids(tables: Sequence[Table], question: str) -> Iterator[str]:
+    questions: dict[str, list[str]] = {}
+    """By id the questions of its rows."""
+    for row in _rows_with_ids(tables):
+        questions.setdefault(str(row["id"]), []).append(question_hash(row.get(question)))
+    repeated = [texts for texts in questions.values() if len(texts) > 1]
+    if not repeated:
         return
-    ident, meta = row.pop("id", None), row.get("meta") or {}
-    if role == "question_id" and ident not in (None, "") and isinstance(meta, dict):
-        row["meta"] = {"question_id": ident, **meta}
+    reworded = [texts for texts in repeated if len(set(texts)) > 1]
+    ids = Counter(text for texts in questions.values() for text in set(texts))
+    # A question with one id here and another one there: these are numbers of rows.
+    are_numbers = any(ids[text] > 1 for texts in reworded for text in texts)
+    _take_ids(tables, keeps_question=not are_numbers)
+    more = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
+    among = "file to file" if more else "answer to answer"
+    differing = f"; {len(reworded)} of {len(repeated)} have another text there" if reworded else ""
+    yield f"The ids of {tables[0].name}{more} " + (
+        "number rows, not questions: questions are told apart by their texts"
+        if are_numbers
+        else f"are those of questions (meta.question_id), for they repeat from {among}{differing}"
+    )
 
 
-def _add_question_id(row: dict[str, Any], form: TableForm) -> None:
+def _rows_with_ids(tables: Sequence[Table]) -> list[dict[str, Any]]:
+    rows = [row.value for table in tables for _, row in table.rows]
+    return [row for row in rows if row.get("id") not in (None, "")]
+
+
+def _are_told_apart(tables: Sequence[Table]) -> bool:
+    """Return True if no two rows have the same id and the same meta fields."""
+    rows = _rows_with_ids(tables)
+    metas = [meta if isinstance(meta := row.get("meta"), dict) else {} for row in rows]
+    wholes = {
+        (str(row["id"]), *(str(meta.get(name)) for name in META_FIELDS))
+        for row, meta in zip(rows, metas, strict=True)
+    }
+    return len(wholes) == len(rows)
+
+
+def _take_ids(tables: Sequence[Table], *, keeps_question: bool = False) -> None:
+    for row in _rows_with_ids(tables):
+        ident = row.pop("id")
+        if keeps_question:
+            _add_question_id(row, ident)
+
+
+def _add_question_id(row: dict[str, Any], ident: object) -> None:
     meta = row.get("meta") or {}
-    question = question_hash(row.get(form.question))
-    if isinstance(meta, dict) and meta.get("question_id") in (None, "") and question:
-        row["meta"] = {**meta, "question_id": question}
+    if isinstance(meta, dict) and meta.get("question_id") in (None, "") and ident not in (None, ""):
+        row["meta"] = {**meta, "question_id": ident}
 
 
 def _are_alike(table: Table, form: TableForm) -> bool:
     """Return True if rows that are called by their meta fields would be called the same, now or
     with another row: the questions of a table that has no `meta` and tells none apart have their
     ids from the start."""
-    if not table.rows:
-        return False
-    if table.recognition.is_flat and table.rows[0][1].value.get(form.topic) in (None, ""):
+    rows = [row.value for _, row in table.rows]
+    if rows and table.recognition.is_flat and rows[0].get(form.topic) in (None, ""):
         return True
-    names = [form.id_of(row.value) for _, row in table.rows if _is_nameless(row.value, form)]
+    names = [form.id_of(row) for row in rows if _is_nameless(row, form)]
     return len(set(names)) < len(names)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,12 +22,11 @@ from evenhand.data.columns import (
     nest,
     parts_of,
     require_columns,
-    require_depth,
     require_sources,
 )
 from evenhand.data.files import decode, format_of, read_file, require_file
-from evenhand.data.sql import json_value, read_parquet, require_duckdb
-from evenhand.data.workbook import read_workbook, require_calamine, sheet_names
+from evenhand.data.sql import json_value, read_parquet
+from evenhand.data.workbook import read_workbook
 from evenhand.errors import DataError, NoRows, UsageError, quoted
 from evenhand.jsontext import (
     TooDeep,
@@ -42,7 +41,7 @@ from evenhand.jsontext import (
 _CUT = "the file looks cut off: copy or export it again"
 _NOT_A_LINE = 'a .jsonl file holds one {"...": ...} on each line; an array goes into a .json file'
 _NOT_AN_ARRAY = "a .json file holds an array of objects, or one object; one a line is .jsonl"
-_LINE = re.compile(r".*\n?")
+_LINE = re.compile(r".+")
 _BETWEEN = re.compile(r"[\s,\[]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MEMORY = "rows"
@@ -64,15 +63,13 @@ def read_rows(
     file_format, name = format_of(path), str(path)
     require_file(path)
     if file_format == "parquet":
-        require_duckdb("Parquet files")
         found = read_parquet(read_file(path, root), name, lenient=lenient)
     elif file_format == "xlsx":
-        require_calamine()
         found = read_workbook(read_file(path, root), name, sheet)
     else:
         text = decode(read_file(path, root), encoding, name)
         if file_format == "jsonl":
-            found = _read_lines(text, name, lenient)
+            found = _read_objects(text, name, _parse_lines(text, lenient), _NOT_A_LINE)
         elif file_format == "json":
             found = read_array(text, name, lenient=lenient)
         else:
@@ -100,54 +97,46 @@ def read_object(path: Path) -> dict[str, Any]:
     return found[0] if len(found) == 1 else {}
 
 
-def other_sheets(path: Path) -> list[str]:
-    """Return the sheets of a workbook beside the first one; none where the file is no workbook."""
-    return sheet_names(read_file(path), str(path))[1:] if format_of(path) == "xlsx" else []
-
-
-def _read_lines(text: str, name: str, lenient: bool) -> Rows:
-    lines: list[int] = []
-    objects: list[dict[str, Any]] = []
+def _parse_lines(text: str, lenient: bool) -> Iterator[tuple[Any, int, int]]:
+    """Yield the value of each line with the places where it begins and ends; of a line that is too
+    long, none."""
     read = parse_lenient if lenient else parse
-    for number, found in enumerate(_LINE.finditer(text), 1):
-        line, where = found[0], f"{name}:{number}"
-        if not line or line.isspace():
-            continue
-        if len(line) > limits.LINE_BYTES:
-            raise too_long(where)
-        try:
-            value = read(line, limits.JSON_DEPTH)
-        except ValueError as error:
-            is_cut = isinstance(error, Truncated) and not line.endswith("\n")
-            raise _json_error(error, name, number, _CUT if is_cut else _NOT_A_LINE) from None
-        lines.append(number)
-        objects.append(_require_row(value, line, where, _NOT_A_LINE))
-    return Rows(name, lines, objects)
+    for found in _LINE.finditer(text):
+        if not found[0].isspace():
+            is_long = len(found[0]) > limits.LINE_BYTES
+            yield None if is_long else read(found[0], limits.JSON_DEPTH), *found.span()
 
 
 def read_array(text: str, name: str, *, lenient: bool = True) -> Rows:
     """Return the objects of a JSON text, of an array or one; raises DataError."""
+    if text.count(",") + text.count("[") + text.count("{") > limits.TABLE_ELEMENTS:
+        raise _json_error(TooMany(limits.TABLE_ELEMENTS), f"{name}:1", "")
+    members = parse_members(text, lenient=lenient) if text.strip() else iter(())
+    return _read_objects(text, name, members, _NOT_AN_ARRAY)
+
+
+def _read_objects(
+    text: str, name: str, members: Iterator[tuple[Any, int, int]], advice: str
+) -> Rows:
     lines: list[int] = []
     objects: list[dict[str, Any]] = []
-    line = at = end = 0
-    if not text.strip():
-        return Rows(name, lines, objects)
-    if text.count(",") + text.count("[") + text.count("{") > limits.TABLE_ELEMENTS:
-        raise _json_error(TooMany(limits.TABLE_ELEMENTS), name, 1, "")
+    line, at, end = 1, 0, 0
     try:
-        for value, start, end in parse_members(text, lenient=lenient):
+        for value, start, end in members:
             line, at = line + text.count("\n", at, start), start
-            where = f"{name}:{line + 1}"
+            where = f"{name}:{line}"
             if end - start > limits.LINE_BYTES:
                 raise too_long(where)
-            lines.append(line + 1)
-            objects.append(_require_row(value, text[start:end], where, _NOT_AN_ARRAY))
+            lines.append(line)
+            objects.append(_require_row(value, text[start:end], where, advice))
     except ValueError as error:
-        is_cut = isinstance(error, Truncated)
         # The error stands in the member after the last one that was read.
         line += text.count("\n", at, cast("re.Match[str]", _BETWEEN.match(text, end)).end())
-        raise _json_error(error, name, line + 1, _CUT if is_cut else _NOT_AN_ARRAY) from None
-    return Rows(name, lines, objects)
+        if isinstance(error, json.JSONDecodeError) and error.doc == text:
+            line = error.lineno
+        is_cut = isinstance(error, Truncated) and text.endswith(error.doc)
+        raise _json_error(error, f"{name}:{line}", _CUT if is_cut else advice) from None
+    return Rows(name, objects, lines=lines)
 
 
 def _require_row(value: Any, text: str, where: str, advice: str) -> dict[str, Any]:
@@ -162,20 +151,15 @@ def _require_row(value: Any, text: str, where: str, advice: str) -> dict[str, An
     return row
 
 
-def _json_error(error: ValueError, name: str, line: int, advice: str) -> DataError:
+def _json_error(error: ValueError, where: str, advice: str) -> DataError:
     if not isinstance(error, json.JSONDecodeError):
         is_large = isinstance(error, TooDeep | TooMany)
         advice = "flatten or split the row" if is_large else "mend the row"
-        return DataError(quoted(error)[1:-1], where=f"{name}:{line}", advice=advice)
+        return DataError(quoted(error)[1:-1], where=where, advice=advice)
     near = error.doc[error.pos : error.pos + 40].strip()
     at = f"at {quoted(near)}" if near else "at its end"
-    # Of a line of its own the text is the line, of an array it is the file.
-    line = line if "\n" not in error.doc.strip() else error.lineno
-    return DataError(
-        f"not JSON, column {error.colno}: {error.msg.removesuffix(' at')} {at}",
-        where=f"{name}:{line}",
-        advice=advice,
-    )
+    what = f"not JSON, column {error.colno}: {error.msg.removesuffix(' at')} {at}"
+    return DataError(what, where=where, advice=advice)
 
 
 def _refuse_surrogate(row: Mapping[str, Any], where: str) -> None:
@@ -200,19 +184,16 @@ def memory_rows(table: object, name: str = MEMORY) -> Rows:
         names = [str(name) for name in row]
         require_columns(names, where)
         paths = [parts_of(name) for name in names]
-        values = [json_value(_plain(value), where, lenient=True) for value in row.values()]
-        for path, value in zip(paths, values, strict=True):
-            require_depth(value, len(path), where)
+        cells = zip(row.values(), paths, strict=True)
+        values = [json_value(_plain(value), where, len(path)) for value, path in cells]
         objects.append(nest(paths, values))
         _refuse_surrogate(objects[-1], where)
     if not objects:
         raise DataError("there are no rows", where=name)
-    return Rows(name, range(1, len(objects) + 1), objects)
+    return Rows(name, objects)
 
 
 def _records(table: Any) -> Iterable[Any]:
-    if hasattr(table, "collect_schema") and not hasattr(table, "to_dicts"):  # polars, lazy
-        table = table.collect()
     for method in ("to_pylist", "to_dicts"):  # Arrow, polars
         if hasattr(table, method):
             return cast("Iterable[Any]", getattr(table, method)())

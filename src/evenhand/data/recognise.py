@@ -16,28 +16,13 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from evenhand.errors import DataError, nearest, quoted
+from evenhand.errors import DataError, quoted
 from evenhand.kinds.masking import family
 from evenhand.kinds.rows import EXTRAS, TableForm
 from evenhand.units import META_FIELDS
 
 COLUMNS_LISTED = 20
-_NEAR = 0.8
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_A_TEXT = re.compile(
-    r"_(?:text|content|body|string)$|^(?:текст|содержание)_|(?:文本|内容|原文|全文|本文|テキスト|文)$"
-)
-"""What says only that a column holds a text: `question text`, `Текст вопроса`, 回答文."""
-_REMARK = re.compile(r"_?\([^()]*\)$")
-_NUMBER = re.compile(r"(?:_|(?<=[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff]))(?:[a-z]|\d{1,2})$")
-"""What tells one of several alike from the others: `answer_2`, 回答A（GPT）."""
-_GENITIVES = {
-    "вопроса": "вопрос",
-    "ответа": "ответ",
-    "запроса": "запрос",
-    "промпта": "промпт",
-    "задания": "задание",
-}
 _TOPICS = frozenset({"topic", "тема", "主题", "トピック", "お題"})
 """A question beats a topic: where both are there, the topic is a label."""
 _ABOUT_TEXT = frozenset(
@@ -46,6 +31,16 @@ _ABOUT_TEXT = frozenset(
 )
 """Last words of columns that tell something about an answer and are none."""
 _PAIRS = (("1", "2"), ("a", "b"))
+_FLAT = {
+    "meta.model": "model",
+    "meta.prompt_variant": "variant",
+    "meta.question_id": "question_id",
+    "meta.run_id": "run_id",
+    "meta.eval_set_variant": "eval_set",
+    "id": "ident",
+}
+"""Fields of a table without a `meta` of its own, and where their usual names are listed."""
+_MORE = (*EXTRAS, "rubric", "language", "task_name")
 
 
 @cache
@@ -63,14 +58,11 @@ def judgment_columns(names: Iterable[str], wanted: Iterable[str]) -> dict[str, s
     """Return by field of a table of judgments the column that goes by its most usual name, of those
     wanted that have one."""
     there = {fold(name): name for name in names}
-    found: dict[str, str] = {}
-    for field in wanted:
-        usual = (
-            there[name] for name in (fold(field), *_usual("judgments")[field]) if name in there
-        )
-        if column := next(usual, ""):
-            found[field] = column
-    return found
+    found = {
+        field: [there[n] for n in (fold(field), *_usual("judgments")[field]) if n in there]
+        for field in wanted
+    }
+    return {field: columns[0] for field, columns in found.items() if columns}
 
 
 def fold(name: str) -> str:
@@ -89,27 +81,6 @@ def is_usual_name(name: str) -> bool:
     return fold(name) in _all_names()
 
 
-def _is_longer_form(name: str, names: Collection[str]) -> bool:
-    """Return True if a column is called by a usual name with more beside it: `customer question`,
-    `Запрос пользователя`, 用户问题, 回答A. A usual name of something else is no longer form of
-    it."""
-    whole = fold(name)
-    bare = _nominative(_A_TEXT.sub("", _NUMBER.sub("", _REMARK.sub("", whole))))
-    if bare in _all_names():
-        return bare != whole and bare in names
-    if _CJK.search(bare):
-        return any(bare.endswith(usual) for usual in names if _CJK.search(usual))
-    words = bare.split("_")
-    # English puts the noun last, Russian first.
-    return words[-1] in names if bare.isascii() else words[0] in names
-
-
-def _nominative(name: str) -> str:
-    """Return a Russian name with its first word as it would stand alone."""
-    first, *rest = name.split("_")
-    return "_".join([_GENITIVES.get(first, first), *rest])
-
-
 class AnswerColumn(NamedTuple):
     """One of several columns of answers: the name that tells it from the others, and the column
     that says whose answers these are, where there is one."""
@@ -124,15 +95,13 @@ class Recognition(NamedTuple):
 
     columns: Mapping[str, str]
     """Field to column, for fields that do not stand there under their own name."""
-    spare: tuple[str, ...]
+    spare: Sequence[str]
     """Columns of a flat table that no field takes: they are kept as meta."""
-    remarks: tuple[str, ...]
-    """Columns that somebody may have meant otherwise."""
     is_long: bool
     """True if the rows of one question are to be gathered."""
     is_flat: bool
     """True if the table has no `meta` of its own."""
-    answers: tuple[AnswerColumn, ...] = ()
+    answers: Sequence[AnswerColumn] = ()
     """Columns that each hold an answer, where there are several."""
     is_pair: bool = False
     """True if such a row is a pair."""
@@ -145,12 +114,6 @@ class Recognition(NamedTuple):
             listed = ", ".join(quoted(each.column) for each in self.answers)
             parts.append(f"{'a row per pair' if self.is_pair else 'an answer each'}: {listed}")
         return ", ".join(parts)
-
-    @property
-    def author_field(self) -> str:
-        """Return the field that tells the answers of one row apart."""
-        named = any(each.author or family(each.label) for each in self.answers)
-        return "model" if named else "prompt_variant"
 
 
 def fields_of(columns: Mapping[str, str], form: TableForm) -> dict[str, str]:
@@ -166,48 +129,35 @@ def fields_of(columns: Mapping[str, str], form: TableForm) -> dict[str, str]:
     }
 
 
-def find_answers(names: Iterable[str]) -> tuple[AnswerColumn, ...]:
+def find_answers(names: Iterable[str]) -> list[AnswerColumn]:
     """Return the columns that each hold an answer, if there are several."""
-    columns = list(names)
-    folded = {fold(name): name for name in columns}
-    labels = {name: _answer_label(name) for name in columns}
-    found = [(name, label) for name, label in labels.items() if label]
+    folded = {fold(name): name for name in names}
+    labels = {name: _answer_label(name) for name in folded.values()}
+    found = {name: label for name, label in labels.items() if label}
     if len(found) < 2 and {"a", "b"} <= folded.keys():
-        found = [(folded[label], label) for label in ("a", "b")]
-    if len(found) < 2:
-        return ()
+        found = {folded[label]: label for label in ("a", "b")}
+    nouns = usual_names("author_nouns")
     authors = {
-        label: folded.get(f"{noun}_{fold(label)}", "")
-        for _, label in found
-        for noun in reversed(usual_names("author_nouns"))
-        if f"{noun}_{fold(label)}" in folded
+        label: [folded[f"{n}_{fold(label)}"] for n in nouns if f"{n}_{fold(label)}" in folded]
+        for label in found.values()
     }
-    return tuple(AnswerColumn(name, label, authors.get(label, "")) for name, label in found)
+    answers = [AnswerColumn(name, label, *authors[label][:1]) for name, label in found.items()]
+    return answers if len(answers) > 1 else []
 
 
 def _answer_label(name: str) -> str:
     """Return whose answers a column holds, by its name; empty where it holds none."""
-    whole, nouns = fold(name), usual_names("answer_nouns")
+    whole = fold(name)
     if whole in _all_names() or whole.split("_")[-1] in _ABOUT_TEXT:
         return ""
-    for noun in nouns:
+    for noun in usual_names("answer_nouns"):
+        pattern = rf"^{noun}[\s_\-]+|[\s_\-]+{noun}$"
         if _CJK.search(noun):
             pattern = rf"^{noun}[\s_\-]*|[\s_\-のの的]*{noun}$"
-        else:
-            pattern = rf"^{noun}[\s_\-]+|[\s_\-]+{noun}$"
         label = re.sub(pattern, "", name.strip(), flags=re.IGNORECASE).strip(" _-:()（）")
         if label and label != name.strip():
             return label
     return name if family(name) else ""
-
-
-class _Role(NamedTuple):
-    """A field, and what the column that holds it is usually called."""
-
-    field: str
-    names: tuple[str, ...]
-    is_needed: bool = False
-    """True if a second column that would fit is an error."""
 
 
 def recognise(
@@ -215,105 +165,56 @@ def recognise(
     mapped: Mapping[str, str],
     form: TableForm,
     where: str,
-    *,
-    inner: Sequence[str] = (),
     empty: Collection[str] = (),
 ) -> Recognition:
     """Return what the columns of a table hold; raises DataError. `mapped` are the fields that the
-    user has named, each with its column, or an empty name where it is a constant; `inner` are
-    dotted names inside objects, `empty` the columns without a value."""
+    user has named, each with its column, or an empty name where it is a constant; `empty` are the
+    columns without a value."""
     is_flat = "meta" not in names
     fields = {*names, *(field.partition(".")[0] for field in mapped)}
     is_long = form.gather is not None and form.several not in fields
+    roles = {form.question: "question"}
+    roles |= {form.answer: "answer"} if form.gather is None or is_long else {}
+    roles |= (_FLAT if is_flat else {}) | {name: name for name in _MORE if name in form.fields}
     claimed = set(mapped.values())
     columns: dict[str, str] = {}
-    roles = _roles(form, is_flat=is_flat, is_long=is_long)
-    answers: tuple[AnswerColumn, ...] = ()
-    for role in roles:
-        is_extra = role.field in EXTRAS
-        is_strict = is_extra or (is_long and role.is_needed)
-        fits = _fitting(role, names, mapped, claimed, is_strict=is_strict)
-        # Nobody is asked which context is meant: one is taken, and the others are named.
-        fits = _first_filled(role, fits, empty) if is_extra else fits
-        if role.field == form.answer and not fits and role.field not in mapped and is_flat:
-            answers = find_answers(n for n in names if n not in claimed and n not in empty)
-            claimed.update(each.column for each in answers)
-            claimed.update(each.author for each in answers)
-        if len(fits) == 1 and fits[0] != role.field:
-            columns[role.field] = fits[0]
-        elif len(fits) > 1 and role.is_needed:
-            raise _which(role.field, fits, names, where)
-        claimed.update(fits if len(fits) == 1 else ())
-    labels = tuple(fold(each.label) for each in answers)
-    is_pair = bool(form.several) and labels in _PAIRS
+    answers: list[AnswerColumn] = []
+    for field, key in roles.items():
+        if field in mapped:
+            continue
+        free = [name for name in names if name not in claimed]
+        fits = _fitting(field, usual_names(key), free, empty, is_long=is_long)
+        if len(fits) > 1 and field in (form.question, form.answer, "meta.model"):
+            raise _which(field, fits, names, where)
+        if field == form.answer and not fits and is_flat:
+            answers = find_answers(name for name in free if name not in empty)
+            claimed |= {name for each in answers for name in (each.column, each.author)}
+        if len(fits) == 1:
+            claimed.add(fits[0])
+            columns |= {field: fits[0]} if fits[0] != field else {}
+    is_pair = bool(form.several) and tuple(fold(each.label) for each in answers) in _PAIRS
     used = {*form.fields, *claimed, *(name.partition(".")[0] for name in claimed)}
-    spare = [name for name in names if name not in used]
-    # Beside a `meta` of its own a row is the contract's, and its other columns are nobody's texts.
-    guesses = _near(spare, _meanings(roles if is_flat else (), form), mapped)
-    whole = {*form.fields, *claimed} - {"meta"}
-    within = [name for name in inner if name.partition(".")[0] not in whole]
-    guesses |= _extras_among(name for name in (*spare, *within) if name not in {*claimed, *empty})
-    return Recognition(
-        columns=columns,
-        spare=tuple(spare) if is_flat else (),
-        remarks=_remarks(guesses, names, {**mapped, **columns}),
-        is_long=is_long and not is_pair,
-        is_flat=is_flat,
-        answers=answers,
-        is_pair=is_pair,
-    )
-
-
-def _roles(form: TableForm, *, is_flat: bool, is_long: bool) -> list[_Role]:
-    roles = [_Role(form.question, usual_names("question"), is_needed=True)]
-    if form.gather is None or is_long:
-        roles.append(_Role(form.answer, usual_names("answer"), is_needed=True))
-    if is_flat:
-        roles += [
-            _Role("meta.model", usual_names("model"), is_needed=True),
-            _Role("meta.prompt_variant", usual_names("variant")),
-            _Role("meta.question_id", usual_names("question_id")),
-            _Role("meta.run_id", usual_names("run_id")),
-            _Role("meta.eval_set_variant", usual_names("eval_set")),
-            _Role("id", usual_names("ident")),
-        ]
-    more = ("reference", "context", "messages", "rubric", "language", "task_name")
-    return roles + [_Role(field, usual_names(field)) for field in more if field in form.fields]
+    spare = [name for name in names if name not in used] if is_flat else []
+    return Recognition(columns, spare, is_long and not is_pair, is_flat, answers, is_pair)
 
 
 def _fitting(
-    role: _Role,
-    names: Sequence[str],
-    mapped: Mapping[str, str],
-    claimed: Collection[str],
-    *,
-    is_strict: bool,
+    field: str, usual: Sequence[str], free: Sequence[str], empty: Collection[str], *, is_long: bool
 ) -> list[str]:
-    """Return the columns that may hold a field: the one of its own name alone, unless strict."""
-    if role.field in mapped:
-        return []
-    plain = role.field.removeprefix("meta.")
-    free = [name for name in names if name not in claimed]
-    if plain in free and not is_strict:
-        return [plain]
-    exact = [name for name in free if fold(name) == fold(plain)]
-    if len(exact) == 1 and not is_strict:
-        return exact
-    usual = {*role.names, fold(plain)}
-    fits = [name for name in free if fold(name) in usual]
-    if any(fold(name) not in _TOPICS for name in fits):
-        fits = [name for name in fits if fold(name) not in _TOPICS]
-    if fits or not role.is_needed:
-        return fits
-    # Only where one alone is a longer form of a usual name: what two may be is not guessed at.
-    longer = [name for name in free if _is_longer_form(name, usual)]
-    return longer if len(longer) == 1 else []
-
-
-def _first_filled(role: _Role, fits: Sequence[str], empty: Collection[str]) -> list[str]:
-    """Return the column with the most usual name of those that hold anything."""
-    ranked = sorted(fits, key=lambda name: role.names.index(fold(name)))
-    return ([name for name in ranked if name not in empty] or ranked)[:1]
+    """Return the columns that may hold a field: the one of its own name alone. A column that holds
+    nothing stands back behind one that does."""
+    plain = field.removeprefix("meta.")
+    fits = [name for name in free if fold(name) in (*usual, fold(plain))]
+    fits = [name for name in fits if name not in empty] or fits
+    if is_long or plain not in _TOPICS:
+        fits = [name for name in fits if fold(name) not in _TOPICS] or fits
+    if field in EXTRAS:
+        # Nobody is asked which context is meant: the most usual name is taken.
+        return sorted(fits, key=lambda name: usual.index(fold(name)))[:1]
+    own = [name for name in fits if name == plain] or [
+        name for name in fits if fold(name) == fold(plain)
+    ]
+    return own if len(own) == 1 else fits
 
 
 def _which(field: str, fits: Sequence[str], names: Sequence[str], where: str) -> DataError:
@@ -325,52 +226,3 @@ def _which(field: str, fits: Sequence[str], names: Sequence[str], where: str) ->
         advice=f'Say which: [columns] {field} = "{fits[0]}" in the suite, or init --map'
         f" {field}={fits[0]}  (the columns: {listed}{more})",
     )
-
-
-def _meanings(roles: Sequence[_Role], form: TableForm) -> dict[str, str]:
-    """Return by what a column may be called which field it is: the fields themselves, and the usual
-    names of the question and the answer."""
-    texts = (form.question, form.answer)
-    usual = {name: role.field for role in roles if role.field in texts for name in role.names}
-    return usual | {field: field for field in form.fields if field not in ("meta", "id")}
-
-
-_Guess = tuple[str, str]
-"""What a column may be called, and the field of that name."""
-
-
-def _near(
-    spare: Sequence[str], meanings: Mapping[str, str], mapped: Collection[str]
-) -> dict[str, _Guess]:
-    """Return the columns that are called nearly like a field, or as one is usually called; none of
-    a field that the user has named a column for."""
-    near = {name: nearest(fold(name), meanings, cutoff=_NEAR) for name in spare}
-    return {
-        name: (guess, meanings[guess])
-        for name, guess in near.items()
-        if guess is not None and meanings[guess] not in mapped
-    }
-
-
-def _extras_among(names: Iterable[str]) -> dict[str, _Guess]:
-    """Return the columns, also inside objects, that hold what a judge may be shown."""
-    fields = {name: field for field in EXTRAS for name in usual_names(field)}
-    plain = {name: fold(name.rpartition(".")[2]) for name in names}
-    return {name: (fields[last],) * 2 for name, last in plain.items() if last in fields}
-
-
-def _remarks(
-    guesses: Mapping[str, _Guess], names: Sequence[str], columns: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return a line for each column that is not used and may have been meant."""
-    remarks: list[str] = []
-    for name, (near, field) in guesses.items():
-        is_there = field in names or field in columns
-        beside = columns.get(field) or field
-        remarks.append(
-            f"the column {quoted(name)} is not used, {quoted(beside)} is"
-            if is_there
-            else f"the column {quoted(name)} is not used; did you mean {quoted(near)}?"
-            f' Then say: [columns] {field} = "{name}"'
-        )
-    return tuple(remarks)

@@ -13,24 +13,21 @@ import decimal
 import math
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Literal
 
 from evenhand.data.columns import Rows, parts_of, require_columns, require_depth
+from evenhand.data.files import require_extra
 from evenhand.errors import DataError, UsageError, quoted
 from evenhand.jsontext import ExactNumber, compact, dump
 
-CellKind = Literal["none", "bool", "int", "long", "float", "text"]
-"""`int` is exact as a fraction too, `long` is not."""
-_EXACT = 2**53
-"""Up to here a fraction holds every whole number."""
+CellKind = Literal["none", "bool", "int", "float", "text"]
 _TYPES: tuple[tuple[str, frozenset[CellKind]], ...] = (
     ("VARCHAR", frozenset()),
     ("BOOLEAN", frozenset({"bool"})),
-    ("BIGINT", frozenset({"int", "long"})),
+    ("BIGINT", frozenset({"int"})),
     ("DOUBLE", frozenset({"int", "float"})),
 )
 """Types of columns, and the kinds of cells that each holds without loss."""
@@ -41,12 +38,7 @@ _LINE_LEAST = 1 << 24
 
 def require_duckdb(what: str) -> Any:
     """Return the module duckdb; raises UsageError."""
-    try:
-        return import_module("duckdb")
-    except ImportError:
-        raise UsageError(
-            f"{what} need DuckDB, which is not installed", advice='pip install "evenhand[sql]"'
-        ) from None
+    return require_extra("duckdb", f"{what} need DuckDB", "sql")
 
 
 def _connect(duckdb: Any) -> Any:
@@ -105,19 +97,18 @@ def _rows(header: list[str], records: list[Sequence[Any]], name: str, *, lenient
     require_columns(header, name)
     if not _JSON.issuperset({type(cell) for record in records for cell in record}):
         depths = [len(parts_of(column)) for column in header]
-        for number, record in enumerate(records, 1):
-            where = f"{name}:{number}"
-            cells = [json_value(cell, where, lenient=lenient) for cell in record]
-            for cell, depth in zip(cells, depths, strict=True):
-                require_depth(cell, depth, where)
-            records[number - 1] = cells
-    return Rows(name, range(1, len(records) + 1), records, header)
+        for at, record in enumerate(records):
+            records[at] = [
+                json_value(cell, f"{name}:{at + 1}", depth, lenient=lenient)
+                for cell, depth in zip(record, depths, strict=True)
+            ]
+    return Rows(name, records, header)
 
 
-def json_value(value: Any, where: str, *, lenient: bool) -> Any:
+def json_value(value: Any, where: str, depth: int, *, lenient: bool = True) -> Any:
     """Return a value of a table as JSON has it; raises DataError for one that has no such form, or
-    nests deeper than a row may."""
-    require_depth(value, 0, where)
+    nests deeper than a row may: `depth` is that of its column."""
+    require_depth(value, depth, where)
     return _json_value(value, where, lenient)
 
 
@@ -154,10 +145,8 @@ def kind_of(value: Any) -> CellKind:
             return "none"
         case bool():
             return "bool"
-        case int() if abs(value) <= _EXACT:
-            return "int"
         case int() if -(2**63) <= value < 2**63:
-            return "long"
+            return "int"
         case float() if math.isfinite(value):
             return "float"
         case _:

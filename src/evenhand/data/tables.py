@@ -7,10 +7,10 @@ nothing is guessed silently.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,22 +18,21 @@ from evenhand.data.columns import (
     Row,
     Rows,
     copy_fields,
-    flatten,
     require_parts,
     require_sources,
     set_field,
 )
 from evenhand.data.conversation import find_conversation
-from evenhand.data.ids import find_roles, name_rows
+from evenhand.data.ids import name_rows
 from evenhand.data.read import read_rows
 from evenhand.data.recognise import fields_of, fold, recognise, usual_names
 from evenhand.errors import DataError, quoted
 from evenhand.jsontext import as_text
+from evenhand.kinds.masking import family
 from evenhand.kinds.rows import (
     EXTRAS,
     FieldError,
     MissingFieldError,
-    PlacedRow,
     RowError,
     TableForm,
     is_given,
@@ -46,7 +45,6 @@ META_CHARS = 200
 """A longer text is no label of a row, and is not kept as meta."""
 ANSWER_CHARS = 100_000
 """A longer answer is warned about."""
-_NAMES_LISTED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,22 +69,20 @@ class Source:
             return self.memory
         return read_rows(self.path, root=self.root, encoding=self.encoding, sheet=self.sheet)
 
+    def _joined(self) -> Iterator[Row]:
+        for row in self.table:
+            if self.join is not None:
+                self.join.add_columns(row.value)
+            yield row
+
     @cached_property
     def sample(self) -> list[dict[str, Any]]:
         """Return the first rows, with the columns of the question file."""
-        rows = self.table.values()
-        sample = [row for _, row in zip(range(ROWS_LOOKED_AT), rows, strict=False)]
-        if self.join is not None:
-            for row in sample:
-                self.join.add_columns(row)
-        return sample
+        return [row.value for row in islice(self._joined(), ROWS_LOOKED_AT)]
 
     def rows(self, columns: Mapping[str, str]) -> list[Row]:
         """Return its rows with these columns copied to fields; raises DataError."""
-        rows = list(self.table)
-        if self.join is not None:
-            for row in rows:
-                self.join.add_columns(row.value)
+        rows = list(self._joined())
         require_sources(columns, (row.value for row in rows), self.table.name)
         if columns:
             for row in rows:
@@ -102,18 +98,16 @@ class QuestionFile:
         self.path = path
         self._rows = list(read_rows(path, root=root).values())
         self._names = list(dict.fromkeys(name for row in self._rows for name in row))
-        self._found: dict[tuple[str, ...], dict[tuple[str, ...], dict[str, Any]]] = {}
-        self.rows = self.matched = 0
+        self._indexes: dict[tuple[str, ...], dict[tuple[str, ...], dict[str, Any]]] = {}
+        """By columns of the data that join, what this table says of their values."""
 
     def add_columns(self, row: dict[str, Any]) -> None:
         """Add what this table says of a row, in place; raises DataError."""
         own, theirs = self._keys(row)
-        if own not in self._found:
-            self._found[own] = self._index(theirs)
-        further = self._found[own].get(tuple(_text(row.get(name)) for name in own))
-        for name, value in (further or {}).items():
-            if row.get(name) in (None, ""):
-                row[name] = value
+        if own not in self._indexes:
+            self._indexes[own] = self._index(theirs)
+        further = self._indexes[own].get(tuple(_text(row.get(name)) for name in own), {})
+        row |= {name: value for name, value in further.items() if row.get(name) in (None, "")}
 
     def _keys(self, row: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the columns of a row, and of this table, that are to hold the same."""
@@ -121,10 +115,9 @@ class QuestionFile:
         if shared:
             return shared, shared
         ids = usual_names("question_id", "ident")
-        own = [name for name in row if fold(name) in ids]
-        theirs = [name for name in self._names if fold(name) in ids]
+        own, theirs = (tuple(n for n in names if fold(n) in ids) for names in (row, self._names))
         if len(own) == len(theirs) == 1:
-            return (own[0],), (theirs[0],)
+            return own, theirs
         raise DataError(
             f"{quoted(self.path.name)} has no column in common with the data",
             advice=f"It has {', '.join(map(quoted, self._names))}; the data have"
@@ -153,38 +146,34 @@ class Table:
     """A source whose columns were recognised."""
 
     def __init__(self, source: Source, columns: Mapping[str, str], form: TableForm) -> None:
-        self.source, self._form = source, form
+        self.source, self._form, self.name = source, form, source.path.name
+        where, sample = str(source.path), source.sample
         self._constants = {
             name if name.split(".")[0] in {*form.fields, form.answer} else f"meta.{name}": value
             for name, value in source.constants.items()
         }
         for name in self._constants:
-            require_parts(name, str(source.path))
-        self.names = list(dict.fromkeys(name for row in source.sample for name in row))
-        self._recognise(source.sample, fields_of(columns, form))
-        self.is_long = self.recognition.is_long
-        self.are_ids_guessed = "id" in self.recognition.columns
-        has_ids = "id" in self.names or "id" in self._columns
-        is_set_apart = any(f"meta.{name}" in self._constants for name in META_FIELDS)
-        # A `meta` that somebody laid out is left as it is, unless the suite adds to it.
-        self.may_hold_question_ids = has_ids and (self.recognition.is_flat or is_set_apart)
-
-    def _recognise(self, sample: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
-        """Find what the columns hold, and conversations among them."""
-        form, where = self._form, str(self.source.path)
-        mapped = {**columns, **dict.fromkeys(self._constants, "")}
-        self.conversation = find_conversation(sample, mapped, form, where)
-        names = self.names
+            require_parts(name, where)
+        self.names = names = list(dict.fromkeys(name for row in sample for name in row))
+        columns = fields_of(columns, form)
+        given = dict.fromkeys(self._constants, "")
+        self.conversation = find_conversation(sample, {**columns, **given}, form, where)
         if self.conversation:
-            columns = {f: c for f, c in columns.items() if c not in self.conversation.columns}
-            names = [name for name in names if name not in self.conversation.columns]
-            mapped = {**columns, **dict.fromkeys((*self._constants, *self.conversation.fields), "")}
-        inner = dict.fromkeys(name for row in sample for name, _ in flatten(row) if "." in name)
+            taken = self.conversation.column
+            columns = {field: column for field, column in columns.items() if column != taken}
+            names = [name for name in names if name != taken]
+            given |= dict.fromkeys(self.conversation.fields, "")
         empty = [name for name in names if not any(is_given(row.get(name)) for row in sample)]
-        self.recognition = recognise(names, mapped, form, where, inner=[*inner], empty=empty)
+        self.recognition = recognise(names, {**columns, **given}, form, where, empty)
+        self._columns = {**columns, **self.recognition.columns}
         spare = self.recognition.spare
         self.labels = [name for name in spare if any(_is_label(row.get(name)) for row in sample)]
-        self._columns = {**columns, **self.recognition.columns}
+        self.are_ids_guessed = "id" in self.recognition.columns
+        # A `meta` that somebody laid out is left as it is, unless the suite adds to it.
+        is_set_apart = any(f"meta.{name}" in self._constants for name in META_FIELDS)
+        self.may_hold_question_ids = bool({"id"} & {*self.names, *self._columns}) and (
+            self.recognition.is_flat or is_set_apart
+        )
 
     def column_of(self, field: str) -> str | None:
         """Return the column that a field is taken from; None where no row has one for it."""
@@ -198,7 +187,7 @@ class Table:
     def line(self) -> str:
         """Return the meaning of the columns as a line for people; empty where nothing was
         guessed."""
-        meanings = self.conversation.meanings if self.conversation else {}
+        meanings = self.conversation.fields if self.conversation else {}
         fields = [f"{field} = {meaning}" for field, meaning in meanings.items()]
         return ", ".join(part for part in (*fields, self.recognition.line) if part)
 
@@ -225,7 +214,7 @@ class Table:
         return found
 
     def _keep_spare(self, value: dict[str, Any]) -> None:
-        spare = {name: value[name] for name in self.recognition.spare if name in value}
+        spare = {name: value.get(name) for name in self.recognition.spare}
         labels = {name: cell for name, cell in spare.items() if _is_label(cell)}
         if labels:
             value["meta"] = {**labels, **(value.get("meta") or {})}
@@ -235,11 +224,8 @@ class Table:
         answers = self.recognition.answers
         if not answers:
             return [value]
-        rest = {
-            name: cell
-            for name, cell in value.items()
-            if name not in {name for each in answers for name in (each.column, each.author)}
-        }
+        taken = {name for each in answers for name in (each.column, each.author)}
+        rest = {name: cell for name, cell in value.items() if name not in taken}
         authors = [_text(value.get(each.author) or each.label) for each in answers]
         texts = [value.get(each.column) for each in answers]
         if self.recognition.is_pair:
@@ -247,7 +233,8 @@ class Table:
                 authors = [f"{author} ({number})" for number, author in enumerate(authors, 1)]
             pair = [{"id": a, "text": text} for a, text in zip(authors, texts, strict=True)]
             return [{**rest, self._form.several: pair}]
-        name, meta = self.recognition.author_field, rest.get("meta") or {}
+        are_models = any(each.author or family(each.label) for each in answers)
+        name, meta = "model" if are_models else "prompt_variant", rest.get("meta") or {}
         return [
             {**rest, self._form.answer: text, "meta": {**meta, name: author}}
             for author, text in zip(authors, texts, strict=True)
@@ -256,16 +243,12 @@ class Table:
 
 def _is_filled(value: Mapping[str, Any]) -> bool:
     """Return True if a row, or an object in it, holds anything: as a rule its first cell does."""
-    for cell in value.values():
-        if isinstance(cell, str):
-            if cell:
-                return True
-        elif isinstance(cell, (dict, Mapping)):  # dict first: the abstract test is slow
-            if _is_filled(cast("Mapping[str, Any]", cell)):
-                return True
-        elif cell is not None:
-            return True
-    return False
+    return any(
+        _is_filled(cast("dict[str, Any]", cell))
+        if isinstance(cell, dict)
+        else cell not in (None, "")
+        for cell in value.values()
+    )
 
 
 def _is_label(cell: object) -> bool:
@@ -295,44 +278,40 @@ class Tables:
     @cached_property
     def _tables(self) -> list[Table]:
         tables = [Table(source, self._columns, self._form) for source in self._sources]
-        if self._tells_columns:
-            for line in _column_lines(tables):
-                self._notify(line)
+        files: dict[str, list[str]] = {}
+        for table in tables:
+            files.setdefault(table.line, []).append(table.name)
+        for line, names in files.items():
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            if line and self._tells_columns:
+                self._notify(f"Columns of {names[0]}{more}: {line}")
         return tables
 
     @cached_property
     def rows(self) -> list[tuple[Path, Row]]:
         """Return every row with its file, each called by an id of its own; raise DataError."""
-        form = self._form
-        long = [table for table in self._tables if table.is_long]
-        wide = [table for table in self._tables if not table.is_long]
-        gathered = self._gather(long) if long else []
-        ids = find_roles(wide, form)
-        name_rows(wide, form, ids.roles)
+        long = [table for table in self._tables if table.recognition.is_long]
+        wide = [table for table in self._tables if not table.recognition.is_long]
+        found = self._gather(long) if long else []
+        remarks = name_rows(wide, self._form)
         own = [(table.source.path, row) for table in wide for _, row in table.rows]
-        found = [*gathered, *own]
-        values = [row.value for _, row in found]
-        remarks = (
-            *ids.remarks,
-            *_length_remarks((row.value.get(form.answer) for _, row in own)),
-            *_similar_names(values, form.several),
-            *_unseen(values, self._use),
-        )
+        found += own
+        remarks += _length_remarks(row.value.get(self._form.answer) for _, row in own)
+        remarks += _unseen([row.value for _, row in found], self._use)
         for remark in remarks:
             self._notify(remark)
         return found
 
     def _gather(self, tables: Sequence[Table]) -> list[tuple[Path, Row]]:
         assert self._form.gather is not None
-        answers = (PlacedRow(row.value, row.where) for table in tables for _, row in table.rows)
         path = tables[0].source.path
         try:
-            gathered = self._form.gather(answers)
+            gathered = self._form.gather(row for table in tables for _, row in table.rows)
         except RowError as error:
             raise self.row_error(error, error.where or str(path)) from None
         for remark in gathered.remarks:
             self._notify(remark)
-        return [(path, Row(value, where)) for value, where in gathered.rows]
+        return [(path, row) for row in gathered.rows]
 
     def row_error(self, error: RowError, where: str) -> DataError:
         """Return what to raise for a row at a place that cannot be read, in words of its table."""
@@ -341,68 +320,24 @@ class Tables:
         if table is None or not isinstance(error, FieldError):
             return DataError(str(error), where=where)
         column = table.column_of(error.field)
-        if isinstance(error, MissingFieldError) and column is None:
-            return DataError(str(MissingFieldError(error.field, table.names)), where=where)
         what = f"{quoted(column or error.field)} {error.fault}"
         if isinstance(error, MissingFieldError):
+            if column is None:
+                return DataError(str(MissingFieldError(error.field, table.names)), where=where)
             what = f"{quoted(column)} is missing in this row, and other rows have it"
-        advice = {
-            self._form.answer: 'Write the answer as one text, "" where there is none, or take the'
-            " row out.",
-            self._form.question: "Write the question, or take the row out.",
-        }
-        return DataError(what, where=where, advice=advice.get(error.field, ""))
-
-
-def _column_lines(tables: Sequence[Table]) -> Iterator[str]:
-    files: dict[str, list[str]] = {}
-    for table in tables:
-        files.setdefault(table.line, []).append(table.source.path.name)
-        yield from (f"{table.source.path}: {remark}" for remark in table.recognition.remarks)
-    for line, names in files.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        if line:
-            yield f"Columns of {names[0]}{more}: {line}"
+        return DataError(what, where=where, advice="Write it as one text, or take the row out.")
 
 
 def _length_remarks(answers: Iterable[object]) -> Iterator[str]:
     """Name answers that nobody may have meant to have judged: empty, or endless."""
     texts = [answer for answer in answers if isinstance(answer, str)]
-    if empty := sum(not text.strip() for text in texts):
-        yield f"{_count_answers(empty)} empty, and judged as such"
-    if long := sum(len(text) > ANSWER_CHARS for text in texts):
-        yield f"{_count_answers(long)} longer than {ANSWER_CHARS:,} characters"
-
-
-def _count_answers(number: int) -> str:
-    return "1 answer is" if number == 1 else f"{number} answers are"
-
-
-def _similar_names(rows: Sequence[Mapping[str, Any]], several: str) -> Iterator[str]:
-    """Name models, variants and candidates that somebody may have meant for one: `gpt-4o` and
-    `GPT-4o `. A row is copied as it stands, so that such names are two."""
-    names: dict[str, dict[str, None]] = {"model": {}, "prompt_variant": {}, "candidate": {}}
-    for row in rows:
-        meta, candidates = row.get("meta"), row.get(several) if several else None
-        if isinstance(meta, dict):
-            for field_name in ("model", "prompt_variant"):
-                names[field_name][str(meta.get(field_name, ""))] = None
-        for candidate in candidates if isinstance(candidates, list) else ():
-            if isinstance(candidate, dict) and isinstance(candidate.get("id"), str):
-                names["candidate"][candidate["id"]] = None
-    for field_name, values in names.items():
-        groups: dict[str, list[str]] = {}
-        for name in values:
-            plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-            groups.setdefault(plain, []).append(name)
-        similar = [" and ".join(map(quoted, group)) for group in groups.values() if group[1:]]
-        if similar:
-            more = len(similar) - _NAMES_LISTED
-            rest = f" and {more} more such names" if more > 0 else ""
-            yield (
-                f"{field_name}: {', '.join(similar[:_NAMES_LISTED])}{rest} are told apart, though"
-                " they differ in case or white space alone; write them alike if they are one"
-            )
+    counts = {
+        "empty, and judged as such": sum(not text.strip() for text in texts),
+        f"longer than {ANSWER_CHARS:,} characters": sum(len(text) > ANSWER_CHARS for text in texts),
+    }
+    for what, count in counts.items():
+        if count:
+            yield f"{'1 answer is' if count == 1 else f'{count} answers are'} {what}"
 
 
 def _unseen(rows: Sequence[Mapping[str, Any]], use: Collection[str]) -> Iterator[str]:
@@ -418,25 +353,15 @@ def _unseen(rows: Sequence[Mapping[str, Any]], use: Collection[str]) -> Iterator
         )
 
 
-def extras_in(rows: Iterable[Mapping[str, Any]], form: TableForm) -> list[str]:
-    """Return what rows hold that the judge should see beside the judged text. Messages among which
-    the answer stands are a log, and would show a judge of pairs whose answer it is."""
-    found: dict[str, None] = {}
-    is_log = False
-    for row in rows:
-        found |= dict.fromkeys(name for name in EXTRAS if is_given(row.get(name)))
-        is_log = is_log or _is_log(row, form)
-    return [name for name in EXTRAS if name in found and not (name == "messages" and is_log)]
+def extras_in(rows: Sequence[Mapping[str, Any]], form: TableForm) -> list[str]:
+    """Return what rows hold that the judge should see beside the judged text: messages not where
+    the answer stands among them."""
+    found = {name for row in rows for name in EXTRAS if is_given(row.get(name))}
+    if any(_is_among(row.get(form.answer), row.get("messages")) for row in rows):
+        found.discard("messages")
+    return [name for name in EXTRAS if name in found]
 
 
-def _is_log(row: Mapping[str, Any], form: TableForm) -> bool:
-    messages = row.get("messages")
-    answers = [row.get(form.answer)]
-    if isinstance(candidates := row.get(form.several), list):
-        answers += [each.get("text") for each in candidates if isinstance(each, dict)]
-    said = [
-        message.get("content", message.get("value"))
-        for message in (messages if isinstance(messages, list) else ())
-        if isinstance(message, dict)
-    ]
-    return any(answer and answer in said for answer in answers)
+def _is_among(answer: object, messages: object) -> bool:
+    said = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    return any(one.get("content", one.get("value")) == answer for one in said)

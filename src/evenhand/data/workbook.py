@@ -10,16 +10,14 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from evenhand import limits
 from evenhand.data.cells import find_header
 from evenhand.data.columns import Rows
-from evenhand.data.files import did_you_mean
-from evenhand.errors import DataError, NoRows, UsageError, quoted
+from evenhand.data.files import did_you_mean, require_extra
+from evenhand.errors import DataError, NoRows, quoted
 
 _CHUNK = 1 << 16
 _CELL_NAME = re.compile(rb"""\br ?= ?["'] ?([A-Za-z]*+)0*+([0-9]++)""")
@@ -28,21 +26,10 @@ _CARRIED = 4096
 """Bytes of a chunk that are looked at again with the next: a name may lie on the border."""
 
 
-def require_calamine() -> Any:
-    """Return the module python_calamine; raises UsageError."""
-    try:
-        return import_module("python_calamine")
-    except ImportError:
-        raise UsageError(
-            "workbooks need python-calamine, which is not installed",
-            advice='pip install "evenhand[xlsx]", or save the sheet as "CSV UTF-8"',
-        ) from None
-
-
 def read_workbook(raw: bytes, name: str, sheet: str | None = None) -> Rows:
     """Return the rows of a sheet, the first one unless named, numbered as the sheet numbers them;
     raises DataError."""
-    calamine = require_calamine()
+    calamine = require_extra("python_calamine", "workbooks need python-calamine", "xlsx")
     _require_bounds(raw, name)
     try:
         with calamine.CalamineWorkbook.from_filelike(BytesIO(raw)) as book:
@@ -54,33 +41,21 @@ def read_workbook(raw: bytes, name: str, sheet: str | None = None) -> Rows:
     # Columns without a name behind the last one with a name are dropped.
     header, start = find_header([*map(_cut_end, rows)], name, range(1, len(rows) + 1))
     if start == len(rows) and sheet is None and names[1:]:
-        raise _bare_sheet(names, name)
+        first, *others = map(quoted, names)
+        raise NoRows(
+            f"the first sheet, {first}, holds no rows",
+            where=name,
+            advice=f"name another, for init as --sheet {others[0]}, in a suite as"
+            f" data = [{{ file = {quoted(Path(name).name)}, sheet = {others[0]} }}]. The other"
+            f" sheets: {', '.join(others)}",
+        )
     records = [cells[: len(header)] for cells in rows[start:]]
-    return Rows(name, range(start + 1, len(rows) + 1), records, header)
+    return Rows(name, records, header, range(start + 1, len(rows) + 1))
 
 
 def _cut_end(cells: list[str]) -> list[str]:
     """Return a row without the blank cells at its end."""
     return cells[: max((at for at, cell in enumerate(cells, 1) if cell.strip()), default=0)]
-
-
-def sheet_names(raw: bytes, name: str) -> list[str]:
-    """Return the names of the sheets of a workbook."""
-    _require_bounds(raw, name)
-    with require_calamine().CalamineWorkbook.from_filelike(BytesIO(raw)) as book:
-        return list(book.sheet_names)
-
-
-def _bare_sheet(sheets: list[str], name: str) -> NoRows:
-    """Return the error for a first sheet without rows, such as a cover."""
-    first, *others = map(quoted, sheets)
-    return NoRows(
-        f"the first sheet, {first}, holds no rows",
-        where=name,
-        advice=f"name another, for init as --sheet {others[0]}, in a suite as"
-        f" data = [{{ file = {quoted(Path(name).name)}, sheet = {others[0]} }}]. The other sheets:"
-        f" {', '.join(others)}",
-    )
 
 
 def _find_sheet(names: list[str], sheet: str | None, name: str) -> str:

@@ -8,6 +8,7 @@ are known only after its last row, so the rows of tables wait in an unnamed file
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import io
 import os
@@ -69,13 +70,26 @@ def write_text(path: Path, lines: Iterable[str]) -> int:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a whole file as it is."""
-    with _replacing(path, packs=False) as file:
+    """Write a whole file; packed where the name says gzip."""
+    with _replacing(path) as file:
         file.write(data)
 
 
+def _open_device(path: Path) -> IO[bytes]:
+    """Return a pipe or a device to write to; raise UsageError for a pipe that nobody reads, which
+    would be waited for in vain."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        raise UsageError(f"{quoted(path)} is a pipe that nobody reads") from None
+    os.set_blocking(descriptor, True)
+    return os.fdopen(descriptor, "wb")
+
+
 @contextmanager
-def _replacing(path: Path, *, packs: bool = True) -> Generator[IO[bytes]]:
+def _replacing(path: Path) -> Generator[IO[bytes]]:
     """Yield a file that becomes `path` when the block ends well, packed where the name says gzip. A
     pipe or a device is written to as it is: a file must not take its place."""
     target = path.resolve()  # through a link: the file it points to is replaced, not the link
@@ -85,8 +99,8 @@ def _replacing(path: Path, *, packs: bool = True) -> Generator[IO[bytes]]:
     is_device = target.exists() and not target.is_file()
     temporary = target.with_name(f".evenhand-{secrets.token_hex(8)}.tmp")
     try:
-        with target.open("wb") if is_device else temporary.open("xb") as file:
-            if packs and is_gzipped(path):
+        with _open_device(target) if is_device else temporary.open("xb") as file:
+            if is_gzipped(path):
                 # Without a time stamp: the same rows give the same bytes.
                 with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as pack:
                     yield cast("IO[bytes]", pack)
@@ -122,10 +136,9 @@ def _write_lines(file: IO[bytes], lines: Iterable[bytes]) -> int:
 
 def _write_array(file: IO[bytes], members: Iterable[bytes]) -> int:
     count = 0
-    file.write(b"[")
     for count, member in enumerate(members, 1):
-        file.write((b",\n" if count > 1 else b"\n") + member)
-    file.write(b"\n]\n")
+        file.write((b",\n" if count > 1 else b"[\n") + member)
+    file.write(b"\n]\n" if count else b"[]\n")
     return count
 
 

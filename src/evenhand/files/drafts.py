@@ -14,7 +14,6 @@ from typing import Any
 
 from evenhand.data.columns import flatten
 from evenhand.data.files import guess_encoding, is_data_file
-from evenhand.data.read import other_sheets
 from evenhand.data.recognise import fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables, extras_in
 from evenhand.errors import DataError, UsageError, quoted
@@ -90,7 +89,7 @@ def draft_suite(
         sources = _as_variants(sources)
         tables = [Table(source, columns, form) for source in sources]
         variants = _variants(tables)
-    elif tables[0].is_long:
+    elif tables[0].recognition.is_long:
         _require_author(tables[0], rows)
     # Candidates of pairs are compared with each other, whatever sets them apart.
     compared = _NONE if form.gather else variants
@@ -253,7 +252,7 @@ def _is_pair(source: Source, form: TableForm) -> bool:
 
 def _require_texts(table: Table, rows: Sequence[Mapping[str, Any]], form: TableForm) -> None:
     """Refuse a table in which the question or the answers are not found."""
-    answers = (form.several,) if form.several and not table.is_long else (form.answer,)
+    answers = (form.several,) if form.several and not table.recognition.is_long else (form.answer,)
     for field in (form.question, *answers):
         if not any(field in row for row in rows):
             raise _unmapped(table, f'no column looks like the field "{field}"', field)
@@ -280,9 +279,8 @@ def _unmapped(table: Table, what: str, field: str) -> DataError:
         advice = f"These are {kinds[0].noun}s: --protocol {kinds[0].name}. {advice}"
     elif inner:
         advice += f". Or are the rows the list {quoted(inner[0])}? Then give it a file of its own"
-    if table.source.sheet is None and (sheets := other_sheets(table.source.path)):
-        listed = ", ".join(map(quoted, sheets))
-        advice += f". Only the first sheet is read; the others: {listed}. To read one: --sheet NAME"
+    if table.source.sheet is None and table.source.path.suffix == ".xlsx":
+        advice += ". Only the first sheet is read; to read another: --sheet NAME"
     return DataError(what, where=str(table.source.path), advice=advice)
 
 
@@ -381,9 +379,9 @@ def _column_lines(table: Table, form: TableForm, given: Mapping[str, str]) -> It
         yield _labelled("encoding", table.source.encoding)
     if table.source.sheet:
         yield _labelled("sheet", table.source.sheet)
-    meanings = table.conversation.meanings if table.conversation else {}
+    meanings = table.conversation.fields if table.conversation else {}
     columns = {**given, **table.recognition.columns, **meanings}
-    answer = form.several if form.several and not table.is_long else form.answer
+    answer = form.several if form.several and not table.recognition.is_long else form.answer
     if answers := table.recognition.answers:
         columns[answer] = ", ".join(each.column for each in answers)
     for field in (form.question, answer):
@@ -392,7 +390,6 @@ def _column_lines(table: Table, form: TableForm, given: Mapping[str, str]) -> It
         yield _labelled(field, column)
     if table.labels:
         yield _labelled("meta", ", ".join(table.labels))
-    yield from (f"  {remark}" for remark in table.recognition.remarks)
 
 
 def _variant_lines(variants: _Variants) -> Iterator[str]:

@@ -66,7 +66,7 @@ def test_a_log_of_chats_becomes_a_suite_that_runs(
     (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, rows)))
     done = call("init", "--data", "chats.jsonl", "--protocol", protocol)
     assert done.code == 0 and f"for the protocol {protocol}, in ja" in done.out, done.err
-    assert 'the assistant\'s last message in "messages"' in done.out
+    assert 'the last message in "messages"' in done.out
     assert load_suite(tmp_path, {}).file.use == ["context"]
     judge = f"python/{judges(tmp_path)[protocol]}"
     ran = call("run", "--judge", judge, "--json")

@@ -95,11 +95,13 @@ def test_candidates_of_one_pair_are_not_taken_for_rows(call: CallCommand) -> Non
     assert "These are pairs: --protocol pairwise" in done.err
 
 
-def test_the_other_sheets_of_a_workbook_are_named(call: CallCommand, tmp_path: Path) -> None:
+def test_that_only_the_first_sheet_is_read_is_told(call: CallCommand, tmp_path: Path) -> None:
     sheets = {"Notes": [["about"], ["mine"]], "Data": [["question", "answer"], ["q", "a"]]}
     write_workbook(tmp_path / "a.xlsx", sheets)
     done = call("init", "made", "--data", "a.xlsx")
-    assert done.code == 3 and 'Only the first sheet is read; the others: "Data"' in done.err
+    assert (
+        done.code == 3 and "Only the first sheet is read; to read another: --sheet NAME" in done.err
+    )
     assert "--sheet NAME" in done.err
 
 

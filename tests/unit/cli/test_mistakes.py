@@ -129,12 +129,6 @@ MISTAKES = {
         3,
         table="question,text\nWhy?,a\n",
     ),
-    "a column mistyped": Mistake(
-        'the column "anwser" is not used; did you mean "answer"?'
-        ' Then say: [columns] model_output = "anwser"',
-        3,
-        table="question,model,anwser\nWhy?,m1,a\n",
-    ),
     "a column that is no column": Mistake(
         'there are "question", "model", "note". Map one',
         3,
@@ -145,11 +139,6 @@ MISTAKES = {
         0,
         top={"protocol": '"weighted"', "rubric": '"task.md"'},
         table="課題名,質問,回答\nt1,なぜ？,だから\n",
-    ),
-    "a column nearly called like a field": Mistake(
-        'the column "rubrik" is not used; did you mean "rubric"?',
-        0,
-        table="question,answer,rubrik\nWhy?,a,b\n",
     ),
     "a key mistyped": Mistake(
         'unknown key "limits.concurency"; did you mean "concurrency"?',

@@ -68,63 +68,6 @@ def test_a_question_beats_a_topic(call: CallCommand, tmp_path: Path) -> None:
     assert 'topic = "question"' in call("run").err
 
 
-@pytest.mark.parametrize(
-    ("column", "remark"),
-    [
-        ("rubrik", 'the column "rubrik" is not used; did you mean "rubric"?'),
-        ("Question", 'the column "Question" is not used, "question" is'),
-        ("referense", 'did you mean "reference"?'),
-    ],
-)
-def test_a_column_near_a_known_name_is_told(
-    call: CallCommand, tmp_path: Path, column: str, remark: str
-) -> None:
-    (tmp_path / "a.csv").write_text(f"question,model_output,{column}\nq,a,x\n")
-    suite(tmp_path, "rubric", '["a.csv"]')
-    assert remark in call("run", "--dry-run").err
-
-
-@pytest.mark.parametrize(
-    ("column", "remark"),
-    [
-        ("rubrik", 'the column "rubrik" is not used; did you mean "rubric"?'),
-        ("Question", 'the column "Question" is not used, "question" is'),
-        ("modeloutput", 'the column "modeloutput" is not used, "model_output" is'),
-        ("refrence", 'did you mean "reference"?'),
-    ],
-)
-def test_a_column_near_a_known_name_is_told_beside_a_meta_too(
-    call: CallCommand, tmp_path: Path, column: str, remark: str
-) -> None:
-    row = {"question": "q", "model_output": "text", "meta": {"model": "m", column: 1}, column: "x"}
-    (tmp_path / "a.jsonl").write_text(json.dumps(row))
-    suite(tmp_path, "rubric", '["a.jsonl"]')
-    told = call("run", "--dry-run").err
-    assert told.count("is not used") == 1
-    assert remark in told
-
-
-@pytest.mark.parametrize("named", ["Вопрос", "Тема"])
-def test_nothing_is_suggested_for_a_field_that_the_user_has_named(
-    call: CallCommand, tmp_path: Path, named: str
-) -> None:
-    """Neither the column that is in use nor the one that was passed over."""
-    (tmp_path / "a.csv").write_text("Тема,Вопрос,Ответ\nфизика,Почему?,Потому\n")
-    suite(tmp_path, "rubric", '["a.csv"]', f'[columns]\nquestion = "{named}"\n')
-    ran = call("run", "--dry-run")
-    assert ran.code == 0 and "did you mean" not in ran.err and "not used" not in ran.err
-    done = call("init", "new", "--data", "a.csv", "--map", f"question={named}")
-    assert done.code == 0 and "did you mean" not in done.out and "not used" not in done.out
-
-
-def test_a_field_that_nobody_named_is_still_told_beside_one_that_was(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    (tmp_path / "a.csv").write_text("Тема,Вопрос,Ответ,rubrik\nфизика,Почему?,Потому,x\n")
-    suite(tmp_path, "rubric", '["a.csv"]', '[columns]\nquestion = "Вопрос"\n')
-    assert 'did you mean "rubric"?' in call("run", "--dry-run").err
-
-
 def test_a_source_that_is_not_there_is_not_answered_with_one_that_is_in_use(
     call: CallCommand, tmp_path: Path
 ) -> None:

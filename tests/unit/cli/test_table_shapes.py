@@ -85,7 +85,7 @@ def test_the_models_of_a_pair_are_named_beside_its_answers(tmp_path: Path) -> No
 def test_columns_about_an_answer_are_no_answers() -> None:
     form = KINDS["rubric"].table_form
     names = ["question", "answer", "answer_length", "reference_answer", "GPT-4o"]
-    assert recognise(names, {}, form, "a.csv").answers == ()
+    assert recognise(names, {}, form, "a.csv").answers == []
 
 
 @pytest.mark.parametrize("title", ["Results of March\n", "Results\n\nas of May\n", '"A",,\n'])

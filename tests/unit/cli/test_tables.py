@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.errors import quoted
 from evenhand.units import question_hash
 from tests.unit.cli.conftest import CallCommand
 from tests.unit.cli.tables import LONG, SKY, SUM, suite, units
@@ -316,52 +315,6 @@ def test_a_number_for_an_answer_is_judged_as_it_is_written(
     call("run")
     unit = call("show", "latest", "sum", "--json").json["unit"]
     assert unit["model_output" if protocol == "rubric" else "answer"] == number
-
-
-ALIKE = [("a", " a "), ("GPT-4o", "gpt-4o"), ("gpt 4", "gpt\u00a04"), ("ａ", "a")]
-
-
-@pytest.mark.parametrize("names", ALIKE)
-@pytest.mark.parametrize("protocol", ["rubric", "weighted", "pairwise"])
-@pytest.mark.parametrize("column", ["model", "variant"])
-def test_names_that_differ_in_case_or_white_space_alone_are_told(
-    call: CallCommand, tmp_path: Path, protocol: str, column: str, names: tuple[str, str]
-) -> None:
-    """They are copied as they stand, and so are two."""
-    rows = "".join(f"q,{name},worth {number}\n" for number, name in enumerate((*names, "b"), 1))
-    (tmp_path / "a.csv").write_text(f"question,{column},answer\n{rows}", encoding="utf-8")
-    suite(tmp_path, protocol, '["a.csv"]')
-    remarks = call("run", "--dry-run").err
-    assert remarks.count("differ in case or white space alone") == 1
-    assert quoted(names[0]) in remarks and quoted(names[1]) in remarks and '"b"' not in remarks
-    done = call("init", "new", "--data", "a.csv", "--protocol", protocol)
-    assert done.out.count("differ in case or white space alone") == 1
-    (tmp_path / "a.csv").write_text(f"question,{column},answer\nq,a,worth 1\nq,b,worth 2\n")
-    assert "alone" not in call("run", "--dry-run").err
-
-
-def test_candidates_of_pairs_whose_names_are_alike_are_told(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    texts = ({"id": "a", "text": "worth 1"}, {"id": "b", "text": "worth 2"})
-    rows = [
-        {"pair_id": str(number), "topic": "q", "candidates": [{**texts[0], "id": name}, texts[1]]}
-        for number, name in enumerate(("a", "a "))
-    ]
-    (tmp_path / "a.json").write_text(json.dumps(rows))
-    suite(tmp_path, "pairwise", '["a.json"]')
-    assert 'candidate: "a" and "a " are told apart' in call("run", "--dry-run").err
-
-
-def test_of_many_names_alike_some_are_told(call: CallCommand) -> None:
-    rows = [f"{place},{name}{place},x\n" for place in range(40) for name in ("gpt-", "GPT-")]
-    Path("a.csv").write_text("question,model,answer\n" + "".join(rows))
-    said = call(
-        "init", "made", "--data", "a.csv", "--protocol", "rubric", "--judge", "embedded"
-    ).out
-    (line,) = [line for line in said.splitlines() if "white space alone" in line]
-    assert '"gpt-4" and "GPT-4" and 35 more such names are told apart' in line
-    assert "gpt-5" not in line
 
 
 def test_replies_made_elsewhere_are_checked_against_any_table(

@@ -235,23 +235,6 @@ def test_run_notes_in_one_line_what_the_judge_does_not_see(
     assert served.prompts and not any(GOLD in prompt for prompt in served.prompts)
 
 
-def test_a_second_column_of_the_same_meaning_is_told(
-    call: CallCommand, served: Served, tmp_path: Path
-) -> None:
-    rows = [
-        row | {"reference_contexts": ["made for the question"], "gold": "another"}
-        for row in two_answers(COLUMNS["ragas"], GOLD, [PASSAGE])
-    ]
-    write_lines(tmp_path / "rows.jsonl", rows)
-    said = start(call, "--data", "rows.jsonl")
-    ran = call("run", "--dry-run").err
-    for line in (
-        'the column "reference_contexts" is not used, "retrieved_contexts" is',
-        'the column "gold" is not used, "reference" is',
-    ):
-        assert line in said and line in ran
-
-
 def test_an_empty_column_does_not_stand_before_one_that_is_filled(
     call: CallCommand, served: Served, tmp_path: Path
 ) -> None:
@@ -260,16 +243,6 @@ def test_an_empty_column_does_not_stand_before_one_that_is_filled(
     said = start(call, "--data", "ref.csv")
     assert "the judge sees: reference, context\n" in said and "is not used" not in said
     assert all(PASSAGE in prompt for prompt in sent(call, served))
-
-
-def test_a_reference_inside_an_object_is_told(call: CallCommand, tmp_path: Path) -> None:
-    rows = [
-        {"vars": {"question": f"Who {i}?", "expected": GOLD}, "output": "Ada"} for i in range(2)
-    ]
-    write_lines(tmp_path / "rows.jsonl", rows)
-    told = 'the column "vars.expected" is not used; did you mean "reference"?'
-    assert told in start(call, "--data", "rows.jsonl", "--map", "question=vars.question")
-    assert told in call("run", "--dry-run").err
 
 
 def test_a_table_without_them_is_told_nothing(call: CallCommand, tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
-"""Rows in the form of a chat: the assistant's last message is the answer, what precedes it the
-question."""
+"""Rows in the form of a chat: the last message is the answer, the user's last one the question."""
 
 from __future__ import annotations
 
@@ -47,9 +46,7 @@ FORMS = {
         ]
     },
     "a prompt and an answer": {"prompt": [ASKED], "response": ANSWERED["content"]},
-    "a prompt and its completion": {"completion": [ANSWERED], "prompt": [ASKED]},
     "messages and an answer": {"messages": [ASKED], "answer": ANSWERED["content"]},
-    "the question once more": {"question": ASKED["content"], "messages": [ASKED, ANSWERED]},
 }
 
 
@@ -69,43 +66,47 @@ def test_a_question_and_its_answer_are_read_from_messages(kind: str, form: str) 
     assert fields.question in line and "\n" not in line
 
 
-def test_several_turns_are_a_transcript_and_the_system_is_context() -> None:
+def test_what_was_said_earlier_is_context() -> None:
     (unit,), (line,) = read({"messages": [SYSTEM, ASKED, ANSWERED, AGAIN, RED]})
-    assert unit["question"] == (
-        "User: なぜ空は青いのですか。\n\nAssistant: Air scatters blue light most.\n\n"
-        "User: And in the evening?"
+    assert (unit["question"], unit["model_output"]) == (AGAIN["content"], RED["content"])
+    assert unit["context"] == (
+        "System: Отвечай кратко.\n\nUser: なぜ空は青いのですか。\n\n"
+        "Assistant: Air scatters blue light most."
     )
-    assert (unit["model_output"], unit["context"]) == (RED["content"], SYSTEM["content"])
     assert line == (
-        'Columns of chats.jsonl: model_output = the assistant\'s last message in "messages",'
-        ' question = what precedes the answer in "messages", context = what the system was told'
+        'Columns of chats.jsonl: model_output = the last message in "messages", question = the'
+        ' user\'s last message in "messages"'
     )
 
 
-def test_calls_of_tools_stand_in_the_transcript() -> None:
+def test_calls_of_tools_are_context_or_the_answer() -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "sky"}}]}
     result = {"role": "tool", "content": "blue"}
     (unit,), _ = read({"messages": [ASKED, call, result, ANSWERED]})
-    assert '"name":"sky"' in unit["question"].replace(" ", "") and "Tool: blue" in unit["question"]
-    assert unit["model_output"] == ANSWERED["content"]
-
-
-def test_a_context_of_its_own_stays_after_what_the_system_was_told() -> None:
-    (unit,), _ = read({"messages": [SYSTEM, ASKED, ANSWERED], "context": "A physics lesson."})
-    assert unit["context"] == "Отвечай кратко.\n\nA physics lesson."
+    assert (unit["question"], unit["model_output"]) == (ASKED["content"], ANSWERED["content"])
+    assert '"name":"sky"' in unit["context"] and "Tool: blue" in unit["context"]
+    (unit,), _ = read({"messages": [ASKED, call]})
+    assert '"name":"sky"' in unit["model_output"]
 
 
 @pytest.mark.parametrize(
     ("context", "kept"),
     [
-        (["Page 1.", "Page 2."], [SYSTEM["content"], "Page 1.", "Page 2."]),
-        ({"page": 1}, [SYSTEM["content"], {"page": 1}]),
-        ([], [SYSTEM["content"]]),
+        ("A physics lesson.", ["System: Отвечай кратко.", "A physics lesson."]),
+        (["Page 1.", "Page 2."], ["System: Отвечай кратко.", "Page 1.", "Page 2."]),
+        ([], "System: Отвечай кратко."),
     ],
 )
-def test_a_context_that_is_no_text_stays_too(context: Any, kept: list[Any]) -> None:
+def test_a_context_of_its_own_stays_after_what_was_said(context: Any, kept: Any) -> None:
     (unit,), _ = read({"messages": [SYSTEM, ASKED, ANSWERED], "context": context})
     assert unit["context"] == kept
+
+
+def test_a_question_of_its_own_stays_and_what_was_said_is_context() -> None:
+    row = {"question": "Why is the sea salty?", "messages": [ASKED, ANSWERED]}
+    (unit,), _ = read(row)
+    assert (unit["question"], unit["model_output"]) == (row["question"], ANSWERED["content"])
+    assert unit["context"] == f"User: {ASKED['content']}"
 
 
 def test_earlier_messages_of_the_contract_are_left_alone() -> None:
@@ -120,17 +121,11 @@ def test_earlier_messages_of_the_contract_are_left_alone() -> None:
 
 
 def test_one_of_two_conversations_is_named() -> None:
-    row = {"prompt": [ASKED], "chosen": [ANSWERED], "rejected": [RED]}
-    with pytest.raises(DataError, match=r"holds 3 conversations: .*chosen.*rejected") as raised:
+    row = {"chosen": [ASKED, ANSWERED], "rejected": [ASKED, RED]}
+    with pytest.raises(DataError, match=r"holds 2 conversations: .*chosen.*rejected") as raised:
         read(row)
     assert "--map answer=chosen" in raised.value.advice
-    (unit,), _ = read(row, columns={"answer": "chosen"})
-    assert (unit["question"], unit["model_output"]) == (ASKED["content"], ANSWERED["content"])
-    row = {"prompt": [ASKED], "chosen": [ASKED, ANSWERED], "rejected": [ASKED, RED]}
-    (unit,), _ = read(row, columns={"answer": "chosen"})
-    assert (unit["question"], unit["model_output"]) == (ASKED["content"], ANSWERED["content"])
-    whole = {"chosen": [ASKED, ANSWERED], "rejected": [ASKED, RED]}
-    (unit,), _ = read(whole, columns={"answer": "rejected"})
+    (unit,), _ = read(row, columns={"answer": "rejected"})
     assert (unit["question"], unit["model_output"]) == (ASKED["content"], RED["content"])
 
 
@@ -139,12 +134,11 @@ def test_one_of_two_conversations_is_named() -> None:
     [
         ({"messages": [ASKED, ANSWERED, AGAIN]}, 'nobody answered the last message of "messages"'),
         ({"messages": [SYSTEM, ANSWERED]}, 'nothing was asked in "messages"'),
-        ({"messages": []}, 'the field "messages" is no list of messages'),
-        ({"messages": "hello"}, 'the field "messages" is no list of messages'),
-        ({"messages": [{"role": 1, "content": "x"}, RED]}, r"messages\[0\] does not say whose"),
+        ({"messages": []}, "no list of messages of text"),
+        ({"messages": [{"role": 1, "content": "x"}, RED]}, "no list of messages of text"),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url"}]}, RED]},
-            r"messages\[0\] has no text",
+            "no list of messages of text",
         ),
     ],
 )
@@ -154,14 +148,6 @@ def test_what_is_no_question_with_an_answer_is_named_with_its_row(
     with pytest.raises(DataError, match=what) as raised:
         read({"messages": [ASKED, ANSWERED]}, row)
     assert raised.value.where == "chats.jsonl:2"
-
-
-def test_another_question_beside_a_conversation_is_not_guessed_at() -> None:
-    row = {"question": "Why is the sea salty?", "messages": [ASKED, ANSWERED]}
-    with pytest.raises(DataError, match='"question" and "messages" hold different questions'):
-        read(row)
-    (unit,), _ = read(row, columns={"question": "messages"})
-    assert unit["question"] == ASKED["content"]
 
 
 def test_rows_of_a_file_are_read_like_rows_in_memory(tmp_path: Path) -> None:

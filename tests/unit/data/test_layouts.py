@@ -128,15 +128,6 @@ def test_fastchat_grades(tmp_path: Path) -> None:
     assert bad.failed == "schema" and "not parsed" in bad.detail
 
 
-def test_reviews_of_the_first_vicuna_table(tmp_path: Path) -> None:
-    row = {"question_id": 1, "answer1_id": "x", "answer2_id": "y", "text": "9 9", "reviewer_id": 1}
-    made = found(
-        lines(tmp_path, row | {"score": [8.0, 8.5]}, row | {"score": [-1, -1]}), "fastchat"
-    )
-    assert [one.value["model"] for one in made] == ["assistant 1", "assistant 2"] * 2
-    assert [read_score(one.value).score for one in made] == [8.0, 8.5, None, None]
-
-
 def test_a_fastchat_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="g1_winner, winner or score"):
         found(lines(tmp_path, {"question_id": 1, "turns": ["a question"]}), "fastchat")
@@ -266,7 +257,7 @@ def test_results_may_be_packed_and_damage_is_told(tmp_path: Path) -> None:
     path.write_bytes(packed)
     assert len(found(path, "promptfoo")) == 5
     path.write_bytes(packed[:-20])
-    with pytest.raises(DataError, match="gzip data is cut off"):
+    with pytest.raises(DataError, match="not sound gzip data"):
         found(path, "promptfoo")
 
 
@@ -327,12 +318,6 @@ def test_inspect_logs_by_their_summaries(tmp_path: Path) -> None:
 def test_inspect_logs_by_their_samples(tmp_path: Path) -> None:
     files: dict[str, object] = {f"samples/{i}.json": one for i, one in enumerate(SAMPLES)}
     check_inspect(found(archive(tmp_path / "log.eval", files | {"header.json": HEADER}), "inspect"))
-
-
-def test_inspect_logs_that_were_cut_short_by_their_journal(tmp_path: Path) -> None:
-    files: dict[str, object] = {"_journal/start.json": HEADER}
-    files |= {"_journal/summaries/2.json": SAMPLES[2:], "_journal/summaries/1.json": SAMPLES[:2]}
-    check_inspect(found(archive(tmp_path / "log.eval", files), "inspect"))
 
 
 def test_inspect_logs_in_json(tmp_path: Path) -> None:

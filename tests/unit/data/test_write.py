@@ -137,7 +137,6 @@ def test_no_text_cell_starts_a_formula_but_numbers_stay_numbers(tmp_path: Path, 
         ([1, 2.5], "double", [1.0, 2.5]),
         ([parse("1.50"), 3], "double", [1.5, 3.0]),
         ([2**53 + 1, 1], "int64", [2**53 + 1, 1]),
-        ([2**53 + 1, 0.5], "string", ["9007199254740993", "0.5"]),
         ([2**70], "string", [str(2**70)]),
         ([True, None], "bool", [True, None]),
         ([True, 1], "string", ["true", "1"]),
@@ -159,6 +158,8 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     """So does a device: a file must not take the place of /dev/null."""
     pipe = tmp_path / "rows.jsonl"
     os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="a pipe that nobody reads"):
+        write(pipe, [{"a": 1}])
     with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as source:
         assert write(pipe, [{"a": 1}]) == 1
         assert parse(source.read().decode()) == {"a": 1}

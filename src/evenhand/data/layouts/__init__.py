@@ -36,7 +36,7 @@ LAYOUTS: dict[str, Layout] = {
     "votes": Layout(tidy.votes, ("unit",)),
     "scores": Layout(tidy.scores),
     "alpacaeval": Layout(benchmarks.read_alpacaeval, ("unit",), "alpacaeval"),
-    "fastchat": Layout(benchmarks.read_fastchat, ("unit", "turn", "model", "file"), "fastchat"),
+    "fastchat": Layout(benchmarks.read_fastchat, ("unit", "turn", "model"), "fastchat"),
     "arena-hard": Layout(benchmarks.read_arena_hard, ("unit",), "arena-hard"),
     "inspect": Layout(
         logs.read_inspect, ("unit", "model", "task"), "inspect", settings=logs.inspect_settings

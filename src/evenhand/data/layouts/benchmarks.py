@@ -15,22 +15,19 @@ FastChat's `llm_judge` files, told apart by their keys:
 
 - pairs in both orders: question_id, model_1, model_2, g1_winner, g2_winner, judge, turn;
 - settled or human pairs: question_id, model_a, model_b, winner, judge, turn;
-- grades: question_id, model, judge, score (1 to 10; -1: not parsed), turn;
-- reviews of Vicuna's first table: question_id, answer1_id, answer2_id, score [s1, s2].
+- grades: question_id, model, judge, score (1 to 10; -1: not parsed), turn.
 
 A judge is written as its model and its prompt; the prompts for turns and for mathematics belong to
-one judge. Of a review the scores stored with it are read, not those in its text.
+one judge.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from evenhand.data.columns import Row
-from evenhand.data.files import stem_of
 from evenhand.data.layouts.tidy import (
     ORDER_UNKNOWN,
     JudgmentFile,
@@ -136,10 +133,8 @@ def read_fastchat(file: JudgmentFile) -> Iterator[TidyRow]:
             yield from _games(row)
         elif {"winner", "model_a", "model_b"} <= names:
             yield _vote(row)
-        elif {"answer1_id", "answer2_id"} <= names:
-            yield from _review(row, stem_of(Path(file.name)))
         elif {"score", "model"} <= names:
-            yield _grade(row, row.value["score"], model=row.value["model"])
+            yield _grade(row)
         else:
             raise missing("g1_winner, winner or score", row.value, row.where, "fastchat")
 
@@ -175,16 +170,9 @@ def _vote(row: Row) -> TidyRow:
     return TidyRow("votes", value, row.where, "inconsistent" if label == INCONSISTENT else "")
 
 
-def _review(row: Row, file: str) -> Iterator[TidyRow]:
-    """Yield a score for each of the two; their models are not in the file: they go by place."""
-    judge, scores = row.value.get("reviewer_id"), list_of(row.value.get("score"))
-    for place in (1, 2):
-        score = scores[place - 1] if len(scores) == 2 else row.value.get("score")
-        yield _grade(row, score, model=f"assistant {place}", judge=judge, file=begin(file))
-
-
-def _grade(row: Row, score: Any, **more: Any) -> TidyRow:
+def _grade(row: Row) -> TidyRow:
+    score = row.value["score"]
     if score in (-1, "-1", "-1.0"):
         score = NoScore("schema", "the score is -1, which means not parsed")
-    value = non_null(**more, score=on_scale(score, *_SCALE, "the score"))
+    value = non_null(model=row.value["model"], score=on_scale(score, *_SCALE, "the score"))
     return TidyRow("scores", _about(row.value) | value, row.where)

@@ -47,7 +47,7 @@ from evenhand.jsontext import dump
 
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 SETTING_CHARS = 200
-_NOT_A_LOG = "Is it an Inspect log? They end in .eval or .json."
+_NOT_A_LOG = "Is it the log of an evaluation by Inspect that came to its end?"
 PROMPTFOO_SCALE = (0.0, 1.0)
 _PROVIDER_FAILED = 2
 _GRADER_FAILED = re.compile(
@@ -126,22 +126,18 @@ def _open_log(path: Path) -> tuple[Object, Iterator[tuple[Object, str]]]:
         placed = ((object_of(sample), f"{path} sample {number}") for number, sample in samples)
         return object_of(log.get("eval")), placed
     archive = _Archive(path)
-    headers = [n for n in ("header.json", "_journal/start.json") if n in archive.names]
-    if not headers:
+    if "header.json" not in archive.names:
         raise DataError("there is no header.json in it", where=str(path), advice=_NOT_A_LOG)
-    header = next(archive.read(headers[0]).values(), {})
+    header = next(archive.read("header.json").values(), {})
     rows = (row for name in _sample_files(archive.names) for row in archive.read(name))
     return object_of(header.get("eval")), ((row.value, row.where) for row in rows)
 
 
 def _sample_files(names: Sequence[str]) -> list[str]:
-    """Return the summaries of the samples, which are small, else the samples themselves; of a log
-    that was cut short, its journal."""
+    """Return the summaries of the samples, which are small, else the samples themselves."""
     if "summaries.json" in names:
         return ["summaries.json"]
-    samples = [name for name in names if name.startswith("samples/") and name.endswith(".json")]
-    journal = [name for name in names if name.startswith("_journal/summaries/")]
-    return samples or sorted(journal, key=lambda name: (len(name), name))
+    return [name for name in names if name.startswith("samples/") and name.endswith(".json")]
 
 
 def read_inspect(file: JudgmentFile) -> Iterator[TidyRow]:

@@ -126,23 +126,29 @@ def missing(name: str, there: Iterable[str], where: str, kind: str) -> DataError
 
 def votes(file: JudgmentFile) -> Iterator[TidyRow]:
     """Yield the rows of a table of votes; raises DataError where no row has a verdict's column."""
-    has_verdict, row = False, None
-    for row in file.table(("unit", "judge", "first", "second", "winner")):
-        require(row, ("first", "second"), "votes")
-        has_verdict = has_verdict or "winner" in row.value or "preference" in row.value
-        yield TidyRow("votes", row.value, row.where)
-    if row is not None and not has_verdict:
-        raise missing("winner", row.value, file.name, "votes")
+    usual = ("unit", "judge", "first", "second", "winner")
+    return _read_table(file, "votes", usual, ("first", "second"), ("winner", "preference"))
 
 
 def scores(file: JudgmentFile) -> Iterator[TidyRow]:
     """Yield the rows of a table of scores; raises DataError where no row has a score's column."""
-    has_score, row = False, None
-    for row in file.table(("unit", "judge", "dimension", "score")):
-        has_score = has_score or "score" in row.value
-        yield TidyRow("scores", row.value, row.where)
-    if row is not None and not has_score:
-        error = missing("score", row.value, file.name, "scores")
+    return _read_table(file, "scores", ("unit", "judge", "dimension", "score"), (), ("score",))
+
+
+def _read_table(
+    file: JudgmentFile,
+    shape: Shape,
+    usual: Sequence[str],
+    needed: Sequence[str],
+    verdicts: Sequence[str],
+) -> Iterator[TidyRow]:
+    has_verdict, row = False, None
+    for row in file.table(usual):
+        require(row, needed, shape)
+        has_verdict = has_verdict or any(name in row.value for name in verdicts)
+        yield TidyRow(shape, row.value, row.where)
+    if row is not None and not has_verdict:
+        error = missing(verdicts[0], row.value, file.name, shape)
         error.advice += "; where each dimension has a column, see unpivot in docs/sql.md"
         raise error
 
