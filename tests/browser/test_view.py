@@ -15,7 +15,7 @@ from evenhand.web.service import Timeouts
 from tests.security.hostile import BUNDLES, HOST, HOSTILE
 from tests.security.hostile_runs import hostile_suites
 from tests.suites import JUDGE, samples, started, stored, write_suite
-from tests.unit.web.serving import TOKEN, Site, fill, judge_all, run_ids, run_named, served
+from tests.unit.web.serving import Site, fill, judge_all, run_ids, run_named, served
 from tests.waiting import PATIENCE, awaited
 
 Open = Callable[..., Any]
@@ -218,30 +218,6 @@ def test_without_scripts_a_live_page_loads_itself_again(tmp_path: Path, open_pag
         page.locator('[data-count="verdicts"]:text-is("60")').wait_for()
         page.goto(f"{site.url}/runs/latest/units")
         assert page.locator("tr.row").count() == 50
-
-
-def test_settling_from_the_page_with_the_token(tmp_path: Path, open_page: Open) -> None:
-    folder = write_suite(tmp_path, 3)
-    judge_all(folder)
-    with served(folder / "evenhand.db") as site:
-        page = open_page(f"{site.url}/runs/latest#token={TOKEN}")
-        assert TOKEN not in page.url
-        field = page.get_by_label("Token")
-        assert field.input_value() == TOKEN
-        page.get_by_role("button", name="Settle again").click()
-        page.get_by_text("Done. Reload the page").wait_for()
-
-
-def test_a_wrong_token_is_said(tmp_path: Path, open_page: Open) -> None:
-    folder = write_suite(tmp_path, 1)
-    judge_all(folder)
-    with served(folder / "evenhand.db") as site:
-        page = open_page(f"{site.url}/runs/latest")
-        page.get_by_label("Token").fill("wrong")
-        page.get_by_role("button", name="Settle again").click()
-        page.get_by_text("Not done:").wait_for()
-        # The browser notes the refusal of its own accord.
-        page.faults[:] = [fault for fault in page.faults if "401" not in fault]
 
 
 def test_everything_can_be_done_with_the_keyboard(site: Site, open_page: Open) -> None:

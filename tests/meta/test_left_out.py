@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TESTS = (
     "tests/published/test_sequential.py",
-    "tests/browser/test_view.py::test_a_wrong_token_is_said",
+    "tests/browser/test_view.py::test_everything_can_be_done_with_the_keyboard",
     "tests/unit/store/test_postgres.py::test_stores_that_are_made_at_the_same_moment_are_one",
     "tests/unit/judges/embedded/test_real_model.py::test_any_text_can_be_judged",
 )

@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
 @click.command("view")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to bind to.")
-@click.option("--token", help="What actions need; elsewhere than on loopback, every request.")
+@click.option("--token", help="What every request must bring, elsewhere than on loopback.")
 @store_option
 @click.option("--open/--no-open", "opens", default=None, help="Open the browser, or do not.")
 def view_command(
@@ -33,8 +33,7 @@ def view_command(
 ) -> None:
     """Look at the runs of a store in the browser.
 
-    The server stands on this machine and answers nobody else. Reading is free; what changes the
-    store needs the token, which is printed at start. Ctrl-C stops it.
+    The server stands on this machine, answers nobody else, and changes nothing. Ctrl-C stops it.
     """
     try:
         from evenhand.web.app import listening, make_app, make_server
@@ -57,10 +56,7 @@ def view_command(
         )
         app = make_app(lambda: open_store(url, must_exist=True), endpoint, shown_url(url))
         address = _address(endpoint)
-        notice(
-            f"Evenhand shows {shown_url(url)} at {address}\nToken for actions: {endpoint.token}\n"
-            "Ctrl-C stops."
-        )
+        notice(f"Evenhand shows {shown_url(url)} at {address}\nCtrl-C stops.")
         if _has_display() if opens is None else opens:
             webbrowser.open(address)
         with suppress(KeyboardInterrupt):  # the way to stop it
@@ -90,10 +86,9 @@ def _is_loopback(host: str) -> bool:
 
 
 def _address(endpoint: Any) -> str:
-    """Return the address to look at. Behind the # the token stays in the browser; if closed, it
-    must be sent."""
+    """Return the address to look at, with the token where it is needed."""
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-    tail = f"?token={endpoint.token}" if endpoint.closed else f"#token={endpoint.token}"
+    tail = f"?token={endpoint.token}" if endpoint.closed else ""
     return f"http://{host}:{endpoint.port}/{tail}"
 
 

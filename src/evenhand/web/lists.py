@@ -13,15 +13,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from evenhand.errors import UsageError, quoted
+from evenhand.kinds.kind import Voting
 from evenhand.report.html.answer import scaled_dimension
 from evenhand.report.html.page import Words
 from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.report.model import ChangedPair, ChangedSide
 from evenhand.results import pages
-from evenhand.results.judgment_index import UnitSort
 from evenhand.results.pages import REACH, plain_texts, read_place
 from evenhand.results.side_by_side import Counts, NothingBeside, Only, Setting, SideBySide, Sort
 from evenhand.runs.recorded import Recorded
+from evenhand.stats.pairwise import OUTCOMES
 from evenhand.store.ports import Browsed, PageRequest, StoredUnit
 from evenhand.text import visible
 from evenhand.web.render import Renderer
@@ -33,7 +34,6 @@ Code = Annotated[str, Query(pattern="^[a-z_]*$", max_length=40)]
 CursorText = Annotated[str, Query(pattern=r"^(\d{1,18}(\.-?\d{1,9}){0,2})?$", max_length=40)]
 Number = Annotated[int, Query(ge=0, le=2**62)]
 Status = Literal["", "verdict", "failure", "left_out", "pending"]
-UNIT_SORTS: tuple[UnitSort, ...] = ("order", "lowest", "highest")
 CHANGE_SORTS: tuple[Sort, ...] = ("worst", "best", "order")
 _TONES = {"failure": "bad", "pending": "dim", "left_out": "dim"}
 _END = str(10**17)
@@ -99,29 +99,14 @@ def page_links(here: str, query: Mapping[str, Any], after: int, total: int, name
     ]
 
 
-class _Listing(NamedTuple):
-    """A list that is asked for."""
-
-    run: Recorded
-    browsed: Browsed
-    query: Mapping[str, str]
-    score: str
-    sort: UnitSort
-
-    @property
-    def here(self) -> str:
-        return f"/runs/{self.run.row.id}/units"
-
-
 class _Page(NamedTuple):
     """A page of a list, and the ways to those beside it; `stopped` where a search goes on, at
     `ahead`."""
 
     rows: Sequence[Row]
     links: Links
-    stopped: str | None = None
-    ahead: str | None = None
-    is_ready: bool = True
+    stopped: str | None
+    ahead: str | None
 
 
 class UnitList:
@@ -140,20 +125,13 @@ class UnitList:
         request: Request,
         run: RunName,
         filters: Filters,
-        score: Text = "",
-        sort: UnitSort = "order",
-        at: Number = 0,
         after: CursorText = "",
         before: CursorText = "",
     ) -> Response:
         """Show the judgments that filters leave, a page at a time."""
-        recorded = self._service.find_run(run)
-        given = {**filters, "score": score, "sort": sort if sort != "order" else ""}
-        query = {name: value for name, value in given.items() if value}
-        listing = _Listing(recorded, selection(recorded, filters), query, score, sort)
-        is_sorted = bool(score) or sort != "order"
-        page = self._indexed(listing, at) if is_sorted else self._paged(listing, after, before)
-        words = self._render.words(request)
+        recorded, words = self._service.find_run(run), self._render.words(request)
+        query = {name: value for name, value in filters.items() if value}
+        page = self._read(recorded, selection(recorded, filters), query, after, before)
         say = words.naming_tags(recorded.tag_names(words.language))
         offered = self._service.suggestions(recorded)
         values = dict.fromkeys(v for values in offered["values"].values() for v in values)
@@ -162,59 +140,45 @@ class UnitList:
             "units.html",
             say=say,
             run=recorded,
-            given={**filters, "score": score},
-            sort=sort,
-            sort_choices=[(name, say(f"view.sort_{name}")) for name in UNIT_SORTS],
+            given=filters,
             filtered=bool(query),
-            total=self._total(listing),
-            choices=self._choices(listing, say),
+            choices=self._choices(recorded, say, query),
             rows=[_line(recorded, say, query, *row) for row in page.rows],
             several=recorded.judgments_per_unit > 1,
             page=page,
             offered=offered | {"all": list(values)[:200]},
         )
 
-    def _paged(self, listing: _Listing, after: str, before: str) -> _Page:
+    def _read(
+        self, run: Recorded, browsed: Browsed, query: Mapping[str, str], after: str, before: str
+    ) -> _Page:
         """Return a page in the order of the run, found in the database."""
-        place = read_place(before or after) if before or after else None
+        here, place = f"/runs/{run.id}/units", None
+        if before or after:
+            place = read_place(before or after)
         request = PageRequest(place=place, forward=not before, limit=ROWS, reach=REACH)
         with self._service.stores.borrow() as store:
-            rows, beside = pages.judgment_rows(store, listing.run, listing.browsed, request)
+            rows, beside = pages.judgment_rows(store, run, browsed, request)
         following = None if before == _END else beside["next"]
 
         def href(way: str, place: str | None) -> str | None:
-            return None if place is None else link(listing.here, {**listing.query, way: place})
+            return None if place is None else link(here, {**query, way: place})
 
         links: Links = [
-            ("first_page", link(listing.here, listing.query) if place else None),
+            ("first_page", link(here, query) if place else None),
             ("prev", href("before", beside["previous"])),
             ("next", href("after", following)),
             ("last_page", href("before", _END if following else None)),
         ]
-        ahead = dict(links)["prev" if before else "next"]
-        return _Page(rows, links, beside["stopped"], ahead)
+        return _Page(rows, links, beside["stopped"], dict(links)["prev" if before else "next"])
 
-    def _indexed(self, listing: _Listing, at: int) -> _Page:
-        """Return a page sorted by score, or of one score alone."""
-        index = self._service.index(listing.run, listing.browsed, listing.score)
-        if index is None:
-            return _Page([], [], is_ready=False)
-        rows = self._service.indexed_rows(listing.run, index.page(listing.sort, at, ROWS))
-        return _Page(rows, page_links(listing.here, listing.query, at, index.size, "at"))
-
-    def _total(self, listing: _Listing) -> int | None:
-        """Return the number of judgments that the filters leave, once it is counted."""
-        if not listing.query:
-            stands = self._service.standing(listing.run)
-            return stands.counts.planned + stands.counts.left_out if stands else None
-        index = self._service.index(listing.run, listing.browsed, listing.score)
-        return None if index is None else index.size
-
-    def _choices(self, listing: _Listing, say: Words) -> dict[str, list[tuple[str, str]]]:
-        """Return what each filter offers: values, their meaning, and how many judgments have
-        them."""
-        stands, facets = self._service.standing(listing.run), self._service.facets(listing.run)
-        counted: dict[str, tuple[Mapping[str, int], str]] = {}
+    def _choices(
+        self, run: Recorded, say: Words, query: Mapping[str, str]
+    ) -> dict[str, list[tuple[str, str]]]:
+        """Return the values that each filter offers, with their meaning; of statuses and reasons
+        with how many judgments have them."""
+        stands, measure = self._service.standing(run), run.kind.measure
+        offered: dict[str, list[tuple[str, str]]] = {}
         if stands is not None:
             counts = stands.counts
             statuses = {
@@ -223,32 +187,27 @@ class UnitList:
                 "pending": counts.pending,
                 "left_out": counts.left_out,
             }
-            counted["status"] = statuses, "view_status"
-            counted["reason"] = counts.failures, "reason"
-        if facets is not None:
-            counted["winner"] = facets.winners, "verdict"
-            counted["score"] = facets.scores, "view_total"
-            counted["confidence"] = facets.confidence, "confidence"
-            counted["tag"] = facets.tags, "tag"
-            counted["flag"] = facets.flags, "flag"
-        return {
-            name: _offered(numbers, say, group, listing.query.get(name, ""))
-            for name, (numbers, group) in counted.items()
-        }
+            offered["status"] = _counted(statuses, say, "view_status")
+            offered["reason"] = _counted(counts.failures, say, "reason")
+        if isinstance(measure, Voting):
+            offered["winner"] = [(name, say.gloss("verdict", name)) for name in OUTCOMES]
+        elif measure.has_confidence:
+            offered["confidence"] = list(say.texts["confidence"].items())
+        for group, names in (("tag", run.tag_names()), ("flag", say.texts["flag"])):
+            offered[group] = [(name, f"{name} · {say.gloss(group, name)}") for name in names]
+        for name, values in offered.items():
+            chosen = query.get(name, "")
+            if chosen not in dict(values):
+                values += [(chosen, chosen) for chosen in plain_texts([chosen])]
+        return offered
 
 
-def _offered(
-    counts: Mapping[str, int], say: Words, group: str, chosen: str
-) -> list[tuple[str, str]]:
-    """Return values with their numbers, sorted; what is chosen is among them, if it can be read."""
-    options: list[tuple[str, str]] = []
-    values = {name for name, number in counts.items() if number} | set(plain_texts([chosen]))
-    is_code = group in ("reason", "tag", "flag")
-    for value in sorted(values):
-        gloss = say.gloss(group, value)
-        text = f"{value} · {gloss}" if is_code and gloss != value else gloss
-        options.append((value, f"{text} ({say.integer(counts.get(value, 0))})"))
-    return options
+def _counted(counts: Mapping[str, int], say: Words, group: str) -> list[tuple[str, str]]:
+    return [
+        (name, f"{say.gloss(group, name)} ({say.integer(number)})")
+        for name, number in sorted(counts.items())
+        if number
+    ]
 
 
 def _line(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from evenhand import jsontext
 from evenhand.engine.prices import dollars
@@ -48,9 +48,6 @@ class Pages:
         }
         for path, page in pages.items():
             router.add_api_route(path, page, response_model=None)
-        router.add_api_route(
-            "/runs/{run}/settle", self.settle, methods=["POST"], response_model=None
-        )
         return router
 
     def runs(self, request: Request) -> Response:
@@ -197,11 +194,6 @@ class Pages:
         name = f"report-{recorded.row.id}.html"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type="text/html; charset=utf-8", headers=headers)
-
-    def settle(self, run: RunName) -> Response:
-        """Recompute the judgments of a run from its stored replies, without a call."""
-        self._service.settle(self._service.find_run(run))
-        return PlainTextResponse("done")
 
 
 def _about(run: Recorded, say: Words) -> list[tuple[str, str]]:

@@ -1,8 +1,8 @@
 """Access to the server: who may ask, in which way, and what every response carries.
 
 A page in somebody's browser is reached by every site that browser visits. So a request must name
-this server as its Host (DNS rebinding is refused), must not come from another site's page, and may
-change nothing unless it carries the token in a header, which no foreign page can send.
+this server as its Host (DNS rebinding is refused), must not come from another site's page, and can
+change nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starlette.responses import RedirectResponse, Response
 
 TOKEN_HEADER = "x-evenhand-token"  # noqa: S105  the name of a header
 BODY_BYTES = 64 * 1024
-"""No action takes more than a few words."""
+"""No request to read has more to say."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none';"
@@ -118,8 +118,8 @@ class Guard:
 
 
 def check_request(request: Request, endpoint: Endpoint) -> None:
-    """Raise Refused for a foreign Host or Origin, for what another site's page loads, for a POST
-    without the token, and for a long body."""
+    """Raise Refused for a foreign Host or Origin, for what another site's page loads, for a long
+    body, and for whatever does more than read."""
     headers = request.headers
     host = headers.get("host", "")
     if not endpoint.is_own_host(host):
@@ -127,16 +127,12 @@ def check_request(request: Request, endpoint: Endpoint) -> None:
     foreign = [o for o in headers.getlist("origin") if o.lower() != f"http://{host.lower()}"]
     if foreign or _is_cross_site(request):
         raise Refused(403, "Another site asked for this page.")
-    if request.method == "POST" and not endpoint.is_token(headers.get(TOKEN_HEADER, "")):
-        raise Refused(
-            401,
-            "This changes the store, and needs the token.",
-            f"It is printed at start; send it in the header {TOKEN_HEADER}.",
-        )
     length = headers.get("content-length", "0")
     is_number = length.isascii() and length.isdigit()
     if not is_number or int(length) > BODY_BYTES or "transfer-encoding" in headers:
         raise Refused(413, "The request is too long.")
+    if request.method not in ("GET", "HEAD"):
+        raise Refused(405, "This can only be read.")
 
 
 def _is_cross_site(request: Request) -> bool:

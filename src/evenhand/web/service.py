@@ -6,38 +6,26 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Full, LifoQueue
 from typing import Any, Generic, TypeVar
 
-from evenhand.engine.loop import run_in_loop
 from evenhand.errors import EvenhandError, StoreError, UsageError, quoted
 from evenhand.judges.credentials import environment
 from evenhand.report.html.render import render
-from evenhand.report.html.units import JudgedRow
 from evenhand.report.model import ChangedPair, Report
 from evenhand.results import pages
-from evenhand.results.judgment_index import (
-    INDEXED,
-    Facets,
-    JudgmentIndex,
-    facets,
-    indexed_rows,
-    judgment_index,
-)
 from evenhand.results.observations import select
 from evenhand.results.pages import Standing
 from evenhand.results.report import ReportOptions, make_report
 from evenhand.results.side_by_side import Setting, SideBySide, page_of, side_by_side
-from evenhand.results.units import UnitDetail, asked_row, unit_detail
+from evenhand.results.units import UnitDetail, unit_detail
 from evenhand.runs.differences import with_present_suite
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
-from evenhand.runs.settle import settle_run
 from evenhand.store.archive import Archive
 from evenhand.store.ledger import Store
-from evenhand.store.ports import Browsed, Cursor, StoredUnit
 
 T = TypeVar("T")
 IDLE_STORES = 4
@@ -282,38 +270,6 @@ class ViewService:
         found = self.cache.get(key, make, self._timeouts.counts)
         return found or {"fields": [], "values": {}, "candidates": []}
 
-    def facets(self, run: Recorded) -> Facets | None:
-        """Return what the judgments of a run can be filtered by; None while it is being counted,
-        and of runs too large to count."""
-        if not self._is_indexed(run):
-            return None
-        key = ("facets", run.row.id)
-        return self.cache.get(key, lambda store: facets(store, run), self._timeouts.counts)
-
-    def index(self, run: Recorded, browsed: Browsed, score: str) -> JudgmentIndex | None:
-        """Return the judgments that filters leave; None while they are being looked for, and of
-        runs too large for it."""
-        if not self._is_indexed(run):
-            return None
-        make: Callable[[Archive], JudgmentIndex] = lambda store: judgment_index(  # noqa: E731
-            store, run, browsed, score
-        )
-        return self.cache.get(("index", run.row.id, browsed, score), make, self._timeouts.counts)
-
-    def indexed_rows(
-        self, run: Recorded, places: list[Cursor]
-    ) -> list[tuple[StoredUnit, JudgedRow | None]]:
-        """Return the judgments at these places of an index."""
-        with self.stores.borrow() as store:
-            return [
-                (unit, None if stored is None else asked_row(run, unit, stored))
-                for unit, stored in indexed_rows(store, run, places)
-            ]
-
-    def _is_indexed(self, run: Recorded) -> bool:
-        stands = self.standing(run)
-        return stands is not None and stands.counts.planned <= INDEXED
-
     def unit(self, run: Recorded, name: str) -> UnitDetail:
         """Return a unit with all its judgments; raise NotFound."""
         with self.stores.borrow() as store:
@@ -321,10 +277,3 @@ class ViewService:
         if detail is None:
             raise NotFound(f"run {run.row.id} has no unit {quoted(name)}")
         return detail
-
-    def settle(self, run: Recorded) -> None:
-        """Recompute the judgments of a run from its replies."""
-        if run.imported:
-            raise UsageError("its judgments were made elsewhere: there are no replies to settle")
-        with closing(self.stores.open()) as store:
-            run_in_loop(settle_run(run, store))

@@ -71,10 +71,6 @@ class Site:
     def get(self, path: str, **headers: str) -> httpx.Response:
         return self.client.get(path, headers=headers)
 
-    def post(self, path: str, token: str | None = TOKEN, **headers: str) -> httpx.Response:
-        sent = headers if token is None else {"x-evenhand-token": token, **headers}
-        return self.client.post(path, headers=sent)
-
 
 PATIENT = Timeouts(counts=PATIENCE, figures=PATIENCE, pause=0)
 """However busy the machine is, a page has its counts and figures, and they are of the store as it

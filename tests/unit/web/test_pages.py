@@ -330,7 +330,6 @@ async def test_judgments_made_elsewhere_are_shown(tmp_path: Path) -> None:
             assert site.get(f"/runs/votes{path}").status_code == 200
         for unit in listed(site, "votes"):
             assert site.get(f"/runs/votes/unit?id={unit}").status_code == 200
-        assert site.post("/runs/votes/settle").status_code == 400
 
 
 async def test_what_is_judged_meanwhile_is_seen(tmp_path: Path) -> None:
@@ -392,20 +391,7 @@ async def test_many_readers_at_once_each_have_a_store_of_their_own(site: Site) -
     assert not wrong
 
 
-async def test_settling_needs_the_token_and_changes_the_store(tmp_path: Path) -> None:
-    folder = write_suite(tmp_path, 3)
-    await judged(folder)
-    with served(tmp_path / "evenhand.db") as site:
-        path = "/runs/latest/settle"
-        assert site.post(path, None).status_code == 401
-        assert site.post(path, "wrong").status_code == 401
-        assert site.post(path).status_code == 200
-        assert counts(site, "latest")["verdicts"] == 3
-        assert site.get(path).status_code == 405
-        assert site.post("/runs/nobody/settle").status_code == 404
-
-
-async def test_a_run_that_is_judged_is_not_settled(tmp_path: Path) -> None:
+async def test_a_run_that_is_judged_is_called_so(tmp_path: Path) -> None:
     from evenhand.runs.stores import open_store
 
     folder = write_suite(tmp_path, 1)
@@ -414,9 +400,6 @@ async def test_a_run_that_is_judged_is_not_settled(tmp_path: Path) -> None:
         (run,) = run_ids(site).values()
         store = open_store(f"sqlite:{tmp_path / 'evenhand.db'}")
         async with store.ledger() as ledger, ledger.claim(run):
-            answer = site.post(f"/runs/{run}/settle")
             assert "judging now" in site.get(f"/runs/{run}").text
         store.close()
-        assert answer.status_code == 409
-        assert "being judged by another process" in answer.text
         assert "judging now" not in site.get(f"/runs/{run}").text

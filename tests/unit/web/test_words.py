@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.observation import Scored
 from evenhand.report.html.page import LANGUAGES, words
-from evenhand.results.judgment_index import score_labels
 
 ROOM = resources.files("evenhand.web")
 TABLES = {
@@ -57,10 +55,3 @@ def test_no_template_marks_data_as_safe() -> None:
         assert not re.search(r"\son\w+=", source), file.name
         assert not re.search(r"<script(?! src=)", source), file.name
         assert not re.search(r"\sstyle=", source), file.name
-
-
-def test_every_label_of_a_total_is_in_every_language() -> None:
-    labels = {label for n in range(101) for label in score_labels(Scored({}, total=n / 100))}
-    assert len(labels) == 10
-    for table in TABLES.values():
-        assert table["view_total"].keys() == labels

@@ -1,23 +1,17 @@
-// A little script for what a page cannot do without: the theme, live pages, and actions that carry
-// the token. Every page works without it.
+// A little script for what a page cannot do without: the theme and live pages. Every page works
+// without it.
 "use strict";
 (() => {
   const root = document.documentElement;
-  const kept = (store, key, value) => {
+  const kept = (key, value) => {
     try {
-      return value === undefined ? window[store].getItem(key) : window[store].setItem(key, value);
+      return value === undefined ? localStorage.getItem(key) : localStorage.setItem(key, value);
     } catch {
       return null; // storage may be forbidden
     }
   };
-  const theme = kept("localStorage", "theme");
+  const theme = kept("theme");
   if (theme === "dark" || theme === "light") root.dataset.theme = theme;
-  // The token comes behind the #, which never leaves the browser.
-  const given = /^#token=([\w-]+)$/.exec(location.hash);
-  if (given) {
-    kept("sessionStorage", "token", given[1]);
-    history.replaceState(null, "", location.pathname + location.search);
-  }
 
   function switchTheme(button) {
     const dark = () =>
@@ -29,7 +23,7 @@
     tell();
     button.addEventListener("click", () => {
       root.dataset.theme = dark() ? "light" : "dark";
-      kept("localStorage", "theme", root.dataset.theme);
+      kept("theme", root.dataset.theme);
       tell();
     });
   }
@@ -70,29 +64,6 @@
     }
   }
 
-  async function act(form) {
-    const told = form.querySelector("output");
-    const token = form.elements.token;
-    const button = form.querySelector("button");
-    token.value = kept("sessionStorage", "token") || "";
-    button.disabled = false;
-    form.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      button.disabled = true;
-      told.textContent = "…";
-      try {
-        const headers = { "x-evenhand-token": token.value };
-        const answer = await fetch(form.dataset.action, { method: "POST", headers });
-        if (answer.ok) kept("sessionStorage", "token", token.value);
-        const problem = answer.ok ? "" : (await read(answer)).querySelector(".notice").textContent;
-        told.textContent = answer.ok ? form.dataset.done : `${form.dataset.failed} ${problem}`;
-      } catch {
-        told.textContent = form.dataset.failed;
-      }
-      button.disabled = false;
-    });
-  }
-
   document.addEventListener("DOMContentLoaded", () => {
     const theme = document.getElementById("theme");
     if (theme) switchTheme(theme);
@@ -105,6 +76,5 @@
     // A search that found nothing in its part of a long run goes on by itself.
     const on = document.querySelector("[data-search-on]");
     if (on) location.replace(on.dataset.searchOn);
-    for (const form of document.querySelectorAll("form[data-action]")) act(form);
   });
 })();
