@@ -71,7 +71,8 @@ level_option = click.option(
     "--margin",
     type=click.FloatRange(min=0, min_open=True),
     metavar="D",
-    help="Variants are the same if their difference surely lies within D.",
+    help="Variants count as the same if they differ by less than D for sure. Of 1 for overall,"
+    " in points for a dimension.",
 )
 @click.option(
     "--worst",
@@ -130,7 +131,8 @@ def compare_command(
         moments = [each.row.started[:16].replace("T", " ") for each in (recorded, earlier)]
         named = f"against run {earlier.id}  {earlier.row.name}"
         tell_run(earlier, heading=f"{named} ({moments[0]} against {moments[1]})")
-    _print(_answer_lines(answer, recorded, verbose=verbose))
+    shown = answer.out_of(recorded.full_marks)
+    _print(_answer_lines(shown, recorded, verbose=verbose))
 
 
 def _print(lines: Iterable[RenderableType]) -> None:

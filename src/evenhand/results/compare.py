@@ -17,7 +17,7 @@ from evenhand.results.observations import observe
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import changes, compare
-from evenhand.stats.comparison import Comparison
+from evenhand.stats.comparison import Comparison, in_points
 from evenhand.stats.contrast import proper_level
 from evenhand.stats.layout import lay_out, lay_out_runs
 from evenhand.stats.observations import Observations
@@ -60,6 +60,19 @@ class Answer:
     blocks: Blocks | None = None
     stability: Stability | None = None
     changed: ChangedUnits | None = None
+
+    def out_of(self, most: float | None) -> Answer:
+        """Return it as it is shown: what is overall in points, where totals are out of `most`."""
+        if most is None:
+            return self
+        blocks = self.blocks
+        if blocks is not None:
+            parts = (
+                replace(each, comparison=each.comparison.out_of(most)) for each in blocks.blocks
+            )
+            between = tuple(in_points(test, most) for test in blocks.between)
+            blocks = replace(blocks, blocks=tuple(parts), between=between)
+        return replace(self, comparison=self.comparison.out_of(most), blocks=blocks)
 
     def json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""

@@ -40,7 +40,7 @@ from evenhand.results.units import judged_row, names_of
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import changes, compare
-from evenhand.stats.comparison import Comparison
+from evenhand.stats.comparison import Comparison, in_points
 from evenhand.stats.layout import USUAL, lay_out, usual_fields
 from evenhand.stats.leaderboard import Options, leaderboard
 from evenhand.stats.observations import Observations
@@ -169,12 +169,13 @@ def _score_figures(
     if by:
         variants = lay_out(table, by, baseline)
         comparison, changed = _compared(store, recorded, options, variants, by)
-        comparison = replace(comparison, repeats=repeats(table))
+        comparison = replace(comparison, repeats=repeats(table)).out_of(recorded.full_marks)
     elif baseline:
         raise UsageError(
             f"a baseline {quoted(baseline)}, but nothing to compare by",
             advice="Say by which field: --by FIELD",
         )
+    means = [in_points(mean, recorded.full_marks or 1) for mean in plain_means(table)]
     measure = recorded.kind.measure
     # Where the dimensions do not weigh alike, a total says more.
     has_totals = isinstance(measure, Scoring) and measure.has_critical_fails
@@ -182,7 +183,7 @@ def _score_figures(
     return {
         "comparison": comparison,
         "changed": changed,
-        "means": comparison.means if comparison else plain_means(table),
+        "means": comparison.means if comparison else means,
         "tags": tags(table, by),
         "scores": () if options.answer_only else distribution(table, by, by_tens=has_totals),
         "lengths": () if options.answer_only else mean_by_length(table),

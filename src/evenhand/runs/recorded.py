@@ -81,6 +81,12 @@ class Recorded:
         return self.row.id
 
     @property
+    def full_marks(self) -> int | None:
+        """Return the highest total of its verdicts; None where they have no total of their own."""
+        measure = self.kind.measure
+        return measure.full_marks if isinstance(measure, Scoring) else None
+
+    @property
     def scope(self) -> Scope:
         """Return the scope of all units of the run, or of those that were selected."""
         positions = None if self.selection is None else self.selection.positions

@@ -142,6 +142,22 @@ class Comparison:
         rows = tuple(replace(row, more_questions=None) for row in self.rows)
         return replace(self, rows=rows)
 
+    def out_of(self, most: float | None) -> Comparison:
+        """Return a copy to be shown, in which overall values, shares from 0 to 1, are points out of
+        `most`; as it is where totals have no scale of their own."""
+        if most is None:
+            return self
+        test, margin = self.sequential, self.margin
+        if test is not None:
+            test = replace(test, comparisons=[in_points(each, most) for each in test.comparisons])
+        return replace(
+            self,
+            rows=tuple(in_points(row, most) for row in self.rows),
+            means=tuple(in_points(mean, most) for mean in self.means),
+            sequential=test,
+            margin=margin if margin is None or self.is_one_dimension else margin * most,
+        )
+
     @property
     def is_one_dimension(self) -> bool:
         """Return True if the overall value only repeats that of the single dimension. Pairs never
@@ -181,6 +197,24 @@ class Comparison:
 
 
 _Figure = TypeVar("_Figure", Row, VariantMean)
+_OVERALL_VALUES = (
+    *("mean", "mean_low", "mean_high", "baseline_mean", "baseline_low", "baseline_high"),
+    *("difference", "low", "high", "error", "bounds", "scale", "gap", "estimate"),
+)
+_Shown = TypeVar("_Shown", bound=Any)
+
+
+def in_points(figure: _Shown, most: float) -> _Shown:
+    """Return a row, mean, test or decision; of what is overall, with its values times `most`."""
+    if figure.dimension != OVERALL:
+        return figure
+    values = {name: getattr(figure, name, None) for name in _OVERALL_VALUES}
+    points = {
+        name: tuple(end * most for end in value) if isinstance(value, tuple) else value * most
+        for name, value in values.items()
+        if value is not None
+    }
+    return replace(figure, **points)
 
 
 def _unscaled(figure: _Figure) -> _Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,9 @@ def test_grades_before_and_after_new_weights(call: CallCommand, tmp_path: Path) 
     assert row["baseline_mean"] == pytest.approx(sum(totals[1]) / 700)
     text = call("compare", new, "--against", old).out
     assert f"{new[:6]} against {said['baseline']}" in text
+    told = re.search(r"([\d.]+) -> ([\d.]+) of 100", " ".join(text.split()))
+    assert told and float(told[1]) == pytest.approx(sum(totals[1]) / 7, abs=0.05)
+    assert float(told[2]) == pytest.approx(sum(totals[0]) / 7, abs=0.05)
     # The replies are the same: as shares of the points to be had no dimension differs.
     for row in said["rows"]:
         if row["dimension"] != "overall":

@@ -77,7 +77,7 @@ def test_the_web_figures_take_them(tmp_path: Path, judged: list[dict[str, Any]])
     with closing(open_archive(f"sqlite:{tmp_path / 'evenhand.db'}")) as store:
         report = make_report(store, find_run(store, "latest"), ReportOptions(summary=True))
     totals = {mean.variant: mean.mean for mean in report.means if mean.dimension == OVERALL}
-    assert totals == pytest.approx(means(judged))
+    assert totals == pytest.approx({name: 100 * mean for name, mean in means(judged).items()})
 
 
 TYPED_BY_JUDGE = """

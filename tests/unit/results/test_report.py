@@ -221,12 +221,12 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, r
     assert "<dt>Cost</dt>" not in text and "Language of the prompts" not in text
 
 
-def test_a_total_is_on_the_scale_of_compare_and_gate(tmp_path: Path) -> None:
+def test_a_total_is_told_out_of_100(tmp_path: Path) -> None:
     report = report_of(write_answers(tmp_path, answer_rows(3)))
     (total,) = [mean for mean in report.means if mean.dimension == "overall"]
     points = sum(mean.mean or 0 for mean in report.means if mean.dimension != "overall")
-    assert total.mean == pytest.approx(points / 100) and points > 1
-    assert "overall (of 1)" in render(report)
+    assert total.mean == pytest.approx(points) and points > 1
+    assert "overall (of 100)" in render(report)
 
 
 def test_scores_that_are_missing_and_variants_that_cannot_be_paired_are_noted(

@@ -273,11 +273,17 @@ def _outcome_key(row: Row) -> str:
 
 
 def digits_of(row: Row) -> int:
-    """Return two digits; three where a difference would read like none, or before and after would
-    not add up to it."""
-    if row.difference and abs(row.difference) < SMALL:
-        return 3
-    return next((digits for digits in (2, 3) if _adds_up(row, digits)), 2)
+    """Return two digits, of figures out of 100 none; one more where a difference would read like
+    none, or before and after would not add up to it."""
+    least = 0 if is_of_hundred(row.scale) else 2
+    if 0 < abs(row.difference or 0) < 0.5 * 0.1**least:
+        return least + 1
+    return next((digits for digits in (least, least + 1) if _adds_up(row, digits)), least)
+
+
+def is_of_hundred(scale: tuple[float, float] | None) -> bool:
+    """Return True if figures stand on a scale on which whole numbers are enough."""
+    return scale is not None and scale[1] - scale[0] >= 100
 
 
 def _adds_up(row: Row, digits: int) -> bool:
@@ -292,7 +298,7 @@ def gap_text(row: Row, say: Words) -> str:
     and after do not stand beside it."""
     most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
     is_small = 0 < abs(row.difference or 0) < SMALL
-    digits = digits_of(row) if most <= 1 or is_small else 2
+    digits = digits_of(row) if most <= 1 or is_small or is_of_hundred(row.scale) else 2
     return f"{say.signed(row.difference, digits)} {say.interval(row.low, row.high, digits)}".strip()
 
 
@@ -308,9 +314,11 @@ def _dimension(name: str, say: Words) -> str:
     return say.gloss("dimension", name) if name == OVERALL else visible(name)
 
 
-def scaled_dimension(name: str, say: Words) -> str:
+def scaled_dimension(name: str, say: Words, scale: tuple[float, float] | None = None) -> str:
     """Return a dimension; of what is overall, with its scale."""
-    return say.gloss("dimension", "of_one") if name == OVERALL else visible(name)
+    if name != OVERALL:
+        return visible(name)
+    return say("answer.overall_of", most=say.short(scale[1] if scale else 1))
 
 
 def by_win_rate(board: Board) -> list[BoardRow]:
@@ -358,8 +366,9 @@ def _mean_answers(means: Sequence[VariantMean], say: Words) -> Iterator[Sentence
     for variant in variants[:VARIANTS_SHOWN]:
         of_variant = [mean for mean in means if mean.variant == variant]
         listed = [
-            f"{scaled_dimension(mean.dimension, say)} {say.number(mean.mean)} "
-            f"{say.interval(mean.low, mean.high)}".strip()
+            f"{scaled_dimension(mean.dimension, say, mean.scale)}"
+            f" {say.number(mean.mean, digits := 1 if is_of_hundred(mean.scale) else 2)}"
+            f" {say.interval(mean.low, mean.high, digits)}".strip()
             for mean in of_variant
         ]
         parts = say.parts(
@@ -413,7 +422,11 @@ def rank_variants(comparison: Comparison, say: Words) -> Ranking | None:
     if len(means) == 2 and len(against) == 1:
         means = [_shared_mean(mean, *against.values()) for mean in means]
     means.sort(key=lambda mean: -(mean.mean or 0.0))
-    head = [say("chart.variant"), scaled_dimension(name, say), say("chart.difference")]
+    head = [
+        say("chart.variant"),
+        scaled_dimension(name, say, means[0].scale),
+        say("chart.difference"),
+    ]
     head += [say("ranks.higher"), say("ranks.lower"), say("chart.outcome")]
     rows = [_variant_cells(mean, against.get(mean.variant), digits, say) for mean in means]
     if rates := _critical_rates(comparison):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import ceil, floor, log10
 
-from evenhand.report.html.answer import by_win_rate
+from evenhand.report.html.answer import by_win_rate, scaled_dimension
 from evenhand.report.html.page import Words, p_value
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Row
@@ -196,7 +196,10 @@ class _Charts:
 
     def _dimension(self, name: str) -> str:
         if name == OVERALL:
-            return self.say.gloss("dimension", name if self.report.is_pairs else "of_one")
+            if self.report.is_pairs:
+                return self.say.gloss("dimension", name)
+            scales = (mean.scale for mean in self.report.means if mean.dimension == OVERALL)
+            return scaled_dimension(name, self.say, next(scales, None))
         label = self.report.names.get(name, "")
         full = f"{name} · {label}"
         fits = label and label.casefold() != name.casefold() and len(full) <= LABEL_LENGTH

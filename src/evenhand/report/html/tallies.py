@@ -31,6 +31,7 @@ def plain_means(table: Observations) -> list[VariantMean]:
                 mean=found.value,
                 low=found.low,
                 high=found.high,
+                scale=(0.0, 1.0) if name == OVERALL else None,
             )
         )
     return figures

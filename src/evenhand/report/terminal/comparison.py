@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
-from evenhand.report.html.answer import SMALL, comparison_answers, rank_variants
+from evenhand.report.html.answer import SMALL, comparison_answers, is_of_hundred, rank_variants
 from evenhand.report.terminal.answer import english, ranking_table, sentence_lines
 from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.tables import counted, cut, safe
@@ -227,6 +227,8 @@ def _repeats(repeats: Repeats) -> Iterator[RenderableType]:
 def places_of(row: Row) -> int:
     """Decimals that suit the scale, as the sentences have them; three where a difference would read
     like none."""
+    if is_of_hundred(row.scale):
+        return 1
     most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
     return 3 if most <= 1 or 0 < abs(row.difference or 0) < SMALL else 2
 
