@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from evenhand import limits
@@ -62,6 +63,7 @@ def _copy(row: dict[str, Any]) -> dict[str, Any]:
     return {key: dict(cell) if isinstance(cell, dict) else cell for key, cell in row.items()}
 
 
+@lru_cache(maxsize=4096)
 def parts_of(name: str) -> tuple[str, ...]:
     """Return the keys that a dotted name goes through."""
     parts = tuple(name.split("."))

@@ -26,10 +26,10 @@ def name_rows(tables: Sequence[Table], form: TableForm) -> list[str]:
     for table in tables:
         names: set[str] = set()
         for number, (row, _) in table.rows:
-            has_id = _has_id(row, form)
+            has_id, question = _has_id(row, form), question_hash(row.get(form.question))
             # A `meta` that somebody laid out is left as it is where it need not be touched.
             if needs_question and (table.recognition.is_flat or not has_id):
-                _add_question_id(row, question_hash(row.get(form.question)))
+                _add_question_id(row, question)
             if has_id:
                 continue
             name = form.id_of(row)
@@ -37,7 +37,6 @@ def name_rows(tables: Sequence[Table], form: TableForm) -> list[str]:
             if not names.isdisjoint(ids):
                 row[form.number] = name = f"{name}#{number}"
             names.update(ids)
-            question = question_hash(row.get(form.question))
             if form.gather is not None and name != question:
                 _add_question_id(row, question)
     return remarks

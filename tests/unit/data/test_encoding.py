@@ -27,20 +27,14 @@ ENCODED = [
     *((JAPANESE, codec) for codec in ("cp932", "euc-jp")),
     *((text, "cp1252") for text in (FRENCH, GERMAN)),
 ]
-LAYOUTS = [
-    ("a.jsonl", '{{"question":"{0}"}}\n{{"question":"{0}"}}\n'),
-    ("a.json", '[{{"question":"{0}"}}]'),
-    ("a.csv", 'question,model\n"{0}",m\n'),
-]
 
 
-@pytest.mark.parametrize(("name", "layout"), LAYOUTS)
 @pytest.mark.parametrize(("text", "codec"), ENCODED)
 def test_text_that_is_not_utf_8_is_refused_with_its_likely_encoding(
-    tmp_path: Path, name: str, layout: str, text: str, codec: str
+    tmp_path: Path, text: str, codec: str
 ) -> None:
-    path = tmp_path / name
-    path.write_bytes(layout.format(text).encode(codec))
+    path = tmp_path / "a.csv"
+    path.write_bytes(f'question,model\n"{text}",m\n'.encode(codec))
     guess = guess_encoding(path)
     assert guess is not None and codecs.lookup(guess).name == codecs.lookup(codec).name
     with pytest.raises(DataError) as caught:
