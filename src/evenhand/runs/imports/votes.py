@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple, cast
 
 from msgspec import UNSET, Raw
+from msgspec.json import Encoder
 from msgspec.structs import replace
 
 from evenhand import jsontext
@@ -62,6 +63,7 @@ _SIDES: dict[Order, dict[str, Winner]] = {
 }
 _MARKS: dict[Winner, Mark] = {"A": "A+", "B": "B+", "tie": "tie"}
 _BLANK = Raw(b"{}")
+_encoder = Encoder()
 
 
 class _Vote(NamedTuple):
@@ -117,7 +119,7 @@ class VoteRows:
         pair = self._pair(value, where, first, second)
         vote = read_vote(value, first, second)
         is_turned = is_second_pass(value) if first == second else first != pair.first
-        criterion = text_of(value.get("criterion"))
+        criterion = text_of(value["criterion"]) if "criterion" in value else ""
         self.tally.rows += 1
         if vote.failed:
             self.tally.count_unreadable(text_of(value.get("winner")))
@@ -126,10 +128,10 @@ class VoteRows:
         said = _Vote(
             "21" if is_turned else "12",
             *vote,
-            text_of(value.get("sample")),
+            text_of(value["sample"]) if "sample" in value else "",
             criterion,
             row.flag,
-            text_of(value.get("explanation")),
+            text_of(value["explanation"]) if "explanation" in value else "",
         )
         pair.votes.setdefault(judge, []).append(said)
 
@@ -199,21 +201,27 @@ class VoteRows:
 
 
 class _Settled:
-    """A judgment of a pair that is still to be named."""
+    """A judgment of a pair that is still to be named, and its text. All pairs of which the same was
+    said share that text, but for what the verdict says of the pair, which stands first."""
 
     def __init__(self, judgment: Judgment) -> None:
         self.judgment = judgment
-        self._blank = write_judgment(judgment, (), list(observe_votes(measure_judgment(judgment))))
+        self._text = write_judgment(judgment, (), list(observe_votes(measure_judgment(judgment))))
+        if isinstance(judgment, Verdict):
+            self._rest = self._text.body.removeprefix(f'{{"output":{_to_json(judgment.value)}')
 
     def text(self, pair_id: str, candidates: tuple[str, str], meta: Raw) -> JudgmentText:
         """Return the judgment of a certain pair, as it is stored."""
-        judgment = self.judgment
-        if not isinstance(judgment, Verdict):
-            return self._blank
-        assert isinstance(judgment.value, PairVerdict)
-        value = replace(judgment.value, pair_id=pair_id, candidates=candidates, meta_json=meta)
-        own = Verdict(value=value, flags=judgment.flags, passes=judgment.passes)
-        return write_judgment(own)._replace(observations=self._blank.observations)
+        if not isinstance(self.judgment, Verdict):
+            return self._text
+        assert isinstance(self.judgment.value, PairVerdict)
+        named = replace(self.judgment.value, pair_id=pair_id, candidates=candidates, meta_json=meta)
+        body = f'{{"output":{_to_json(named)}{self._rest}'
+        return JudgmentText("verdict", None, body, self._text.observations)
+
+
+def _to_json(value: object) -> str:
+    return _encoder.encode(value).decode()
 
 
 def _unit(pair: _Pair, *, are_named: bool, language: str) -> IncomingUnit:
