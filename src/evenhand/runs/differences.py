@@ -5,77 +5,33 @@ should know.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 
-from evenhand import jsontext
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol, read_custom_prompt
 from evenhand.files.rubrics import read_rubric
 from evenhand.folders import read_text
-from evenhand.kinds import KINDS, load_protocol
-from evenhand.kinds.protocol import Protocol, ProtocolError
-from evenhand.manifest import (
-    Compare,
-    GateRule,
-    JudgeRecord,
-    JudgingRecord,
-    Manifest,
-    rubric_json,
-)
+from evenhand.kinds import KINDS
+from evenhand.manifest import Compare, GateRule, JudgeRecord, Manifest, rubric_json
 from evenhand.runs.plan import table_record
 from evenhand.runs.recorded import Recorded
-from evenhand.runs.rules import RuleChange, changed_rules, rules_of, value_text
+from evenhand.runs.rules import RuleChange, changed_rules
 from evenhand.suite import FILE, Suite, load_suite
-from evenhand.suite_file import JudgeSpec, Settings
 from evenhand.tomltext import TomlError, parse_toml
 
 _FILES_NAMED = 3
 
 
-def protocol_differences(
-    protocol: Protocol, used: Protocol, set_elsewhere: Collection[str] = ()
-) -> list[str]:
-    """Return the differences of a protocol from one that was used, each as a few words: its rules,
-    but for those that are set elsewhere, and the texts that judges are shown."""
-    kind = KINDS[used.kind]
-    try:
-        changes = changed_rules(
-            kind.resettle_settings(used, used), kind.resettle_settings(protocol, used)
-        )
-        words = [str(change) for change in changes if change.name not in set_elsewhere]
-    except ProtocolError:
-        words = ["what is asked for"]
-    names = sorted(
-        name
-        for name in protocol.texts.keys() | used.texts.keys()
-        if name != "protocol.toml" and protocol.texts.get(name) != used.texts.get(name)
-    )
-    if names:
-        more = f" and {len(names) - _FILES_NAMED} more" if len(names) > _FILES_NAMED else ""
-        words.append(", ".join(names[:_FILES_NAMED]) + more)
-    if not words and protocol.texts.get("protocol.toml") != used.texts.get("protocol.toml"):
-        words.append("protocol.toml")
-    return words
-
-
 def judging_differences(manifest: Manifest, before: Manifest) -> list[str]:
-    """Return the differences of a judging from the one before, each as a few words with its place
-    in the suite; none where it is the same."""
+    """Return the parts of a judging that are not those of the one before, each in a few words."""
     record, old = manifest.judging, before.judging
-    protocol = load_protocol(manifest.protocol, record.texts)
-    used = load_protocol(before.protocol, old.texts)
-    if protocol.kind != used.kind:
-        return [f"protocol {protocol.name} in place of {used.name}"]
     words: list[str] = []
     if record.protocol != old.protocol:
-        words.append(
-            f"protocol {protocol.name} ({', '.join(protocol_differences(protocol, used))})"
-        )
+        words.append(_protocol_words(manifest.protocol, record.texts, old.texts))
     if bytes(record.rubric_json) != bytes(old.rubric_json):
         words.append("rubric")
     words += [
@@ -83,59 +39,28 @@ def judging_differences(manifest: Manifest, before: Manifest) -> list[str]:
         for name in ("language", "seed")
         if getattr(record, name) != getattr(old, name)
     ]
-    words += _judge_differences(record.judges, old.judges)
-    return words + list(_setting_differences(protocol, record, used, old))
-
-
-def _judge_differences(judges: Sequence[JudgeRecord], before: Sequence[JudgeRecord]) -> list[str]:
-    """Return the differences of `[[judges]]` from before: other judges, or other settings of
-    one."""
-    names, old_names = ([judge.name for judge in panel] for panel in (judges, before))
+    names, old_names = ([judge.name for judge in each.judges] for each in (record, old))
     if names != old_names:
-        return [f"[[judges]] {RuleChange('model', old_names, names)}"]
-    words: list[str] = []
-    for judge, old in zip(judges, before, strict=True):
-        now, then = ({**one.identity, "repeats": one.repeats} for one in (judge, old))
-        # The seed of a judge is that of the suite, which is told as such.
-        keys = [key for key in now | then if key != "seed" and now.get(key) != then.get(key)]
-        changes = [_judge_change(key, then.get(key), now.get(key)) for key in keys]
-        if changes:
-            words.append(f"[[judges]] {judge.name}: {', '.join(changes)}")
-    return words
+        words.append(f"[[judges]] {RuleChange('model', old_names, names)}")
+    else:
+        words += filter(None, map(_judge_words, record.judges, old.judges))
+    changes = changed_rules(old.settings, record.settings)
+    return words + [f"[settings] {change}" for change in changes if change.name in old.settings]
 
 
-def _judge_change(key: str, old: object, new: object) -> str:
-    """Return a key of a judge with both values, or what else of it is other, by name: a hash says
-    no more to anybody."""
-    if key == "params":
-        return f"params {jsontext.dump(new or {})} in place of {jsontext.dump(old or {})}"
-    if key in JudgeSpec.model_fields:
-        unset = JudgeSpec.model_fields[key].default
-        return str(RuleChange(key, unset if old is None else old, unset if new is None else new))
-    return f"another {key}"
+def _protocol_words(name: str, texts: Mapping[str, str], used: Mapping[str, str]) -> str:
+    """Return a protocol with those of its files that differ."""
+    files = sorted(file for file in texts.keys() | used.keys() if texts.get(file) != used.get(file))
+    more = f" and {len(files) - _FILES_NAMED} more" if len(files) > _FILES_NAMED else ""
+    return f"protocol {name} ({', '.join(files[:_FILES_NAMED])}{more})"
 
 
-def _setting_differences(
-    protocol: Protocol, record: JudgingRecord, used: Protocol, old: JudgingRecord
-) -> Iterator[str]:
-    """Yield the settings that are other than before; one that is not set is what the protocol
-    says."""
-    rules, old_rules = rules_of(protocol, record), rules_of(used, old)
-    for name, value in record.settings.items():
-        if name in old.settings and value != old.settings[name]:
-            change = RuleChange(
-                name, old_rules.get(name, old.settings[name]), rules.get(name, value)
-            )
-            yield _setting_words(change, is_set=value is not None)
-
-
-def _setting_words(change: RuleChange, *, is_set: bool) -> str:
-    """Return a changed setting, and where it stands in the suite."""
-    place = "[settings] " if change.name in Settings.model_fields else ""
-    if change.new == change.old:
-        verb = "now set to" if is_set else "no longer set:"
-        return f"{place}{change.name} {verb} {value_text(change.new)}, as the protocol has it"
-    return f"{place}{change}{'' if is_set else ' (no longer set: as the protocol has it)'}"
+def _judge_words(judge: JudgeRecord, before: JudgeRecord) -> str:
+    """Return a judge with the names of what is set otherwise; empty where nothing is."""
+    now, then = ({**one.identity, "repeats": one.repeats} for one in (judge, before))
+    # The seed of a judge is that of the suite, which is told as such.
+    keys = [key for key in now | then if key != "seed" and now.get(key) != then.get(key)]
+    return f"[[judges]] {judge.name}: {', '.join(keys)}" if keys else ""
 
 
 def folder_note(recorded: Recorded, folder: Path, environment: Mapping[str, str]) -> str | None:
@@ -160,34 +85,14 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
     if file.protocol not in builtin_protocols():
         suite.located("protocol", file.protocol)
     protocol = find_protocol(file.protocol, suite.folder, prompt)
-    if protocol.kind != used.kind:
-        yield f"its protocol is of the kind {protocol.kind}"
-        return
-    record = recorded.manifest.judging
-    # Who settled a run by other rules knows that the suite has others.
-    is_settled = recorded.manifest.settled_from is not None
-    rules = {} if is_settled else _rules_set(used, record, file.settings)
-    if differences := protocol_differences(protocol, used, rules):
-        yield f"protocol {file.protocol} ({', '.join(differences)})"
-    with suppress(ProtocolError):  # then what is asked for is other
-        present = KINDS[used.kind].resettle_settings(protocol, used)
-        new = {name: rules[name] if rules[name] is not None else present[name] for name in rules}
-        for change in changed_rules(rules_of(used, record), new):
-            yield _setting_words(change, is_set=rules[change.name] is not None)
-    if KINDS[used.kind].rubric_form is not None and file.rubric is not None:
+    if protocol.texts != used.texts:
+        yield _protocol_words(file.protocol, protocol.texts, used.texts)
+    has_rubric = protocol.kind == used.kind and KINDS[used.kind].rubric_form is not None
+    if has_rubric and file.rubric is not None:
         path, root = suite.located("rubric", file.rubric)
-        if bytes(rubric_json(read_rubric(path, protocol, root))) != bytes(record.rubric_json):
+        rubric = rubric_json(read_rubric(path, protocol, root))
+        if bytes(rubric) != bytes(recorded.manifest.judging.rubric_json):
             yield f"rubric {file.rubric}"
-
-
-def _rules_set(used: Protocol, record: JudgingRecord, settings: Settings) -> dict[str, Any]:
-    """Return the rules that `[settings]` say, or said for a run, as they are set now."""
-    values = settings.model_dump()
-    return {
-        name: values[name]
-        for name in KINDS[used.kind].resettle_settings(used, used)
-        if name in values and (values[name] is not None or record.settings.get(name) is not None)
-    }
 
 
 def with_present_suite(recorded: Recorded, place: Path, environment: Mapping[str, str]) -> Recorded:
