@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from evenhand.exchange import Message
 from evenhand.kinds import KINDS
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.limits import MAX_ROUNDS, REPAIRS
-from evenhand.runs import experience
 from evenhand.runs.forecast import Forecast, forecast
 from evenhand.runs.judge import Summary
 from evenhand.runs.stores import open_archive
@@ -213,36 +210,6 @@ async def test_the_likely_price_lies_between_the_least_and_the_most(tmp_path: Pa
     assert forecast.cost_least is not None and forecast.cost_most is not None
     assert forecast.cost_likely is not None
     assert forecast.cost_least / 1.5 <= forecast.cost_likely < forecast.cost_most / 5
-
-
-async def test_a_run_whose_protocol_cannot_be_read_says_nothing_of_the_next(
-    tmp_path: Path,
-) -> None:
-    write_pairs(tmp_path, 4, judge("coin", **PRICE))
-    usual = (await foreseen(tmp_path)).cost_likely
-    await judged(tmp_path)
-    with closing(sqlite3.connect(tmp_path / "evenhand.db")) as database:
-        assert database.execute("UPDATE texts SET text='= ['").rowcount
-        database.commit()
-    write_pairs(tmp_path, pairs(4, start=100), judge("coin", **PRICE))
-    assert (await foreseen(tmp_path)).cost_likely == pytest.approx(usual, rel=0.1)
-    outcome = evenhand_here("run", "--dry-run", cwd=tmp_path)
-    assert outcome.returncode == 0, outcome.stderr
-
-
-async def test_no_more_than_the_newest_runs_are_read_for_what_a_judge_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for start in range(0, 16, 4):
-        write_pairs(tmp_path, pairs(4, start=start), judge("coin", **PRICE))
-        await judged(tmp_path)
-    monkeypatch.setattr(experience, "RUNS_READ", 3)
-    read: list[str] = []
-    with closing(open_archive("sqlite:evenhand.db", tmp_path)) as archive:
-        manifest = archive.manifest
-        monkeypatch.setattr(archive, "manifest", lambda run: read.append(run) or manifest(run))
-        experience._past(archive, "rubric", ["coin"])
-        assert read == [row.id for row in archive.runs()[:3]]
 
 
 def test_a_price_is_one_line_that_a_person_reads() -> None:
