@@ -26,7 +26,7 @@ from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Signal, Stop, Stopped
 from evenhand.errors import NothingRecorded, NoVerdicts, StoreError, quoted
 from evenhand.exchange import Ask, Question, Reply, Style
-from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, write_judgment
+from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, JudgmentText, write_judgment
 from evenhand.kinds.conversation import (
     Conversation,
     Converse,
@@ -82,7 +82,7 @@ class Schedule(Protocol):
         """Return True if a unit is still to be judged."""
         ...
 
-    def note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
+    def note(self, unit: int, judge: int, repeat: int, text: JudgmentText | None) -> None:
         """Note how a judgment ended; None where there is no recorded reply for it."""
         ...
 
@@ -116,7 +116,7 @@ class FileOrder(Struct, frozen=True):
     def is_wanted(self, unit: int) -> bool:
         return True
 
-    def note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
+    def note(self, unit: int, judge: int, repeat: int, text: JudgmentText | None) -> None:
         """Nothing depends on it."""
 
 
@@ -303,7 +303,7 @@ class Engine(Struct, frozen=True, kw_only=True):
             self.stop.request(error)
 
     async def _judge_due(self, pool: Pool, repeat: int, unit: StoredUnit, ask: AskFn) -> None:
-        group, sent, judgment = pool.group, self.tally.sent, None
+        group, sent, text = pool.group, self.tally.sent, None
         try:
             result = await judge_unit(
                 *(self.kind, group, repeat, unit, ask, self.tally),
@@ -313,14 +313,14 @@ class Engine(Struct, frozen=True, kw_only=True):
         except NothingRecorded:
             self.tally.unrecorded[RELAY.join(group.names)] += 1
         else:
-            judgment = result.judgment
+            judgment, text = result.judgment, result.stored.text
             self.tally.count_judgment(judgment.status)
             await self.ledger.store_judgment(self.run_id, result.stored)
             # What the ledger answers costs nothing.
             if not pool.is_recorded and self.tally.sent > sent:
                 note_outcome(self.tally, group, judgment, result.reply)
                 stop_if_futile(self.stop, self.tally, group)
-        self.schedule.note(unit.no, group.index, repeat, judgment)
+        self.schedule.note(unit.no, group.index, repeat, text)
         self._moved.notify_all()
 
 

@@ -201,7 +201,7 @@ class Waves:
             self.tally.count_judgment(judgment.status)
             self.tally.reasks += stored.reasks
             await self.ledger.store_judgment(self.run_id, stored)
-            self.schedule.note(stored.unit, stored.judge, stored.repeat, judgment)
+            self.schedule.note(stored.unit, stored.judge, stored.repeat, stored.text)
         await asyncio.sleep(0)  # Ctrl-C is heard
 
     def _ask_fn(self, judge: Judge, sender: BatchSender | None, scratch: Tally) -> AskFn:

@@ -15,7 +15,7 @@ from math import fsum
 
 from evenhand.engine.run import JudgeGroup, Work
 from evenhand.errors import UsageError, quoted
-from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment
+from evenhand.judgment import RETRIED_BY_NEXT_RUN, JudgmentText
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting
 from evenhand.manifest import Compare, Manifest, Stopping, Wave
 from evenhand.runs.question import (
@@ -89,7 +89,7 @@ class UntilDecided:
     ) -> None:
         self._archive, self._scope, self._width = archive, scope, width
         self._judge_groups, kind = judge_groups, judging.kind
-        self._read, self._is_pairs = kind.read_judgment, isinstance(kind.measure, Voting)
+        self._is_pairs = isinstance(kind.measure, Voting)
         self._stop = manifest.stop or Stopping()
         self._measure = deciding_measure(judging, archive.units(scope), self._stop.dimension)
         self._plan = _planned(archive.units(scope), manifest, kind.measure)
@@ -165,15 +165,14 @@ class UntilDecided:
         ended = min(places, default=len(self._order))
         return self._positions[unit] >= ended + AHEAD + min(ended, self._width)
 
-    def note(self, unit: int, judge: int, repeat: int, judgment: Judgment | None) -> None:
+    def note(self, unit: int, judge: int, repeat: int, text: JudgmentText | None) -> None:
         place = (unit, judge, repeat)
         if place in self._ended or unit not in self._places:
             return
         self._ended.add(place)
-        if judgment is not None:
-            worth = self._measure.of(judgment)
-            if worth is not None:
-                self._said.setdefault((unit, judge), []).append(worth)
+        worth = None if text is None else self._measure.read(text.observations)
+        if worth is not None:
+            self._said.setdefault((unit, judge), []).append(worth)
         for duel, number in self._places[unit]:
             duel.waiting[number] -= 1
             duel.advance(self._value)
@@ -181,11 +180,10 @@ class UntilDecided:
     def replay(self, *, again: bool) -> None:
         """Take in what the store holds; with `again`, not what this run tries again."""
         for unit, stored in self._archive.judgments(self._scope):
-            judgment = self._read(stored.text)
-            passing = judgment.reason in RETRIED_BY_NEXT_RUN
-            self.passing_failures += passing
-            if not (passing and again):
-                self.note(unit.no, stored.judge, stored.repeat, judgment)
+            is_passing = stored.text.reason in RETRIED_BY_NEXT_RUN
+            self.passing_failures += is_passing
+            if not (is_passing and again):
+                self.note(unit.no, stored.judge, stored.repeat, stored.text)
 
     def _value(self, question: Question) -> float | None:
         """Return the mean of the values that there are, from 0, all for the baseline, to 1; None if

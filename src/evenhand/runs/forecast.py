@@ -160,7 +160,6 @@ class _Lookahead:
         self._reply_tokens = _reply_tokens(plan.judging, plan.suite.file.language)
         self._judging, self._archive, self._record = plan.judging, archive, plan.manifest.judging.id
         self._retry_failures, self._bad_tries = retry_failures, plan.bad_tries
-        self._read = plan.kind.read_judgment
         self._tries = 1 + plan.suite.file.settings.repairs
         judges = [(setup, call_keys(setup.judge.identity)) for setup in plan.setups]
         self._by_group = list(split_by_group(plan.judge_groups, judges))
@@ -179,8 +178,7 @@ class _Lookahead:
             self.forecast.until_decided = True
             for unit in units():
                 for stored in self._known(unit):
-                    judgment = self._read(stored.text)
-                    schedule.note(unit.no, stored.judge, stored.repeat, judgment)
+                    schedule.note(unit.no, stored.judge, stored.repeat, stored.text)
         for unit in units():
             if is_enough():
                 return

@@ -6,21 +6,17 @@ Units are paired as `compare` pairs them, and what is about one question stays t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from evenhand.errors import UsageError, nearest, quoted
 from evenhand.jsontext import as_text
-from evenhand.judgment import Judgment
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting
-from evenhand.observation import OVERALL, Ends
+from evenhand.observation import OVERALL, WINNER, read_observations
 from evenhand.stats.layout import choose, lay_out
 from evenhand.stats.observations import UNIT, FieldColumns, unjudged
 from evenhand.store.ports import StoredUnit
-
-_WINNERS = {"A": 0.0, "B": 1.0, "tie": 0.5, "uncertain": 0.5, None: None}
-_MARKS = {"A+": 0.0, "B+": 1.0, "tie": 0.5}
 
 
 class Contrast(NamedTuple):
@@ -110,78 +106,44 @@ def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | N
     return Planned(names[base], questions, tuple(notes), ids)
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """The measure of a judgment on the dimension that decides, from 0 to 1; None where it says
-    nothing of it."""
+class Measure(NamedTuple):
+    """The measure that decides, among what judgments say in numbers."""
 
-    of: Callable[[Judgment], float | None]
+    name: str
     span: float = 1.0
     """How much 1 is on the dimension's own scale."""
+    is_vote: bool = False
+
+    def read(self, observations: str) -> float | None:
+        """Return what a judgment says on it, from 0 to 1, of a pair for its second candidate; None
+        where it says nothing of it."""
+        for seen in read_observations(observations):
+            if seen.measure == self.name and seen.pass_number == 0 and seen.value is not None:
+                return 1 - seen.value if self.is_vote else seen.value
+        return None
 
 
 def deciding_measure(judging: ReadyKind, units: Iterable[StoredUnit], dimension: str) -> Measure:
-    """Return the measure of a run's judgments; raise UsageError for a dimension that it has not."""
+    """Return the measure that decides a run; raise UsageError for a dimension that it has not."""
     measure = judging.kind.measure
     if isinstance(measure, Voting):
-        return _preference(measure, judging.dimensions, dimension)
+        _check(dimension, judging.dimensions)
+        return Measure(WINNER if dimension == OVERALL else dimension, is_vote=True)
     ends = dict(judging.ends)
     for unit in units:
         for name, (low, high) in measure.unit(unit.body).ends.items():
             span = ends.get(name, (low, high))
             ends[name] = (min(low, span[0]), max(high, span[1]))
-    return _scaled(measure, ends, dimension)
-
-
-def _preference(voting: Voting, criteria: Sequence[str], dimension: str) -> Measure:
-    """Return the measure of how far the second candidate is preferred, overall or on one criterion;
-    raise UsageError for a criterion that there is not."""
-
-    def overall(judgment: Judgment) -> float | None:
-        vote = voting.judgment(judgment)
-        return _WINNERS[vote.winner] if vote.preference is None else vote.preference
-
-    def mark(judgment: Judgment) -> float | None:
-        return _MARKS.get(voting.judgment(judgment).marks.get(dimension, ""))
-
-    if dimension == OVERALL:
-        return Measure(overall)
-    _check(dimension, criteria)
-    return Measure(mark)
-
-
-def _scaled(scoring: Scoring, ends: Ends, dimension: str) -> Measure:
-    """Return the measure of the score from the lowest to the highest, on one dimension or over
-    all."""
-
-    def scaled(name: str, score: float) -> float:
-        low, high = ends[name]
-        return (score - low) / (high - low) if high > low else 0.0
-
-    def overall(judgment: Judgment) -> float | None:
-        scored = scoring.judgment(judgment)
-        if scored is None or scored.total is not None:
-            return None if scored is None else scored.total
-        values = [scaled(name, score) for name, score in scored.scores.items()]
-        return sum(values) / len(values)
-
-    def on_dimension(judgment: Judgment) -> float | None:
-        scored = scoring.judgment(judgment)
-        score = None if scored is None else scored.scores.get(dimension)
-        return None if score is None else scaled(dimension, score)
-
-    if dimension == OVERALL:
-        return Measure(overall)
     _check(dimension, list(ends))
-    low, high = ends[dimension]
-    return Measure(on_dimension, high - low)
+    low, high = ends.get(dimension, (0.0, 1.0))
+    return Measure(dimension, high - low)
 
 
 def _check(dimension: str, names: Sequence[str]) -> None:
-    if dimension not in names:
-        near = nearest(dimension, [*names, OVERALL])
-        there = ", ".join([OVERALL, *names])
+    there = [OVERALL, *names]
+    if dimension not in there:
+        near = nearest(dimension, there)
         raise UsageError(
             f"there is no dimension {quoted(dimension)} to decide on",
-            advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
+            advice=f"Did you mean {quoted(near)}?" if near else f"There are: {', '.join(there)}",
         )

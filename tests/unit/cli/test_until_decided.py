@@ -96,7 +96,7 @@ def test_notes_in_any_order_come_to_one_decision(tmp_path: Path) -> None:
             random.Random(seed).shuffle(known)
             schedule = UntilDecided(store, scope, run.judging, run.judge_groups, manifest)
             for number, one in known:
-                schedule.note(number, one.judge, one.repeat, run.judgment(one))
+                schedule.note(number, one.judge, one.repeat, one.text)
             found.append({k: schedule.result().json()[k] for k in KEPT})
     finally:
         store.close()
