@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from evenhand.files.lint import lint_prompt, protocol_of_prompt
-from evenhand.files.protocols import find_protocol
+from evenhand.files.protocols import find_protocol, lint_prompt, protocol_of_prompt
 from tests.suites import CRITERIA
 from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, style_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import jsontext
-from evenhand.files.lint import lint_prompt, protocol_of_prompt
+from evenhand.files.protocols import lint_prompt, protocol_of_prompt
 from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, style_of
 
 PROMPT = "pingce.md"

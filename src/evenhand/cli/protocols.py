@@ -12,11 +12,14 @@ from evenhand.cli.common import json_option, print_json
 from evenhand.errors import UsageError, quoted
 from evenhand.examples import example_rows
 from evenhand.exchange import Message, Question, Reply, Style
-from evenhand.files.lint import Finding, lint, lint_prompt, protocol_of_prompt
 from evenhand.files.protocols import (
+    Finding,
     builtin_protocols,
     find_protocol,
     judging_of,
+    lint,
+    lint_prompt,
+    protocol_of_prompt,
     protocol_texts,
     read_custom_prompt,
 )

@@ -10,18 +10,16 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import chain, count, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.data.columns import flatten
 from evenhand.data.files import guess_encoding, is_data_file
 from evenhand.data.recognise import fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables, extras_in
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, UsageError
 from evenhand.examples import DataFile, example_rubric, suite_text
 from evenhand.files.protocols import find_protocol, judging_of
-from evenhand.files.rubrics import read_rubric, rubric_in
-from evenhand.files.table_units import TableUnits
-from evenhand.folders import read_text
+from evenhand.files.rubrics import TableUnits, rubric_in
 from evenhand.jsontext import as_text
 from evenhand.kinds import DEFAULT_KIND, KINDS
 from evenhand.kinds.rows import TableForm
@@ -52,13 +50,11 @@ class Draft:
     """The name of the file with a rubric to begin with; empty where none is needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rubric:
-    """The rubric of a draft: its file, the text to write where the user has none, and a remark."""
+class _Rubric(NamedTuple):
+    """The rubric of a draft: the file to write."""
 
     file: str = ""
     text: str = ""
-    remark: str = ""
 
 
 def draft_suite(
@@ -72,13 +68,13 @@ def draft_suite(
     sheet: str | None,
     notice: Callable[[str], None],
 ) -> Draft:
-    """Return what the columns of tables hold, and a suite in a folder for them, with the rubric
-    that lies there or a first one. Files in which nothing else sets answers apart are
+    """Return what the columns of tables hold, and a suite in a folder for them, with a first
+    rubric. Files in which nothing else sets answers apart are
     variants, called by their names. `columns` are fields that the user has named, `sheet`
     is that of workbooks; `notice` hears how far a long table is read. Raises UsageError or
     DataError where one cannot be read, also where two columns would fit."""
     sources = _sources(data, sheet)
-    protocol = protocol or _protocol(sources[0], folder)
+    protocol = protocol or _protocol(sources[0])
     form = KINDS[protocol].table_form
     columns = fields_of(columns, form)
     tables = [Table(source, columns, form) for source in sources]
@@ -107,28 +103,20 @@ def draft_suite(
         baseline=compared.values[0] if compared.field else None,
         use=use,
     )
-    files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.text else {})
-    contents = _read_through(sources, columns, protocol, language, rubric, folder, use, notice)
+    files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.file else {})
+    number, remarks = _read_through(
+        sources, columns, protocol, language, rubric, folder, use, notice
+    )
     names = ", ".join(path.name for path in data)
-    size = f"{contents.rows:,} {form.row_noun}{'' if contents.rows == 1 else 's'}"
+    size = f"{number:,} {form.row_noun}{'' if number == 1 else 's'}"
     understood = [f"{names}: {size} for the protocol {protocol}, in {language}"]
     understood += dict.fromkeys(
         line for table in tables for line in _column_lines(table, form, columns)
     )
     understood += [f"  the judge sees: {', '.join(use)}"] if use else []
     understood += [*_variant_lines(variants)]
-    understood += [f"  {remark}" for remark in contents.remarks]
-    understood += [_labelled("rubric", rubric.remark)] if rubric.remark else []
-    first_rubric = rubric.file if rubric.text else ""
-    return Draft(files=files, understood=understood, first_rubric=first_rubric)
-
-
-@dataclass(frozen=True, slots=True)
-class _Contents:
-    """The number of rows of the protocol in tables, and what is to be told of them."""
-
-    rows: int
-    remarks: Sequence[str]
+    understood += [f"  {remark}" for remark in remarks]
+    return Draft(files=files, understood=understood, first_rubric=rubric.file)
 
 
 def _read_through(
@@ -140,19 +128,17 @@ def _read_through(
     folder: Path,
     use: Sequence[str],
     notice: Callable[[str], None],
-) -> _Contents:
+) -> tuple[int, list[str]]:
     """Read tables as a run will, so that what it would refuse is told before anything is written;
-    raises DataError."""
+    return the number of rows, and what is to be told of them. Raises DataError."""
     kind, loaded, remarks = KINDS[protocol], find_protocol(protocol), list[str]()
-    text = rubric.text or (read_text(folder / rubric.file, "the rubric") if rubric.file else "")
-    value = rubric_in(folder / rubric.file, text, loaded) if rubric.file else None
+    value = rubric_in(folder / rubric.file, rubric.text, loaded) if rubric.file else None
     settings = {**kind.settings, "use": use}
     record = JudgingRecord(language=language, rubric_json=rubric_json(value), settings=settings)
     judging = judging_of(loaded, record)
     tables = Tables(sources, columns, kind.table_form, remarks.append, tells_columns=False, use=use)
     units = TableUnits(tables, loaded, language=language, copied_to=folder, notice=notice)
     numbers = Counter(unit.id for unit in units.read(judging))
-    rows = units.rows
     if any(number > 1 for number in numbers.values()):
         error = repeated_ids((unit.id, unit.origin) for unit in units.read(judging))
         error.advice = (
@@ -160,7 +146,7 @@ def _read_through(
             " --map model=COLUMN, or variant=, run_id="
         )
         raise error
-    return _Contents(rows, remarks)
+    return units.rows, remarks
 
 
 def _first_rows(tables: Sequence[Table], form: TableForm) -> Iterator[Mapping[str, Any]]:
@@ -226,9 +212,9 @@ def _source(data: Path, sheet: str | None) -> Source:
     return Source(path=data, encoding=guess_encoding(data))
 
 
-def _protocol(source: Source, folder: Path) -> str:
-    """The protocol whose own fields a table has, or whose rubric lies in the folder; samples to
-    score, where nothing says more."""
+def _protocol(source: Source) -> str:
+    """Return the protocol whose own fields a table has; samples to score, where nothing says
+    more."""
     names = {name for row in source.sample for name in row}
     for name in KINDS:
         form = KINDS[name].table_form
@@ -237,8 +223,7 @@ def _protocol(source: Source, folder: Path) -> str:
     several = next((name for name in KINDS if KINDS[name].table_form.several), DEFAULT_KIND)
     if _is_pair(source, KINDS[several].table_form):
         return several
-    data = {source.path.name}
-    return next((name for name in KINDS if _own_rubric(name, folder, data).file), DEFAULT_KIND)
+    return DEFAULT_KIND
 
 
 def _is_pair(source: Source, form: TableForm) -> bool:
@@ -266,26 +251,13 @@ def _require_author(table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _unmapped(table: Table, what: str, field: str) -> DataError:
-    """The error for a field that no column is called like: the columns, those inside of objects
-    too, and where else the rows may be."""
-    rows = table.source.sample
-    cells = {name: cell for row in reversed(rows) for name, cell in flatten(row)}
-    # In the order of the table; an empty object has no name inside.
-    names = dict.fromkeys(name for row in rows for name, _ in flatten(row))
+    """Return the error for a field that no column is called like: the columns, those inside of
+    objects too, and where else they may be in a workbook."""
+    names = dict.fromkeys(name for row in table.source.sample for name, _ in flatten(row))
     advice = f"The columns are: {', '.join(names)}. Say which it is: --map {field}=COLUMN"
-    inner = [name for name in names if len(rows) == 1 and _are_rows(cells[name])]
-    kinds = [kind for kind in KINDS.values() if kind.table_form.several in names]
-    if kinds:
-        advice = f"These are {kinds[0].noun}s: --protocol {kinds[0].name}. {advice}"
-    elif inner:
-        advice += f". Or are the rows the list {quoted(inner[0])}? Then give it a file of its own"
     if table.source.sheet is None and table.source.path.suffix == ".xlsx":
         advice += ". Only the first sheet is read; to read another: --sheet NAME"
     return DataError(what, where=str(table.source.path), advice=advice)
-
-
-def _are_rows(cell: object) -> bool:
-    return isinstance(cell, list) and bool(cell) and all(isinstance(row, dict) for row in cell)
 
 
 def _texts(rows: Sequence[Mapping[str, Any]], form: TableForm) -> Iterator[str]:
@@ -306,8 +278,7 @@ def language_of(texts: Iterator[str]) -> str:
     return "en"
 
 
-@dataclass(frozen=True, slots=True)
-class _Variants:
+class _Variants(NamedTuple):
     """The field that sets answers apart, and its values; an empty field where none does."""
 
     field: str
@@ -331,34 +302,18 @@ def _variants(tables: Sequence[Table]) -> _Variants:
     return _NONE
 
 
-def _own_rubric(protocol: str, folder: Path, data: Collection[str]) -> _Rubric:
-    """The file of a folder that is called like a rubric of a protocol, is no data file and can be
-    read as one; a remark alone where it cannot."""
-    form, remark = KINDS[protocol].rubric_form, ""
-    names = [f"rubric{ending}" for ending in form.endings] if form else []
-    for name in names:
-        if name in data or not (folder / name).is_file():
-            continue
-        try:
-            read_rubric(folder / name, find_protocol(protocol), folder)
-            return _Rubric(name, remark=f"{name}, as it lies there")
-        except UsageError as error:
-            remark = f"{name} is there, but {error.what}"
-    return _Rubric(remark=remark)
-
-
 def _rubric(protocol: str, language: str, folder: Path, data: Collection[str]) -> _Rubric:
-    """The rubric that lies in the folder, else a first one under a name that is free; empty where
-    the protocol takes none."""
-    form, own = KINDS[protocol].rubric_form, _own_rubric(protocol, folder, data)
-    if form is None or own.file:
-        return own
+    """Return a first rubric under a name that is free; an empty one where the protocol takes
+    none."""
+    form = KINDS[protocol].rubric_form
+    if form is None:
+        return _Rubric()
     if form.has_bands:
         name, text = "rubric.json", example_rubric(protocol, language)
     else:
         first_task = resources.files("evenhand.files") / "first_task" / f"{language}.md"
         name, text = "rubric.md", first_task.read_text(encoding="utf-8")
-    return _Rubric(free_name(name, folder, data), text, own.remark)
+    return _Rubric(free_name(name, folder, data), text)
 
 
 def free_name(name: str, folder: Path, taken: Collection[str] = ()) -> str:

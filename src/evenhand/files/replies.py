@@ -23,8 +23,7 @@ from evenhand.data.read import rows
 from evenhand.data.tables import Source, Tables
 from evenhand.errors import DataError, quoted
 from evenhand.files.protocols import find_protocol, judging_of
-from evenhand.files.rubrics import read_rubric
-from evenhand.files.table_units import TableUnits
+from evenhand.files.rubrics import TableUnits, read_rubric
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Kind, ReadyKind, TableError, TableLine, VerdictTable
 from evenhand.kinds.protocol import Protocol

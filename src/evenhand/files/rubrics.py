@@ -1,24 +1,42 @@
-"""Rubrics from their files, checked, every error with file and line."""
+"""Rubrics, checked: from their files, every error with file and line, or written where a file would
+be named, as one sentence or the text itself; and the units of tables, whose rows may bring theirs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import jsontext
 from evenhand.data.files import did_you_mean
 from evenhand.errors import DataError, UsageError, quoted
-from evenhand.files.sentences import is_rubric_text, sentence_rubric
 from evenhand.folders import is_within, read_text
 from evenhand.kinds import KINDS
-from evenhand.kinds.kind import RubricForm, RubricTextError
+from evenhand.kinds.kind import ReadyKind, RubricForm, RubricTextError
 from evenhand.kinds.protocol import Protocol, ProtocolError
+from evenhand.kinds.rows import RowError
+from evenhand.limits import ROWS_A_NOTICE
+from evenhand.store.ports import IncomingUnit
 from evenhand.suite import FILE
 from evenhand.tomltext import find_line
 
 if TYPE_CHECKING:
     from evenhand.data.columns import Row
+    from evenhand.data.tables import Tables
+
+
+DIMENSION = "criterion"
+"""The id of the one dimension that a sentence makes."""
+NAME_CHARS = 60
+_FILE = re.compile(
+    r"\S+\.[A-Za-z]\w{0,8}|.*\.(?:json|toml|md|markdown|txt|ya?ml|csv|docx?|pdf)", re.I
+)
+_ONE_NAME = re.compile(r"[\w./\\~-]+", re.ASCII)
 
 
 def read_rubric(path: Path, protocol: Protocol, root: Path | None = None) -> Any:
@@ -124,3 +142,83 @@ def _is_sentence(rubric: object) -> bool:
     if not isinstance(rubric, str) or rubric.lstrip()[:1] in ("{", "["):
         return False
     return is_rubric_text(rubric)
+
+
+def is_rubric_text(rubric: str) -> bool:
+    """Return True if this is a rubric itself and not the name of a file: it has several lines, or
+    is no single name and has no file's ending."""
+    text = rubric.strip()
+    if text[:1] in ("{", "["):
+        return False
+    if "\n" in text:
+        return True
+    return bool(text) and not _FILE.fullmatch(text) and not _ONE_NAME.fullmatch(text)
+
+
+def sentence_rubric(sentence: str, language: str) -> dict[str, Any]:
+    """The rubric of one dimension that asks what a sentence says, with bands in a language; in
+    English where nobody has written them."""
+    text = " ".join(sentence.split())
+    name = text if len(text) <= NAME_CHARS else text[: NAME_CHARS - 1].rstrip() + "…"
+    bands = _bands().get(language) or _bands()["en"]
+    return {
+        "dimensions": [
+            {
+                "id": DIMENSION,
+                "name": name,
+                "scale": "1-5",
+                "definition": text,
+                "bands": [
+                    {"score": int(score), "criteria": bands[score]} for score in sorted(bands)
+                ],
+            }
+        ]
+    }
+
+
+@cache
+def _bands() -> dict[str, dict[str, str]]:
+    text = (resources.files("evenhand.files") / "sentence.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+class TableUnits:
+    """Tables to be read as the units of one protocol: what a run reads, and what whoever writes a
+    suite or checks replies reads beforehand, so that no two of them refuse different rows.
+
+    The rubric of a row may be a file in the folder, or else beside its table; of a table that is to
+    be copied, in the folder `copied_to`. `notice` hears how far a long reading is."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        protocol: Protocol,
+        folder: Path | None = None,
+        language: str = "en",
+        *,
+        copied_to: Path | None = None,
+        notice: Callable[[str], None] | None = None,
+    ) -> None:
+        self._tables, self._protocol, self._copied_to = tables, protocol, copied_to
+        self._folder, self._language, self._notice = folder, language, notice
+        self.rows = 0
+        """The number of rows read so far."""
+        self.has_more_files = False
+        """True if rows name files of their own."""
+
+    def read(self, judging: ReadyKind) -> Iterator[IncomingUnit]:
+        """The units, each with the place of its row; raises DataError with file:line."""
+        self.rows = 0
+        for path, row in self._tables.rows:
+            self.rows += 1
+            if self._notice and self.rows % ROWS_A_NOTICE == 0:
+                self._notice(f"{self.rows:,} rows read")
+            data = self._copied_to / path.name if self._copied_to else path
+            value = with_rubric_text(row, data, self._protocol, self._folder, self._language)
+            self.has_more_files |= value is not row.value
+            try:
+                texts = judging.read(value)
+            except RowError as error:
+                raise self._tables.row_error(error, row.where) from None
+            for unit in texts:
+                yield IncomingUnit(unit.id, row.where, unit.body, description=unit.description)

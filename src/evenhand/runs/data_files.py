@@ -19,7 +19,7 @@ import msgspec
 
 from evenhand.data.tables import Source, Tables
 from evenhand.errors import UsageError
-from evenhand.files.table_units import TableUnits
+from evenhand.files.rubrics import TableUnits
 from evenhand.folders import open_plain
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import ReadyKind

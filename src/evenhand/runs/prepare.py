@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 from evenhand.data.tables import QuestionFile, Source
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
 from evenhand.errors import UsageError, quoted
-from evenhand.files.lint import custom_prompt_findings
 from evenhand.files.protocols import (
     builtin_protocols,
+    custom_prompt_findings,
     find_protocol,
     read_custom_prompt,
     spoken_beside,
 )
-from evenhand.files.rubrics import read_rubric, rubric_of_text
-from evenhand.files.sentences import is_rubric_text
+from evenhand.files.rubrics import is_rubric_text, read_rubric, rubric_of_text
 from evenhand.judges import PROVIDERS, JudgeOptions, Provider, split_name
 from evenhand.judges.credentials import Environment
 from evenhand.kinds import KINDS

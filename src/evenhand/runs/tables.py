@@ -14,8 +14,7 @@ from evenhand.data.read import MEMORY, memory_rows
 from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, extras_in
 from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol
-from evenhand.files.rubrics import read_rubric, rubric_of_text, rubric_of_value
-from evenhand.files.sentences import is_rubric_text
+from evenhand.files.rubrics import is_rubric_text, read_rubric, rubric_of_text, rubric_of_value
 from evenhand.judges import first_judge
 from evenhand.judges.credentials import environment
 from evenhand.kinds import DEFAULT_KIND, KINDS

@@ -263,28 +263,14 @@ def test_a_table_called_like_a_rubric_keeps_its_name(call: CallCommand, tmp_path
         assert call("run", *arguments, "--dry-run").code == 0
 
 
-def test_the_rubric_that_lies_there_is_used_and_said(call: CallCommand, tmp_path: Path) -> None:
-    write_table(tmp_path, "en")
-    own = "task_type: fact\n\n- +60 if it names scattering\n"
-    (tmp_path / "rubric.md").write_text(own)
-    done = call("init", "--data", "answers.csv")
-    assert done.code == 0, done.err
-    assert "for the protocol weighted" in done.out and "rubric.md, as it lies there" in done.out
-    assert "The rubric is a beginning" not in done.out
-    assert load_suite(tmp_path, {}).file.rubric == "rubric.md"
-    assert (tmp_path / "rubric.md").read_text() == own
-    assert call("run", "--dry-run").code == 0
-
-
-def test_what_is_called_a_rubric_and_is_none_stays_and_is_told(
+def test_a_rubric_that_lies_there_stays_and_a_draft_is_written_beside(
     call: CallCommand, tmp_path: Path
 ) -> None:
     write_table(tmp_path, "en")
-    (tmp_path / "rubric.json").write_text('{"dimensions": []}')
-    done = call("init", "--data", "answers.csv")
-    assert done.code == 0 and "rubric.json is there, but " in done.out
+    (tmp_path / "rubric.json").write_text("mine")
+    assert call("init", "--data", "answers.csv").code == 0
     assert load_suite(tmp_path, {}).file.rubric == "rubric-draft.json"
-    assert (tmp_path / "rubric.json").read_text() == '{"dimensions": []}'
+    assert (tmp_path / "rubric.json").read_text() == "mine"
     assert call("run", "--dry-run").code == 0
 
 
@@ -420,7 +406,7 @@ def test_a_model_may_be_called_a_bot(call: CallCommand, tmp_path: Path, name: st
 def test_how_far_a_long_table_is_read_is_told(
     call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenhand.files.table_units.ROWS_A_NOTICE", 5)
+    monkeypatch.setattr("evenhand.files.rubrics.ROWS_A_NOTICE", 5)
     rows = "".join(f"Why {i}?,m,Because of {i}.\n" for i in range(12))
     (tmp_path / "long.csv").write_text(f"question,model,answer\n{rows}")
     judge = f"python/{judges(tmp_path)['rubric']}"

@@ -82,19 +82,6 @@ def test_columns_inside_of_objects_are_listed_as_they_are_mapped(call: CallComma
     assert call("init", "made", "--data", "a.jsonl", *moves).code == 0
 
 
-def test_rows_inside_of_one_object_are_pointed_at(call: CallCommand) -> None:
-    Path("a.json").write_text(json.dumps({"made": "today", "results": {"rows": [FIRST, SECOND]}}))
-    done = call("init", "made", "--data", "a.json")
-    assert done.code == 3 and 'Or are the rows the list "results.rows"?' in done.err
-
-
-def test_candidates_of_one_pair_are_not_taken_for_rows(call: CallCommand) -> None:
-    candidates = [{"id": "a", "text": "worth 1"}, {"id": "b", "text": "worth 2"}]
-    done = init(call, "rubric", [{"pair_id": "1", "topic": "Why?", "candidates": candidates}])
-    assert done.code == 3 and "are the rows the list" not in done.err
-    assert "These are pairs: --protocol pairwise" in done.err
-
-
 def test_that_only_the_first_sheet_is_read_is_told(call: CallCommand, tmp_path: Path) -> None:
     sheets = {"Notes": [["about"], ["mine"]], "Data": [["question", "answer"], ["q", "a"]]}
     write_workbook(tmp_path / "a.xlsx", sheets)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import UsageError
-from evenhand.files.lint import Finding, lint
-from evenhand.files.protocols import protocol_texts
+from evenhand.files.protocols import Finding, lint, protocol_texts
 from evenhand.kinds import KINDS
 
 

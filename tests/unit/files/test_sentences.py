@@ -10,8 +10,7 @@ import pytest
 from evenhand.data.columns import Row
 from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol
-from evenhand.files.rubrics import with_rubric_text
-from evenhand.files.sentences import is_rubric_text, sentence_rubric
+from evenhand.files.rubrics import is_rubric_text, sentence_rubric, with_rubric_text
 from evenhand.kinds.rubric.rubric import build_rubric
 from tests.suites import prepared, samples, write_rows, write_suite
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.files.lint import lint
-from evenhand.files.protocols import find_protocol, protocol_texts
+from evenhand.files.protocols import find_protocol, lint, protocol_texts
 from evenhand.kinds.protocol import ProtocolError
 from tests.suites import evenhand_here, samples, write_suite
 from tests.unit.web.serving import listed, served
