@@ -152,14 +152,6 @@ class Wave(Struct, frozen=True, kw_only=True):
     limit: int | None = None
 
 
-class DataRecord(Struct, frozen=True, kw_only=True):
-    """The data files that units were last read from, by what stands for them, and what was said of
-    them."""
-
-    fingerprint: str
-    remarks: tuple[str, ...] = ()
-
-
 class Imported(Struct, frozen=True, kw_only=True):
     """Of judgments made elsewhere: the layout and the names of the files, and the criteria."""
 
@@ -193,8 +185,6 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     limit: int | None = None
     """How many units the last start was about; None for all."""
     waves: tuple[Wave, ...] = ()
-    data: DataRecord | None = None
-    """What the units were read from; None where nothing can stand for it."""
     copied: bool = False
     """True where the run came from another store and was not started in this one."""
     terms: str = ""

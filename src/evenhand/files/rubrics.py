@@ -203,8 +203,6 @@ class TableUnits:
         self._folder, self._language, self._notice = folder, language, notice
         self.rows = 0
         """The number of rows read so far."""
-        self.has_more_files = False
-        """True if rows name files of their own."""
 
     def read(self, judging: ReadyKind) -> Iterator[IncomingUnit]:
         """The units, each with the place of its row; raises DataError with file:line."""
@@ -215,7 +213,6 @@ class TableUnits:
                 self._notice(f"{self.rows:,} rows read")
             data = self._copied_to / path.name if self._copied_to else path
             value = with_rubric_text(row, data, self._protocol, self._folder, self._language)
-            self.has_more_files |= value is not row.value
             try:
                 texts = judging.read(value)
             except RowError as error:

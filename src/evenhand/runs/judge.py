@@ -32,7 +32,7 @@ from evenhand.engine.stop import Stop
 from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import BACKOFF_FIRST
-from evenhand.manifest import DataRecord, Manifest
+from evenhand.manifest import Manifest
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run, split_by_group
@@ -42,7 +42,6 @@ from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import (
     Changes,
     Counts,
-    Intake,
     RunRow,
     Scope,
     SentRequest,
@@ -240,36 +239,12 @@ async def _begun(
     await require_keys(plan, archive, options.limit, retry_failures=again)
     _require_decision(plan, options)
     before = next(iter(archive.runs(plan.name, limit=1)), None)
-    data = await _taken_in(plan, archive, ledger)
-    terms = options.remote_engine.terms if options.remote_engine else ""
-    manifest = structs.replace(_remembering(plan, archive, options), data=data.record, terms=terms)
-    async with ledger.begin(data.run, plan.name, manifest, data.intake):
-        yield Begun(Scope(data.run, options.limit), manifest, before)
-
-
-class _Data(NamedTuple):
-    """The units of a run: those that wait, or None where the run has them from an earlier start."""
-
-    run: str
-    intake: Intake | None
-    record: DataRecord | None
-
-
-async def _taken_in(plan: Plan, archive: Archive, ledger: Ledger) -> _Data:
-    """Return the units of the data files; those of the last run, where the files are what they
-    were."""
-    judging = plan.manifest.judging.id
-    fingerprint = plan.data.fingerprint() if plan.data else ""
-    before = next(iter(archive.runs(plan.name, judging, 1)), None) if fingerprint else None
-    record = archive.manifest(before.id).data if before else None
-    if plan.data and before and record and record.fingerprint == fingerprint:
-        plan.data.recall(record)
-        return _Data(before.id, None, record)
     intake = await ledger.intake(plan.units(plan.judging))
-    if plan.data:
-        record = plan.data.record(fingerprint)
-        plan.data.release()
-    return _Data(run_id(plan.name, judging, intake.content), intake, record)
+    run = run_id(plan.name, plan.manifest.judging.id, intake.content)
+    terms = options.remote_engine.terms if options.remote_engine else ""
+    manifest = structs.replace(_remembering(plan, archive, options), terms=terms)
+    async with ledger.begin(run, plan.name, manifest, intake):
+        yield Begun(Scope(run, options.limit), manifest, before)
 
 
 def _require_decision(plan: Plan, options: Options) -> None:

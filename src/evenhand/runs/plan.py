@@ -30,7 +30,6 @@ from evenhand.manifest import (
     Stopping,
     rubric_json,
 )
-from evenhand.runs.data_files import DataFiles
 from evenhand.runs.recorded import judge_groups
 from evenhand.store.ports import IncomingUnit, Spent, StoredJudgment
 from evenhand.suite import Suite
@@ -76,8 +75,6 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     setups: tuple[JudgeSetup, ...]
     units: Callable[[ReadyKind], Iterator[IncomingUnit]]
     """The units of the data files, checked as they are read; raises DataError with file:line."""
-    data: DataFiles | None = None
-    """The data files themselves; None where the units stand in the store alone."""
     recorded: Manifest | None = None
     """What a run recorded of itself, where it is continued from the store alone."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evenhand.data.tables import QuestionFile, Source
+from evenhand.data.tables import QuestionFile, Source, Tables
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
 from evenhand.errors import UsageError, quoted
 from evenhand.files.protocols import (
@@ -17,13 +17,14 @@ from evenhand.files.protocols import (
     read_custom_prompt,
     spoken_beside,
 )
-from evenhand.files.rubrics import is_rubric_text, read_rubric, rubric_of_text
+from evenhand.files.rubrics import TableUnits, is_rubric_text, read_rubric, rubric_of_text
 from evenhand.judges import PROVIDERS, JudgeOptions, Provider, split_name
 from evenhand.judges.credentials import Environment
 from evenhand.kinds import KINDS
+from evenhand.kinds.kind import ReadyKind
 from evenhand.kinds.protocol import Protocol
-from evenhand.runs.data_files import DataFiles
 from evenhand.runs.plan import JudgeSetup, Plan
+from evenhand.store.ports import IncomingUnit
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec, Settings
 
@@ -50,7 +51,6 @@ def prepare(
     protocol = find_protocol(suite.file.protocol, suite.folder, prompt_files)
     spoken_beside(protocol, suite.file.language, str(suite.path or ""))
     settings = _settings(suite, protocol.kind)
-    data = DataFiles(suite, sources, protocol, notify)
     for finding in custom_prompt_findings(protocol, prompt or "", settings):
         notify(f"Note: {finding.file}: {finding.message}.")
     plan = Plan(
@@ -61,8 +61,7 @@ def prepare(
         setups=tuple(
             open_judge_setup(suite, spec, environ, notify, trust) for spec in suite.file.judges
         ),
-        units=data.units,
-        data=data,
+        units=_table_units(suite, sources, protocol, notify),
     )
     if suite.file.limits.budget_usd is not None:
         plan.know_prices()
@@ -161,6 +160,29 @@ def _sources(suite: Suite) -> Iterator[Source]:
                 encoding=spec.encoding,
                 sheet=spec.sheet,
             )
+
+
+def _table_units(
+    suite: Suite, sources: Sequence[Source], protocol: Protocol, notify: Callable[[str], None]
+) -> Callable[[ReadyKind], Iterator[IncomingUnit]]:
+    """Return what reads the units of a suite's tables, as often as it is called; it says once what
+    is to be said of them."""
+    told: set[str] = set()
+
+    def tell(remark: str) -> None:
+        if remark not in told:
+            told.add(remark)
+            notify(remark)
+
+    def units(judging: ReadyKind) -> Iterator[IncomingUnit]:
+        # A source keeps the rows that it has read: these are dropped with their last unit.
+        fresh = [replace(source) for source in sources]
+        form = KINDS[protocol.kind].table_form
+        tables = Tables(fresh, suite.file.columns, form, tell, use=suite.file.use)
+        language = suite.file.language
+        return TableUnits(tables, protocol, suite.folder, language, notice=notify).read(judging)
+
+    return units
 
 
 def _settings(suite: Suite, kind: str) -> dict[str, Any]:

@@ -80,9 +80,7 @@ async def _held(
     intake = await ledger.intake(IncomingUnit(unit.id, recorded.id, unit.body) for unit in units)
     run = run_id(recorded.row.name, record.id, intake.content)
     source = recorded.manifest.settled_from or recorded.id
-    manifest = structs.replace(
-        recorded.manifest, judging=record, settled_from=source, data=None, copied=False
-    )
+    manifest = structs.replace(recorded.manifest, judging=record, settled_from=source, copied=False)
     async with ledger.begin(run, recorded.row.name, manifest, intake):
         yield run
 
