@@ -88,7 +88,7 @@ def named_batch(rows: Sequence[BatchRow], name: str) -> BatchRow:
 
 
 def _act(action: str, name: str, url: str | None) -> None:
-    from evenhand.runs.batch_ends import cancel_batch, forget_batch
+    from evenhand.runs.batch import cancel_batch, forget_batch
 
     with closing(store_at(url)) as store:
         batch = named_batch([row for row in store.archive.batches() if row.is_open], name)
