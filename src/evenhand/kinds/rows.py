@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from evenhand import jsontext
 from evenhand.errors import quoted
-from evenhand.jsontext import stored_value
+from evenhand.jsontext import stored_object, stored_value
 
 EXTRAS = ("reference", "context", "messages")
 
@@ -104,7 +104,7 @@ class UnitBody(Struct, frozen=True, kw_only=True):
         """The fields of units of all kinds, by name."""
         texts = zip(EXTRAS, (self.reference, self.context, self.messages), strict=True)
         extras = {name: read_raw(text) for name, text in texts if text is not UNSET}
-        meta = read_raw(self.meta)
+        meta = read_raw_object(self.meta)
         return {"id": self.id, "meta": meta, "language": self.language, "extras": extras}
 
 
@@ -183,6 +183,11 @@ def check_language(language: str | None, spoken: Collection[str]) -> None:
 def raw_json(value: Mapping[str, Any]) -> Raw:
     """Return an object as JSON text, numbers spelled as they were."""
     return Raw(jsontext.dump(value))
+
+
+def read_raw_object(text: Raw) -> dict[str, Any]:
+    """Return the object of a JSON text, key order and the spelling of numbers kept."""
+    return stored_object(bytes(text).decode(), "a part of a unit")
 
 
 def read_raw(text: Raw) -> Any:

@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 
 from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
 from evenhand.kinds.conversation import Try
-from evenhand.kinds.rows import read_raw
+from evenhand.kinds.rows import read_raw_object
 from evenhand.observation import PassVote, Voted, VotedUnit
 from evenhand.units import Pair
 
@@ -125,8 +125,7 @@ class PairVerdict(Struct, frozen=True, kw_only=True):
     @property
     def meta(self) -> dict[str, Any]:
         """The pair's own, key order and the spelling of numbers as they were."""
-        value: dict[str, Any] = read_raw(self.meta_json)
-        return value
+        return read_raw_object(self.meta_json)
 
     @property
     def output(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from evenhand.kinds.rows import (
     UnitBody,
     common_fields,
     filled_text_of,
-    read_raw,
+    read_raw_object,
     text_of,
     unit_text,
     without_empty,
@@ -94,7 +94,7 @@ _body: StoredText[_SampleBody] = StoredText(_SampleBody, "a sample")
 def load_sample(text: str) -> Sample:
     """Return the sample of a line that `sample_text` wrote."""
     body = _body.read(text)
-    rubric = None if body.rubric is UNSET else read_raw(body.rubric)
+    rubric = None if body.rubric is UNSET else read_raw_object(body.rubric)
     question, output = body.question, body.model_output
     return Sample(question=question, model_output=output, rubric=rubric, **body.fields)
 

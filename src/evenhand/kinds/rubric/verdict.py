@@ -18,7 +18,7 @@ from evenhand.kinds.phrases import compares, guesses_source, join_reasons
 from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import Words
 from evenhand.kinds.reply import ANYTHING, TEXT, Checked, JudgedText, ReplyCheck, allow, is_blank
-from evenhand.kinds.rows import plain_number, raw_json, read_raw
+from evenhand.kinds.rows import plain_number, raw_json, read_raw_object
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
 from evenhand.observation import Ends, Scored, ScoredUnit
@@ -48,8 +48,7 @@ class RubricVerdict(Struct, frozen=True, kw_only=True):
     @property
     def meta(self) -> dict[str, Any]:
         """The sample's own, key order and the spelling of numbers as they were."""
-        value: dict[str, Any] = read_raw(self.meta_json)
-        return value
+        return read_raw_object(self.meta_json)
 
     @property
     def output(self) -> dict[str, Any]:
