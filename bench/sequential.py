@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import ttest_1samp
 
 from evenhand.stats.observations import Floats, Ints
-from evenhand.stats.sequential import decisions
+from tests.unit.stats.sequences import decisions
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 ALPHA, ORDERS = 0.05, 20

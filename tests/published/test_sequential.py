@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from evenhand.stats.observations import Floats
-from evenhand.stats.sequential import decisions
 from tests.published.data import records
+from tests.unit.stats.sequences import decisions
 
 ALPHA, SEEDS = 0.05, range(10)
 

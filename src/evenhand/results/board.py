@@ -16,8 +16,8 @@ from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison import OVERALL, Comparison
 from evenhand.stats.leaderboard import Leaderboard, Options, leaderboard
+from evenhand.stats.leans import order_counts
 from evenhand.stats.observations import Observations
-from evenhand.stats.orders import order_counts
 from evenhand.store.archive import Archive
 
 LEAST_CONSISTENCY = 0.4

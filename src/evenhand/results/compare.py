@@ -16,13 +16,11 @@ from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.observations import observe
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.compare import changes, compare
+from evenhand.stats.compare import changes, compare, proper_level
 from evenhand.stats.comparison import Comparison, in_points
-from evenhand.stats.contrast import proper_level
 from evenhand.stats.layout import lay_out, lay_out_runs
 from evenhand.stats.observations import Observations
-from evenhand.stats.repeats import repeats
-from evenhand.stats.stability import Stability, compare_stability
+from evenhand.stats.stability import Stability, compare_stability, repeats
 from evenhand.stats.variants import Variants
 from evenhand.stats.within import Blocks, compare_within
 from evenhand.store.archive import Archive

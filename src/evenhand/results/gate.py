@@ -17,11 +17,11 @@ from evenhand.results.compare import field_names, is_own_question, refuse_rule
 from evenhand.results.observations import observe
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
+from evenhand.stats.compare import proper_level
+from evenhand.stats.comparison import Decision
 from evenhand.stats.conditions import AGAINST, CONDITIONS, Conditions, Figure, Judgments
-from evenhand.stats.contrast import proper_level
 from evenhand.stats.gate import Gate, Sequential, hold_to, is_set
 from evenhand.stats.observations import Observations, place_of
-from evenhand.stats.outcome import Decision
 from evenhand.store.archive import Archive
 
 STOPPED = (

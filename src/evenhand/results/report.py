@@ -45,7 +45,7 @@ from evenhand.stats.layout import USUAL, lay_out, usual_fields
 from evenhand.stats.leaderboard import Options, leaderboard
 from evenhand.stats.observations import Observations
 from evenhand.stats.pairwise import PairFigures
-from evenhand.stats.repeats import repeats
+from evenhand.stats.stability import repeats
 from evenhand.stats.variants import Variants
 from evenhand.store.archive import Archive
 from evenhand.store.ports import StoredJudgment, StoredUnit

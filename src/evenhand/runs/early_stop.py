@@ -27,8 +27,8 @@ from evenhand.runs.question import (
     planned_scores,
 )
 from evenhand.runs.recorded import Recorded
+from evenhand.stats.comparison import Decision, Outcome, SequentialTest
 from evenhand.stats.layout import choose
-from evenhand.stats.outcome import Decision, Outcome, SequentialTest
 from evenhand.stats.sequential import Betting
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope, StoredUnit

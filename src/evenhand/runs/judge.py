@@ -53,7 +53,7 @@ from evenhand.store.rows import run_id
 if TYPE_CHECKING:
     from evenhand.runs.batch import BatchOptions
     from evenhand.runs.early_stop import UntilDecided
-    from evenhand.stats.outcome import SequentialTest
+    from evenhand.stats.comparison import SequentialTest
 
 Watch = Callable[[Tally, int, Stop], AbstractContextManager[None]]
 """Shows progress while a run is judged: tally, judgments planned in all, and the switch."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.errors import UsageError, nearest, quoted
-from evenhand.observation import OPPONENT_LENGTH, OVERALL, SUBJECT_LENGTH, UNCERTAIN, WINNER
+from evenhand.errors import UsageError, quoted
+from evenhand.observation import OVERALL, UNCERTAIN, WINNER
 from evenhand.stats import coefficients
 from evenhand.stats.coefficients import (
     CATEGORIES,
@@ -30,16 +29,17 @@ from evenhand.stats.coefficients import (
     one_per_unit,
     undefined,
 )
+from evenhand.stats.leans import LengthLean, PositionLean, length_leans, position_leans
 from evenhand.stats.observations import (
     NONE,
     Bools,
     Observations,
     field_named,
     in_name_order,
+    is_by,
     unit_keys,
     with_one_overall,
 )
-from evenhand.stats.orders import PositionLean, position_leans
 from evenhand.stats.ppi import CorrectedRow, corrected_mean, label_notes
 from evenhand.stats.variants import candidate_share
 
@@ -92,17 +92,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LengthLean:
-    """The relation of a judge's ratings to length, beside that of the labels of the same units: the
-    share of pairs that the longer answer won, or Spearman's correlation of score and length."""
-
-    judge: str
-    figure: Literal["longer_won", "spearman"]
-    value: Coefficient
-    labels: Coefficient | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
     """The agreement between two sides, or among the judges of one."""
 
@@ -138,7 +127,7 @@ class Agreement:
 
     @property
     def main(self) -> Row:
-        """The row that says how far all agree on the whole: the winner, or the overall score."""
+        """Return the row of the whole: that of the winner, or of the overall score."""
         whole = [row for row in self.rows if row.dimension in (WINNER, OVERALL)]
         return (whole or list(self.rows))[0]
 
@@ -183,10 +172,10 @@ def agreement_of(
     ours, other = _comparable(run), None if labels is None else _comparable(labels)
     if other is not None and options.other_judges:
         if run is labels:  # nobody is held against himself
-            ours = ours.where(~_is_by(ours, options.other_judges))
-        other = other.where(_is_by(other, options.other_judges))
+            ours = ours.where(~is_by(ours, options.other_judges))
+        other = other.where(is_by(other, options.other_judges))
     if options.judges:
-        ours = ours.where(_is_by(ours, options.judges))
+        ours = ours.where(is_by(ours, options.judges))
     if other is not None:
         ours, other = with_one_overall(ours, other)
     return _Comparison(run, ours, other, options).agreement()
@@ -198,25 +187,6 @@ def _comparable(table: Observations) -> Observations:
     if not table.is_pairs:
         return table
     return in_name_order(table.where(table.first != table.second))
-
-
-def _is_by(table: Observations, names: Sequence[str]) -> Bools:
-    """Return which ratings are by judges of these names, or patterns such as `expert_*`; raise
-    UsageError for one that names nobody."""
-    meant: list[int] = []
-    for name in names:
-        found = [at for at, judge in enumerate(table.judges) if fnmatchcase(judge, name)]
-        if name in table.judges:
-            found = [table.judges.index(name)]
-        if not found:
-            near = nearest(name, table.judges)
-            there = f"There are: {', '.join(table.judges[:20])}"
-            raise UsageError(
-                f"there is no judge {quoted(name)} in the run",
-                advice=f"Did you mean {quoted(near)}?" if near else there,
-            )
-        meant += found
-    return np.isin(table.judge, meant)
 
 
 def _on_units_of(run: Observations, other: Observations) -> Observations:
@@ -276,6 +246,7 @@ class _Comparison:
 
     def agreement(self) -> Agreement:
         """Return all rows and notes."""
+        level = self.options.level
         judges = [self.run.judges[judge] for judge in np.unique(self.run.judge)]
         nothing = _has_nothing(self.run, self.dimensions)
         rated = np.unique(self.run.unit[~nothing])
@@ -305,8 +276,8 @@ class _Comparison:
             failed_other=failed_other,
             rows=tuple(rows),
             corrected=tuple(corrected),
-            positions=position_leans(self.asked, judges[:JUDGES], self.options.level),
-            lengths=tuple(self._lengths()),
+            positions=position_leans(self.asked, judges[:JUDGES], level),
+            lengths=length_leans(self.asked, self.run, self.labels, self.dimensions, level),
             notes=tuple(dict.fromkeys(notes)),
         )
 
@@ -515,33 +486,6 @@ class _Comparison:
                             judged[kept], known[kept], question, ends=ends, level=level
                         ),
                     )
-
-    def _lengths(self) -> Iterator[LengthLean]:
-        """Return how the ratings of each judge go with length, where lengths are known."""
-        length, run, level = self.asked.numbers("length"), self.run, self.options.level
-        if self.is_votes:
-            ahead = self.asked.numbers(SUBJECT_LENGTH) - self.asked.numbers(OPPONENT_LENGTH)
-            length = np.where(run.subject == self.asked.subject, ahead, -ahead)
-        known = ~np.isnan(length) & ~(self.is_votes & (length == 0))
-        order = [name for name in (WINNER, OVERALL, *self.dimensions) if name in self.dimensions]
-        if not order or not (length[known] != 0).any():
-            return
-
-        def lean(table: Observations) -> Coefficient:
-            means = table.unit_means(order[0])
-            kept = known & ~np.isnan(means)
-            means, by, question = means[kept], length[kept], run.question[kept]
-            if self.is_votes:
-                return coefficients.share(np.where(by > 0, means, 1 - means), question, level)
-            return coefficients.spearman(means, by, question, level)
-
-        for judge in np.unique(run.judge):
-            yield LengthLean(
-                judge=run.judges[judge],
-                figure="longer_won" if self.is_votes else "spearman",
-                value=lean(run.where(run.judge == judge)),
-                labels=None if self.labels is None else lean(self.labels),
-            )
 
 
 def _why(rows: Sequence[Row]) -> Iterator[str]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.special import gammaln
 
 from evenhand.errors import quoted
 from evenhand.notes import Note, Place, Places, Signed, few
 from evenhand.stats.comparison import OVERALL, Comparison, Row
-from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.variants import Count, Variants
 
 SHOWN = 5
 TELLING = 0.05
-"""A p value, and a difference of shares, from which missingness is said to differ."""
+"""The difference of shares from which missingness is said to differ."""
 FEW = 60
 UNKNOWN_SCALE = Note(
     "The scale is not known: the least and the greatest score observed are taken as its ends.",
@@ -37,7 +35,6 @@ def comparison_notes(comparison: Comparison, variants: Variants) -> list[str]:
         *_shares_nothing(variants),
         *row_notes(comparison),
         *absent,
-        *_unpaired(variants),
         *_left_out(variants),
         *([] if variants.is_scale_known else [UNKNOWN_SCALE]),
     ]
@@ -72,48 +69,21 @@ def _left_out(variants: Variants) -> Iterator[str]:
 
 def _shares_nothing(variants: Variants) -> Iterator[str]:
     """Name the variants that share no unit with the baseline."""
-    there, alone = variants.present, dict[tuple[str, ...], list[str]]()
-    for place, name in enumerate(variants.names):
-        if not (there[:, place] & there[:, variants.base]).any():
-            alone.setdefault(_unshared_fields(variants, place), []).append(name)
-    for apart, names in alone.items():
-        rest = [field for field in variants.pair_by if field not in apart]
-        advice = f" Try --pair-by {','.join(rest)}." if rest and apart else ""
-        differ = f": they differ in {', '.join(apart)}" if apart else ""
-        sentence = f"{_listed(names)} and the baseline share no unit{differ}.{advice}"
-        key = "share_nothing" + ("_try" if advice else "_differ" if apart else "")
-        fields = {"fields": ", ".join(apart), "rest": ",".join(rest)}
-        yield Note(sentence, key, variants=few(names, SHOWN), **fields)
-
-
-def _unshared_fields(variants: Variants, place: int) -> tuple[str, ...]:
-    """Return the fields of the pairing in which a variant has nothing in common with the
-    baseline."""
-    fields: list[str] = []
-    for name in variants.pair_by:
-        codes = variants.fields[name].codes[variants.entries.unit]
-        sides = (codes[variants.variant == at] for at in (place, variants.base))
-        if not np.intersect1d(*sides).size:
-            fields.append(name)
-    return tuple(fields)
-
-
-def _unpaired(variants: Variants) -> Iterator[str]:
-    """Name the variants of which some units have no partner."""
     there = variants.present
-    for place, name in enumerate(variants.names):
-        shared = int((there[:, place] & there[:, variants.base]).sum())
-        single = int((there[:, place] != there[:, variants.base]).sum())
-        if shared and single:
-            yield Note(
-                f"{quoted(name)}: {shared} {'unit is' if shared == 1 else 'units are'} shared with"
-                f" the baseline; {single} of one of the two {'has' if single == 1 else 'have'} no"
-                f" partner and {'counts' if single == 1 else 'count'} in its own mean only.",
-                "unpaired",
-                variant=name,
-                shared=shared,
-                single=single,
-            )
+    names = [
+        name
+        for place, name in enumerate(variants.names)
+        if not (there[:, place] & there[:, variants.base]).any()
+    ]
+    if names:
+        fields = ", ".join(variants.pair_by)
+        sentence = f"{_listed(names)} and the baseline share no unit, paired on {fields}."
+        yield Note(
+            f"{sentence} --pair-by names other fields.",
+            "share_nothing",
+            variants=few(names, SHOWN),
+            fields=fields,
+        )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -196,26 +166,4 @@ def _turns(row: Row) -> bool:
 
 def differs(first: Count, second: Count) -> bool:
     """Return True if two variants lack judgments of unlike shares of their units."""
-    if not first.units or not second.units:
-        return False
-    gap = abs(first.incomplete / first.units - second.incomplete / second.units)
-    return (
-        gap > TELLING
-        or fisher(first.incomplete, first.units, second.incomplete, second.units) < TELLING
-    )
-
-
-def fisher(hits: int, of: int, other_hits: int, of_other: int) -> float:
-    """Return Fisher's exact two-sided p value that two shares are the same."""
-    all_hits = hits + other_hits
-    possible = np.arange(max(0, all_hits - of_other), min(of, all_hits) + 1)
-    chances = _log_ways(of, possible) + _log_ways(of_other, all_hits - possible)
-    chances = np.exp(chances - _log_ways(of + of_other, np.array([all_hits])))
-    observed = chances[hits - possible[0]]
-    # Tables that are equally likely count, whatever the rounding.
-    return float(min(1.0, chances[chances <= observed * (1 + 1e-7)].sum()))
-
-
-def _log_ways(of: int, number: Ints) -> Floats:
-    """Return the logarithm of in how many ways so many can be taken."""
-    return np.asarray(gammaln(of + 1) - gammaln(number + 1) - gammaln(of - number + 1))
+    return abs(_share(first) - _share(second)) > 100 * TELLING

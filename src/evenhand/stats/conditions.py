@@ -15,12 +15,10 @@ import numpy as np
 from evenhand.errors import quoted
 from evenhand.observation import OVERALL
 from evenhand.stats.bounded import interval
-from evenhand.stats.comparison import Row
-from evenhand.stats.contrast import Shared
-from evenhand.stats.estimate import LARGEST, question_means
+from evenhand.stats.compare import Shared
+from evenhand.stats.comparison import Outcome, Row
+from evenhand.stats.estimate import LARGEST, More, more_questions, question_means
 from evenhand.stats.observations import Floats, Ints
-from evenhand.stats.outcome import Outcome
-from evenhand.stats.power import More, more_questions
 
 OPEN: Outcome = "not enough evidence"
 CONDITIONS = {

@@ -15,14 +15,15 @@ never disagree.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import atanh, log, sqrt, tanh
+from math import atanh, inf, log, log2, sqrt, tanh
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit, stdtr, stdtrit
+from scipy.special import expit, ndtri, stdtr, stdtrit
 
-from evenhand.stats.observations import Floats, Ints
+from evenhand.stats.observations import Bools, Floats, Ints
 
 HALF = 0.5
 """The part of an observation added to every bounded value, half of it at either end."""
@@ -246,3 +247,51 @@ def correlation_interval(
     error = sqrt(variance * (count / whole) ** 2 + HALF * (value / whole) ** 2) / (1 - middle**2)
     reach = float(stdtrit(count - 1, (1 + level) / 2)) * error
     return min(value, tanh(atanh(middle) - reach)), max(value, tanh(atanh(middle) + reach))
+
+
+def holm(values: Sequence[float | None]) -> list[float | None]:
+    """Return adjusted p values, in the order given; None is no part of the family."""
+    ranked = sorted((p, place) for place, p in enumerate(values) if p is not None)
+    adjusted: list[float | None] = [None] * len(values)
+    highest = 0.0
+    for rank, (p, place) in enumerate(ranked):
+        highest = max(highest, min(1.0, p * (len(ranked) - rank)))
+        adjusted[place] = highest
+    return adjusted
+
+
+def is_rejected(values: Floats, alpha: float) -> Bools:
+    """Return of each p value of a family whether its adjusted value is at most alpha."""
+    order = np.argsort(values, kind="stable")
+    shares = (alpha + ROUNDING) / np.arange(values.size, 0, -1)
+    passed = np.logical_and.accumulate(values[order] <= shares)
+    rejected = np.zeros(values.size, np.bool_)
+    rejected[order] = passed
+    return rejected
+
+
+POWER = 0.8
+More = Literal["a few dozen", "several hundred", "more than is practical"]
+_DOZENS, _HUNDREDS = 100, 1000
+
+
+def more_questions(
+    difference: float | None, error: float | None, questions: int, alpha: float
+) -> More | None:
+    """Return how many more would find the observed difference at 80 % power, given its standard
+    error; None where nothing can be said."""
+    if difference is None or error is None:
+        return None
+    if not difference:
+        return "more than is practical"
+    # Fewer questions than these decide nothing, however alike they are.
+    least = 2 + log2(1 / alpha)
+    quantiles = float(-ndtri(alpha / 2) + ndtri(POWER))
+    return in_words(max(least, questions * (quantiles * error / difference) ** 2) - questions)
+
+
+def in_words(more: float = inf) -> More:
+    """Return a number of questions as a range in words."""
+    if more <= _DOZENS:
+        return "a few dozen"
+    return "several hundred" if more <= _HUNDREDS else "more than is practical"

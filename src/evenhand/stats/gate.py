@@ -19,11 +19,10 @@ from evenhand.errors import UsageError, quoted
 from evenhand.observation import CRITICAL_FAIL, OVERALL
 from evenhand.stats.caveats import UNKNOWN_SCALE
 from evenhand.stats.compare import bounds, cells_of, compare, shared
-from evenhand.stats.comparison import Comparison, Row
+from evenhand.stats.comparison import Outcome, Row
 from evenhand.stats.conditions import (
     AGAINST,
     CONDITIONS,
-    NOTHING,
     OPEN,
     Condition,
     Conditions,
@@ -42,7 +41,6 @@ from evenhand.stats.conditions import (
 from evenhand.stats.estimate import mean_of_questions
 from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import Bools, Ints, Observations, place_of
-from evenhand.stats.outcome import Outcome
 from evenhand.stats.variants import Measure, Variants, candidate_share, unit_measure
 
 
@@ -130,36 +128,82 @@ def hold_to(
         return _gate(conditions, counts, request, notes)
     if table.is_pairs:
         return _gate([*_of_candidate(table, request, is_left=is_left)], counts, request)
-    whole = _Part(None, np.ones(len(table.units), np.bool_), table.question, is_left)
+    units = np.ones(len(table.units), np.bool_)
     is_known = all(table.scale(name).is_known for name in request.dimensions)
     notes = (UNKNOWN_SCALE,) if request.min_mean is not None and not is_known else ()
-    return _gate([*_of_units(table, request, whole)], counts, request, notes)
+    return _gate(
+        [*_of_units(table, request, units, table.question, is_left)], counts, request, notes
+    )
 
 
 def _of_variants(
     table: Observations, request: Conditions, decisions: Decisions, *, is_left: bool
 ) -> tuple[list[Condition], tuple[str, ...]]:
     """Return the conditions on every variant beside the baseline, and the notes of their
-    comparison."""
+    comparison. A sequential decision beats a fixed test."""
     variants = lay_out(table, request.by, request.baseline, request.pair_by)
     compared = compare(variants, request.level)
     is_duel = variants.is_duel
+    what = "candidate" if is_duel else "variant"
     everybody = table.candidates if is_duel else variants.names
     wanted = (request.candidate if is_duel else None) or request.variant
-    what = "candidate" if is_duel else "variant"
     names = _subjects(everybody, request.baseline, wanted, what)
     if not names:
-        return _alone(compared.baseline, request, what), ()
-    duels = [*_duels(compared, variants, request, names, decisions, left=is_left)]
-    conditions = [*_against(compared.baseline, request, duels)]
-    if is_duel:
-        conditions += _rates_against(compared.baseline, request, duels)
-    else:
-        for name in names:
-            units = variants.variant == variants.names.index(name)
-            part = _Part(name, units, variants.cluster[variants.key], is_left)
-            conditions += _of_units(table, request, part)
-    return conditions, () if decisions else _notes(compared, names)
+        why = f"there is no {what} beside the baseline {quoted(compared.baseline)}"
+        return _open_all(request, why), ()
+    conditions: list[Condition] = []
+    for name, dimension in product(names, request.dimensions):
+        row = compared.row(name, dimension)
+        if row is None:
+            conditions += _never_met(request, name, compared.baseline, dimension)
+            continue
+        decided = decisions.get((name, compared.baseline, dimension))
+        figure = _difference(variants, name, dimension, request.level, decided)
+        if decided:
+            row = replace(row, outcome=decided.outcome)
+        figure = replace(figure, left=is_left)
+        conditions += _against(request, row, figure, compared.baseline, is_duel=is_duel)
+    for name in names if not is_duel else ():
+        units = variants.variant == variants.names.index(name)
+        cluster = variants.cluster[variants.key]
+        conditions += _of_units(table, request, units, cluster, is_left, name)
+    return conditions, () if decisions else compared.notes
+
+
+def _difference(
+    variants: Variants, name: str, dimension: str, level: float, decided: Sequential | None
+) -> Figure:
+    """Return the difference of a variant to the baseline, with what missing judgments could make of
+    it."""
+    measure = next(each for each in variants.measures if each.name == dimension)
+    if decided:
+        return decided.at(level, measure.scale.high - measure.scale.low)
+    cells, place = cells_of(variants, measure), variants.names.index(name)
+    missing = bounds(variants, cells, place, by_question=True)
+    return replace(difference_figure(shared(variants, cells, place), level), bounds=missing)
+
+
+def _against(
+    request: Conditions, row: Row, figure: Figure, base: str, *, is_duel: bool
+) -> Iterator[Condition]:
+    """Yield the conditions that compare a variant with the baseline."""
+    if request.better:
+        yield is_better(row, figure, base)
+    if request.no_worse_than is not None:
+        yield no_worse_than(figure, request.no_worse_than, row.variant, base, row.dimension)
+    if is_duel and request.min_win_rate is not None:
+        whose = f"{quoted(row.variant)} against {quoted(base)}"
+        what = f"the win rate of {whose}{on_dimension(row.dimension)}{_weighing(figure)}"
+        about = {"variant": row.variant, "dimension": row.dimension}
+        yield at_least("min_win_rate", figure.as_rate, request.min_win_rate, what, **about)
+
+
+def _never_met(request: Conditions, variant: str, base: str, dimension: str) -> Iterator[Condition]:
+    why = f"{quoted(variant)} was never compared with {quoted(base)}"
+    for name in (*AGAINST, "min_win_rate"):
+        if is_set(value := getattr(request, name)):
+            threshold = None if name == "better" else value
+            yield unknown(name, why, threshold, variant=variant, dimension=dimension)
 
 
 def _of_candidate(
@@ -203,24 +247,9 @@ def _gate(
     return Gate(conditions=tuple(conditions), level=request.level, notes=notes)
 
 
-def _notes(compared: Comparison, variants: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the notes of a comparison but those only about variants held to nothing."""
-    others = {quoted(row.variant) for row in compared.rows if row.variant not in variants}
-    names = [quoted(name) for name in variants]
-    return tuple(
-        note
-        for note in compared.notes
-        if any(name in note for name in names) or not any(name in note for name in others)
-    )
-
-
 def _nothing_yet(counts: Judgments, request: Conditions) -> Gate:
     why = f"no judgment has a verdict ({counts.failed} failed, {counts.pending} pending)"
     return _gate(_open_all(request, why), counts, request)
-
-
-def _alone(base: str, request: Conditions, what: str) -> list[Condition]:
-    return _open_all(request, f"there is no {what} beside the baseline {quoted(base)}")
 
 
 def _open_all(request: Conditions, why: str) -> list[Condition]:
@@ -252,114 +281,34 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(quoted(name) for name in names[:10])
 
 
-@dataclass(frozen=True, slots=True)
-class _Duel:
-    """A variant against the baseline on one dimension; None where they never met."""
-
-    variant: str
-    dimension: str
-    row: Row | None
-    difference: Figure
-
-    @property
-    def where(self) -> dict[str, Any]:
-        return {"variant": self.variant, "dimension": self.dimension}
-
-
-def _duels(
-    compared: Comparison,
-    variants: Variants,
-    request: Conditions,
-    names: tuple[str, ...],
-    decisions: Decisions,
-    *,
-    left: bool,
-) -> Iterator[_Duel]:
-    """Yield what is known of each variant and dimension; a sequential decision beats a fixed
-    test."""
-    measures = {measure.name: measure for measure in variants.measures}
-    cells = {name: cells_of(variants, measures[name]) for name in request.dimensions}
-    for variant, dimension in product(names, request.dimensions):
-        row = compared.row(variant, dimension)
-        decided = decisions.get((variant, compared.baseline, dimension))
-        figure, measure = NOTHING, measures[dimension]
-        if row is not None and decided:
-            row = replace(row, outcome=decided.outcome)
-            figure = decided.at(request.level, measure.scale.high - measure.scale.low)
-        elif row is not None:
-            place = variants.names.index(variant)
-            paired = shared(variants, cells[dimension], place)
-            missing = bounds(variants, cells[dimension], place, by_question=True)
-            figure = replace(difference_figure(paired, request.level), bounds=missing)
-        yield _Duel(variant, dimension, row, replace(figure, left=left))
-
-
-def _against(base: str, request: Conditions, duels: list[_Duel]) -> Iterator[Condition]:
-    """Yield the conditions that compare with the baseline."""
-    for name in AGAINST:
-        margin = None if name == "better" else request.no_worse_than
-        if not is_set(getattr(request, name)):
-            continue
-        for duel in duels:
-            if duel.row is None:
-                yield unknown(name, _never_met(duel, base), margin, **duel.where)
-            elif margin is None:
-                yield is_better(duel.row, duel.difference, base)
-            else:
-                yield no_worse_than(duel.difference, margin, duel.variant, base, duel.dimension)
-
-
-def _rates_against(base: str, request: Conditions, duels: list[_Duel]) -> Iterator[Condition]:
-    """Yield the conditions on win rates in direct comparisons with the baseline."""
-    least = request.min_win_rate
-    for duel in duels if least is not None else ():
-        if duel.row is None:
-            yield unknown("min_win_rate", _never_met(duel, base), least, **duel.where)
-            continue
-        on = on_dimension(duel.dimension)
-        whose = f"{quoted(duel.variant)} against {quoted(base)}"
-        what = f"the win rate of {whose}{on}{_weighing(duel.difference)}"
-        assert least is not None
-        yield at_least("min_win_rate", duel.difference.as_rate, least, what, **duel.where)
-
-
 def _weighing(figure: Figure) -> str:
     """Return how pairs weigh in a gate where some topics have several: not as in a win rate."""
     return "" if figure.clusters == figure.n else ", topics weighing alike,"
 
 
-def _never_met(duel: _Duel, base: str) -> str:
-    return f"{quoted(duel.variant)} was never compared with {quoted(base)}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some units of a table: those of a variant, or all; and the questions of all units."""
-
-    variant: str | None
-    units: Bools
-    cluster: Ints
-    left: bool
-    """True if the run leaves units on purpose."""
-
-
-def _of_units(table: Observations, request: Conditions, part: _Part) -> Iterator[Condition]:
-    """Yield the conditions on what some units have, whatever the others have."""
-    whose = f" of {quoted(part.variant)}" if part.variant is not None else ""
-    if request.min_mean is not None:
-        for name in request.dimensions:
-            measure = unit_measure(table, name).of_entries(part.units)
-            figure = _mean(measure, part.cluster[part.units], request.level)
-            about = {"variant": part.variant, "dimension": name}
-            figure, what = replace(figure, left=part.left), f"the mean{whose}{on_dimension(name)}"
-            yield at_least("min_mean", figure, request.min_mean, what, **about)
+def _of_units(
+    table: Observations,
+    request: Conditions,
+    units: Bools,
+    cluster: Ints,
+    is_left: bool,
+    variant: str | None = None,
+) -> Iterator[Condition]:
+    """Yield the conditions on what some units have, whatever the others have; `cluster` is the
+    question of each unit."""
+    whose = f" of {quoted(variant)}" if variant is not None else ""
+    for name in request.dimensions if request.min_mean is not None else ():
+        assert request.min_mean is not None
+        figure = _mean(unit_measure(table, name).of_entries(units), cluster[units], request.level)
+        figure, what = replace(figure, left=is_left), f"the mean{whose}{on_dimension(name)}"
+        about = {"variant": variant, "dimension": name}
+        yield at_least("min_mean", figure, request.min_mean, what, **about)
     if request.max_critical_fails is not None:
-        rows = part.units[table.unit]
+        rows = units[table.unit]
         fails = int(np.nansum(table.column(CRITICAL_FAIL)[rows]))
-        due = int(table.due()[part.units].sum())
-        missing = due - int((~table.failed[rows]).sum())
+        missing = int(table.due()[units].sum()) - int((~table.failed[rows]).sum())
         most, name = request.max_critical_fails, "max_critical_fails"
-        yield count_at_most(name, fails, missing, most, left=part.left, variant=part.variant)
+        yield count_at_most(name, fails, missing, most, left=is_left, variant=variant)
 
 
 def _mean(measure: Measure, cluster: Ints, level: float) -> Figure:

@@ -18,9 +18,9 @@ from evenhand.errors import UsageError, quoted
 from evenhand.notes import Note
 from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
 from evenhand.stats.estimate import mean
+from evenhand.stats.leans import Orders, orders
 from evenhand.stats.length import length_controlled
 from evenhand.stats.observations import Floats, Ints, Observations, field_named, place_of
-from evenhand.stats.orders import Orders, orders
 from evenhand.stats.pairwise import Front, fronts_json, topic_fronts
 from evenhand.stats.rating import (
     SAME,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import count
 
 import numpy as np
@@ -255,6 +256,25 @@ class Observations:
             opponent=self.opponent[members],
             planned=None if self.planned is None else self.planned[members],
         )
+
+
+def is_by(table: Observations, names: Sequence[str]) -> Bools:
+    """Return which ratings are by judges of these names, or patterns such as `expert_*`; raise
+    UsageError for one that names nobody."""
+    meant: list[int] = []
+    for name in names:
+        found = [at for at, judge in enumerate(table.judges) if fnmatchcase(judge, name)]
+        if name in table.judges:
+            found = [table.judges.index(name)]
+        if not found:
+            near = nearest(name, table.judges)
+            there = f"There are: {', '.join(table.judges[:20])}"
+            raise UsageError(
+                f"there is no judge {quoted(name)} in the run",
+                advice=f"Did you mean {quoted(near)}?" if near else there,
+            )
+        meant += found
+    return np.isin(table.judge, meant)
 
 
 def with_one_overall(table: Observations, other: Observations) -> tuple[Observations, Observations]:

@@ -23,8 +23,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from evenhand.observation import UNCERTAIN
-from evenhand.stats.estimate import HALF, log_odds_interval, log_odds_p
-from evenhand.stats.holm import is_rejected
+from evenhand.stats.estimate import HALF, is_rejected, log_odds_interval, log_odds_p
 from evenhand.stats.observations import Bools, Floats, Ints, Observations
 
 Ties = Literal["davidson", "half"]

@@ -35,8 +35,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.stats.bounded import interval, rejects
+from evenhand.stats.comparison import Outcome
 from evenhand.stats.observations import Floats, Ints
-from evenhand.stats.outcome import Outcome
 
 KEPT_BACK = 0.05
 """Which part of the money, and of what the tests at the end may err, waits for values that may be
@@ -170,7 +170,7 @@ class Betting:
         if values.size < 2 or self.outcome != "not enough evidence":
             return
         self._tests.append((values, error))
-        side = int(_at_end(values[None], error)[0])
+        side = int(sides_at_end(values[None], error)[0])
         self.outcome = _OUTCOMES[side]
 
     def interval(self) -> tuple[float, float]:
@@ -206,7 +206,7 @@ def shared_out(alpha: float, planned: int) -> tuple[float, float]:
     return 2 / (alpha - at_end), at_end
 
 
-def _at_end(runs: Floats, error: float) -> Ints:
+def sides_at_end(runs: Floats, error: float) -> Ints:
     """Return 1 (better), -1 (worse) or 0 for each row, by a test of all its values with this error
     probability."""
     sides = np.zeros(len(runs), np.int64)
@@ -220,22 +220,3 @@ def _play(gambler: Gambler, bet: _Bet, *, turned: bool = False) -> float:
     if bet.anew:
         gambler.stake_anew()
     return float(gambler.bet(1 - bet.value if turned else bet.value, bet.left).max())
-
-
-def decisions(runs: Floats, alpha: float) -> tuple[Ints, Ints]:
-    """For each row, as one sequence with its end: 1 better, -1 worse or 0, and after how many
-    values. What `Betting` says, for many sequences at once."""
-    rows, length = runs.shape
-    sides, after = np.zeros(rows, np.int64), np.full(rows, length)
-    goal, at_end = shared_out(alpha, length)
-    up, down = Gambler(goal, np.full(rows, 0.5)), Gambler(goal, np.full(rows, 0.5))
-    for number, values in enumerate(runs.T):
-        gained, lost = (
-            gambler.bet(column, length - number)
-            for gambler, column in ((up, values), (down, 1 - values))
-        )
-        new = (sides == 0) & (np.maximum(gained, lost) >= goal)
-        sides[new], after[new] = np.where(gained >= lost, 1, -1)[new], number + 1
-    if length > 1 and (sides == 0).any():
-        sides[sides == 0] = _at_end(runs[sides == 0], at_end * (1 - KEPT_BACK))
-    return sides, after

@@ -18,10 +18,10 @@ from scipy.special import stdtr, stdtrit
 
 from evenhand.errors import UsageError, quoted
 from evenhand.observation import OVERALL
-from evenhand.stats.holm import holm
+from evenhand.stats.comparison import Outcome
+from evenhand.stats.estimate import holm
 from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import Floats, Ints, Observations, plain_name
-from evenhand.stats.outcome import Outcome
 from evenhand.stats.variants import Variants
 
 _NOTHING = 1e-18
@@ -116,15 +116,15 @@ def stability_row(
     """Return the figures of one row, from a value of either side (nan: none) per cell and repeat;
     what its family decides is open still."""
     cells = int(cell.max(initial=-1)) + 1
-    sides = [_within(values, cell, cells) for values in (ours, theirs)]
-    shared = (sides[0][1] > 0) & (sides[1][1] > 0)
+    sides = [_cells(values, cell, cells) for values in (ours, theirs)]
+    shared = (sides[0][0] > 1) & (sides[1][0] > 1)
     of_cell = np.zeros(cells, np.int64)
     of_cell[cell] = question
     place = np.unique(of_cell[shared], return_inverse=True)[1]
     count = int(place.max(initial=-1)) + 1
     logs, moves, variances = list[float](), np.zeros(count), list[float | None]()
-    for sign, (squares, freedom) in zip((1, -1), sides, strict=True):
-        square, free = (np.bincount(place, part[shared], count) for part in (squares, freedom))
+    for sign, (repeats, _, squares) in zip((1, -1), sides, strict=True):
+        square, free = (np.bincount(place, part[shared], count) for part in (squares, repeats - 1))
         whole, of = float(square.sum()), float(free.sum())
         variances.append(whole / of if count else None)
         if whole > _NOTHING:
@@ -154,14 +154,14 @@ def stability_row(
     )
 
 
-def _within(values: Floats, cell: Ints, cells: int) -> tuple[Floats, Floats]:
-    """Return of each cell the sum of squares around its mean, and the degrees of freedom."""
+def _cells(values: Floats, cell: Ints, cells: int) -> tuple[Ints, Floats, Floats]:
+    """Return of each cell the number of its values, their mean and sum of squares."""
     scored = ~np.isnan(values)
     at, values = cell[scored], values[scored]
     count = np.bincount(at, minlength=cells)
     means = np.bincount(at, values, cells) / np.maximum(count, 1)
-    squares = np.bincount(at, (values - means[at]) ** 2, cells)
-    return squares.astype(np.float64), np.maximum(count - 1, 0).astype(np.float64)
+    squares = np.bincount(at, (values - means[at]) ** 2, cells).astype(np.float64)
+    return count, means, squares
 
 
 def with_outcomes(rows: Sequence[StabilityRow], level: float) -> list[StabilityRow]:
@@ -175,3 +175,120 @@ def with_outcomes(rows: Sequence[StabilityRow], level: float) -> list[StabilityR
                 outcome = "better" if (rows[at].ratio or 1.0) < 1 else "worse"
             found[at] = replace(rows[at], p_adjusted=p, outcome=outcome)
     return found
+
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """The variance of scores on one dimension, taken apart.
+
+    `within` is that of one judge's repeats on one unit, `between` that of the units' true means;
+    `share` is what part of the two together is within.
+    """
+
+    dimension: str
+    units: int
+    within: float | None
+    between: float | None
+    share: float | None
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Wavering:
+    """A unit on which a judge does not repeat itself, with what it said each time."""
+
+    unit: str
+    judge: str
+    scores: dict[str, list[float | None]]
+    spread: float
+    """The root of the mean within-unit variance over dimensions, each scaled to 0..1."""
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The variance components of repeated judgments, and the units that repeat least."""
+
+    most: int
+    """The most repeats that any unit has of one judge."""
+    components: tuple[Components, ...]
+    wavering: tuple[Wavering, ...]
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "most": self.most,
+            "components": [components.json() for components in self.components],
+            "wavering": [unit.json() for unit in self.wavering],
+        }
+
+
+def repeats(scores: Observations) -> Repeats | None:
+    """Return what repeats tell, dimension by dimension and overall; None where nothing was judged
+    twice by one judge."""
+    cell = scores.unit * max(1, len(scores.judges)) + scores.judge
+    cells, place, counts = np.unique(cell, return_inverse=True, return_counts=True)
+    if not scores.dimensions or counts.max(initial=0) < 2:
+        return None
+    judge = cells % max(1, len(scores.judges))
+    components = [
+        _components(name, values, place, judge)
+        for name in (*scores.dimensions, OVERALL)
+        for values in [scores.column(name)]
+    ]
+    return Repeats(int(counts.max()), tuple(components), _wavering(scores, place, cells))
+
+
+def _components(name: str, values: Floats, place: Ints, judge: Ints) -> Components:
+    """Return one-way components by the analysis of variance, pooled over judges."""
+    count, means, squares = _cells(values, place, judge.size)
+    free = int((count - 1)[count > 0].sum())
+    outer, outer_free, weight = 0.0, 0, 0.0
+    for code in np.unique(judge):
+        cells = (judge == code) & (count > 0)
+        if cells.sum() > 1:
+            sizes, total = count[cells], count[cells].sum()
+            middle = float(sizes @ means[cells]) / total
+            outer += float(sizes @ (means[cells] - middle) ** 2)
+            outer_free += int(cells.sum()) - 1
+            weight += float(total - (sizes**2).sum() / total)
+    units = int((count > 1).sum())
+    within = float(squares.sum()) / free if free else None
+    if within is None or not outer_free:
+        return Components(name, units, within, None, None)
+    between = max(0.0, (outer - outer_free * within) / weight)
+    whole = within + between
+    return Components(name, units, within, between, within / whole if whole else None)
+
+
+def _wavering(scores: Observations, place: Ints, cells: Ints) -> tuple[Wavering, ...]:
+    """Return the units on which a judge repeats itself least, the worst first."""
+    scaled = [
+        scores.column(name) / ((scale.high - scale.low) or 1.0)
+        for name in scores.dimensions
+        for scale in [scores.scale(name)]
+    ]
+    parts = [_cells(values, place, cells.size) for values in scaled]
+    known = sum((count > 1).astype(np.int64) for count, _, _ in parts)
+    sums = sum(squares / np.maximum(count - 1, 1) for count, _, squares in parts)
+    spread = np.sqrt(sums / np.maximum(known, 1))
+    worst = [c for c in np.argsort(-spread, kind="stable")[:SHOWN] if spread[c] > 1e-12]
+    wavering: list[Wavering] = []
+    for cell in worst:
+        rows = np.flatnonzero(place == cell)
+        rows = rows[np.argsort(scores.repeat[rows], kind="stable")]
+        unit_scores = {
+            name: [None if np.isnan(v) else float(v) for v in scores.column(name)[rows]]
+            for name in scores.dimensions
+        }
+        unit, judge = divmod(int(cells[cell]), max(1, len(scores.judges)))
+        wavering.append(
+            Wavering(scores.units[unit], scores.judges[judge], unit_scores, float(spread[cell]))
+        )
+    return tuple(wavering)

@@ -43,8 +43,6 @@ def _notes_in_code() -> Iterator[tuple[str, set[str]]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Note":
                 values = {keyword.arg for keyword in node.keywords if keyword.arg}
-                if any(keyword.arg is None for keyword in node.keywords):
-                    values |= {"fields", "rest"}
                 for key in _keys(node.args[1]):
                     yield key, values
 
@@ -61,8 +59,6 @@ def _keys(node: ast.expr) -> list[str]:
             from evenhand.stats.caveats import _REASONS
 
             return [f"because_{reason}" for reason in _REASONS]
-        case ast.Name(id="key"):
-            return ["share_nothing", "share_nothing_differ", "share_nothing_try"]
         case _:
             raise AssertionError(ast.dump(node))
 

@@ -14,8 +14,8 @@ import numpy as np
 from evenhand.stats.bounded import rejects
 from evenhand.stats.estimate import difference
 from evenhand.stats.observations import Floats
-from evenhand.stats.sequential import decisions
 from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE, Law
+from tests.unit.stats.sequences import decisions
 
 SIZES = (20, 60, 300)
 ALPHA = 0.025

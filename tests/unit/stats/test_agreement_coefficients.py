@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import krippendorff
 import numpy as np
 import pytest
 import scipy.stats
@@ -150,6 +151,14 @@ def test_alpha_is_that_of_the_definition(scale, matrix):
     values = pairable(matrix)
     assume(len(set(values)) > 1)
     assert krippendorff_alpha(matrix, scale) == pytest.approx(alpha_by_definition(matrix, scale))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@given(matrices)
+def test_alpha_is_that_of_the_krippendorff_package(scale, matrix):
+    assume(len(set(pairable(matrix))) > 1)
+    theirs = krippendorff.alpha(np.array(matrix, dtype=float), level_of_measurement=scale)
+    assert krippendorff_alpha(matrix, scale) == pytest.approx(theirs, abs=1e-9)
 
 
 @given(matrices, st.randoms(use_true_random=False))

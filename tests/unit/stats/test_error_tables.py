@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenhand.stats.sequential import decisions
 from tests.unit.stats.error_tables import best_bets, main, percent
 from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE, Law, ties
+from tests.unit.stats.sequences import decisions
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evenhand.stats.estimate import Estimate, difference, mean, share
-from evenhand.stats.power import in_words, more_questions
+from evenhand.stats.estimate import Estimate, difference, in_words, mean, more_questions, share
 from tests.unit.stats.coverage import LIMITS, SCENARIOS, covered
 from tests.unit.stats.error_tables import coverage, p_values, samples
 from tests.unit.stats.laws import EQUAL, WORSE

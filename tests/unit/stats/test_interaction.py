@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evenhand.stats.interaction import Interaction, interaction
+from evenhand.stats.within import Interaction, interaction
 
 
 def of(columns: list[np.ndarray], level: float = 0.95) -> Interaction:

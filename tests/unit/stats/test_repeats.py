@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.stats.repeats import repeats
+from evenhand.stats.stability import repeats
 from tests.unit.stats.score_tables import scores_of
 from tests.unit.stats.test_compare import sample
 

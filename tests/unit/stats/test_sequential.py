@@ -22,10 +22,10 @@ from evenhand.stats.sequential import (
     SPREAD,
     Betting,
     Gambler,
-    decisions,
     shared_out,
 )
 from tests.unit.stats.laws import CLEAR, EQUAL
+from tests.unit.stats.sequences import decisions
 
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 ALPHA, GOAL = 0.05, 40.0

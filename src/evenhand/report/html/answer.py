@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from evenhand.report.html.page import Words, p_value
 from evenhand.report.model import Report
-from evenhand.stats.comparison import OVERALL, Comparison, Row, VariantMean
+from evenhand.stats.comparison import OVERALL, Comparison, Decision, Outcome, Row, VariantMean
 from evenhand.stats.leaderboard import Board, BoardRow
-from evenhand.stats.outcome import Decision, Outcome
 from evenhand.stats.variants import CRITICAL
 from evenhand.text import visible
 

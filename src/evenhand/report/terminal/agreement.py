@@ -11,9 +11,9 @@ from rich.text import Text
 from evenhand.report.terminal.comparison import p_text
 from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.agreement import Agreement, LengthLean, Row
+from evenhand.stats.agreement import Agreement, Row
 from evenhand.stats.coefficients import Coefficient
-from evenhand.stats.orders import PositionLean
+from evenhand.stats.leans import LengthLean, PositionLean
 from evenhand.stats.ppi import CorrectedRow
 
 NAMES = {

@@ -17,7 +17,7 @@ from evenhand.report.terminal.console import TextTable, legend, paragraph, table
 from evenhand.report.terminal.pairs import RANKED_FROM, share
 from evenhand.report.terminal.tables import counted, safe
 from evenhand.stats.leaderboard import Board, BoardRow, Leaderboard, Options
-from evenhand.stats.orders import Orders
+from evenhand.stats.leans import Orders
 
 LEVELS_SHOWN = 20
 TOP, BOTTOM = 40, 20

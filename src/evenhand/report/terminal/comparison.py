@@ -14,9 +14,8 @@ from evenhand.report.html.answer import SMALL, comparison_answers, is_of_hundred
 from evenhand.report.terminal.answer import english, ranking_table, sentence_lines
 from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.tables import counted, cut, safe
-from evenhand.stats.comparison import OVERALL, Comparison, Row
-from evenhand.stats.outcome import Decision, SequentialTest
-from evenhand.stats.repeats import Repeats
+from evenhand.stats.comparison import OVERALL, Comparison, Decision, Row, SequentialTest
+from evenhand.stats.stability import Repeats
 
 APART = 3
 """Up to so many variants have a sentence and a table each; more stand in a table a dimension."""

@@ -1,7 +1,7 @@
-"""Position: how far verdicts depend on the order in which two answers are shown.
+"""Leans of judges: to the answer that is shown first, and to the longer one.
 
-All figures are of first rounds, whose two passes show a pair in both orders: a later round is asked
-because the first one was inconsistent.
+Figures of position are of first rounds, whose two passes show a pair in both orders: a later round
+is asked because the first one was inconsistent.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from evenhand.observation import OPPONENT_LENGTH, OVERALL, SUBJECT_LENGTH, WINNER
+from evenhand.stats import coefficients
 from evenhand.stats.coefficients import Coefficient, of_estimate
-from evenhand.stats.estimate import Estimate, share
-from evenhand.stats.holm import holm
+from evenhand.stats.estimate import Estimate, holm, share
 from evenhand.stats.observations import Bools, Ints, Observations
 
 
@@ -134,3 +135,51 @@ def _decide(lean: PositionLean, p: float | None, alpha: float) -> PositionLean:
     if p is None or p > alpha + 1e-12 or lean.first_slot.value is None:
         return replace(lean, p_adjusted=p)
     return replace(lean, p_adjusted=p, outcome="first" if lean.first_slot.value > 0.5 else "second")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthLean:
+    """The relation of a judge's ratings to length, beside that of the labels of the same units: the
+    share of pairs that the longer answer won, or Spearman's correlation of score and length."""
+
+    judge: str
+    figure: Literal["longer_won", "spearman"]
+    value: Coefficient
+    labels: Coefficient | None
+
+
+def length_leans(
+    asked: Observations,
+    run: Observations,
+    labels: Observations | None,
+    dimensions: Sequence[str],
+    level: float,
+) -> tuple[LengthLean, ...]:
+    """Return how the ratings of each judge go with length, where lengths are known. `run` and
+    `labels` are those of `asked` in the order of the candidates' names."""
+    length = asked.numbers("length")
+    if run.is_pairs:
+        ahead = asked.numbers(SUBJECT_LENGTH) - asked.numbers(OPPONENT_LENGTH)
+        length = np.where(run.subject == asked.subject, ahead, -ahead)
+    known = ~np.isnan(length) & ~(run.is_pairs & (length == 0))
+    measures = [name for name in (WINNER, OVERALL, *dimensions) if name in dimensions]
+    if not measures or not (length[known] != 0).any():
+        return ()
+
+    def lean(table: Observations) -> Coefficient:
+        means = table.unit_means(measures[0])
+        kept = known & ~np.isnan(means)
+        means, by, question = means[kept], length[kept], run.question[kept]
+        if run.is_pairs:
+            return coefficients.share(np.where(by > 0, means, 1 - means), question, level)
+        return coefficients.spearman(means, by, question, level)
+
+    return tuple(
+        LengthLean(
+            judge=run.judges[judge],
+            figure="longer_won" if run.is_pairs else "spearman",
+            value=lean(run.where(run.judge == judge)),
+            labels=None if labels is None else lean(labels),
+        )
+        for judge in np.unique(run.judge)
+    )
