@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import ttest_1samp
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from evenhand.stats.observations import Floats, Ints
 from tests.unit.stats.sequences import decisions
 

@@ -169,7 +169,7 @@ def test_russian_models_are_compared_on_the_questions_that_both_answered(call: C
     compared = call("compare", NEWEST, "--by", "model", "--baseline", "llama")
     shared = {row["variant"]: row["n"] for row in compared["rows"]}
     assert shared == {"gpt_20B": 200, "llama_17B": 63}
-    assert any('"llama_17B": 63 units are shared' in note for note in compared["notes"])
+    assert compared["missing"]["llama"]["unpaired"] == 200 - 63
     (row,) = (
         row
         for row in compared["rows"]
@@ -252,5 +252,3 @@ def test_how_far_a_judge_repeats_itself_on_japanese_answers(call: Call) -> None:
     grade = next(one for one in repeats["components"] if one["dimension"] == "grade")
     assert grade["within"] == pytest.approx(within) and grade["between"] == pytest.approx(between)
     assert grade["share"] == pytest.approx(within / (within + between))
-    worst = repeats["wavering"][0]["scores"]["grade"]
-    assert max(worst) - min(worst) == max(max(cell) - min(cell) for cell in takes.values())

@@ -23,6 +23,7 @@ from evenhand.stats.estimate import (
     Estimate,
     difference,
     holm,
+    is_significant,
     mean,
     mean_of_questions,
     more_questions,
@@ -136,7 +137,7 @@ def decided(
     family = max(1, sum(row.p is not None for row in rows))
     found: list[Row] = []
     for row, p in zip(rows, adjusted, strict=True):
-        outcome = _outcome(replace(row, p_adjusted=p), 1 - level, margin, more_is_better)
+        outcome = _outcome(replace(row, p_adjusted=p), level, margin, more_is_better)
         more = None
         if outcome == "not enough evidence":
             more = more_questions(row.difference, row.error, row.clusters, (1 - level) / family)
@@ -144,13 +145,12 @@ def decided(
     return found
 
 
-def _outcome(row: Row, alpha: float, margin: float | None, more_is_better: bool) -> Outcome:
+def _outcome(row: Row, level: float, margin: float | None, more_is_better: bool) -> Outcome:
     if row.clusters < 2 or row.difference is None or row.low is None or row.high is None:
         return "not enough evidence"
     if margin is not None and -margin <= row.low and row.high <= margin:
         return "same"
-    # A level such as 0.95 is no exact binary fraction: its rest is a little more than 0.05.
-    if row.p_adjusted is None or row.p_adjusted > alpha + 1e-12 or not row.difference:
+    if not is_significant(row.p_adjusted, level) or not row.difference:
         return "not enough evidence"
     return "better" if (row.difference > 0) == more_is_better else "worse"
 

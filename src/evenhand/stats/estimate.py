@@ -260,6 +260,24 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
+def holm_by_family(
+    values: Sequence[float | None], families: Sequence[object]
+) -> list[float | None]:
+    """Return adjusted p values, each of the family that its place names."""
+    adjusted: list[float | None] = [None] * len(values)
+    for family in dict.fromkeys(families):
+        members = [place for place, name in enumerate(families) if name == family]
+        for place, p in zip(members, holm([values[at] for at in members]), strict=True):
+            adjusted[place] = p
+    return adjusted
+
+
+def is_significant(p: float | None, level: float) -> bool:
+    """Return True if a p value decides at this level. A level such as 0.95 is no exact binary
+    fraction: its rest is a little more than 0.05."""
+    return p is not None and p <= 1 - level + ROUNDING
+
+
 def is_rejected(values: Floats, alpha: float) -> Bools:
     """Return of each p value of a family whether its adjusted value is at most alpha."""
     order = np.argsort(values, kind="stable")

@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.errors import UsageError, quoted
 from evenhand.notes import Note
 from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
-from evenhand.stats.estimate import mean
+from evenhand.stats.estimate import is_significant, mean
 from evenhand.stats.leans import Orders, orders
 from evenhand.stats.length import length_controlled
 from evenhand.stats.observations import Floats, Ints, Observations, field_named, place_of
@@ -379,8 +379,8 @@ def _rank_two(board: Board, level: float) -> None:
     for row in board.rows:
         if row.set is not None and sizes[row.set] == 2:
             row.rank = 1 if (row.win_rate or 0) > 0.5 - SAME else 2
-            is_told = row.p is not None and row.p <= 1 - level + 1e-12
-            row.rank_low, row.rank_high = (row.rank, row.rank) if is_told else (1, 2)
+            ends = (row.rank, row.rank) if is_significant(row.p, level) else (1, 2)
+            row.rank_low, row.rank_high = ends
 
 
 def _known(value: float) -> float | None:

@@ -15,8 +15,10 @@ import numpy as np
 from evenhand.observation import OPPONENT_LENGTH, OVERALL, SUBJECT_LENGTH, WINNER
 from evenhand.stats import coefficients
 from evenhand.stats.coefficients import Coefficient, of_estimate
-from evenhand.stats.estimate import Estimate, holm, share
+from evenhand.stats.estimate import Estimate, holm, is_significant, share
 from evenhand.stats.observations import Bools, Ints, Observations
+
+OPEN: Literal["not enough evidence"] = "not enough evidence"
 
 
 class OrderCounts(NamedTuple):
@@ -128,13 +130,14 @@ def position_leans(
         if of_judge.first_rounds
     ]
     adjusted = holm([lean.p for lean in leans])
-    return tuple(_decide(lean, p, 1 - level) for lean, p in zip(leans, adjusted, strict=True))
+    return tuple(
+        replace(lean, p_adjusted=p, outcome=_way(lean) if is_significant(p, level) else OPEN)
+        for lean, p in zip(leans, adjusted, strict=True)
+    )
 
 
-def _decide(lean: PositionLean, p: float | None, alpha: float) -> PositionLean:
-    if p is None or p > alpha + 1e-12 or lean.first_slot.value is None:
-        return replace(lean, p_adjusted=p)
-    return replace(lean, p_adjusted=p, outcome="first" if lean.first_slot.value > 0.5 else "second")
+def _way(lean: PositionLean) -> Literal["first", "second"]:
+    return "first" if (lean.first_slot.value or 0.0) > 0.5 else "second"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

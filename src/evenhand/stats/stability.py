@@ -19,7 +19,7 @@ from scipy.special import stdtr, stdtrit
 from evenhand.errors import UsageError, quoted
 from evenhand.observation import OVERALL
 from evenhand.stats.comparison import Outcome
-from evenhand.stats.estimate import holm
+from evenhand.stats.estimate import holm_by_family, is_significant
 from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import Floats, Ints, Observations, plain_name
 from evenhand.stats.variants import Variants
@@ -166,18 +166,13 @@ def _cells(values: Floats, cell: Ints, cells: int) -> tuple[Ints, Floats, Floats
 
 def with_outcomes(rows: Sequence[StabilityRow], level: float) -> list[StabilityRow]:
     """Return the rows with outcomes; dimensions are one family of tests, overall another."""
-    found = list(rows)
-    for is_overall in (False, True):
-        family = [at for at, row in enumerate(rows) if (row.dimension == OVERALL) == is_overall]
-        for at, p in zip(family, holm([rows[at].p for at in family]), strict=True):
-            outcome: Outcome = "not enough evidence"
-            if p is not None and p <= 1 - level + 1e-12:
-                outcome = "better" if (rows[at].ratio or 1.0) < 1 else "worse"
-            found[at] = replace(rows[at], p_adjusted=p, outcome=outcome)
+    adjusted = holm_by_family([row.p for row in rows], [row.dimension == OVERALL for row in rows])
+    found: list[StabilityRow] = []
+    for row, p in zip(rows, adjusted, strict=True):
+        steadier: Outcome = "better" if (row.ratio or 1.0) < 1 else "worse"
+        outcome = steadier if is_significant(p, level) else "not enough evidence"
+        found.append(replace(row, p_adjusted=p, outcome=outcome))
     return found
-
-
-SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,39 +189,18 @@ class Components:
     between: float | None
     share: float | None
 
-    def json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Wavering:
-    """A unit on which a judge does not repeat itself, with what it said each time."""
-
-    unit: str
-    judge: str
-    scores: dict[str, list[float | None]]
-    spread: float
-    """The root of the mean within-unit variance over dimensions, each scaled to 0..1."""
-
-    def json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """The variance components of repeated judgments, and the units that repeat least."""
+    """The variance components of repeated judgments."""
 
     most: int
     """The most repeats that any unit has of one judge."""
     components: tuple[Components, ...]
-    wavering: tuple[Wavering, ...]
 
     def json(self) -> dict[str, Any]:
-        return {
-            "most": self.most,
-            "components": [components.json() for components in self.components],
-            "wavering": [unit.json() for unit in self.wavering],
-        }
+        """Return it as `--json` prints it."""
+        return asdict(self)
 
 
 def repeats(scores: Observations) -> Repeats | None:
@@ -238,11 +212,10 @@ def repeats(scores: Observations) -> Repeats | None:
         return None
     judge = cells % max(1, len(scores.judges))
     components = [
-        _components(name, values, place, judge)
+        _components(name, scores.column(name), place, judge)
         for name in (*scores.dimensions, OVERALL)
-        for values in [scores.column(name)]
     ]
-    return Repeats(int(counts.max()), tuple(components), _wavering(scores, place, cells))
+    return Repeats(int(counts.max()), tuple(components))
 
 
 def _components(name: str, values: Floats, place: Ints, judge: Ints) -> Components:
@@ -265,30 +238,3 @@ def _components(name: str, values: Floats, place: Ints, judge: Ints) -> Componen
     between = max(0.0, (outer - outer_free * within) / weight)
     whole = within + between
     return Components(name, units, within, between, within / whole if whole else None)
-
-
-def _wavering(scores: Observations, place: Ints, cells: Ints) -> tuple[Wavering, ...]:
-    """Return the units on which a judge repeats itself least, the worst first."""
-    scaled = [
-        scores.column(name) / ((scale.high - scale.low) or 1.0)
-        for name in scores.dimensions
-        for scale in [scores.scale(name)]
-    ]
-    parts = [_cells(values, place, cells.size) for values in scaled]
-    known = sum((count > 1).astype(np.int64) for count, _, _ in parts)
-    sums = sum(squares / np.maximum(count - 1, 1) for count, _, squares in parts)
-    spread = np.sqrt(sums / np.maximum(known, 1))
-    worst = [c for c in np.argsort(-spread, kind="stable")[:SHOWN] if spread[c] > 1e-12]
-    wavering: list[Wavering] = []
-    for cell in worst:
-        rows = np.flatnonzero(place == cell)
-        rows = rows[np.argsort(scores.repeat[rows], kind="stable")]
-        unit_scores = {
-            name: [None if np.isnan(v) else float(v) for v in scores.column(name)[rows]]
-            for name in scores.dimensions
-        }
-        unit, judge = divmod(int(cells[cell]), max(1, len(scores.judges)))
-        wavering.append(
-            Wavering(scores.units[unit], scores.judges[judge], unit_scores, float(spread[cell]))
-        )
-    return tuple(wavering)

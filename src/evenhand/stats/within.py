@@ -14,7 +14,7 @@ from evenhand.errors import UsageError, quoted
 from evenhand.observation import OVERALL
 from evenhand.stats.compare import Shared, cells_of, compare, shared
 from evenhand.stats.comparison import Comparison
-from evenhand.stats.estimate import HALF, holm, mean_of_questions
+from evenhand.stats.estimate import HALF, holm_by_family, is_significant, mean_of_questions
 from evenhand.stats.observations import Floats, Ints, plain_name
 from evenhand.stats.variants import Variants
 
@@ -181,11 +181,15 @@ def _tests(parts: Sequence[Variants], values: Sequence[str], level: float) -> li
         for laid in [[(part, cells_of(part, part.measures[at])) for part in parts]]
         for place in whole.others
     ]
-    adjusted: dict[int, float | None] = {}
-    for is_overall in (False, True):
-        family = [at for at, test in enumerate(tests) if (test.dimension == OVERALL) == is_overall]
-        adjusted |= dict(zip(family, holm([tests[at].p for at in family]), strict=True))
-    return [_decide(test, adjusted[at], 1 - level) for at, test in enumerate(tests)]
+    adjusted = holm_by_family([test.p for test in tests], [t.dimension == OVERALL for t in tests])
+    return [
+        replace(
+            test,
+            p_adjusted=p,
+            outcome="differs" if is_significant(p, level) else "not enough evidence",
+        )
+        for test, p in zip(tests, adjusted, strict=True)
+    ]
 
 
 def _test(sides: Sequence[Shared], values: Sequence[str], level: float) -> Between:
@@ -208,9 +212,3 @@ def _test(sides: Sequence[Shared], values: Sequence[str], level: float) -> Betwe
         high=test.high,
         p=test.p,
     )
-
-
-def _decide(test: Between, p: float | None, alpha: float) -> Between:
-    # A level such as 0.95 is no exact binary fraction: its rest is a little more than 0.05.
-    is_told = p is not None and p <= alpha + 1e-12
-    return replace(test, p_adjusted=p, outcome="differs" if is_told else "not enough evidence")

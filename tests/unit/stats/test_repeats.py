@@ -59,14 +59,3 @@ def test_components_recover_what_was_put_in() -> None:
     # How far judges lean apart is no variance between units.
     assert true.within == pytest.approx(0.16, rel=0.1)
     assert true.between == pytest.approx(0.64, rel=0.12)
-
-
-def test_wavering_units_are_named_worst_first() -> None:
-    said = {0: (3, 3, 3), 1: (1, 5, 1), 2: (3, 4, 3), 3: (2, 2, None)}
-    rows = [
-        sample(q, "v1", value, repeat=r) for q, cell in said.items() for r, value in enumerate(cell)
-    ]
-    found = repeats(scores_of(rows, planned=3))
-    assert found is not None
-    assert [one.unit for one in found.wavering] == ["1/v1", "2/v1"]
-    assert found.wavering[0].scores == {"true": [1.0, 5.0, 1.0]}

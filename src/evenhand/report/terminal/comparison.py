@@ -13,7 +13,7 @@ from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.html.answer import SMALL, comparison_answers, is_of_hundred, rank_variants
 from evenhand.report.terminal.answer import english, ranking_table, sentence_lines
 from evenhand.report.terminal.console import TextTable, paragraph, table
-from evenhand.report.terminal.tables import counted, cut, safe
+from evenhand.report.terminal.tables import counted, safe
 from evenhand.stats.comparison import OVERALL, Comparison, Decision, Row, SequentialTest
 from evenhand.stats.stability import Repeats
 
@@ -212,15 +212,6 @@ def _repeats(repeats: Repeats) -> Iterator[RenderableType]:
         figures = [number_text(value, 3) for value in (component.within, component.between)]
         grid.add_row(safe(component.dimension), str(component.units), *figures, share)
     yield grid
-    if repeats.wavering:
-        yield Text("Where the judge wavers most:")
-    for unit in repeats.wavering:
-        scores = "; ".join(
-            f"{name} {', '.join('-' if v is None else f'{v:g}' for v in values)}"
-            for name, values in unit.scores.items()
-            if len(set(values)) > 1
-        )
-        yield Text(f"  {cut(f'{unit.unit}: {scores}', 78)}")
 
 
 def places_of(row: Row) -> int:
