@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import click
 
 from evenhand.cli.common import NearChoice, notice, wait
 from evenhand.cli.main import cli
-from evenhand.cli.models import get_model
+from evenhand.cli.models import offer_model
 from evenhand.errors import EvenhandError, Interrupted, UsageError
 from evenhand.examples import example_files
 from evenhand.judges.embedded import models
@@ -86,8 +85,10 @@ def demo_command(language: str, recorded: bool, small: bool, yes: bool) -> int:
             narrator.say("later", language=language)
             return 0
         try:
-            _fetch_model(model, yes)
-            return _judge_live(narrator, model)
+            if offer_model(model, yes=yes, unasked=True):
+                return _judge_live(narrator, model)
+            narrator.say("stopped", why="--small: 93 MB")
+            return 0
         except Interrupted:
             raise
         except EvenhandError as error:
@@ -115,17 +116,6 @@ def _show_records(narrator: Narrator) -> None:
         narrator.run(f"report {JUDGES} -o report.html --language {narrator.language}")
     except UsageError as error:
         notice(f"evenhand: {error}")
-
-
-def _fetch_model(name: str, yes: bool) -> None:
-    """Fetch the model after asking; where nobody can be asked, fetch it. Raise EvenhandError."""
-    if models.find(name):
-        return
-    size = models.lookup(name).download / 1e6
-    question = f"The live part needs the model {name} ({size:.0f} MB, once). Fetch it?"
-    if not yes and sys.stdin.isatty() and not click.confirm(question, default=True, err=True):
-        raise UsageError("no model", advice="A smaller one: --small")
-    get_model(name)
 
 
 def _judge_live(narrator: Narrator, model: str) -> int:

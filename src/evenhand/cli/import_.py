@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import get_args
@@ -184,23 +184,17 @@ def _print(imported: Imported, store: str | None) -> None:
         out.print(f"  {cut(reason_line, out.width - 2)}", style="yellow")
     if tally.unreadable:
         values = [f"{quoted(value)} {number:,}" for value, number in tally.unreadable.most_common()]
-        more = f" and {len(values) - NAMES_SHOWN:,} more" if len(values) > NAMES_SHOWN else ""
-        listed = ", ".join(values[:NAMES_SHOWN])
-        out.print(f"cannot be read: {listed}{more}; say what they mean by --sql", style="yellow")
+        out.print(f"cannot be read: {_some(values)}; say what they mean by --sql", style="yellow")
     for line in _about(imported):
         out.print(line)
     where = store_flag(store, Path()) if store else ""
     command = f"leaderboard {imported.run}"
     if imported.shape != "votes":
-        command = f"compare {imported.run} --by {_compared_by(imported.key)}"
+        field = next((shlex.quote(name) for name in imported.key if name != "unit"), "FIELD")
+        command = f"compare {imported.run} --by {field}"
     if imported.labelled is not None:
         command = f"agreement {imported.labelled.run} --against {imported.run}"
     out.print(f"next: evenhand {command}{where}", soft_wrap=True)
-
-
-def _compared_by(key: Sequence[str]) -> str:
-    """Return the field to compare by: the first of the key beside the unit."""
-    return next((shlex.quote(name) for name in key if name != "unit"), "FIELD")
 
 
 def _about(imported: Imported) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -142,20 +141,17 @@ def _write(directory: Path, files: Mapping[str, str], copies: Sequence[Path] = (
 
 def _offer_model(judge: str, yes: bool) -> None:
     """Fetch the model of an embedded judge after asking; where nobody can be asked, say how."""
-    from evenhand.cli.models import get_model
+    from evenhand.cli.models import offer_model
     from evenhand.judges.embedded import models
 
     provider, name = split_name(judge)
+    first = "First:"
     if not provider.is_installed:
         click.echo(f'First: pip install "evenhand[{provider.extra}]"    runs local models')
-    if name.endswith(".gguf") or models.find(name or models.DEFAULT):
+        first = "      "
+    name = name or models.DEFAULT
+    if name.endswith(".gguf") or offer_model(name, yes=yes, unasked=False):
         return
-    model = models.lookup(name or models.DEFAULT)
-    size = f"{model.download / 1e6:.0f} MB, once"
-    question = f"The embedded judge needs the model {model.name} ({size}). Fetch it now?"
-    if yes or (sys.stdin.isatty() and click.confirm(question, default=True, err=True)):
-        get_model(model.name)
-        return
-    first = "First:" if provider.is_installed else "      "
-    click.echo(f"{first} evenhand models get {model.name}    ({size})")
+    size = models.lookup(name).download / 1e6
+    click.echo(f"{first} evenhand models get {name}    ({size:.0f} MB, once)")
     click.echo("       or set a key, e.g. OPENAI_API_KEY, and name its judge in evenhand.toml")

@@ -61,3 +61,18 @@ def get_model(name: str) -> None:
     ) as bar:
         path = models.get(name, lambda done, _: bar.update(done - bar.pos))
     click.echo(f"verified and kept at {path}", err=True)
+
+
+def offer_model(name: str, *, yes: bool, unasked: bool) -> bool:
+    """Fetch a model that is not here, after asking; where nobody can be asked, if `unasked`.
+    Return True if it is here."""
+    if models.find(name):
+        return True
+    size = models.lookup(name).download / 1e6
+    question = f"The embedded judge needs the model {name} ({size:.0f} MB, once). Fetch it now?"
+    is_wanted = yes or unasked
+    if not yes and sys.stdin.isatty():
+        is_wanted = click.confirm(question, default=True, err=True)
+    if is_wanted:
+        get_model(name)
+    return is_wanted

@@ -22,7 +22,6 @@ from evenhand.files.protocols import find_protocol
 from evenhand.limits import MAX_ROUNDS_MOST
 from evenhand.report.terminal.console import console, outcome_lines
 from evenhand.report.terminal.tables import safe
-from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.rules import NewRules, RuleChange, changed_rules, read_weights_file, rules_of
 from evenhand.runs.settle import settle_run
@@ -82,10 +81,23 @@ def settle_command(
         changes = _changes(recorded, find_run(opened.archive, summary.run))
     if protocol is None:
         folder_notice(recorded)
+    source = recorded.id if summary.run != recorded.id else None
     if as_json:
-        print_json(summary.json() | _json(recorded, summary, changes))
-    else:
-        _print(recorded, summary, changes)
+        rules_changed = {change.name: change.json() for change in changes}
+        print_json(summary.json() | {"settled_from": source, "rules": rules_changed})
+        return
+    out = console()
+    out.print(safe(f"run {recorded.id}  {recorded.row.name}"))
+    if source:
+        out.print(f"settled as run {summary.run}, beside it")
+    for change in changes:
+        out.print(safe(change))
+    out.print(outcome_lines(summary.json()))
+    if summary.counts.pending:
+        notice(f"{summary.counts.pending} pending: the store has no reply to settle them from")
+    if source:
+        beside = f"evenhand compare {summary.run} --against {source}"
+        out.print(f"side by side: {beside}", soft_wrap=True)
 
 
 def _changes(recorded: Recorded, new_run: Recorded) -> list[RuleChange]:
@@ -93,23 +105,3 @@ def _changes(recorded: Recorded, new_run: Recorded) -> list[RuleChange]:
     before, after = recorded.manifest.judging, new_run.manifest.judging
     protocol = recorded.protocol
     return changed_rules(rules_of(protocol, before), rules_of(protocol, after))
-
-
-def _json(recorded: Recorded, summary: Summary, changes: list[RuleChange]) -> dict[str, Any]:
-    source = recorded.id if summary.run != recorded.id else None
-    return {"settled_from": source, "rules": {change.name: change.json() for change in changes}}
-
-
-def _print(recorded: Recorded, summary: Summary, changes: list[RuleChange]) -> None:
-    out = console()
-    out.print(safe(f"run {recorded.id}  {recorded.row.name}"))
-    if summary.run != recorded.id:
-        out.print(f"settled as run {summary.run}, beside it")
-    for change in changes:
-        out.print(safe(change))
-    out.print(outcome_lines(summary.json()))
-    if summary.counts.pending:
-        notice(f"{summary.counts.pending} pending: the store has no reply to settle them from")
-    if summary.run != recorded.id:
-        beside = f"evenhand compare {summary.run} --against {recorded.id}"
-        out.print(f"side by side: {beside}", soft_wrap=True)

@@ -147,7 +147,6 @@ def own_margin(run: Recorded, question: Question) -> float | None:
 
 def _answer(store: Archive, run: Recorded, question: Question) -> Answer:
     _refuse_misfits(run, question)
-    _require_judge(run, question)
     table = _observe(store, run, question)
     variants = lay_out_question(store, run, question, table)
     within, stability, level = question.within, question.stability, question.level
@@ -175,20 +174,6 @@ def _observe(store: Archive, run: Recorded, question: Question) -> Observations:
     """Return the observations of a run, of one judge if it is named."""
     table = observe(store, run, question.rule)
     return table if question.judge is None else table.of_judge(question.judge)
-
-
-def _require_judge(run: Recorded, question: Question) -> None:
-    """Raise UsageError for a judge that one of two runs lacks."""
-    if question.judge is None or question.against is None:
-        return
-    runs = (run, question.against)
-    for each in runs:
-        if question.judge not in each.names and any(question.judge in r.names for r in runs):
-            there = ", ".join(map(quoted, each.names[:10]))
-            raise UsageError(
-                f"run {each.id} has no judge {quoted(question.judge)}",
-                advice=f"Both runs must have it. That run has: {there}.",
-            )
 
 
 def lay_out_question(

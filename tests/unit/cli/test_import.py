@@ -183,23 +183,8 @@ def test_of_many_columns_that_differ_some_are_told(call: CallCommand, tmp_path: 
 
 
 def test_one_candidate_is_no_plural(call: CallCommand, tmp_path: Path) -> None:
-    write(tmp_path / "v.csv", [VOTES[0] | {"second": "a"}, VOTES[2]])
-    call("import", "v.csv", "--kind", "votes")
-    board = call("leaderboard", NEWEST).out
-    assert "1 vote on a candidate against itself is left out." in board and "1 votes" not in board
     write(tmp_path / "v.csv", [VOTES[0] | {"second": "a"}])
     assert "1 candidate: a" in call("import", "v.csv", "--kind", "votes").out
-
-
-@pytest.mark.parametrize(("language", "itself"), [("en", "against itself"), ("ru", "сам с собой")])
-def test_a_report_says_once_who_met_itself(
-    call: CallCommand, tmp_path: Path, language: str, itself: str
-) -> None:
-    write(tmp_path / "v.csv", [VOTES[0] | {"second": "a"}, VOTES[2]])
-    call("import", "v.csv", "--kind", "votes")
-    options = ("--baseline", "a", "--language", language, "--summary")
-    call("report", NEWEST, "-o", "report.html", *options)
-    assert (tmp_path / "report.html").read_text(encoding="utf-8").count(itself) == 1
 
 
 def test_progress_is_told_on_stderr(
