@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evenhand import jsontext
 from evenhand.errors import UsageError
@@ -63,8 +63,9 @@ def changed_pair(sides: Sides, change: Change) -> ChangedPair:
     here = _read(store, sides.variant, change.units[0])
     is_same = sides.baseline is sides.variant and change.units == change.baseline_units
     there = here if is_same else _read(store, sides.baseline, change.baseline_units[0])
-    ours, theirs = _common(here, there)
-    names = [change.variant, sides.name] if is_same else ["", ""]
+    ours, theirs = _fields(here), _fields(there)
+    # Of one pair of candidates each side has its own text, and the reasons are those of both.
+    names = (change.variant, sides.name) if is_same else ("", "")
     return ChangedPair(
         question=question_of(here.shown.unit),
         fields={name: ours[name] for name in ours if theirs.get(name) == ours[name]},
@@ -75,11 +76,7 @@ def changed_pair(sides: Sides, change: Change) -> ChangedPair:
             unit=change.units[0],
             units=len(change.units),
             value=_known(change.value),
-            winner=here.winner,
-            failures=here.failures,
-            output=_output(here.shown, names[0]),
-            scores=here.outcome.scores,
-            reasons=tuple(_reasons(here)),
+            **_said(here, names[0]),
         ),
         baseline=ChangedSide(
             name=sides.name,
@@ -87,14 +84,20 @@ def changed_pair(sides: Sides, change: Change) -> ChangedPair:
             unit=change.baseline_units[0],
             units=len(change.baseline_units),
             value=_known(change.baseline_value),
-            winner=there.winner,
-            failures=there.failures,
-            output=_output(there.shown, names[1]),
-            scores=there.outcome.scores,
-            # Of one pair of candidates the reasons are those of both.
-            reasons=() if is_same else tuple(_reasons(there)),
+            **_said(there, names[1]) | ({"reasons": ()} if is_same else {}),
         ),
     )
+
+
+def _said(read: _Read, candidate: str) -> dict[str, Any]:
+    """Return what came out of a unit, and why."""
+    return {
+        "winner": read.winner,
+        "failures": read.failures,
+        "output": _output(read.shown, candidate),
+        "scores": read.outcome.scores,
+        "reasons": tuple(_reasons(read)),
+    }
 
 
 def _known(value: float) -> float | None:
@@ -115,17 +118,10 @@ def _read(store: Archive, run: Recorded, name: str) -> _Read:
     return _Read(shown, judges, outcome, tuple(dict.fromkeys(reasons)))
 
 
-def _common(here: _Read, there: _Read) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the fields of both units, as text."""
-    texts = [
-        {
-            name: jsontext.as_text(value)
-            for name, value in read.shown.measured.fields.items()
-            if value is not None
-        }
-        for read in (here, there)
-    ]
-    return texts[0], texts[1]
+def _fields(read: _Read) -> dict[str, str]:
+    """Return the fields of a unit, as text."""
+    fields = read.shown.measured.fields.items()
+    return {name: jsontext.as_text(value) for name, value in fields if value is not None}
 
 
 def _output(shown: ShownUnit, candidate: str) -> str:

@@ -38,7 +38,6 @@ class NothingBeside(UsageError):  # noqa: N818  as in errors.py
 class SideBySide:
     """Every question that a variant and the baseline share, a row each."""
 
-    by: str
     variants: tuple[str, ...]
     """All that there are to choose from."""
     variant: str
@@ -118,10 +117,8 @@ class Counts(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """The two sides to set side by side: variants of one run by these fields, or a run and an
-    earlier."""
+    """The two sides to set side by side: variants of one run, or a run and an earlier."""
 
-    by: tuple[str, ...] = ()
     baseline: str | None = None
     variant: str | None = None
     against: Recorded | None = None
@@ -138,7 +135,6 @@ def side_by_side(store: Archive, run: Recorded, setting: Setting) -> SideBySide:
     members = [variants.members(at) for at in (place, variants.base)]
     units = [[tuple(of_side[key]) for key in keys.tolist()] for of_side in members]
     return SideBySide(
-        by=" / ".join(variants.by),
         variants=variants.names,
         variant=variants.names[place],
         baseline=variants.baseline,
@@ -154,9 +150,9 @@ def side_by_side(store: Archive, run: Recorded, setting: Setting) -> SideBySide:
 
 def _variants(store: Archive, run: Recorded, setting: Setting) -> Variants:
     table = observe(store, run)
-    fields = tuple(setting.by)
+    fields: tuple[str, ...] = ()
     if setting.against is None and not run.has_votes:
-        fields = tuple(fields or own_fields(run) or usual_fields(table))
+        fields = tuple(own_fields(run) or usual_fields(table))
         if not fields:
             raise NothingBeside("nothing tells variants of this run apart")
     question = Question(by=fields, baseline=setting.baseline, against=setting.against)

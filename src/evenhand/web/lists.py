@@ -252,7 +252,7 @@ class ChangesPage:
         """Show two variants of a run, or a run and another one, side by side."""
         recorded, say = self._service.find_run(run), self._render.words(request)
         other = self._service.find_run(against) if against else None
-        setting = Setting((), baseline or None, variant or None, other)
+        setting = Setting(baseline or None, variant or None, other)
         table, problem = self._table(recorded, setting, say)
         query: dict[str, Any] = {"against": against, "baseline": baseline, "variant": variant}
         query |= {"only": only, "sort": sort}

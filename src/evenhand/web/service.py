@@ -230,7 +230,7 @@ class ViewService:
         """Return two variants or two runs question by question; None while it is being computed.
         Raise UsageError where they cannot be set so."""
         against = setting.against.row.id if setting.against else None
-        names = (setting.by, setting.baseline, setting.variant, against)
+        names = (setting.baseline, setting.variant, against)
         key = ("side by side", run.row.id, run.manifest.compare, *names)
         make: Callable[[Archive], SideBySide] = lambda store: side_by_side(  # noqa: E731
             store, run, setting

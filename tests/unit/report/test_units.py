@@ -156,7 +156,7 @@ def test_a_flag_says_what_it_means_in_the_text_itself(tmp_path: Path) -> None:
         one["text"] = "The same."
     kind, [(unit, rows)] = judged(write_pairs(tmp_path, [row]))
     flags = next(one for one in inner(blocks_of(kind, unit, rows)) if one.get("label") == "Flags")
-    assert [f"equal_text · {EN.gloss('flag', 'equal_text')}", ""] in flags["items"]
+    assert f"equal_text · {EN.gloss('flag', 'equal_text')}" in flags["items"]
 
 
 def test_what_is_not_there_of_judgments_made_elsewhere_is_not_shown(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def table_block(label: str, head: Sequence[str], rows: Sequence[Sequence[list[st
     return {"kind": "table", "label": label, "head": list(head), "rows": list(rows)}
 
 
-def items_block(label: str, items: Iterable[tuple[str, str]], tone: str = "") -> Block:
-    """Small labels in a row, each with what it means."""
-    return {"kind": "items", "label": label, "items": [list(item) for item in items], "tone": tone}
+def items_block(label: str, items: Sequence[str], tone: str = "") -> Block:
+    """Return small labels in a row."""
+    return {"kind": "items", "label": label, "items": list(items), "tone": tone}
 
 
 def notice_block(text: str, tone: str = "") -> Block:
@@ -143,7 +143,7 @@ class _Converter:
                     self.piece(block.label), head, [[row[n] for n in filled] for row in rows]
                 )
             case of_kind.Items():
-                items = [(self.piece(item), "") for item in block.items]
+                items = [self.piece(item) for item in block.items]
                 return items_block(self.piece(block.label), items, block.tone)
             case of_kind.Notice(piece, tone):
                 return notice_block(self.piece(piece), tone)
@@ -234,12 +234,12 @@ class _Converter:
                 for path, shares in odds.items()
             ]
             yield table_block(say("unit.odds"), [say("unit.where"), say("unit.odds")], rows)
-        yield items_block(say("unit.key"), [(visible(call["key"]), "")])
+        yield items_block(say("unit.key"), [visible(call["key"])])
 
 
-def _explain(code: str, gloss: str) -> tuple[str, str]:
+def _explain(code: str, gloss: str) -> str:
     """Return a code and its meaning as one text: what shows only under a pointer is lost."""
-    return f"{code} · {gloss}" if gloss else code, ""
+    return f"{code} · {gloss}" if gloss else code
 
 
 def no_verdict(row: Row, say: Words) -> str:

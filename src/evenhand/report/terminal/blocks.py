@@ -26,7 +26,7 @@ def block_lines(blocks: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]
                 yield Text.assemble(*label)
                 yield _text(block)
             case "items":
-                items = Text(", ".join(item for item, _ in block["items"]), _style(block["tone"]))
+                items = Text(", ".join(block["items"]), _style(block["tone"]))
                 yield legend([(block["label"], items)]) if block["label"] else items
             case "table":
                 if block["label"]:
