@@ -90,7 +90,7 @@ def gate_command(
     \b
     evenhand gate --by prompt_variant --baseline v1 --no-worse-than 0.05
     evenhand gate --min-mean 0.8 --max-critical-fails 0 --max-failure-rate 0.02
-    evenhand gate --candidate new --baseline old --min-win-rate 0.5 --junit gate.xml
+    evenhand gate --candidate new --baseline old --min-win-rate 0.5
     """
     if report:
         check_output(report, force=force)
