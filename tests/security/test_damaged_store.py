@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -62,7 +62,8 @@ def damaged(sound: Path, folder: Path, sql: str) -> tuple[Path, str, str]:
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_is_told_through_every_door(sound: Path, tmp_path: Path, damage: str) -> None:
     store, run, unit = damaged(sound, tmp_path, DAMAGES[damage])
-    outcome = evenhand_here("export", "-o", "rows.jsonl", cwd=tmp_path)
+    name = unquote(unit.removeprefix("unit?id="))
+    outcome = evenhand_here("show", "latest", name, cwd=tmp_path)
     assert (outcome.returncode, ADVICE in outcome.stderr) == (6, True), outcome.stderr
 
     with pytest.raises(StoreError, match="cannot be read") as refused:

@@ -128,7 +128,7 @@ LEADS = {
     "en": '"gpt-4o", which leads, is of the judge\'s own family, openai,',
     "ru": "Лидер, «gpt-4o», — из того же семейства моделей, что и судья (openai)",
     "zh": "领先的“gpt-4o”与评测员同属一个模型家族（openai）",
-    "ja": "首位の「gpt-4o」は評価者と同じモデル系列（openai）です",
+    "ja": "首位の「gpt-4o」は審査員と同じモデル系列（openai）です",
 }
 
 
