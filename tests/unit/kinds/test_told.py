@@ -24,7 +24,7 @@ TOLD = {
             "無作為に決めたもので、何の意味もありません",
         ),
         "no guess at a source": (
-            "Do not guess who wrote an answer, where it came from or which prompt or version it belongs to",
+            "where it came from or which prompt or version it belongs to",
             "Не гадайте, кто написал ответ, откуда он взят, по какому промпту и какая это версия",
             "不要猜测回答出自谁手、从何而来、用了哪个提示词、属于哪个版本",
             "どのプロンプトや版によるものかを推測してはいけません",
