@@ -24,7 +24,7 @@ from evenhand.errors import (
     NoVerdictsWarning,
     StoreBusy,
     UsageError,
-    quoted,
+    quote,
 )
 from evenhand.files.outputs import check_output
 from evenhand.files.protocols import find_protocol
@@ -208,7 +208,7 @@ async def _judge_row(plan: Plan, store: str, options: Options | None) -> Judgmen
             return plan.kind.read_judgment(stored.text)
     (unit,) = plan.units(plan.judging)
     raise DataError(
-        f"{quoted(plan.setups[0].judge.name)} has no reply for unit {quoted(unit.id)}",
+        f"{quote(plan.setups[0].judge.name)} has no reply for unit {quote(unit.id)}",
         advice="Record a reply under that unit: score() names it by `meta`, as in a data file.",
     )
 
@@ -264,10 +264,10 @@ class Run:
     ) -> Comparison:
         """Return its variants side by side, as `evenhand compare`; `options` are `pair_by`,
         `judge`, `level`, `margin` and, for pairs, `rule`."""
-        from evenhand.results.compare import compared
+        from evenhand.results.compare import compare_run
 
         with self._open() as (store, recorded):
-            return compared(store, recorded, _as_tuple(by), baseline, **options)
+            return compare_run(store, recorded, _as_tuple(by), baseline, **options)
 
     def leaderboard(self, **options: Any) -> Leaderboard:
         """Return its candidates ranked, as `evenhand leaderboard`; `options` are those of that
@@ -281,12 +281,12 @@ class Run:
         """Return how far its judges agree with another run of its store, with a judge
         (`RUN:JUDGE`, `:JUDGE`), or among themselves, as `evenhand agreement`; `options` are
         `judges`, `by`, `level`, `majority`, `every` and, for pairs, `ties` and `rule`."""
-        from evenhand.results.agreement import agreed, label_source
+        from evenhand.results.agreement import agreement_of, label_source
 
         name = against.id if isinstance(against, Run) else against
         with self._open() as (store, recorded):
             labels = None if name is None else label_source(store, recorded, name)
-            return agreed(store, recorded, labels, **options)
+            return agreement_of(store, recorded, labels, **options)
 
     def report(
         self,

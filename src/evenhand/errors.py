@@ -63,7 +63,7 @@ def hide_credentials(text: str) -> str:
     return _IN_TEXT.sub(rf"{_HIDDEN}@", _SETTING.sub(_HIDDEN, text))
 
 
-def quoted(value: object) -> str:
+def quote(value: object) -> str:
     """Return `value` as it may stand in a message: cut at 200 characters, control characters shown,
     an address without its password."""
     text = hide_in_address(str(value))
@@ -106,8 +106,8 @@ def no_such_field(name: str, fields: Collection[str]) -> UsageError:
     near = nearest(name, fields)
     there = ", ".join(fields) or "none"
     return UsageError(
-        f"no unit has a field {quoted(name)}",
-        advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
+        f"no unit has a field {quote(name)}",
+        advice=f"Did you mean {quote(near)}?" if near else f"There are: {there}",
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.limits import TEXT_FILE_BYTES
 
 
@@ -46,7 +46,7 @@ def open_plain(path: Path, root: Path | None = None) -> BinaryIO:
 def outside(path: Path, root: Path) -> UsageError:
     """Return the error for a file that does not lie where it may."""
     return UsageError(
-        f"{quoted(path)} leads out of the folder {quoted(root)}",
+        f"{quote(path)} leads out of the folder {quote(root)}",
         advice="Put the file into that folder.",
     )
 

@@ -80,7 +80,7 @@ def evenhand(request: pytest.FixtureRequest) -> Evenhand:
     return Evenhand(stash[_SESSION], request.node)
 
 
-class Judged:
+class JudgedUnit:
     """A judgment inside a test: `.scores["correct"]`, `.total_score`, `.winner`, and all that a
     Judgment has. Without a verdict there is nothing to compare, so those fail the test."""
 
@@ -137,22 +137,22 @@ class Evenhand:
     def __init__(self, session: _Session, item: pytest.Item) -> None:
         self._session, self._item = session, item
 
-    def score(self, question: str, output: str, **settings: Any) -> Judged:
+    def score(self, question: str, output: str, **settings: Any) -> JudgedUnit:
         """Score one output, as `evenhand.score`."""
         __tracebackhide__ = True
         return self._judge("score", question, output, **settings)
 
-    def grade(self, prompt: str, answer: str, **settings: Any) -> Judged:
+    def grade(self, prompt: str, answer: str, **settings: Any) -> JudgedUnit:
         """Grade one answer, as `evenhand.grade`."""
         __tracebackhide__ = True
         return self._judge("grade", prompt, answer, **settings)
 
-    def prefer(self, topic: str, first: str, second: str, **settings: Any) -> Judged:
+    def prefer(self, topic: str, first: str, second: str, **settings: Any) -> JudgedUnit:
         """Compare two answers, as `evenhand.prefer`."""
         __tracebackhide__ = True
         return self._judge("prefer", topic, first, second, **settings)
 
-    def _judge(self, name: str, *texts: str, **settings: Any) -> Judged:
+    def _judge(self, name: str, *texts: str, **settings: Any) -> JudgedUnit:
         """Return a judgment, attached to the test: pytest shows it if the test fails."""
         __tracebackhide__ = True
         import evenhand
@@ -164,7 +164,7 @@ class Evenhand:
             failed = error
         else:
             self._item.add_report_section("call", "evenhand", "".join(_lines(judgment)))
-            return Judged(judgment)
+            return JudgedUnit(judgment)
         is_ci = os.environ.get("CI", "").lower() not in ("", "false", "no", "0")
         if isinstance(failed, KeyMissing) and not is_ci:
             self._session.counts["keyless"] += 1
@@ -253,11 +253,11 @@ def _store_url(request: pytest.FixtureRequest) -> str:
 
 def _summary(counts: Mapping[str, int], budget: str) -> str:
     from evenhand.engine.prices import usd
-    from evenhand.report.terminal.tables import counted
+    from evenhand.report.terminal.tables import count_noun
 
     cost = f"${usd(counts['cost'])}" + (f" of ${budget}" if budget else "")
     parts = [
-        f"{counted(counts['sent'], 'call')} sent, {counts['cached']} from the ledger",
+        f"{count_noun(counts['sent'], 'call')} sent, {counts['cached']} from the ledger",
         "price unknown" if counts["unpriced"] else cost,
     ]
     if counts["failed"]:

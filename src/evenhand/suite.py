@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from evenhand import limits
-from evenhand.errors import UsageError, nearest, quoted
+from evenhand.errors import UsageError, nearest, quote
 from evenhand.folders import is_within, read_text
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.store.address import Address, is_postgres, read_address
@@ -68,18 +68,18 @@ class Suite:
         self._addresses = addresses or {}
         self._user_keys, self._allow_outside = user_keys, allow_outside or path is None
 
-    def located(self, key: str, name: str) -> Located:
+    def locate(self, key: str, name: str) -> Located:
         """Return where a file lies that a key of the suite names; raises UsageError for one outside
         of the folder that the user has not named."""
         if "\0" in name:
-            raise UsageError(f"{key}: {quoted(name)} is not a file name", where=self._where(key))
+            raise UsageError(f"{key}: {quote(name)} is not a file name", where=self._where(key))
         path = self.folder / name
         if self._allow_outside or key in self._user_keys:
             return Located(path, None)
         if not is_within(path, self.folder):
             flag = "--store" if key == "store" else "--allow-outside"
             raise UsageError(
-                f"{key}: {quoted(name)} leads out of the suite's folder",
+                f"{key}: {quote(name)} leads out of the suite's folder",
                 where=self._where(key),
                 advice=f"Put it into the folder; or, if you trust this suite, run it with {flag}.",
             )
@@ -90,17 +90,17 @@ class Suite:
         sorted; raises UsageError where a pattern fits none, or one leads out of the folder."""
         name = _FIELD.sub("*", name)
         if not has_magic(name) or "\0" in name or (self.folder / name).exists():
-            return [self.located(key, name)]
+            return [self.locate(key, name)]
         # Unlike that of Path, it takes absolute patterns too.
         names = glob(name, root_dir=self.folder, recursive=True)  # noqa: PTH207
         files = [str(path) for path in sorted(map(Path, names)) if (self.folder / path).is_file()]
         if not files:
             raise UsageError(
-                f"{key}: no file fits {quoted(name)}",
+                f"{key}: no file fits {quote(name)}",
                 where=self._where(key),
-                advice=f"Patterns start in the suite's folder, {quoted(self.folder.resolve())}.",
+                advice=f"Patterns start in the suite's folder, {quote(self.folder.resolve())}.",
             )
-        return [self.located(key, file) for file in files]
+        return [self.locate(key, file) for file in files]
 
     def path_fields(self, name: str, path: Path) -> dict[str, str]:
         """Return the fields that a file's path holds where a name says `runs/{week}/{model}.csv`;
@@ -118,7 +118,7 @@ class Suite:
         values = match.groups() if match else ()
         found = dict(zip(fields, values, strict=False))
         if [found.get(field) for field in fields] != list(values) or not match:
-            raise UsageError(f"data: {quoted(path)} does not fit {quoted(name)}")
+            raise UsageError(f"data: {quote(path)} does not fit {quote(name)}")
         named = {"prompt_variant" if k == "variant" else k: v for k, v in found.items()}
         # What no meta field says, such as a week, tells runs of the same questions apart.
         runs = [value for name, value in named.items() if name not in META_FIELDS]
@@ -130,7 +130,7 @@ class Suite:
         url = self.file.store.url
         scheme, _, name = url.partition(":")
         if scheme == "sqlite" and name != ":memory:":
-            self.located("store", name.removeprefix("//"))
+            self.locate("store", name.removeprefix("//"))
         if is_postgres(url) and self.path is not None and "store" not in self._user_keys:
             self._require_trusted(read_address(url))
         return url
@@ -144,7 +144,7 @@ class Suite:
         strangers = [host for host in address.distant_hosts if host_named(host) not in trusted]
         settings = address.settings - _SETTINGS
         if strangers or settings:
-            what = f"a host, {quoted(strangers[0])}," if strangers else f"{min(settings)}="
+            what = f"a host, {quote(strangers[0])}," if strangers else f"{min(settings)}="
             allowed = (
                 f" Or let it have passwords: --trust-host {strangers[0]}." if strangers else ""
             )
@@ -207,12 +207,12 @@ def _text(path: Path) -> str:
     if not path.exists():
         near = nearest(path.name, [file.name for file in path.parent.glob("*.toml")])
         raise UsageError(
-            f"there is no suite file {quoted(path)}",
+            f"there is no suite file {quote(path)}",
             advice=(f'Did you mean "{near}"? ' if near else "") + "Make one with: evenhand init",
         )
     if path.suffix.lower() in _DATA_ENDINGS:
         raise UsageError(
-            f"{quoted(path)} is data, and no suite",
+            f"{quote(path)} is data, and no suite",
             advice=f"Make a suite for it: evenhand init --data {path}",
         )
     return read_text(path, "the suite")
@@ -257,7 +257,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         elif rest and (near := nearest(top, TABLES, cutoff=0.75)):
             meant = "__".join(["EVENHAND_" + near, *rest]).upper()
             name = ".".join([top, *rest])
-            raise UsageError(f"unknown key {quoted(name)}; did you mean {meant}?", where=variable)
+            raise UsageError(f"unknown key {quote(name)}; did you mean {meant}?", where=variable)
     return values
 
 
@@ -318,10 +318,10 @@ def _explain(item: ErrorDetails, loc: Loc) -> str:
         keys = list((tables[-1] if tables else SuiteFile).model_fields)
         near = nearest(str(loc[-1]), keys, cutoff=0.5)
         hint = f'did you mean "{near}"?' if near else f"known: {', '.join(keys)}"
-        return f"unknown key {quoted(name)}; {hint}"
+        return f"unknown key {quote(name)}; {hint}"
     if item["type"] == "missing":
-        return f"the key {quoted(name)} is missing"
+        return f"the key {quote(name)} is missing"
     if item["type"] == "string_pattern_mismatch":
-        return f"{name}: {quoted(item['input'])} is not a language code"
+        return f"{name}: {quote(item['input'])} is not a language code"
     should = item["msg"].removeprefix("Input ").removeprefix("Value error, ")
-    return f"{name}: {should} (it is {quoted(item['input'])})"
+    return f"{name}: {should} (it is {quote(item['input'])})"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote as percent_encode
+from urllib.parse import unquote
 
 import asyncpg
 import pytest
@@ -17,7 +18,7 @@ from evenhand.errors import (
     UsageError,
     hide_credentials,
     hide_in_address,
-    quoted,
+    quote,
 )
 from evenhand.store.address import read_address, shown_url
 from tests.suites import write_suite
@@ -43,8 +44,8 @@ def test_an_address_alone_and_in_a_message_is_shown_without_it(scheme: str, pass
     url = f"{scheme}://judge:{password}@host:1/db"
     assert hide_in_address(url) == f"{scheme}://***@host:1/db"
     assert_untold(shown_url(url))
-    assert_untold(quoted(url))
-    assert_untold(quoted(f"{scheme}://judge:{password}{'x' * 300}@host:1/db"))
+    assert_untold(quote(url))
+    assert_untold(quote(f"{scheme}://judge:{password}{'x' * 300}@host:1/db"))
     if password.split() == [password]:
         assert hide_credentials(f"cannot open {url}: no") == (
             f"cannot open {scheme}://***@host:1/db: no"
@@ -80,7 +81,7 @@ def test_a_password_of_any_signs_reaches_the_driver_and_nobody_else(password: st
         with pytest.raises(UsageError) as refused:
             read_address(f"postgresql://judge:{password}@127.0.0.1:5432/db?schema=a")
         assert_untold(str(refused.value))
-        password = quote(password, safe="")
+        password = percent_encode(password, safe="")
     address = read_address(f"postgresql://judge:{password}@127.0.0.1:5432/db?schema=a")
     assert (address.hosts, address.database) == (("127.0.0.1:5432",), "db")
     given = asyncpg.connect_utils._parse_connect_dsn_and_args(

@@ -104,7 +104,7 @@ def test_a_folder_stands_for_the_file_in_it_and_paths_are_relative_to_it(tmp_pat
     load(tmp_path)
     suite = load_suite(tmp_path, {})
     assert suite.path == tmp_path / "evenhand.toml"
-    assert suite.located("data", "a.jsonl") == (tmp_path / "a.jsonl", tmp_path)
+    assert suite.locate("data", "a.jsonl") == (tmp_path / "a.jsonl", tmp_path)
 
 
 def test_one_data_file_may_stand_without_a_list_and_a_byte_order_mark_is_no_harm(tmp_path):

@@ -17,7 +17,7 @@ from evenhand.cli.common import (
     store_option,
     wait,
 )
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.judges.credentials import environment
 from evenhand.report.terminal.console import console, table
 from evenhand.report.terminal.tables import safe
@@ -84,7 +84,7 @@ def named_batch(rows: Sequence[BatchRow], name: str) -> BatchRow:
         return found[0]
     there = ", ".join(row.ident or row.name for row in rows[:5]) or "none"
     what = "several batches begin" if found else "no batch under way begins"
-    raise UsageError(f"{what} with {quoted(name)}", advice=f"There are: {there}")
+    raise UsageError(f"{what} with {quote(name)}", advice=f"There are: {there}")
 
 
 def _act(action: str, name: str, url: str | None) -> None:

@@ -110,14 +110,14 @@ def store_here() -> str:
 def store_flag(url: str, folder: Path) -> str:
     """Return what the next command has to say to read this store; nothing if it would find it
     anyway."""
-    plain_url = _seen(url, folder)
+    plain_url = _shorten_url(url, folder)
     with suppress(UsageError):
-        if plain_url == _seen(store_here(), Path()):
+        if plain_url == _shorten_url(store_here(), Path()):
             return ""
     return f" --store {shlex.quote(plain_url)}"
 
 
-def _seen(url: str, folder: Path) -> str:
+def _shorten_url(url: str, folder: Path) -> str:
     """Return the URL of a store of a suite in `folder`, as named from here."""
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite" or rest == ":memory:":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from evenhand.observation import Rule
-    from evenhand.results.compare import Answer
+    from evenhand.results.compare import RunAnswer
     from evenhand.runs.recorded import Recorded
     from evenhand.stats.agreement import Ties
 
@@ -112,17 +112,17 @@ def compare_command(
     evenhand compare --where model=big --within eval_set_variant
     evenhand compare latest --against latest~1
     """
-    from evenhand.results.compare import Question, answered, field_names
+    from evenhand.results.compare import CompareOptions, answer_run, field_names
     from evenhand.results.observations import same_units
 
     with reading(store, run, where, without, asks_suite=True) as (archive, recorded):
         paired, earlier = field_names(pair_by), None
         if against is not None:
             earlier = same_units(archive, recorded, find_run(archive, against), paired)
-        question = Question(
+        question = CompareOptions(
             by=field_names(by), pair_by=paired, against=earlier, rule=on_conflict, **options
         )
-        answer = answered(archive, recorded, question)
+        answer = answer_run(archive, recorded, question)
     if as_json:
         print_json(about_run(recorded) | {"against": earlier and earlier.id} | answer.json())
         return
@@ -141,7 +141,7 @@ def _print(lines: Iterable[RenderableType]) -> None:
         out.print(line)
 
 
-def _answer_lines(answer: Answer, run: Recorded, *, verbose: bool) -> Iterator[RenderableType]:
+def _answer_lines(answer: RunAnswer, run: Recorded, *, verbose: bool) -> Iterator[RenderableType]:
     from evenhand.report.terminal.comparison import comparison_lines
     from evenhand.report.terminal.comparison_parts import (
         blocks_lines,
@@ -275,12 +275,12 @@ def agreement_command(
     evenhand agreement latest --against 3fa2:human/ann
     evenhand agreement latest --against :human/ann --ties drop --majority
     """
-    from evenhand.report.terminal.agreement import Sides, agreement_lines
-    from evenhand.results.agreement import agreed, label_source
+    from evenhand.report.terminal.agreement import SideNames, agreement_lines
+    from evenhand.results.agreement import agreement_of, label_source
 
     with reading(store, run, where, without) as (archive, recorded):
         labels = None if against is None else label_source(archive, recorded, against)
-        agreement = agreed(
+        agreement = agreement_of(
             archive,
             recorded,
             labels,
@@ -297,7 +297,7 @@ def agreement_command(
     if as_json:
         print_json(about | agreement.json())
         return
-    names = Sides(recorded.row.name, labels.title if labels else None)
+    names = SideNames(recorded.row.name, labels.title if labels else None)
     heading, *lines = agreement_lines(about, agreement, names, every=every)
     tell_run(recorded, heading=str(heading))
     _print(lines)

@@ -61,7 +61,7 @@ def _findings() -> Iterator[Finding]:
     for provider in PROVIDERS.values():
         if provider.is_billed:
             yield _key(provider, environ)
-    yield from _trusted()
+    yield from _check_trust()
     yield from _suite(environ)
 
 
@@ -81,7 +81,7 @@ def _key(provider: Provider, environ: Mapping[str, str]) -> Finding:
     return provider.key_names[0], "absent", f"not set (needed for {provider.name} only)"
 
 
-def _trusted() -> Iterator[Finding]:
+def _check_trust() -> Iterator[Finding]:
     hosts = TrustedHosts()
     try:
         names = hosts.hosts()

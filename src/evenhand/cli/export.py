@@ -24,10 +24,10 @@ from evenhand.cli.common import (
 )
 from evenhand.data.files import ending_of
 from evenhand.data.write import write, write_text
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.files.outputs import check_output
 from evenhand.judges.credentials import environment
-from evenhand.report.terminal.tables import counted
+from evenhand.report.terminal.tables import count_noun
 from evenhand.results.frames import observation_rows
 from evenhand.results.pairs import verdict_lines
 from evenhand.results.units import contract_objects, full_rows, selector, with_pass_columns
@@ -144,7 +144,7 @@ def _write(output: str, rows: Rows, archive: Archive) -> int:
 def _write_verdict_table(path: Path, archive: Archive, run: Recorded) -> int:
     if not run.has_votes:
         raise UsageError(
-            f"run {quoted(run.id)} is of the kind {run.kind_name}; a verdict table (.txt) is of"
+            f"run {quote(run.id)} is of the kind {run.kind_name}; a verdict table (.txt) is of"
             " pairs",
             advice="Write .jsonl, .json, .csv or .parquet.",
         )
@@ -176,6 +176,6 @@ def _write_open_questions(name: str, path: Path, url: str | None) -> None:
         notice(f"run {run.id}: no question is open; nothing was written")
         return
     notice(
-        f"run {run.id}: {counted(number, 'question')} in {path}. When they are answered:"
+        f"run {run.id}: {count_noun(number, 'question')} in {path}. When they are answered:"
         f" evenhand import --batch-file ANSWERS --for {run.id}"
     )

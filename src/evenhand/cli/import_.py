@@ -23,11 +23,11 @@ from evenhand.cli.common import (
     wait,
 )
 from evenhand.data.sql import query
-from evenhand.errors import quoted
+from evenhand.errors import quote
 from evenhand.observation import Rule
 from evenhand.report.terminal.console import console
-from evenhand.report.terminal.tables import counted, cut, safe
-from evenhand.runs.imports import IMPORT_KINDS, Imported, ImportRequest, import_judgments
+from evenhand.report.terminal.tables import count_noun, cut, safe
+from evenhand.runs.imports import IMPORT_KINDS, ImportRequest, ImportResult, import_judgments
 from evenhand.runs.recorded import find_run
 
 NAMES_SHOWN = 12
@@ -138,52 +138,56 @@ def _take_answers(name: str, path: Path, url: str | None, *, as_json: bool) -> N
         run = find_run(store.archive, name)
         result = wait(take_answers(run, store, path))
     if result.failed:
-        notice(f"{counted(result.failed, 'line')} hold no reply, for instance: {result.complaint}")
+        notice(
+            f"{count_noun(result.failed, 'line')} hold no reply, for instance: {result.complaint}"
+        )
     if result.doubled:
-        notice(f"{counted(result.doubled, 'line')} came twice: the first counts")
+        notice(f"{count_noun(result.doubled, 'line')} came twice: the first counts")
     if result.unknown:
-        notice(f"{counted(result.unknown, 'line')} of no question that is open in run {run.id}")
+        notice(f"{count_noun(result.unknown, 'line')} of no question that is open in run {run.id}")
     if as_json:
         print_json({"run": run.id, **result.json()})
         return
-    click.echo(f"run {run.id}: {counted(result.answered, 'answer')} taken in")
+    click.echo(f"run {run.id}: {count_noun(result.answered, 'answer')} taken in")
     flag = store_flag(url, Path()) if url else ""
     if result.questions:
         click.echo(
-            f"{counted(result.questions, 'question')} left: evenhand export {run.id}"
+            f"{count_noun(result.questions, 'question')} left: evenhand export {run.id}"
             f" --batch-file NEXT.jsonl{flag}"
         )
     else:
         click.echo(f"no question is left: evenhand show {run.id}{flag}")
 
 
-def _warn(imported: Imported) -> None:
+def _warn(imported: ImportResult) -> None:
     """Say on stderr what was left out, and where the files may have been misread."""
     labelled = imported.labelled
     if labelled is not None and labelled.left_out:
-        left_out = counted(labelled.left_out, "row")
+        left_out = count_noun(labelled.left_out, "row")
         notice(f"{left_out} about units that run {labelled.run} does not have: left out")
     if imported.columns:
-        found = (f"{field} = {quoted(column)}" for field, column in imported.columns.items())
+        found = (f"{field} = {quote(column)}" for field, column in imported.columns.items())
         notice(f"columns: {', '.join(found)} (else: --map)")
     if sum(imported.tally.failures.values()) > imported.tally.verdicts:
         notice("most judgments could not be read: are --kind and --map right?")
 
 
-def _print(imported: Imported, store: str | None) -> None:
+def _print(imported: ImportResult, store: str | None) -> None:
     out, summary, tally = console(), imported.json(), imported.tally
     failed = sum(summary["failures"].values())
     out.print(Text(f"run {imported.run}", style="bold").append(f"  {safe(imported.name)}"))
-    counts = (counted(tally.rows, "row"), counted(tally.units, "unit"))
-    out.print(f"{counts[0]}: {counts[1]}, {counted(summary['judges'], 'judge')}")
-    judgments = counted(summary["planned"], "judgment")
-    out.print(f"{counted(tally.verdicts, 'verdict')} + {counted(failed, 'failure')} = {judgments}")
+    counts = (count_noun(tally.rows, "row"), count_noun(tally.units, "unit"))
+    out.print(f"{counts[0]}: {counts[1]}, {count_noun(summary['judges'], 'judge')}")
+    judgments = count_noun(summary["planned"], "judgment")
+    out.print(
+        f"{count_noun(tally.verdicts, 'verdict')} + {count_noun(failed, 'failure')} = {judgments}"
+    )
     for reason, number in summary["failures"].items():
         first = ", for instance" if reason in tally.varied else ""
         reason_line = f"{number:,} x {reason}{first}: {tally.details[reason]}"
         out.print(f"  {cut(reason_line, out.width - 2)}", style="yellow")
     if tally.unreadable:
-        values = [f"{quoted(value)} {number:,}" for value, number in tally.unreadable.most_common()]
+        values = [f"{quote(value)} {number:,}" for value, number in tally.unreadable.most_common()]
         out.print(f"cannot be read: {_some(values)}; say what they mean by --sql", style="yellow")
     for line in _about(imported):
         out.print(line)
@@ -197,13 +201,13 @@ def _print(imported: Imported, store: str | None) -> None:
     out.print(f"next: evenhand {command}{where}", soft_wrap=True)
 
 
-def _about(imported: Imported) -> list[str]:
+def _about(imported: ImportResult) -> list[str]:
     tally, lines = imported.tally, list[str]()
     if imported.shape == "votes":
         outcomes = ", ".join(f"{number:,} {how}" for how, number in sorted(tally.settled.items()))
         lines.append(f"settled: {outcomes or 'none'}; a conflict counts as {imported.on_conflict}")
         lines.append(
-            f"{counted(len(tally.candidates), 'candidate')}: {_some(sorted(tally.candidates))}"
+            f"{count_noun(len(tally.candidates), 'candidate')}: {_some(sorted(tally.candidates))}"
         )
     what = "criteria" if imported.shape == "votes" else "dimensions"
     if tally.names:
@@ -222,7 +226,7 @@ def _about(imported: Imported) -> list[str]:
 def _differing(differs: Counter[str]) -> Iterator[str]:
     """Yield where rows of one unit say different things about it."""
     for name, number in differs.most_common(NAMES_SHOWN):
-        differ = f"{counted(number, 'row')} {'differs' if number == 1 else 'differ'}"
+        differ = f"{count_noun(number, 'row')} {'differs' if number == 1 else 'differ'}"
         yield f"{safe(name)}: taken from the first row of a unit, {differ}"
     if len(differs) > NAMES_SHOWN:
         yield f"and {len(differs) - NAMES_SHOWN} more such columns: --json"

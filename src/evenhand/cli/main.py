@@ -11,7 +11,7 @@ from types import ModuleType
 import click
 
 from evenhand.cli.streams import lasting_streams, lost_output
-from evenhand.errors import EvenhandError, UsageError, hide_credentials, nearest, quoted
+from evenhand.errors import EvenhandError, UsageError, hide_credentials, nearest, quote
 from evenhand.report.terminal.stream import guarded_streams
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -47,7 +47,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = _loaded(f"evenhand.cli.{COMMANDS[cmd_name][0]}")
+        module = _load_module(f"evenhand.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
@@ -65,7 +65,7 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _loaded(name: str) -> ModuleType:
+def _load_module(name: str) -> ModuleType:
     """Return a module, loaded with all that it needs, of which nothing is looked through for
     garbage: it stays as long as the process does, and looking takes a seventh of a short command's
     time."""
@@ -126,7 +126,7 @@ def _exit_code() -> int:
         click.echo(f"evenhand: {_unwritable(error)}", err=True)
         code = UsageError.exit_code
     except Exception as error:
-        code = _unexpected(error)
+        code = _handle_bug(error)
     return code if isinstance(code, int) else 0
 
 
@@ -135,15 +135,15 @@ def _unwritable(error: UnicodeEncodeError) -> UsageError:
     where it is read, so that it is the name of a file or folder."""
     part = error.object[max(0, error.start - 40) : error.end + 40]
     return UsageError(
-        f"the name {quoted(part)} cannot be written in {error.encoding}",
+        f"the name {quote(part)} cannot be written in {error.encoding}",
         advice="Rename the file or folder; or, where it is well named, set LC_ALL=C.UTF-8.",
     )
 
 
-def _unexpected(error: Exception) -> int:
+def _handle_bug(error: Exception) -> int:
     """Tell of an error that nobody raised on purpose; the exit code."""
     if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
-        click.echo(f"evenhand: the name {quoted(error.filename)} is too long for a file", err=True)
+        click.echo(f"evenhand: the name {quote(error.filename)} is too long for a file", err=True)
         return UsageError.exit_code
     _report_bug()
     return 70

@@ -8,7 +8,7 @@ import click
 
 from evenhand.cli.common import json_option, print_json
 from evenhand.judges.embedded import models
-from evenhand.report.terminal.stream import unguarded
+from evenhand.report.terminal.stream import raw_stream
 
 
 @click.group("models", invoke_without_command=True)
@@ -57,7 +57,7 @@ def get_model(name: str) -> None:
         return
     click.echo(f"{model.name}: {model.notice}", err=True)
     with click.progressbar(
-        length=model.download, label=model.name, file=unguarded(sys.stderr)
+        length=model.download, label=model.name, file=raw_stream(sys.stderr)
     ) as bar:
         path = models.get(name, lambda done, _: bar.update(done - bar.pos))
     click.echo(f"verified and kept at {path}", err=True)

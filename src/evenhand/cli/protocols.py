@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evenhand.cli.common import json_option, print_json
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.examples import example_rows
 from evenhand.exchange import Message, Question, Reply, Style
 from evenhand.files.protocols import (
@@ -110,7 +110,7 @@ def new_command(name: Path, origin: str) -> None:
     Nothing is overwritten.
     """
     if name.exists():
-        raise UsageError(f"{quoted(name)} is there already", advice="Name another folder.")
+        raise UsageError(f"{quote(name)} is there already", advice="Name another folder.")
     for file, text in protocol_texts(origin).items():
         path = name / file
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,13 +18,13 @@ from evenhand.errors import (
     StoppedEarly,
     StoreMissing,
     UsageError,
-    quoted,
+    quote,
 )
 from evenhand.judges import split_name
 from evenhand.judges.credentials import environment
 from evenhand.judges.trust import KeyUse, Trust, TrustedHosts, host_named
 from evenhand.limits import BATCH_THEN_LIVE
-from evenhand.report.terminal.tables import counted, money, safe
+from evenhand.report.terminal.tables import count_noun, money, safe
 from evenhand.runs.forecast import forecast
 from evenhand.runs.judge import Options, RemoteEngine, Summary, judge_run
 from evenhand.runs.plan import Plan
@@ -251,11 +251,11 @@ def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
         notice(f"{see} then try again: the same command{rest}")
         return StoppedEarly.exit_code if summary.is_resumable else 1
     for judge, number in summary.tally.unrecorded.items():
-        pending = f"{counted(number, 'judgment')} pending"
-        notice(f"{quoted(judge)} has no recorded reply for some units: {pending}")
+        pending = f"{count_noun(number, 'judgment')} pending"
+        notice(f"{quote(judge)} has no recorded reply for some units: {pending}")
     if summary.tally.silent:
         for judge, loss in summary.tally.silent.items():
-            notice(f"evenhand: {quoted(judge)} gave no answer to any call: {loss}")
+            notice(f"evenhand: {quote(judge)} gave no answer to any call: {loss}")
         notice(f"{see} then try again: the same command")
         return StoppedEarly.exit_code
     most = plan.suite.file.limits.max_failure_rate
@@ -382,11 +382,11 @@ def _print_forecast(plan: Plan, forecast: dict[str, Any]) -> None:
     rounds = " and later round" if plan.judging.rounds > 1 else ""
     click.echo(f"run {forecast['run']}: nothing was sent")
     click.echo(
-        f"{counted(forecast['planned'], 'judgment')} planned,"
+        f"{count_noun(forecast['planned'], 'judgment')} planned,"
         f" {forecast['done']:,} of them done{left_out}"
     )
-    click.echo(f"{counted(forecast['cached'], 'call')} in the ledger")
-    sure = f"{counted(calls['least'], 'call')} to send, at most"
+    click.echo(f"{count_noun(forecast['cached'], 'call')} in the ledger")
+    sure = f"{count_noun(calls['least'], 'call')} to send, at most"
     start = "as many calls as it takes to decide, at most" if forecast["until_decided"] else sure
     click.echo(f"{start} {calls['most']:,} with every re-ask{rounds}")
     click.echo(

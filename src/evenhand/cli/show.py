@@ -23,7 +23,7 @@ from evenhand.cli.common import (
     store_option,
     tell_run,
 )
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.jsontext import stored_object
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Scoring
@@ -32,7 +32,7 @@ from evenhand.report.html.units import kind_blocks, unit_blocks
 from evenhand.report.terminal.blocks import block_lines, cell_line
 from evenhand.report.terminal.console import console, legend, table
 from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tables
-from evenhand.report.terminal.tables import counted, cut, failure_line, safe
+from evenhand.report.terminal.tables import count_noun, cut, failure_line, safe
 from evenhand.results.pages import overview, standing
 from evenhand.results.pairs import figures_of_pairs, judged_pairs
 from evenhand.results.units import (
@@ -84,7 +84,7 @@ def _batches(batches: Sequence[Mapping[str, Any]]) -> str:
     """Return how many batches are under way, and how many questions wait in them."""
     waiting = sum(batch["open"] for batch in batches)
     number = f"{len(batches):,} batch{'' if len(batches) == 1 else 'es'}"
-    return f"{number} under way, {counted(waiting, 'question')} without an answer"
+    return f"{number} under way, {count_noun(waiting, 'question')} without an answer"
 
 
 def _overview(store: Archive, run: Recorded) -> dict[str, Any]:
@@ -160,8 +160,8 @@ def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]
     left_out = excluded if about["left_out"] else ""
     yield (
         "planned",
-        f"{about['planned']:,} = {counted(about['verdicts'], 'verdict')}"
-        f" + {counted(failed, 'failure')}"
+        f"{about['planned']:,} = {count_noun(about['verdicts'], 'verdict')}"
+        f" + {count_noun(failed, 'failure')}"
         f" + {about['pending']:,} pending{left_out}",
     )
     if about["batches"]:
@@ -272,7 +272,7 @@ def _unit_with(store: Archive, run: Recorded, part: str) -> str:
     listed = ", ".join(fitting[:3]) + (f" and {len(fitting) - 3} more" if len(fitting) > 3 else "")
     what = f"{len(fitting)} units have" if fitting else "no judged unit has"
     raise UsageError(
-        f"{what} {quoted(part)} in the id, in run {run.row.id}",
+        f"{what} {quote(part)} in the id, in run {run.row.id}",
         advice=f"Did you mean {listed}?" if fitting else f"List them: evenhand show {run.row.id}",
     )
 

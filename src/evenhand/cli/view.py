@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from evenhand.cli.common import notice, store_here, store_option
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.runs.stores import open_archive, open_store
 from evenhand.store.address import shown_url
 
@@ -68,7 +68,7 @@ def _check_token(token: str | None, host: str, closed: bool) -> None:
     form = "16 or more of the letters a-z and A-Z, digits, - and _"
     if closed and not token:
         raise UsageError(
-            f"{quoted(host)} can be reached by others",
+            f"{quote(host)} can be reached by others",
             advice=f"Give a token that every request must bring: --token TOKEN, {form}.",
         )
     if token is not None and not _TOKEN.fullmatch(token):

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 
 from evenhand.engine.progress import Progress, Tally
 from evenhand.engine.stop import Stop
-from evenhand.errors import Interrupted, quoted
-from evenhand.report.terminal.stream import unguarded
+from evenhand.errors import Interrupted, quote
+from evenhand.report.terminal.stream import raw_stream
 from evenhand.runs.judge import Watch
 from evenhand.text import visible
 
@@ -41,23 +41,23 @@ class Watcher:
         count = self._told[kind] = self._told.get(kind, 0) + 1
         if str(count).strip("0") == "1":
             times = "" if count == 1 else f" ({count} times)"
-            self._write(f"{quoted(message)[1:-1]}{times}; trying again", end="\n")
+            self._write(f"{quote(message)[1:-1]}{times}; trying again", end="\n")
 
     def tell(self, message: str) -> None:
         """A line about what has happened."""
-        self._write(quoted(message)[1:-1], end="\n")
+        self._write(quote(message)[1:-1], end="\n")
 
     @property
     def watch(self) -> Watch:
-        return self._watched
+        return self._watch
 
     @contextmanager
-    def _watched(self, tally: Tally, planned: int, stop: Stop) -> Iterator[None]:
+    def _watch(self, tally: Tally, planned: int, stop: Stop) -> Iterator[None]:
         progress, loop = Progress(tally, planned), asyncio.get_running_loop()
         ticking = loop.create_task(self._tick(progress))
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(NotImplementedError, ValueError, RuntimeError):
-                loop.add_signal_handler(number, self._interrupted, stop)
+                loop.add_signal_handler(number, self._on_interrupt, stop)
         try:
             yield
         finally:
@@ -67,7 +67,7 @@ class Watcher:
                 with suppress(NotImplementedError, ValueError, RuntimeError):
                     loop.remove_signal_handler(number)
 
-    def _interrupted(self, stop: Stop) -> None:
+    def _on_interrupt(self, stop: Stop) -> None:
         if isinstance(stop.cause, Interrupted):
             self._write(f"left at once. {self._advice}", end="\n")
             os._exit(Interrupted.exit_code)
@@ -91,5 +91,5 @@ class Watcher:
 
     def _write(self, line: str, end: str = "") -> None:
         clear = "\r\x1b[2K" if self._terminal else ""
-        unguarded(sys.stderr).write(f"{clear}{visible(line)}{end}")
+        raw_stream(sys.stderr).write(f"{clear}{visible(line)}{end}")
         sys.stderr.flush()

@@ -31,7 +31,7 @@ from evenhand.errors import (
     StoreBusy,
     StoreError,
     UsageError,
-    quoted,
+    quote,
 )
 from evenhand.folders import is_within
 from evenhand.jsontext import canonical, stored_object
@@ -236,7 +236,7 @@ def _judge_setup(suite: Suite, spec: JudgeSpec, record: JudgeRecord) -> JudgeSet
     """Return a judge of the run as it is here; raises EvenhandError where it is another."""
     provider, model = split_name(spec.model)
     if provider.is_file(model) and not is_within(suite.folder / model, suite.folder):
-        raise UsageError(f"{quoted(model)} leads out of the folder of this actor")
+        raise UsageError(f"{quote(model)} leads out of the folder of this actor")
     trust = Trust(TrustedHosts(), tell=lambda line: None)
     setup = open_judge_setup(suite, spec, environment(), lambda line: None, trust)
     mine, theirs = setup.judge.identity, record.identity

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from evenhand import limits
 from evenhand.data.files import did_you_mean
-from evenhand.errors import DataError, quoted
+from evenhand.errors import DataError, quote
 from evenhand.jsontext import TooDeep, is_deeper
 from evenhand.kinds.rows import PlacedRow
 
@@ -76,9 +76,9 @@ def require_columns(names: Sequence[str], where: str) -> None:
         require_parts(name, where)
     what = ""
     if len(set(names)) < len(names):
-        what = f"the column {quoted(Counter(names).most_common(1)[0][0])} stands twice"
+        what = f"the column {quote(Counter(names).most_common(1)[0][0])} stands twice"
     elif clash := parent_among(names):
-        what = f"the column {quoted(clash[1])} would stand inside the column {quoted(clash[0])}"
+        what = f"the column {quote(clash[1])} would stand inside the column {quote(clash[0])}"
     if what:
         raise DataError(what, where=where, advice="rename one of them")
 
@@ -87,7 +87,7 @@ def require_parts(name: str, where: str) -> None:
     """Refuse a dotted name of more parts than anybody nests."""
     if name.count(".") >= limits.NAME_PARTS and len(parts_of(name)) > limits.NAME_PARTS:
         raise DataError(
-            f"the column {quoted(name[:60])}... is nested more than {limits.NAME_PARTS} deep",
+            f"the column {quote(name[:60])}... is nested more than {limits.NAME_PARTS} deep",
             where=where,
             advice="rename the column: each dot in its name opens an object",
         )
@@ -152,9 +152,9 @@ def require_sources(
     if names:
         name, used = min(absent), set(columns.values())
         near = did_you_mean(name, [other for other in names if other not in used])
-        listed = ", ".join(quoted(other) for other in [*names][:_NAMES_LISTED])
+        listed = ", ".join(quote(other) for other in [*names][:_NAMES_LISTED])
         raise DataError(
-            f"no row has the column {quoted(name)} that {source} names",
+            f"no row has the column {quote(name)} that {source} names",
             where=where,
             advice=f"{near} the rows have: {listed}".strip(),
         )
@@ -195,9 +195,9 @@ def set_field(row: dict[str, Any], target: str, value: Any, where: str) -> None:
             inner = holder[part] = {}
         if not isinstance(inner, dict):
             raise DataError(
-                f"{quoted(target)} cannot be placed: {quoted(part)} is not an object",
+                f"{quote(target)} cannot be placed: {quote(part)} is not an object",
                 where=where,
-                advice=f"map {quoted(part)} to another name under [columns] too",
+                advice=f"map {quote(part)} to another name under [columns] too",
             )
         holder = cast("dict[str, Any]", inner)
     holder[path[-1]] = value

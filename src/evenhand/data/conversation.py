@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evenhand.data.recognise import recognise
-from evenhand.errors import DataError, quoted
+from evenhand.errors import DataError, quote
 from evenhand.jsontext import dump
 from evenhand.kinds.rows import TableForm, is_given
 
@@ -18,7 +18,7 @@ _ASSISTANT = ("assistant", "gpt", "model")
 _USER = ("user", "human")
 
 
-class Conversation(NamedTuple):
+class Turns(NamedTuple):
     """A column of messages, and the fields that it fills: empty is one with a column of its own."""
 
     column: str
@@ -29,7 +29,7 @@ class Conversation(NamedTuple):
     def fields(self) -> dict[str, str]:
         """Return the fields that are filled in every row, each with its meaning for people."""
         meanings = {self.answer: "the last message in", self.question: "the user's last message in"}
-        return {f: f"{text} {quoted(self.column)}" for f, text in meanings.items() if f}
+        return {f: f"{text} {quote(self.column)}" for f, text in meanings.items() if f}
 
     def fill(self, row: dict[str, Any], where: str) -> None:
         """Put question, answer and context into a row, in place of its messages; raises
@@ -55,7 +55,7 @@ class Conversation(NamedTuple):
         turns = [_read_turn(one) for one in messages] if isinstance(messages, list) else []
         if not turns or None in turns:
             raise DataError(
-                f"the field {quoted(self.column)} is no list of messages of text",
+                f"the field {quote(self.column)} is no list of messages of text",
                 where=where,
                 advice='A message is {"role": "user", "content": "..."}; leave out what is an image'
                 " or a sound.",
@@ -64,7 +64,7 @@ class Conversation(NamedTuple):
 
     def _unclear(self, what: str, where: str) -> DataError:
         return DataError(
-            f"{what} {quoted(self.column)}",
+            f"{what} {quote(self.column)}",
             where=where,
             advice="The answer that is judged is the assistant's, at the end, after a question; or"
             ' put it into a column of its own, "answer".',
@@ -95,7 +95,7 @@ def _read_turn(message: object) -> tuple[str, str] | None:
 
 def find_conversation(
     sample: Sequence[Mapping[str, Any]], mapped: Mapping[str, str], form: TableForm, where: str
-) -> Conversation | None:
+) -> Turns | None:
     """Return the conversation that rows hold in place of a question, or of question and answer;
     None where both have columns of their own. `mapped` are the fields that the user has named, each
     with its column, or an empty name where it is a constant. Raise DataError where two would
@@ -115,9 +115,9 @@ def find_conversation(
         return None
     if len(set(chosen)) > 1:
         raise DataError(
-            f"a row holds {len(columns)} conversations: {', '.join(map(quoted, columns))}",
+            f"a row holds {len(columns)} conversations: {', '.join(map(quote, columns))}",
             where=where,
             advice=f'Say which is judged: [columns] answer = "{columns[0]}" in the suite, or init'
             f" --map answer={columns[0]}",
         )
-    return Conversation(chosen[0], question, answer)
+    return Turns(chosen[0], question, answer)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from evenhand import limits
-from evenhand.errors import DataError, UsageError, nearest, quoted
+from evenhand.errors import DataError, UsageError, nearest, quote
 from evenhand.folders import open_plain
 
 WRITTEN = {
@@ -70,7 +70,7 @@ def format_of(path: Path, endings: Mapping[str, str] = READ, also: str = "") -> 
         return found
     listed = " ".join(endings) + (f", {also}" if also else "")
     raise UsageError(
-        f"{quoted(path)} has an ending that is not known",
+        f"{quote(path)} has an ending that is not known",
         advice=f"known endings: {listed}, each also with .gz after it",
     )
 
@@ -92,24 +92,24 @@ def stem_of(path: Path) -> str:
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return advice that names the nearest of `names`, or nothing."""
     near = nearest(name, names)
-    return f"did you mean {quoted(near)}?" if near else ""
+    return f"did you mean {quote(near)}?" if near else ""
 
 
 def require_file(path: Path) -> None:
     """Raise UsageError for a path that is missing or is a folder."""
     if path.is_dir():
-        raise UsageError(f"{quoted(path)} is a folder", advice="name a file in it")
+        raise UsageError(f"{quote(path)} is a folder", advice="name a file in it")
     require_folder(path.parent)
     if not path.exists():
         siblings = sorted(p.name for p in path.parent.iterdir())
         advice = did_you_mean(path.name, siblings)
-        raise UsageError(f"there is no file {quoted(path)}", advice=advice)
+        raise UsageError(f"there is no file {quote(path)}", advice=advice)
 
 
 def require_folder(folder: Path) -> None:
     """Raise UsageError for a folder that does not exist."""
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {quoted(folder)}", advice="make it, or name another")
+        raise UsageError(f"there is no folder {quote(folder)}", advice="make it, or name another")
 
 
 def read_file(path: Path, root: Path | None = None) -> bytes:
@@ -130,7 +130,7 @@ def read_file(path: Path, root: Path | None = None) -> bytes:
             advice="copy it again; take .gz off the name of a file that is not packed",
         ) from None
     except OSError as error:
-        raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{quote(path)} cannot be read: {error.strerror}") from None
 
 
 def read_packed(stream: IO[bytes], packed: int, where: str) -> bytes:
@@ -207,7 +207,7 @@ def _decode_as(raw: bytes, encoding: str, name: str) -> str:
         ) from None
     except (LookupError, ValueError):
         raise UsageError(
-            f"there is no encoding {quoted(encoding)}",
+            f"there is no encoding {quote(encoding)}",
             where=name,
             advice="such as cp1251, cp1252, gb18030, shift_jis, euc-jp or utf-16",
         ) from None

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import quoted
+from evenhand.errors import quote
 from evenhand.kinds.rows import TableForm
 from evenhand.units import META_FIELDS, question_hash
 
 if TYPE_CHECKING:
-    from evenhand.data.tables import Table
+    from evenhand.data.tables import DataTable
 
 
-def name_rows(tables: Sequence[Table], form: TableForm) -> list[str]:
+def name_rows(tables: Sequence[DataTable], form: TableForm) -> list[str]:
     """Give every row of these tables an id of its own, in place; return remarks for the user."""
     remarks = [*_move_ids(tables, form)]
     # Rows that hold several answers are called by their question as it is.
@@ -42,7 +42,7 @@ def name_rows(tables: Sequence[Table], form: TableForm) -> list[str]:
     return remarks
 
 
-def _move_ids(tables: Sequence[Table], form: TableForm) -> Iterator[str]:
+def _move_ids(tables: Sequence[DataTable], form: TableForm) -> Iterator[str]:
     """Take what is no id of a row out of the column `id`; yield what was done. Ids that repeat, in
     one file or from file to file, are the questions' where the meta fields tell all rows apart."""
     holders = [table for table in tables if table.may_hold_question_ids]
@@ -50,7 +50,7 @@ def _move_ids(tables: Sequence[Table], form: TableForm) -> Iterator[str]:
     for table in holders:
         if table not in sound and table.are_ids_guessed:
             _take_ids([table])
-            column = f"{quoted(table.column_of('id'))} of {table.name}"
+            column = f"{quote(table.column_of('id'))} of {table.name}"
             yield f"{column} names no rows, for it repeats where nothing else differs"
     # A row of several answers is called by its question alone: its meta fields do not help.
     is_shared = form.gather is None and _are_told_apart(sound)
@@ -58,7 +58,7 @@ def _move_ids(tables: Sequence[Table], form: TableForm) -> Iterator[str]:
         yield from _move_question_ids(group, form.question)
 
 
-def _move_question_ids(tables: Sequence[Table], question: str) -> Iterator[str]:
+def _move_question_ids(tables: Sequence[DataTable], question: str) -> Iterator[str]:
     questions: dict[str, list[str]] = {}
     """By id the questions of its rows."""
     for row in _rows_with_ids(tables):
@@ -81,12 +81,12 @@ def _move_question_ids(tables: Sequence[Table], question: str) -> Iterator[str]:
     )
 
 
-def _rows_with_ids(tables: Sequence[Table]) -> list[dict[str, Any]]:
+def _rows_with_ids(tables: Sequence[DataTable]) -> list[dict[str, Any]]:
     rows = [row.value for table in tables for _, row in table.rows]
     return [row for row in rows if row.get("id") not in (None, "")]
 
 
-def _are_told_apart(tables: Sequence[Table]) -> bool:
+def _are_told_apart(tables: Sequence[DataTable]) -> bool:
     """Return True if no two rows have the same id and the same meta fields."""
     rows = _rows_with_ids(tables)
     metas = [meta if isinstance(meta := row.get("meta"), dict) else {} for row in rows]
@@ -97,7 +97,7 @@ def _are_told_apart(tables: Sequence[Table]) -> bool:
     return len(wholes) == len(rows)
 
 
-def _take_ids(tables: Sequence[Table], *, keeps_question: bool = False) -> None:
+def _take_ids(tables: Sequence[DataTable], *, keeps_question: bool = False) -> None:
     for row in _rows_with_ids(tables):
         ident = row.pop("id")
         if keeps_question:
@@ -110,7 +110,7 @@ def _add_question_id(row: dict[str, Any], ident: object) -> None:
         row["meta"] = {**meta, "question_id": ident}
 
 
-def _are_alike(table: Table, form: TableForm) -> bool:
+def _are_alike(table: DataTable, form: TableForm) -> bool:
     """Return True if rows that are called by their meta fields would be called the same, now or
     with another row: the questions of a table that has no `meta` and tells none apart have their
     ids from the start."""

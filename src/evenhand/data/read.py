@@ -27,7 +27,7 @@ from evenhand.data.columns import (
 from evenhand.data.files import decode, format_of, read_file, require_file
 from evenhand.data.sql import json_value, read_parquet
 from evenhand.data.workbook import read_workbook
-from evenhand.errors import DataError, NoRows, UsageError, quoted
+from evenhand.errors import DataError, NoRows, UsageError, quote
 from evenhand.jsontext import (
     TooDeep,
     TooMany,
@@ -142,7 +142,7 @@ def _read_objects(
 def _require_row(value: Any, text: str, where: str, advice: str) -> dict[str, Any]:
     """Return a value if it may be a row; raises DataError."""
     if type(value) is not dict:
-        start = quoted(text[:1000].strip())
+        start = quote(text[:1000].strip())
         raise DataError(f"a row must be an object, this is {start}", where=where, advice=advice)
     row = cast("dict[str, Any]", value)
     # It is rare and costs a walk through the row: first the text is asked whether it can be.
@@ -155,9 +155,9 @@ def _json_error(error: ValueError, where: str, advice: str) -> DataError:
     if not isinstance(error, json.JSONDecodeError):
         is_large = isinstance(error, TooDeep | TooMany)
         advice = "flatten or split the row" if is_large else "mend the row"
-        return DataError(quoted(error)[1:-1], where=where, advice=advice)
+        return DataError(quote(error)[1:-1], where=where, advice=advice)
     near = error.doc[error.pos : error.pos + 40].strip()
-    at = f"at {quoted(near)}" if near else "at its end"
+    at = f"at {quote(near)}" if near else "at its end"
     what = f"not JSON, column {error.colno}: {error.msg.removesuffix(' at')} {at}"
     return DataError(what, where=where, advice=advice)
 

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from evenhand.errors import DataError, quoted
+from evenhand.errors import DataError, quote
 from evenhand.kinds.masking import family
 from evenhand.kinds.rows import EXTRAS, TableForm
 from evenhand.units import META_FIELDS
@@ -109,9 +109,9 @@ class Recognition(NamedTuple):
     @property
     def line(self) -> str:
         """Return the guessed columns as a line for people; empty where nothing was guessed."""
-        parts = [f"{field} = {quoted(name)}" for field, name in self.columns.items()]
+        parts = [f"{field} = {quote(name)}" for field, name in self.columns.items()]
         if self.answers:
-            listed = ", ".join(quoted(each.column) for each in self.answers)
+            listed = ", ".join(quote(each.column) for each in self.answers)
             parts.append(f"{'a row per pair' if self.is_pair else 'an answer each'}: {listed}")
         return ", ".join(parts)
 
@@ -218,10 +218,10 @@ def _fitting(
 
 
 def _which(field: str, fits: Sequence[str], names: Sequence[str], where: str) -> DataError:
-    listed = ", ".join(quoted(name) for name in names[:COLUMNS_LISTED])
+    listed = ", ".join(quote(name) for name in names[:COLUMNS_LISTED])
     more = f" and {len(names) - COLUMNS_LISTED} more" if len(names) > COLUMNS_LISTED else ""
     return DataError(
-        f"{' and '.join(quoted(name) for name in fits)} would each fit as {quoted(field)}",
+        f"{' and '.join(quote(name) for name in fits)} would each fit as {quote(field)}",
         where=where,
         advice=f'Say which: [columns] {field} = "{fits[0]}" in the suite, or init --map'
         f" {field}={fits[0]}  (the columns: {listed}{more})",

@@ -20,7 +20,7 @@ from typing import IO, Any, Literal
 
 from evenhand.data.columns import Rows, parts_of, require_columns, require_depth
 from evenhand.data.files import require_extra
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, UsageError, quote
 from evenhand.jsontext import ExactNumber, compact, dump
 
 CellKind = Literal["none", "bool", "int", "float", "text"]
@@ -67,7 +67,7 @@ def query(sql: str) -> Rows:
             records = result.fetchall()
     except duckdb.Error as error:
         raise UsageError(
-            f"the query cannot be run: {quoted(error)[1:-1]}",
+            f"the query cannot be run: {quote(error)[1:-1]}",
             advice="It is SQL of DuckDB; files are named in quotes: select * from 'votes.csv'",
         ) from None
     return _rows(header, records, "query", lenient=True)
@@ -86,7 +86,7 @@ def read_parquet(raw: bytes, name: str, *, lenient: bool = False) -> Rows:
             records = result.fetchall()
     except (duckdb.Error, ValueError, OverflowError) as error:
         raise DataError(
-            f"not a sound Parquet file: {quoted(error)[1:-1]}",
+            f"not a sound Parquet file: {quote(error)[1:-1]}",
             where=name,
             advice="the file looks cut off or damaged: copy or export it again",
         ) from None
@@ -132,7 +132,7 @@ def _json_value(value: Any, where: str, lenient: bool) -> Any:
             return str(value)
         case _:
             raise DataError(
-                f"{quoted(value)} ({type(value).__name__}) has no JSON form",
+                f"{quote(value)} ({type(value).__name__}) has no JSON form",
                 where=where,
                 advice="convert the column to text or numbers, missing values to null",
             )

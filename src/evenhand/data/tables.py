@@ -26,7 +26,7 @@ from evenhand.data.conversation import find_conversation
 from evenhand.data.ids import name_rows
 from evenhand.data.read import read_rows
 from evenhand.data.recognise import fields_of, fold, recognise, usual_names
-from evenhand.errors import DataError, quoted
+from evenhand.errors import DataError, quote
 from evenhand.jsontext import as_text
 from evenhand.kinds.masking import family
 from evenhand.kinds.rows import (
@@ -48,7 +48,7 @@ ANSWER_CHARS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class TableSource:
     """A data file, read when its rows are first asked for; what is true of all its rows, and the
     folder that it must lie in."""
 
@@ -69,7 +69,7 @@ class Source:
             return self.memory
         return read_rows(self.path, root=self.root, encoding=self.encoding, sheet=self.sheet)
 
-    def _joined(self) -> Iterator[Row]:
+    def _join(self) -> Iterator[Row]:
         for row in self.table:
             if self.join is not None:
                 self.join.add_columns(row.value)
@@ -78,11 +78,11 @@ class Source:
     @cached_property
     def sample(self) -> list[dict[str, Any]]:
         """Return the first rows, with the columns of the question file."""
-        return [row.value for row in islice(self._joined(), ROWS_LOOKED_AT)]
+        return [row.value for row in islice(self._join(), ROWS_LOOKED_AT)]
 
     def rows(self, columns: Mapping[str, str]) -> list[Row]:
         """Return its rows with these columns copied to fields; raises DataError."""
-        rows = list(self._joined())
+        rows = list(self._join())
         require_sources(columns, (row.value for row in rows), self.table.name)
         if columns:
             for row in rows:
@@ -119,9 +119,9 @@ class QuestionFile:
         if len(own) == len(theirs) == 1:
             return own, theirs
         raise DataError(
-            f"{quoted(self.path.name)} has no column in common with the data",
-            advice=f"It has {', '.join(map(quoted, self._names))}; the data have"
-            f" {', '.join(map(quoted, row))}. Call the column that joins them alike.",
+            f"{quote(self.path.name)} has no column in common with the data",
+            advice=f"It has {', '.join(map(quote, self._names))}; the data have"
+            f" {', '.join(map(quote, row))}. Call the column that joins them alike.",
         )
 
     def _index(self, names: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -142,10 +142,10 @@ def _text(value: object) -> str:
     return value.strip() if isinstance(value, str) else as_text(value)
 
 
-class Table:
+class DataTable:
     """A source whose columns were recognised."""
 
-    def __init__(self, source: Source, columns: Mapping[str, str], form: TableForm) -> None:
+    def __init__(self, source: TableSource, columns: Mapping[str, str], form: TableForm) -> None:
         self.source, self._form, self.name = source, form, source.path.name
         where, sample = str(source.path), source.sample
         self._constants = {
@@ -263,7 +263,7 @@ class Tables:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[TableSource],
         columns: Mapping[str, str],
         form: TableForm,
         notify: Callable[[str], None],
@@ -276,8 +276,8 @@ class Tables:
         self._tells_columns, self._use, self._notify = tells_columns, use, notify
 
     @cached_property
-    def _tables(self) -> list[Table]:
-        tables = [Table(source, self._columns, self._form) for source in self._sources]
+    def _tables(self) -> list[DataTable]:
+        tables = [DataTable(source, self._columns, self._form) for source in self._sources]
         files: dict[str, list[str]] = {}
         for table in tables:
             files.setdefault(table.line, []).append(table.name)
@@ -297,12 +297,12 @@ class Tables:
         own = [(table.source.path, row) for table in wide for _, row in table.rows]
         found += own
         remarks += _length_remarks(row.value.get(self._form.answer) for _, row in own)
-        remarks += _unseen([row.value for _, row in found], self._use)
+        remarks += _find_unseen([row.value for _, row in found], self._use)
         for remark in remarks:
             self._notify(remark)
         return found
 
-    def _gather(self, tables: Sequence[Table]) -> list[tuple[Path, Row]]:
+    def _gather(self, tables: Sequence[DataTable]) -> list[tuple[Path, Row]]:
         assert self._form.gather is not None
         path = tables[0].source.path
         try:
@@ -320,11 +320,11 @@ class Tables:
         if table is None or not isinstance(error, FieldError):
             return DataError(str(error), where=where)
         column = table.column_of(error.field)
-        what = f"{quoted(column or error.field)} {error.fault}"
+        what = f"{quote(column or error.field)} {error.fault}"
         if isinstance(error, MissingFieldError):
             if column is None:
                 return DataError(str(MissingFieldError(error.field, table.names)), where=where)
-            what = f"{quoted(column)} is missing in this row, and other rows have it"
+            what = f"{quote(column)} is missing in this row, and other rows have it"
         return DataError(what, where=where, advice="Write it as one text, or take the row out.")
 
 
@@ -340,12 +340,12 @@ def _length_remarks(answers: Iterable[object]) -> Iterator[str]:
             yield f"{'1 answer is' if count == 1 else f'{count} answers are'} {what}"
 
 
-def _unseen(rows: Sequence[Mapping[str, Any]], use: Collection[str]) -> Iterator[str]:
+def _find_unseen(rows: Sequence[Mapping[str, Any]], use: Collection[str]) -> Iterator[str]:
     """Name what rows hold for the judge that the suite does not show."""
     hidden = [name for name in EXTRAS if name not in use]
     names = [name for name in hidden if any(is_given(row.get(name)) for row in rows)]
     if names:
-        shown = ", ".join(quoted(name) for name in (*use, *names))
+        shown = ", ".join(quote(name) for name in (*use, *names))
         them = "it" if len(names) == 1 else "them"
         yield (
             f"The judge does not see: {', '.join(names)}."

@@ -17,7 +17,7 @@ from evenhand import limits
 from evenhand.data.cells import find_header
 from evenhand.data.columns import Rows
 from evenhand.data.files import did_you_mean, require_extra
-from evenhand.errors import DataError, NoRows, quoted
+from evenhand.errors import DataError, NoRows, quote
 
 _CHUNK = 1 << 16
 _CELL_NAME = re.compile(rb"""\br ?= ?["'] ?([A-Za-z]*+)0*+([0-9]++)""")
@@ -37,16 +37,16 @@ def read_workbook(raw: bytes, name: str, sheet: str | None = None) -> Rows:
             page = book.get_sheet_by_name(_find_sheet(names, sheet, name))
             rows = [[_text(cell) for cell in cells] for cells in page.iter_rows()]
     except (calamine.CalamineError, OSError, ValueError) as error:
-        raise _unsound(error, name) from None
+        raise _unsound_error(error, name) from None
     # Columns without a name behind the last one with a name are dropped.
     header, start = find_header([*map(_cut_end, rows)], name, range(1, len(rows) + 1))
     if start == len(rows) and sheet is None and names[1:]:
-        first, *others = map(quoted, names)
+        first, *others = map(quote, names)
         raise NoRows(
             f"the first sheet, {first}, holds no rows",
             where=name,
             advice=f"name another, for init as --sheet {others[0]}, in a suite as"
-            f" data = [{{ file = {quoted(Path(name).name)}, sheet = {others[0]} }}]. The other"
+            f" data = [{{ file = {quote(Path(name).name)}, sheet = {others[0]} }}]. The other"
             f" sheets: {', '.join(others)}",
         )
     records = [cells[: len(header)] for cells in rows[start:]]
@@ -63,9 +63,9 @@ def _find_sheet(names: list[str], sheet: str | None, name: str) -> str:
         raise ValueError("it has no sheets")
     if sheet is None or sheet in names:
         return sheet or names[0]
-    listed = ", ".join(map(quoted, names))
+    listed = ", ".join(map(quote, names))
     raise DataError(
-        f"there is no sheet {quoted(sheet)}",
+        f"there is no sheet {quote(sheet)}",
         where=name,
         advice=f"{did_you_mean(sheet, names)} The sheets: {listed}".strip(),
     )
@@ -91,31 +91,31 @@ def _require_bounds(raw: bytes, name: str) -> None:
     try:
         members = zipfile.ZipFile(BytesIO(raw)).infolist()
         if {"xl/workbook.bin", "content.xml"} & {member.filename for member in members}:
-            raise _refused("this is no .xlsx workbook", name)
+            raise _refusal("this is no .xlsx workbook", name)
         for member in members:
             carried = b""
             for chunk in _unpack(raw, member):
                 total += len(chunk)
                 if total > limits.WORKBOOK_BYTES:
                     megabytes = limits.WORKBOOK_BYTES // 1024**2
-                    raise _refused(f"the workbook unpacks to more than {megabytes} MB", name)
+                    raise _refusal(f"the workbook unpacks to more than {megabytes} MB", name)
                 data = _BLANKS.sub(b" ", carried + chunk)
                 for column, row in _CELL_NAME.findall(data):
                     rows, columns = max(rows, int(row[:10])), max(columns, _number(column[:8]))
                 carried = data[-_CARRIED:]
     except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, ValueError) as error:
-        raise _unsound(error, name) from None
+        raise _unsound_error(error, name) from None
     if rows * columns > limits.WORKBOOK_CELLS:
-        raise _refused(f"a sheet spans more than {limits.WORKBOOK_CELLS:,} cells", name)
+        raise _refusal(f"a sheet spans more than {limits.WORKBOOK_CELLS:,} cells", name)
 
 
-def _refused(what: str, name: str) -> DataError:
+def _refusal(what: str, name: str) -> DataError:
     return DataError(what, where=name, advice='save the sheet as .xlsx or as "CSV UTF-8"')
 
 
-def _unsound(error: Exception, name: str) -> DataError:
+def _unsound_error(error: Exception, name: str) -> DataError:
     return DataError(
-        f"not a sound workbook: {quoted(error)[1:-1]}",
+        f"not a sound workbook: {quote(error)[1:-1]}",
         where=name,
         advice="open it and save it again as .xlsx, without a password",
     )

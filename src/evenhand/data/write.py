@@ -29,7 +29,7 @@ from evenhand.data.files import (
     require_folder,
 )
 from evenhand.data.sql import CellKind, kind_of, require_duckdb, write_parquet
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, UsageError, quote
 from evenhand.jsontext import compact, dump, loads_trusted
 
 _PLAIN = frozenset((str, int, float, bool, type(None)))
@@ -83,7 +83,7 @@ def _open_device(path: Path) -> IO[bytes]:
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
-        raise UsageError(f"{quoted(path)} is a pipe that nobody reads") from None
+        raise UsageError(f"{quote(path)} is a pipe that nobody reads") from None
     os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "wb")
 
@@ -94,7 +94,7 @@ def _replacing(path: Path) -> Generator[IO[bytes]]:
     pipe or a device is written to as it is: a file must not take its place."""
     target = path.resolve()  # through a link: the file it points to is replaced, not the link
     if target.is_dir():
-        raise UsageError(f"{quoted(path)} is a folder", advice="name a file in it")
+        raise UsageError(f"{quote(path)} is a folder", advice="name a file in it")
     require_folder(target.parent)
     is_device = target.exists() and not target.is_file()
     temporary = target.with_name(f".evenhand-{secrets.token_hex(8)}.tmp")
@@ -112,7 +112,7 @@ def _replacing(path: Path) -> Generator[IO[bytes]]:
         if not is_device:
             temporary.replace(target)
     except OSError as error:
-        raise UsageError(f"{quoted(path)} cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"{quote(path)} cannot be written: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -147,7 +147,7 @@ def _flatten(row: Mapping[str, Any], columns: dict[str, set[CellKind]]) -> dict[
     flat: dict[str, Any] = {}
     for name, value in flatten(row):
         if name in flat:
-            raise _no_table(f"two fields of one row are called {quoted(name)}")
+            raise _no_table(f"two fields of one row are called {quote(name)}")
         flat[name] = value
         columns.setdefault(name, set()).add(kind_of(value))
     return flat
@@ -158,7 +158,7 @@ def _drop_null_objects(columns: dict[str, set[CellKind]]) -> None:
     while clash := parent_among(columns):
         above, name = clash
         if columns.pop(above) != {"none"}:
-            raise _no_table(f"{quoted(above)} is a value in one row, and holds {quoted(name)}")
+            raise _no_table(f"{quote(above)} is a value in one row, and holds {quote(name)}")
 
 
 def _no_table(why: str) -> DataError:

@@ -29,7 +29,7 @@ from evenhand.errors import (
     ProviderRefused,
     StoppedEarly,
     UsageError,
-    quoted,
+    quote,
 )
 from evenhand.exchange import (
     BatchAnswer,
@@ -221,7 +221,7 @@ class BatchSender:
         self._end_at(
             batch,
             StoppedEarly,
-            f"is in a state that is not known: {quoted(state.status)}",
+            f"is in a state that is not known: {quote(state.status)}",
             "nothing is asked again. Run the same command again later to go on with it",
         )
         return None
@@ -274,7 +274,7 @@ class BatchSender:
         items = await self.batch_store.open_items(batch.name)
         bad = {item_id(item.key): item for item in items if item.line in state.lines}
         said = state.complaint or next(iter(state.lines.values()), state.status)
-        self.tell(f"batch {batch.ident} was refused: {quoted(said)}")
+        self.tell(f"batch {batch.ident} was refused: {quote(said)}")
         reader = _AnswerReader(self, batch, bad, is_proven=True)
         for ident, item in bad.items():
             body = dumps({"error": {"message": state.lines[item.line]}}).encode()
@@ -284,7 +284,7 @@ class BatchSender:
         if not bad or len(bad) == len(items):
             raise self._end(
                 ProviderRefused(
-                    f"the provider refused the batch {quoted(batch.ident)}: {quoted(said)}",
+                    f"the provider refused the batch {quote(batch.ident)}: {quote(said)}",
                     advice="Nothing was billed. Mend that, or send less at a time (--limit), and"
                     " run the same command again.",
                 )
@@ -337,7 +337,7 @@ class BatchSender:
         if results:
             kept = f"The results are kept in {self.keep(f'{batch.name}-results.jsonl', results)}"
         forget = f"or give it up: evenhand batches forget {batch.ident}"
-        what = f"the batch {quoted(batch.ident)} {what}"
+        what = f"the batch {quote(batch.ident)} {what}"
         raise self._end(error(what, advice=f"{kept}; {advice}, {forget}"))
 
 

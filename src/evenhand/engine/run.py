@@ -24,7 +24,7 @@ from evenhand.engine.call import AskFn, CallStack, route
 from evenhand.engine.loop import offloader
 from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Signal, Stop, Stopped
-from evenhand.errors import NothingRecorded, NoVerdicts, StoreError, quoted
+from evenhand.errors import NothingRecorded, NoVerdicts, StoreError, quote
 from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, JudgmentText, write_judgment
 from evenhand.kinds.conversation import (
@@ -376,7 +376,7 @@ def stop_if_futile(stop: Stop, tally: Tally, group: JudgeGroup) -> None:
         return
     reasons = [(reason, number) for reason, number in outcomes.most_common() if reason]
     failed = ", ".join(f"{number:,} failed as {reason}" for reason, number in reasons)
-    judge = quoted(RELAY.join(group.names))
+    judge = quote(RELAY.join(group.names))
     stop.request(
         NoVerdicts(
             f"none of {outcomes.total():,} judgments by {judge} has a verdict: {failed}",

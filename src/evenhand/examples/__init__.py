@@ -54,11 +54,11 @@ class DataFile:
             "sheet": self.sheet,
             "prompt_variant": self.prompt_variant,
         }
-        keys = [f"{key} = {_quoted(value)}" for key, value in beside.items() if value]
+        keys = [f"{key} = {_quote(value)}" for key, value in beside.items() if value]
         return (
-            f"{{ {', '.join([f'file = {_quoted(self.name)}', *keys])} }}"
+            f"{{ {', '.join([f'file = {_quote(self.name)}', *keys])} }}"
             if keys
-            else (_quoted(self.name))
+            else (_quote(self.name))
         )
 
 
@@ -78,14 +78,14 @@ def suite_text(
     """The text of a suite that runs as it is, with its data and rubric beside it."""
     is_local = judge.split("/", maxsplit=1)[0].split(":", maxsplit=1)[0] == EMBEDDED
     return _SUITE.format(
-        name=_quoted(name),
-        protocol=_quoted(protocol),
-        language=_quoted(language),
+        name=_quote(name),
+        protocol=_quote(protocol),
+        language=_quote(language),
         data=_entries([file.text for file in data]),
-        rubric=f"rubric = {_quoted(rubric)}\n" if rubric else "",
-        use=f"use = [{', '.join(map(_quoted, use))}]\n" if use else "",
+        rubric=f"rubric = {_quote(rubric)}\n" if rubric else "",
+        use=f"use = [{', '.join(map(_quote, use))}]\n" if use else "",
         remark=_LOCAL if is_local else _REMOTE,
-        judge=_quoted(judge),
+        judge=_quote(judge),
         budget="# " if is_local else "",
         columns=_columns(columns or {}),
         question=_question(by, baseline),
@@ -99,7 +99,7 @@ def _entries(texts: Sequence[str]) -> str:
     return "[\n" + "".join(f"  {text},\n" for text in texts) + "]"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A text as TOML writes it: JSON's strings are TOML's, but for one control character."""
     return jsontext.dump(text).replace("\x7f", "\\u007f")
 
@@ -107,7 +107,7 @@ def _quoted(text: str) -> str:
 def _columns(columns: Mapping[str, str]) -> str:
     if not columns:
         return ""
-    lines = "".join(f"{field} = {_quoted(name)}\n" for field, name in columns.items())
+    lines = "".join(f"{field} = {_quote(name)}\n" for field, name in columns.items())
     return f"[columns]                       # field = column\n{lines}\n"
 
 
@@ -150,9 +150,9 @@ def _question(by: str | None, baseline: str | None) -> str:
     """Return the table of the suite that says what is compared."""
     if not by:
         return ""
-    held_against = f"baseline = {_quoted(baseline)}\n" if baseline else ""
+    held_against = f"baseline = {_quote(baseline)}\n" if baseline else ""
     return (
-        f"[compare]                       # evenhand compare\nby = {_quoted(by)}\n{held_against}\n"
+        f"[compare]                       # evenhand compare\nby = {_quote(by)}\n{held_against}\n"
     )
 
 

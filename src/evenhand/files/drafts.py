@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from evenhand.data.columns import flatten
 from evenhand.data.files import guess_encoding, is_data_file
 from evenhand.data.recognise import fields_of
-from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, Tables, extras_in
+from evenhand.data.tables import ROWS_LOOKED_AT, DataTable, Tables, TableSource, extras_in
 from evenhand.errors import DataError, UsageError
 from evenhand.examples import DataFile, example_rubric, suite_text
 from evenhand.files.protocols import find_protocol, judging_of
@@ -77,13 +77,13 @@ def draft_suite(
     protocol = protocol or _protocol(sources[0])
     form = KINDS[protocol].table_form
     columns = fields_of(columns, form)
-    tables = [Table(source, columns, form) for source in sources]
+    tables = [DataTable(source, columns, form) for source in sources]
     rows = list(_first_rows(tables, form))
     language = language or language_of(_texts(rows, form))
     variants = _variants(tables)
     if len(tables) > 1 and not variants.field:
         sources = _as_variants(sources)
-        tables = [Table(source, columns, form) for source in sources]
+        tables = [DataTable(source, columns, form) for source in sources]
         variants = _variants(tables)
     elif tables[0].recognition.is_long:
         _require_author(tables[0], rows)
@@ -120,7 +120,7 @@ def draft_suite(
 
 
 def _read_through(
-    sources: Sequence[Source],
+    sources: Sequence[TableSource],
     columns: Mapping[str, str],
     protocol: str,
     language: str,
@@ -149,7 +149,7 @@ def _read_through(
     return units.rows, remarks
 
 
-def _first_rows(tables: Sequence[Table], form: TableForm) -> Iterator[Mapping[str, Any]]:
+def _first_rows(tables: Sequence[DataTable], form: TableForm) -> Iterator[Mapping[str, Any]]:
     """Rows to look at; raises DataError for a table in which question or answers are not found."""
     for table in tables:
         rows = [row.value for _, row in table.rows[:ROWS_LOOKED_AT]]
@@ -169,7 +169,7 @@ def _name(data: Sequence[Path]) -> str:
     return _shared_beginning(data).strip("_-. ") or data[0].name.split(".")[0] or "evenhand"
 
 
-def _as_variants(sources: Sequence[Source]) -> list[Source]:
+def _as_variants(sources: Sequence[TableSource]) -> list[TableSource]:
     """Files with their names, less what all begin with, as prompt variants."""
     paths = [source.path for source in sources]
     shared = len(_shared_beginning(paths))
@@ -182,37 +182,37 @@ def _as_variants(sources: Sequence[Source]) -> list[Source]:
     ]
 
 
-def _data_file(source: Source) -> DataFile:
+def _data_file(source: TableSource) -> DataFile:
     variant = source.constants.get("prompt_variant")
     return DataFile(source.path.name, source.encoding, source.sheet, variant)
 
 
-def _common_columns(tables: Sequence[Table]) -> Mapping[str, str]:
+def _common_columns(tables: Sequence[DataTable]) -> Mapping[str, str]:
     """The columns that were recognised; nothing where they differ from file to file, for a suite
     maps the columns of all its files alike."""
     first, *others = [table.recognition.columns for table in tables]
     return first if all(columns == first for columns in others) else {}
 
 
-def _sources(data: Sequence[Path], sheet: str | None) -> list[Source]:
+def _sources(data: Sequence[Path], sheet: str | None) -> list[TableSource]:
     sources = [_source(path, sheet) for path in data]
     if sheet and not any(source.sheet for source in sources):
         raise UsageError("--sheet is that of a workbook (.xlsx), and --data names none")
     return sources
 
 
-def _source(data: Path, sheet: str | None) -> Source:
+def _source(data: Path, sheet: str | None) -> TableSource:
     """The file as it is, a workbook with the sheet that is meant; or, where it is a text that is
     not UTF-8, in the encoding in which it reads as text: a suite may be drafted on a guess, for it
     says what was guessed."""
     if data.name.endswith(".xlsx"):
-        return Source(path=data, sheet=sheet)
+        return TableSource(path=data, sheet=sheet)
     if not is_data_file(data) or not data.is_file() or data.name.endswith(".parquet"):
-        return Source(path=data)
-    return Source(path=data, encoding=guess_encoding(data))
+        return TableSource(path=data)
+    return TableSource(path=data, encoding=guess_encoding(data))
 
 
-def _protocol(source: Source) -> str:
+def _protocol(source: TableSource) -> str:
     """Return the protocol whose own fields a table has; samples to score, where nothing says
     more."""
     names = {name for row in source.sample for name in row}
@@ -226,31 +226,31 @@ def _protocol(source: Source) -> str:
     return DEFAULT_KIND
 
 
-def _is_pair(source: Source, form: TableForm) -> bool:
+def _is_pair(source: TableSource, form: TableForm) -> bool:
     """Return True if the columns say that a row is a pair of answers."""
     try:
-        table = Table(source, {}, form)
+        table = DataTable(source, {}, form)
         return table.recognition.is_pair and table.column_of(form.question) is not None
     except DataError:
         return False
 
 
-def _require_texts(table: Table, rows: Sequence[Mapping[str, Any]], form: TableForm) -> None:
+def _require_texts(table: DataTable, rows: Sequence[Mapping[str, Any]], form: TableForm) -> None:
     """Refuse a table in which the question or the answers are not found."""
     answers = (form.several,) if form.several and not table.recognition.is_long else (form.answer,)
     for field in (form.question, *answers):
         if not any(field in row for row in rows):
-            raise _unmapped(table, f'no column looks like the field "{field}"', field)
+            raise _unmapped_error(table, f'no column looks like the field "{field}"', field)
 
 
-def _require_author(table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def _require_author(table: DataTable, rows: Sequence[Mapping[str, Any]]) -> None:
     """Refuse a table of answers to compare in which nothing says whose they are."""
     metas = [row.get("meta") or {} for row in rows]
     if not any(meta.get(name) for meta in metas for name in ("model", "prompt_variant")):
-        raise _unmapped(table, "no column says whose answer it is", "model")
+        raise _unmapped_error(table, "no column says whose answer it is", "model")
 
 
-def _unmapped(table: Table, what: str, field: str) -> DataError:
+def _unmapped_error(table: DataTable, what: str, field: str) -> DataError:
     """Return the error for a field that no column is called like: the columns, those inside of
     objects too, and where else they may be in a workbook."""
     names = dict.fromkeys(name for row in table.source.sample for name, _ in flatten(row))
@@ -288,7 +288,7 @@ class _Variants(NamedTuple):
 _NONE = _Variants("", ())
 
 
-def _variants(tables: Sequence[Table]) -> _Variants:
+def _variants(tables: Sequence[DataTable]) -> _Variants:
     values: dict[str, dict[str, None]] = {"prompt_variant": {}, "model": {}}
     for _, row in chain.from_iterable(table.rows for table in tables):
         meta = row.value.get("meta")
@@ -323,28 +323,28 @@ def free_name(name: str, folder: Path, taken: Collection[str] = ()) -> str:
     return next(free for free in names if free not in taken and not (folder / free).exists())
 
 
-def _labelled(label: str, text: str) -> str:
+def _add_label(label: str, text: str) -> str:
     return f"  {label:<20} {text}"
 
 
-def _column_lines(table: Table, form: TableForm, given: Mapping[str, str]) -> Iterator[str]:
+def _column_lines(table: DataTable, form: TableForm, given: Mapping[str, str]) -> Iterator[str]:
     """Yield what was understood of the columns of a table, beside what the user has named, a line
     each."""
     if table.source.encoding:
-        yield _labelled("encoding", table.source.encoding)
+        yield _add_label("encoding", table.source.encoding)
     if table.source.sheet:
-        yield _labelled("sheet", table.source.sheet)
+        yield _add_label("sheet", table.source.sheet)
     meanings = table.conversation.fields if table.conversation else {}
     columns = {**given, **table.recognition.columns, **meanings}
     answer = form.several if form.several and not table.recognition.is_long else form.answer
     if answers := table.recognition.answers:
         columns[answer] = ", ".join(each.column for each in answers)
     for field in (form.question, answer):
-        yield _labelled(field, columns.pop(field, field))
+        yield _add_label(field, columns.pop(field, field))
     for field, column in columns.items():
-        yield _labelled(field, column)
+        yield _add_label(field, column)
     if table.labels:
-        yield _labelled("meta", ", ".join(table.labels))
+        yield _add_label("meta", ", ".join(table.labels))
 
 
 def _variant_lines(variants: _Variants) -> Iterator[str]:
@@ -352,4 +352,4 @@ def _variant_lines(variants: _Variants) -> Iterator[str]:
         more = len(variants.values) - _VALUES_LISTED
         listed = ", ".join(variants.values[:_VALUES_LISTED])
         rest = f" and {more} more" if more > 0 else ""
-        yield _labelled("compared by", f"{variants.field}: {listed}{rest}")
+        yield _add_label("compared by", f"{variants.field}: {listed}{rest}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evenhand.data.files import ending_of
 from evenhand.data.read import rows
-from evenhand.errors import DataError, NoRows, UsageError, quoted
+from evenhand.errors import DataError, NoRows, UsageError, quote
 
 HEAD_BYTES = 1 << 16
 _REPORT = b'<meta name="generator" content="Evenhand">'
@@ -31,7 +31,7 @@ def check_output(path: Path, *, force: bool = False) -> None:
     if force or not path.is_file() or not path.stat().st_size or is_output(path):
         return
     raise UsageError(
-        f"{quoted(path)} is there and was not written by this command",
+        f"{quote(path)} is there and was not written by this command",
         advice="Name another file, or say --force to replace it.",
     )
 
@@ -42,7 +42,7 @@ def is_output(path: Path) -> bool:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
-        raise UsageError(f"{quoted(path)} cannot be read: {error.strerror or error}") from None
+        raise UsageError(f"{quote(path)} cannot be read: {error.strerror or error}") from None
     if _REPORT in head or _GATE in head or (ending_of(path) == ".txt" and head.startswith(_TABLE)):
         return True
     try:

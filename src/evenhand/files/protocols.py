@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from evenhand.errors import UsageError, nearest, quoted
+from evenhand.errors import UsageError, nearest, quote
 from evenhand.files.rubrics import read_rubric
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
@@ -51,7 +51,7 @@ def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[st
     if protocol.custom_prompt is not None:
         return [*languages, language]
     raise UsageError(
-        f"the protocol {protocol.name} has no prompt in {quoted(language)}",
+        f"the protocol {protocol.name} has no prompt in {quote(language)}",
         where=where,
         advice=f"It speaks {', '.join(languages) or 'no language yet'}.",
     )
@@ -77,7 +77,7 @@ def find_protocol(
             names = ", ".join(builtin_protocols())
             near = nearest(name, builtin_protocols())
             raise UsageError(
-                f"no protocol is called {quoted(name)}",
+                f"no protocol is called {quote(name)}",
                 advice=(f'Did you mean "{near}"? ' if near else "")
                 + f"Built in: {names}. Otherwise name a folder with a protocol.toml.",
             )

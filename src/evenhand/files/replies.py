@@ -20,8 +20,8 @@ from evenhand.data.files import (
     require_file,
 )
 from evenhand.data.read import rows
-from evenhand.data.tables import Source, Tables
-from evenhand.errors import DataError, quoted
+from evenhand.data.tables import Tables, TableSource
+from evenhand.errors import DataError, quote
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.files.rubrics import TableUnits, read_rubric
 from evenhand.kinds import KINDS
@@ -83,14 +83,14 @@ def check_file(
         settings={**kind.settings, **settings, "use": []},
     )
     judging = judging_of(loaded, record)
-    judged_units, findings = _Units(judging, loaded, units), Findings()
+    judged_units, findings = _UnitFinder(judging, loaded, units), Findings()
     for row in _reply_rows(replies, kind, judging):
         unit, checked = judged_units.checked(row)
         findings.add(unit, checked)
     return findings
 
 
-class _Units:
+class _UnitFinder:
     """The units by id, and by what output objects name them by."""
 
     def __init__(self, judging: ReadyKind, protocol: Protocol, path: Path) -> None:
@@ -98,10 +98,10 @@ class _Units:
         self._units: dict[str, Any] = {}
         self._ids: dict[str, list[str]] = {}
         form = KINDS[protocol.kind].table_form
-        tables = Tables([Source(path=path)], {}, form, lambda line: None)
+        tables = Tables([TableSource(path=path)], {}, form, lambda line: None)
         for unit in TableUnits(tables, protocol).read(judging):
             if unit.id in self._units:
-                raise DataError(f"two units have the id {quoted(unit.id)}", where=unit.origin)
+                raise DataError(f"two units have the id {quote(unit.id)}", where=unit.origin)
             self._units[unit.id] = loaded = judging.load(unit.body)
             for key in judging.kind.unit_keys(loaded):
                 self._ids.setdefault(key, []).append(unit.id)
@@ -129,7 +129,7 @@ class _Units:
         ids = self._ids.get(key, [])
         if len(ids) > 1 and key not in ids:
             raise DataError(
-                f"{len(ids)} units are called {quoted(key)}",
+                f"{len(ids)} units are called {quote(key)}",
                 where=row.where,
                 advice='Say which, with its id in "unit".',
             )
@@ -137,7 +137,7 @@ class _Units:
 
     def _unit(self, unit: str, where: str) -> Any:
         if unit not in self._units:
-            raise DataError(f"there is no unit {quoted(unit)}", where=where)
+            raise DataError(f"there is no unit {quote(unit)}", where=where)
         return self._units[unit]
 
 
@@ -168,7 +168,7 @@ def _once_each(table: Iterator[TableLine], path: Path) -> Iterator[TableLine]:
         first = numbers.setdefault(line.unit, line.number)
         if first != line.number:
             raise DataError(
-                f"the pair {quoted(line.unit)} has a line already, line {first}",
+                f"the pair {quote(line.unit)} has a line already, line {first}",
                 where=f"{path}:{line.number}",
                 advice="A verdict table has one line a pair: take one of the two out.",
             )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand import jsontext
 from evenhand.data.files import did_you_mean
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, UsageError, quote
 from evenhand.folders import is_within, read_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import ReadyKind, RubricForm, RubricTextError
@@ -57,7 +57,7 @@ def rubric_in(path: Path, text: str, protocol: Protocol) -> Any:
     """The rubric of a text that stands in a file, or is to; raises UsageError with file:line."""
     form = KINDS[protocol.kind].rubric_form
     assert form is not None
-    return _parsed(str(path), text, path.suffix.lower(), form, protocol)
+    return _parse(str(path), text, path.suffix.lower(), form, protocol)
 
 
 def _no_file(path: Path, form: RubricForm) -> UsageError:
@@ -68,7 +68,7 @@ def _no_file(path: Path, form: RubricForm) -> UsageError:
     near = did_you_mean(path.name, names)
     there = f"There are: {', '.join(names[:8])}." if names and not near else ""
     return UsageError(
-        f"there is no rubric file {quoted(path)}",
+        f"there is no rubric file {quote(path)}",
         advice=" ".join(filter(None, (near, there, "A rubric may also be one sentence."))),
     )
 
@@ -82,7 +82,7 @@ def rubric_of_value(value: Mapping[str, Any], protocol: Protocol) -> Any:
         text = jsontext.dump(value)
     except ValueError as error:
         raise UsageError(f"the rubric is no JSON: {error}") from None
-    return _parsed("rubric", text, ".json", form, protocol)
+    return _parse("rubric", text, ".json", form, protocol)
 
 
 def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> Any:
@@ -93,10 +93,10 @@ def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> 
         raise UsageError(f"the protocol {protocol.name} takes no rubric", where=where)
     if form.has_bands:
         return sentence_rubric(text, language)
-    return _parsed(f"{where}: rubric", text, form.endings[0], form, protocol)
+    return _parse(f"{where}: rubric", text, form.endings[0], form, protocol)
 
 
-def _parsed(where: str, text: str, ending: str, form: RubricForm, protocol: Protocol) -> Any:
+def _parse(where: str, text: str, ending: str, form: RubricForm, protocol: Protocol) -> Any:
     try:
         return form.parse(text, ending, protocol)
     except RubricTextError as fault:
@@ -127,7 +127,7 @@ def with_rubric_text(
     within = root if root and is_within(data, root) else data.parent
     if not is_within(path, within):
         raise DataError(
-            f'"rubric" {quoted(rubric)} leads out of the folder {quoted(within)}',
+            f'"rubric" {quote(rubric)} leads out of the folder {quote(within)}',
             where=row.where,
             advice="Put the file into that folder, or write the rubric into the row.",
         )

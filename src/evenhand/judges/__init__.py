@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evenhand.errors import UsageError, nearest, quoted
+from evenhand.errors import UsageError, nearest, quote
 from evenhand.exchange import Judge
 from evenhand.judges.providers import PROVIDERS, JudgeOptions, Provider
 
@@ -28,7 +28,7 @@ def split_name(name: str) -> tuple[Provider, str]:
     provider = PROVIDERS.get(before)
     if provider and (colon or not provider.needs_model):
         return provider, model
-    raise UsageError(f"no judge is called {quoted(name)}", advice=_suggest(name))
+    raise UsageError(f"no judge is called {quote(name)}", advice=_suggest(name))
 
 
 def _suggest(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from yarl import URL
 
 from evenhand import limits
-from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
+from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quote
 from evenhand.exchange import BatchAnswer, BatchEndpoint, BatchState, Phase
 from evenhand.jsontext import compact
 from evenhand.judges.error_response import (
@@ -123,8 +123,8 @@ class BatchClient(BatchEndpoint):
         recipient = self._recipient
         if ident and response.status in (403, 404, 410):
             return ProviderRefused(
-                f"the batch {quoted(ident)} is not known to this key at {recipient.base_url}:"
-                f" HTTP {response.status}: {quoted(response.text)}",
+                f"the batch {quote(ident)} is not known to this key at {recipient.base_url}:"
+                f" HTTP {response.status}: {quote(response.text)}",
                 advice=f"Was it made with another account's key? Then set {recipient.key_name} to"
                 " that one. If it is lost for good, give it up: evenhand batches forget"
                 f" {ident}",
@@ -132,7 +132,7 @@ class BatchClient(BatchEndpoint):
         error = error_for(response, recipient, proven=False)
         if isinstance(error, CallRejected):
             words = f"the provider takes no such batch: {error}"
-            return ProviderRefused(words, advice=f"Check the model {quoted(self._model)}.")
+            return ProviderRefused(words, advice=f"Check the model {quote(self._model)}.")
         return error
 
     def _make_state(
@@ -194,7 +194,7 @@ def listed_objects(page: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     if values is None:
         return []
     if not is_list(values):
-        raise CallLost("transport", f"the provider's list of batches is none: {quoted(values)}")
+        raise CallLost("transport", f"the provider's list of batches is none: {quote(values)}")
     return [value for value in values if is_object(value)]
 
 

@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple, NoReturn
-from urllib.parse import quote
+from urllib.parse import quote as percent_encode
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.folders import read_text
 from evenhand.judges.providers import PROVIDERS
 from evenhand.text import CONTROLS, INVISIBLE
@@ -81,7 +81,7 @@ def environment(folder: Path | None = None) -> Environment:
     for name in settings:
         if name.startswith("EVENHAND_"):
             raise UsageError(
-                f"{quoted(name)[1:-1]} is not read from here,"
+                f"{quote(name)[1:-1]} is not read from here,"
                 " where keys and addresses of judges may stand",
                 where=str(path),
                 advice="Set it in the environment, or its key in evenhand.toml.",
@@ -90,7 +90,7 @@ def environment(folder: Path | None = None) -> Environment:
     for name, value in values.items():
         if reference := _REFERENCE.search(value):
             raise UsageError(
-                f"{name} names another variable, {quoted(reference[0])}, which is not filled in",
+                f"{name} names another variable, {quote(reference[0])}, which is not filled in",
                 where=str(path),
                 advice="Write the value itself, or set it in the environment.",
             )
@@ -225,7 +225,7 @@ def _encodings(value: str) -> Iterator[str]:
     if len(value) < SHORTEST_SECRET or value.lower() in PLACEHOLDERS:
         return
     raw = value.encode()
-    yield from (value, quote(value, safe=""), raw.hex(), raw.hex().upper())
+    yield from (value, percent_encode(value, safe=""), raw.hex(), raw.hex().upper())
     for shift in range(3):
         # The characters that `raw` alone decides, at each position modulo three.
         encoded = base64.b64encode(bytes(shift) + raw).decode()

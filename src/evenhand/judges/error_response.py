@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quoted
+from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quote
 from evenhand.judges.transport import PROXY_WANTS_PASSWORD, HttpResponse, proxy_wants_password
 from evenhand.judges.wire import RESPONSE_FORMAT, is_list, is_object, load_json, object_of
 
@@ -204,12 +204,12 @@ def error_for(
     error: ErrorResponse, recipient: Recipient, *, proven: bool
 ) -> CallError | ProviderRefused:
     """Return the error to raise. `proven` says that this judge has answered before."""
-    status, words = error.status, f"HTTP {error.status}: {quoted(error.text)}"
+    status, words = error.status, f"HTTP {error.status}: {quote(error.text)}"
     key, address = recipient.key_name, recipient.base_url
     billing = f"Check the plan and balance behind {key}; then run again to continue."
-    route = f"Check the model {quoted(recipient.model)} and base_url {quoted(address)}."
+    route = f"Check the model {quote(recipient.model)} and base_url {quote(address)}."
     if 300 <= status < 400:
-        target = quoted(error.text.partition("?")[0])
+        target = quote(error.text.partition("?")[0])
         return ProviderRefused(
             f"{address} redirects to {target} (HTTP {status}); keys are not sent to another host",
             advice="Set base_url to the address that answers itself.",

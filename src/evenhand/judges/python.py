@@ -30,7 +30,7 @@ from evenhand.errors import (
     EvenhandError,
     JudgeCrashed,
     UsageError,
-    quoted,
+    quote,
 )
 from evenhand.exchange import Judge, Question, Reply
 from evenhand.judges.providers import JudgeOptions, Provider
@@ -50,7 +50,7 @@ class PythonJudge(Judge):
     def __init__(self, provider: Provider, options: JudgeOptions, target: str) -> None:
         module, _, function = target.partition(":")
         if not all(part.isidentifier() for part in (*module.split("."), function)):
-            raise UsageError(f"{quoted(target)} is not module:function", advice=ADVICE)
+            raise UsageError(f"{quote(target)} is not module:function", advice=ADVICE)
         self.name = options.name
         self.account: Hashable = (provider.name, target)
         self._settings: dict[str, Any] = {
@@ -78,11 +78,11 @@ class PythonJudge(Judge):
         function: UserFunction | None = getattr(module, self._name, None)
         if not callable(function):
             raise UsageError(
-                f"there is no function {quoted(self._name)}", where=self._file, advice=ADVICE
+                f"there is no function {quote(self._name)}", where=self._file, advice=ADVICE
             )
         if not inspect.iscoroutinefunction(function):
             raise UsageError(
-                f"{quoted(self._name)} is no coroutine function",
+                f"{quote(self._name)} is no coroutine function",
                 where=self._file,
                 advice="Write `async def`; await asyncio.to_thread(...) for work that blocks.",
             )
@@ -210,7 +210,7 @@ def _find_source(name: str, folder: Path) -> str:
     for part in parts:
         spec = spec and PathFinder.find_spec(part, spec.submodule_search_locations or ())
     if spec is None:
-        raise UsageError(f"there is no module {quoted(name)}", where=str(folder), advice=ADVICE)
+        raise UsageError(f"there is no module {quote(name)}", where=str(folder), advice=ADVICE)
     return spec.origin or ""
 
 
@@ -254,7 +254,7 @@ def _location(error: BaseException, file: str) -> str:
 def _describe(error: BaseException) -> str:
     """Return an exception in words, also one whose own words cannot be had."""
     try:
-        words = quoted(error)
+        words = quote(error)
     except Exception:
         words = "without words that could be read"
     return f"{type(error).__name__}: {words}"

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from evenhand import limits
-from evenhand.errors import AskAgain, CallLost, KeyMissing, UsageError, quoted
+from evenhand.errors import AskAgain, CallLost, KeyMissing, UsageError, quote
 from evenhand.exchange import (
     BatchAnswer,
     BatchEndpoint,
@@ -239,7 +239,7 @@ def _check_options(provider: Provider, options: JudgeOptions, wire: WireFormat) 
     for name in wire.reserved:
         if _sets(options.params, name):
             raise UsageError(
-                f"{quoted(name)} may not be set here: Evenhand sends it itself",
+                f"{quote(name)} may not be set here: Evenhand sends it itself",
                 where=where,
                 advice="Remove it. model, temperature, max_tokens and stream stand in [[judges]],"
                 " seed at the top of the suite; the rest is the contract's.",
@@ -248,7 +248,7 @@ def _check_options(provider: Provider, options: JudgeOptions, wire: WireFormat) 
         json.dumps(options.params, allow_nan=False)
     except (TypeError, ValueError):
         raise UsageError(
-            f"not all of this is JSON: {quoted(options.params)}",
+            f"not all of this is JSON: {quote(options.params)}",
             where=where,
             advice="Write texts, numbers, true, false, lists and tables.",
         ) from None

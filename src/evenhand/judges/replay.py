@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand import limits
-from evenhand.errors import DataError, NothingRecorded, quoted
+from evenhand.errors import DataError, NothingRecorded, quote
 from evenhand.exchange import Judge, Question, Reply
 from evenhand.folders import read_plain
 from evenhand.jsontext import dump, parse
@@ -53,7 +53,7 @@ class ReplayJudge(Judge):
         replies = self._replies.get(key)
         if not replies:
             raise NothingRecorded(
-                f"no reply recorded for unit {quoted(key.unit)} (order {key.order},"
+                f"no reply recorded for unit {quote(key.unit)} (order {key.order},"
                 f" round {key.round}, repeat {key.repeat}) in {self._path}"
             )
         return Reply(text=replies[min(question.reask, len(replies) - 1)], model=self.name)
@@ -81,7 +81,7 @@ def _read_replies(path: Path, data: bytes) -> dict[ReplyKey, list[str]]:
             key, reply, judge = _read_row(line)
             judges |= {judge} - {""}
             if len(judges) > 1:
-                names = ", ".join(map(quoted, sorted(judges)))
+                names = ", ".join(map(quote, sorted(judges)))
                 raise ValueError(f"replies of several judges: {names}")
         except ValueError as error:
             raise DataError(str(error), where=f"{path}:{number}", advice=ADVICE) from None
@@ -98,7 +98,7 @@ def _read_row(line: bytes) -> tuple[ReplyKey, str, str]:
     except ValueError as error:
         raise ValueError(f"not JSON in UTF-8: {error}") from None
     if not isinstance(row, Mapping):
-        raise ValueError(f"not an object: {quoted(line.decode())}")
+        raise ValueError(f"not an object: {quote(line.decode())}")
     unit, reply = row.get("unit"), row.get("reply")
     if not isinstance(unit, str):
         raise ValueError("`unit` is missing or is not a string")
@@ -116,5 +116,5 @@ def _read_row(line: bytes) -> tuple[ReplyKey, str, str]:
 def _field(row: Mapping[str, Any], name: str, default: Any) -> Any:
     value = row.get(name)
     if value is not None and type(value) is not type(default):
-        raise ValueError(f"`{name}` is not a {type(default).__name__}: {quoted(value)}")
+        raise ValueError(f"`{name}` is not a {type(default).__name__}: {quote(value)}")
     return default if value is None else value

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from yarl import URL
 
 from evenhand import limits
-from evenhand.errors import CallError, CallLost, ProviderRefused, UsageError, quoted
+from evenhand.errors import CallError, CallLost, ProviderRefused, UsageError, quote
 from evenhand.judges.credentials import Secret
 from evenhand.judges.trust import parse_proxy, proxy_for
 
@@ -115,7 +115,7 @@ class Transport:
         import aiohttp
 
         if url.origin() != self._url.origin():
-            raise UsageError(f"{quoted(url.origin())} is not where the key may go")
+            raise UsageError(f"{quote(url.origin())} is not where the key may go")
         if self._session is None:
             self._session = self._open()  # takes longer than some deadlines
         progress, deadline = _Progress(), asyncio.timeout(self._seconds)
@@ -202,7 +202,7 @@ class Transport:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             reason = getattr(error.certificate_error, "verify_message", "certificate verify failed")
             return ProviderRefused(
-                f"the certificate of {host} is not trusted: {quoted(reason)}",
+                f"the certificate of {host} is not trusted: {quote(reason)}",
                 advice="Set ca_file in [[judges]], or SSL_CERT_FILE, to the certificates of your"
                 " network; or correct base_url.",
             )
@@ -275,7 +275,7 @@ def _describe(error: Exception) -> str:
         case ConnectionRefusedError():
             return "nothing listens there"
         case OSError() if cause.strerror:
-            return quoted(cause.strerror)[1:-1]
+            return quote(cause.strerror)[1:-1]
         case aiohttp.ServerDisconnectedError():
             return "it hung up without an answer"
         case aiohttp.ClientPayloadError():
@@ -300,7 +300,7 @@ def _unpack(data: bytes, encoding: str, most: int) -> bytes:
     if encoding.lower() in ("", "identity") or not data:
         return data
     if encoding.lower() != "gzip":
-        raise _BodyError(f"the unknown Content-Encoding {quoted(encoding)}")
+        raise _BodyError(f"the unknown Content-Encoding {quote(encoding)}")
     unpacker = zlib.decompressobj(GZIP)
     try:
         plain = unpacker.decompress(data, most + 1)

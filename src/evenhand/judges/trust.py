@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from yarl import URL
 
-from evenhand.errors import UsageError, hide_in_address, quoted
+from evenhand.errors import UsageError, hide_in_address, quote
 from evenhand.folders import read_text
 from evenhand.judges.credentials import key_from, place_of
 from evenhand.judges.providers import JudgeOptions, Provider
@@ -69,7 +69,7 @@ class KeyUse(NamedTuple):
         """Return both places in words, for whoever is to allow it."""
         asked = "the call" if self.address_name == SUITE_KEY else _USER
         return (
-            f"{self.key_name} from {self.key_place or _USER} would go to {quoted(self.host)},"
+            f"{self.key_name} from {self.key_place or _USER} would go to {quote(self.host)},"
             f" which {self.address_name} in {self.address_place or asked} names"
         )
 
@@ -199,7 +199,7 @@ def base_url(text: str, *, where: str) -> URL:
         url, problem = URL(), "is not a URL"
     if problem:
         # Without the parts that may hold a secret.
-        shown = quoted(re.split("[?#]", hide_in_address(text))[0])
+        shown = quote(re.split("[?#]", hide_in_address(text))[0])
         example = "It looks like https://host/v1; a key stands in the environment, not in the URL."
         raise UsageError(f"{shown} {problem}", where=where, advice=example)
     path = url.raw_path.rstrip("/")
@@ -235,7 +235,7 @@ def host_named(text: str) -> str:
         host = ""
     if not host or any(character in text for character in "*%@ "):
         raise UsageError(
-            f"{quoted(text)} is no name of a host", advice="It looks like gateway.example.com."
+            f"{quote(text)} is no name of a host", advice="It looks like gateway.example.com."
         )
     return host
 

@@ -186,7 +186,7 @@ def cells(pieces: Iterable[Piece | Cell]) -> list[Cell]:
     return [piece if isinstance(piece, Cell) else Cell(piece) for piece in pieces]
 
 
-class Summary(NamedTuple):
+class UnitSummary(NamedTuple):
     """The verdicts of a run: blocks for a person, and figures for `--json`."""
 
     blocks: Sequence[Block]

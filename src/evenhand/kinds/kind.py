@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
-from evenhand.kinds.blocks import Block, Notice, ShownUnit, Summary, score_table
+from evenhand.kinds.blocks import Block, Notice, ShownUnit, UnitSummary, score_table
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.rows import TableForm, check_language
@@ -151,7 +151,7 @@ class Scoring(Struct, frozen=True):
     has_confidence: bool = False
     has_notes: bool = False
 
-    def summarise(self, verdicts: Iterable[tuple[str, Verdict]]) -> Summary:
+    def summarise(self, verdicts: Iterable[tuple[str, Verdict]]) -> UnitSummary:
         """Return the verdicts of a run in a few figures, from each and the text of its unit: mean
         and spread of each dimension, or of the total, by variant; and what should be looked at."""
         values: dict[tuple[str, str], list[float]] = {}
@@ -174,7 +174,7 @@ class Scoring(Struct, frozen=True):
         blocks: list[Block] = [score_table(values)] if values else []
         found = [f"{_SUMMARY[name]}: {number:,}" for name, number in counts.items() if number]
         blocks += [Notice("\n" + "\n".join(found))] if found else []
-        return Summary(blocks, counts)
+        return UnitSummary(blocks, counts)
 
 
 _SUMMARY = {

@@ -18,7 +18,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenhand.errors import nearest, quoted
+from evenhand.errors import nearest, quote
 from evenhand.exchange import Style
 from evenhand.judgment import Problem, Reason
 from evenhand.kinds.prompt import CustomForm, CustomPrompt, Prompt, Template
@@ -82,7 +82,7 @@ class Words(Struct, frozen=True, kw_only=True):
 
 
 def _escape(value: object) -> str:
-    return quoted(value)[1:-1]
+    return quote(value)[1:-1]
 
 
 LANGUAGES = ("ru", "zh", "ja", "en")

@@ -180,14 +180,14 @@ class JudgedText:
         if not any(isinstance(value, str) and value for _, value in leaves):
             return False
         parts = [leaf for leaf in leaves if leaf[1] != ""]
-        return any(all(_stands_in(text, *part) for part in parts) for text in self._folded)
+        return any(all(_stands_in(text, *part) for part in parts) for text in self._fold_lines)
 
     def holds_line(self, line: str) -> bool:
         """Return True if a line of a table stands in one of the texts."""
-        return any(_fold(line) in text for text in self._folded)
+        return any(_fold(line) in text for text in self._fold_lines)
 
     @cached_property
-    def _folded(self) -> list[str]:
+    def _fold_lines(self) -> list[str]:
         readings = {text: None for each in self.texts for text in (each, _unescape(each))}
         return list(map(_fold, readings))
 
@@ -347,7 +347,7 @@ class ReplyCheck:
         if name == "string" and "enum" in form:
             return self._match_choice(value, form["enum"], path)
         if not isinstance(value, _TYPES[name]) or (name == "number" and isinstance(value, bool)):
-            self.problem("wrong_type", "schema", path, name, value=_shorten(value))
+            self.problem("wrong_type", "schema", path, name, value=_cut_text(value))
             return INVALID
         if "enum" in form:
             return self._match_number(value, form["enum"], path)
@@ -404,6 +404,6 @@ _VALUE_CHARS = 60
 """So much of a value of the wrong type tells which one is meant: all of it may be the reply."""
 
 
-def _shorten(value: object) -> str:
+def _cut_text(value: object) -> str:
     text = jsontext.dump(value)
     return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from evenhand import jsontext
-from evenhand.errors import quoted
+from evenhand.errors import quote
 from evenhand.jsontext import stored_object, stored_value
 
 EXTRAS = ("reference", "context", "messages")
@@ -36,7 +36,7 @@ class MissingFieldError(FieldError):
 
     def __init__(self, field: str, columns: Sequence[str]) -> None:
         more = len(columns) - COLUMNS_SHOWN
-        listed = ", ".join(map(quoted, columns[:COLUMNS_SHOWN]))
+        listed = ", ".join(map(quote, columns[:COLUMNS_SHOWN]))
         listed += f" and {more} more" if more > 0 else ""
         hint = f'; there are {listed}. Map one: [columns] {field} = "COLUMN"' if columns else ""
         super().__init__(field, f"is missing{hint}")

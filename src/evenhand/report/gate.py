@@ -54,18 +54,18 @@ def gate_lines(gate: Gate, width: int = 80) -> Iterator[Text]:
     edge = max((len(WORDS[condition.outcome]) for condition in gate.conditions), default=0) + 2
     for condition in gate.conditions:
         label = Text(WORDS[condition.outcome].ljust(edge), style=_STYLES[condition.outcome])
-        for line in _wrapped(Text(safe(condition.reason)), width - edge):
+        for line in _wrap(Text(safe(condition.reason)), width - edge):
             yield label + line
             label = Text(" " * edge)
     if any(
         condition.name in _COMPARED and condition.low is not None for condition in gate.conditions
     ):
-        yield from _wrapped(Text(WIDER, style="dim"), width)
+        yield from _wrap(Text(WIDER, style="dim"), width)
     for note in gate.notes:
-        yield from _wrapped(Text(f"Note: {safe(note)}", style="dim"), width)
+        yield from _wrap(Text(f"Note: {safe(note)}", style="dim"), width)
 
 
-def _wrapped(text: Text, width: int) -> Iterator[Text]:
+def _wrap(text: Text, width: int) -> Iterator[Text]:
     """The text in lines that no blanks follow; never narrower than a word or two."""
     for line in text.wrap(console(), max(width, 20), overflow="fold"):
         line.rstrip()

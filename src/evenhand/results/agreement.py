@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.kinds.kind import Voting
 from evenhand.results.observations import same_units
 from evenhand.runs.recorded import Recorded, find_run
@@ -41,12 +41,12 @@ def label_source(store: Archive, run: Recorded, against: str) -> LabelSource:
         if against not in run.names:
             raise
         raise UsageError(
-            f"there is no run {quoted(against)}, but a judge of that name",
+            f"there is no run {quote(against)}, but a judge of that name",
             advice=f"Write: --against :{against}",
         ) from error
 
 
-def agreed(
+def agreement_of(
     store: Archive,
     run: Recorded,
     labels: LabelSource | None,
@@ -74,7 +74,7 @@ def agreed(
         others = observations if same else observe(store, labels.run, rule)
     agreement = agreement_of(observations, others, options)
     if labels is not None and not agreement.matched:
-        raise _unmatched(store, run, labels)
+        raise _unmatched_error(store, run, labels)
     return agreement
 
 
@@ -93,12 +93,12 @@ def _comparable(run: Recorded, labels: LabelSource, same: bool) -> None:
         )
 
 
-def _unmatched(store: Archive, run: Recorded, labels: LabelSource) -> UsageError:
+def _unmatched_error(store: Archive, run: Recorded, labels: LabelSource) -> UsageError:
     sides = (run, labels.run)
     what = f"no unit of {run.row.id} is rated by {labels.name}"
     if reason := _why_same_ids_do_not_join(store, sides):
         return UsageError(what, advice=reason)
-    ids = [next((quoted(unit.id) for unit in store.units(side.scope)), "none") for side in sides]
+    ids = [next((quote(unit.id) for unit in store.units(side.scope)), "none") for side in sides]
     return UsageError(
         what,
         advice=f"Units are joined by their ids, such as {' and '.join(ids)}. Import labels under"
@@ -114,15 +114,15 @@ def _why_same_ids_do_not_join(store: Archive, sides: tuple[Recorded, Recorded]) 
             continue
         measures = [side.kind.measure for side in sides]
         names = [
-            [quoted(name) for name in measure.unit(body).candidates]
+            [quote(name) for name in measure.unit(body).candidates]
             for measure, body in zip(measures, (bodies[unit.id], unit.body), strict=True)
             if isinstance(measure, Voting)
         ]
         if len(names) == 2 and set(names[0]) != set(names[1]):
             compared = [" and ".join(pair) for pair in names]
             return (
-                f"Pairs are joined by their ids and candidates, and {quoted(unit.id)} compares"
+                f"Pairs are joined by their ids and candidates, and {quote(unit.id)} compares"
                 f" {compared[0]} here, {compared[1]} there. Give the candidates the same names."
             )
-        return f"Both sides have {quoted(unit.id)}, but no unit has a verdict on both."
+        return f"Both sides have {quote(unit.id)}, but no unit has a verdict on both."
     return ""

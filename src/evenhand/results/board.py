@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.kinds.masking import family
 from evenhand.notes import Note, Percent, few
 from evenhand.observation import Rule
 from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison import OVERALL, Comparison
-from evenhand.stats.leaderboard import Leaderboard, Options, leaderboard
+from evenhand.stats.leaderboard import BoardOptions, Leaderboard, leaderboard
 from evenhand.stats.leans import order_counts
 from evenhand.stats.observations import Observations
 from evenhand.store.archive import Archive
@@ -44,7 +44,7 @@ def rank(
             advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
         )
     votes = observe(store, run, rule)
-    ranking = leaderboard(votes, Options(**figures), judge=judge, by=by, criterion=criterion)
+    ranking = leaderboard(votes, BoardOptions(**figures), judge=judge, by=by, criterion=criterion)
     rows = ranking.board.rows
     ranking.board.notes[:0] = trust_notes(run, votes, rows[0].candidate if rows else None, judge)
     return ranking
@@ -89,7 +89,7 @@ def position_notes(run: Recorded, votes: Observations, judge: str | None = None)
     )
     yield Note(
         f"Do not trust this result yet: only {100 * n / of:.0f} % of pairs ({n:,} of {of:,}) have"
-        f" the same winner in both orders. {why} Judge: {_listed(names)}.",
+        f" the same winner in both orders. {why} Judge: {_join_few(names)}.",
         "inconsistent_import" if run.imported else "inconsistent",
         share=Percent(round(n / of, 2)),
         n=n,
@@ -109,8 +109,8 @@ def _family_notes(
     kin = [name for name in dict.fromkeys(names) if family(name) == own]
     if kin and leader is not None:
         yield Note(
-            f"{quoted(leader)}, which leads, is of the judge's own family, {own}, and judges tend"
-            f" to prefer their own: check the result with another judge. Judge: {_listed(kin)}.",
+            f"{quote(leader)}, which leads, is of the judge's own family, {own}, and judges tend"
+            f" to prefer their own: check the result with another judge. Judge: {_join_few(kin)}.",
             "own_family_leads",
             candidate=leader,
             family=own,
@@ -118,6 +118,6 @@ def _family_notes(
         )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_few(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(map(quoted, names[:NAMED])) + more
+    return ", ".join(map(quote, names[:NAMED])) + more

@@ -69,27 +69,27 @@ def changed_pair(sides: Sides, change: Change) -> ChangedPair:
     return ChangedPair(
         question=question_of(here.shown.unit),
         fields={name: ours[name] for name in ours if theirs.get(name) == ours[name]},
-        difference=_known(change.difference),
+        difference=_find_known(change.difference),
         variant=ChangedSide(
             name=change.variant,
             run=sides.variant.id,
             unit=change.units[0],
             units=len(change.units),
-            value=_known(change.value),
-            **_said(here, names[0]),
+            value=_find_known(change.value),
+            **_read_turn(here, names[0]),
         ),
         baseline=ChangedSide(
             name=sides.name,
             run=sides.baseline.id,
             unit=change.baseline_units[0],
             units=len(change.baseline_units),
-            value=_known(change.baseline_value),
-            **_said(there, names[1]) | ({"reasons": ()} if is_same else {}),
+            value=_find_known(change.baseline_value),
+            **_read_turn(there, names[1]) | ({"reasons": ()} if is_same else {}),
         ),
     )
 
 
-def _said(read: _Read, candidate: str) -> dict[str, Any]:
+def _read_turn(read: _Read, candidate: str) -> dict[str, Any]:
     """Return what came out of a unit, and why."""
     return {
         "winner": read.winner,
@@ -100,7 +100,7 @@ def _said(read: _Read, candidate: str) -> dict[str, Any]:
     }
 
 
-def _known(value: float) -> float | None:
+def _find_known(value: float) -> float | None:
     return None if isnan(value) else value
 
 

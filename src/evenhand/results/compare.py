@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.manifest import Compare
 from evenhand.observation import Rule
 from evenhand.report.model import ChangedUnits
@@ -31,7 +31,7 @@ ID_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class CompareOptions:
     """A question to a run, or to a run against an earlier one. The suite's `[compare]` holds where
     `by` and `baseline` say nothing."""
 
@@ -51,7 +51,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RunAnswer:
     """A comparison, and what was asked beside it."""
 
     comparison: Comparison
@@ -59,7 +59,7 @@ class Answer:
     stability: Stability | None = None
     changed: ChangedUnits | None = None
 
-    def out_of(self, most: float | None) -> Answer:
+    def out_of(self, most: float | None) -> RunAnswer:
         """Return it as it is shown: what is overall in points, where totals are out of `most`."""
         if most is None:
             return self
@@ -79,7 +79,7 @@ class Answer:
         return self.comparison.json() | asked
 
 
-def compared(
+def compare_run(
     store: Archive,
     run: Recorded,
     by: Sequence[str] = (),
@@ -87,10 +87,10 @@ def compared(
     **options: Any,
 ) -> Comparison:
     """Variants of a run side by side; `options` are those of a Question. Raises UsageError."""
-    return answered(store, run, Question(by=by, baseline=baseline, **options)).comparison
+    return answer_run(store, run, CompareOptions(by=by, baseline=baseline, **options)).comparison
 
 
-def answered(store: Archive, run: Recorded, question: Question) -> Answer:
+def answer_run(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswer:
     """Return the answer of a run to a question, its notes with those on the run's own history;
     raise UsageError for a question that the run cannot answer."""
     proper_level(question.level)
@@ -113,39 +113,39 @@ def answered(store: Archive, run: Recorded, question: Question) -> Answer:
         comparison = comparison.without_needed
     asks_else = question.pair_by or question.rule or question.judge or question.against
     if not asks_else:
-        by = question.by or _own(run).by
+        by = question.by or _own_notes(run).by
         comparison = with_decision(store, run, comparison, by)
     return replace(answer, comparison=comparison)
 
 
-def _own(run: Recorded) -> Compare:
+def _own_notes(run: Recorded) -> Compare:
     """Return the suite's own `[compare]`, as the run recorded it; an empty one if there is none."""
     return run.manifest.compare or Compare()
 
 
 def own_fields(run: Recorded) -> tuple[str, ...]:
     """Return the fields that the suite compares its runs by."""
-    return tuple(_own(run).by)
+    return tuple(_own_notes(run).by)
 
 
-def own_baseline(run: Recorded, question: Question) -> str | None:
+def own_baseline(run: Recorded, question: CompareOptions) -> str | None:
     """Return the baseline that is named, or the suite's: that belongs to the suite's fields;
     candidates are all that pairs have."""
-    own = _own(run)
+    own = _own_notes(run)
     fields = question.by or own.by
     is_own = run.has_votes or _plain(fields) == _plain(own.by or fields)
     return own.baseline if question.baseline is None and is_own else question.baseline
 
 
-def own_margin(run: Recorded, question: Question) -> float | None:
+def own_margin(run: Recorded, question: CompareOptions) -> float | None:
     """Return the margin that is asked for, or the suite's; raise UsageError for one below 0."""
-    margin = _own(run).margin if question.margin is None else question.margin
+    margin = _own_notes(run).margin if question.margin is None else question.margin
     if margin is not None and not 0 < margin < inf:
         raise UsageError(f"there is no margin of {margin:g}", advice="Give a number above 0.")
     return margin
 
 
-def _answer(store: Archive, run: Recorded, question: Question) -> Answer:
+def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswer:
     _refuse_misfits(run, question)
     table = _observe(store, run, question)
     variants = lay_out_question(store, run, question, table)
@@ -162,7 +162,7 @@ def _answer(store: Archive, run: Recorded, question: Question) -> Answer:
     if question.worst:
         sides = Sides(store, run, question.against or run, variants.baseline)
         changed = changed_units(sides, changes(variants, question.worst))
-    return Answer(
+    return RunAnswer(
         comparison=comparison,
         blocks=compare_within(variants, within, level, question.margin) if within else None,
         stability=compare_stability(table, variants, stability, level) if stability else None,
@@ -170,18 +170,18 @@ def _answer(store: Archive, run: Recorded, question: Question) -> Answer:
     )
 
 
-def _observe(store: Archive, run: Recorded, question: Question) -> Observations:
+def _observe(store: Archive, run: Recorded, question: CompareOptions) -> Observations:
     """Return the observations of a run, of one judge if it is named."""
     table = observe(store, run, question.rule)
     return table if question.judge is None else table.of_judge(question.judge)
 
 
 def lay_out_question(
-    store: Archive, run: Recorded, question: Question, table: Observations
+    store: Archive, run: Recorded, question: CompareOptions, table: Observations
 ) -> Variants:
     """Return the variants of a run, or two runs as variants; raise UsageError."""
     if question.against is None:
-        by = () if run.has_votes else question.by or _own(run).by
+        by = () if run.has_votes else question.by or _own_notes(run).by
         return lay_out(table, by, own_baseline(run, question), question.pair_by)
     earlier = _observe(store, question.against, question)
     return lay_out_runs(run_names(run, question.against), (table, earlier), question.pair_by)
@@ -196,10 +196,10 @@ def run_names(run: Recorded, earlier: Recorded) -> tuple[str, str]:
     return first, second
 
 
-def _refuse_misfits(run: Recorded, question: Question) -> None:
+def _refuse_misfits(run: Recorded, question: CompareOptions) -> None:
     """Raise UsageError for what a run of this kind cannot be asked."""
     if run.has_votes:
-        _only_candidates(question.by or _own(run).by, question.pair_by)
+        _only_candidates(question.by or _own_notes(run).by, question.pair_by)
         if question.stability is not None:
             raise UsageError(
                 "--stability is for runs of samples or answers", advice="Leave it out."
@@ -210,7 +210,7 @@ def _refuse_misfits(run: Recorded, question: Question) -> None:
         raise UsageError("--stability is about one run", advice="Leave out --against.")
 
 
-def refuse_against(run: Recorded, earlier: Recorded, question: Question) -> None:
+def refuse_against(run: Recorded, earlier: Recorded, question: CompareOptions) -> None:
     """Raises UsageError for two runs that cannot be compared, or a question that is about one."""
     if run.id == earlier.id:
         raise UsageError(f"run {run.id} is compared with itself", advice="Name another run.")
@@ -324,7 +324,7 @@ def _only_candidates(fields: Sequence[str], pair_by: Sequence[str]) -> None:
     """Pairs are compared by candidate and nothing else; raises UsageError."""
     if list(fields) not in ([], ["candidate"]):
         raise UsageError(
-            f"pairs cannot be compared by {quoted(' / '.join(fields))}",
+            f"pairs cannot be compared by {quote(' / '.join(fields))}",
             advice="--by candidate compares them; for a field of meta see evenhand leaderboard.",
         )
     if pair_by:

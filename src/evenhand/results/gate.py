@@ -19,7 +19,7 @@ from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import proper_level
 from evenhand.stats.comparison import Decision
-from evenhand.stats.conditions import AGAINST, CONDITIONS, Conditions, Figure, Judgments
+from evenhand.stats.conditions import AGAINST, CONDITIONS, Conditions, Figure, JudgmentCounts
 from evenhand.stats.gate import Gate, Sequential, hold_to, is_set
 from evenhand.stats.observations import Observations, place_of
 from evenhand.store.archive import Archive
@@ -198,7 +198,7 @@ def _sequential(
     return results
 
 
-def _counts(store: Archive, recorded: Recorded, judge: str | None) -> Judgments:
+def _counts(store: Archive, recorded: Recorded, judge: str | None) -> JudgmentCounts:
     """Return the counts of judgments of the run, or of one judge in it. A run made elsewhere awaits
     none."""
     scope = recorded.scope
@@ -211,4 +211,6 @@ def _counts(store: Archive, recorded: Recorded, judge: str | None) -> Judgments:
         statuses = Counter(stored.text.status for stored in judged)
         units = (counts.planned + counts.left_out) // recorded.judgments_per_unit
         pending = units * recorded.judge_groups[place].repeats - statuses.total()
-    return Judgments(statuses["verdict"], statuses["failure"], 0 if recorded.imported else pending)
+    return JudgmentCounts(
+        statuses["verdict"], statuses["failure"], 0 if recorded.imported else pending
+    )

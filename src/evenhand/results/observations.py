@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from evenhand.errors import UsageError, nearest, no_such_field, quoted
+from evenhand.errors import UsageError, nearest, no_such_field, quote
 from evenhand.observation import (
     INFERRED_TYPE,
     OVERALL,
@@ -88,7 +88,7 @@ def observe(store: Archive, run: Recorded, rule: Rule | None = None) -> Observat
         subject=subject,
         opponent=opponent,
         judges=tuple(run.names),
-        planned=None if run.imported else _planned(run, len(units.ids), judgments.left_out),
+        planned=None if run.imported else _plan_counts(run, len(units.ids), judgments.left_out),
         failures=judgments.failures,
         left_out=len(judgments.left_out),
         rule=rule,
@@ -111,7 +111,7 @@ def _stack(columns: Sequence[Floats], size: int) -> Floats:
     return np.column_stack(columns) if columns else np.zeros((size, 0))
 
 
-def _planned(run: Recorded, units: int, left_out: Sequence[tuple[int, int]]) -> Ints:
+def _plan_counts(run: Recorded, units: int, left_out: Sequence[tuple[int, int]]) -> Ints:
     """Return how many judgments each judge is to give of each unit, less those it is left out
     of."""
     planned = np.tile([group.repeats for group in run.judge_groups], (units, 1))
@@ -209,7 +209,7 @@ class _Judgments:
             if name.startswith(INFERRED_TYPE):
                 continue  # a field of the unit
             cells = np.array(numbers).reshape(-1, 3).T
-            values, scale = _measured(cells[0], cells[1], cells[2], ends.get(name))
+            values, scale = _to_measure(cells[0], cells[1], cells[2], ends.get(name))
             whole = np.full(self.size, np.nan)
             whole[np.asarray(rows)] = values
             columns[name] = _Column(whole, scale)
@@ -228,7 +228,7 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def _measured(
+def _to_measure(
     shares: Floats, points: Floats, most: Floats, ends: tuple[float, float] | None
 ) -> tuple[Floats, Scale]:
     """Return a measure in points where all of it is on one scale, else as shares of it."""
@@ -369,7 +369,7 @@ def _conditions(flag: str, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name = name.strip().removeprefix("meta.")
         if not name or not equals:
             raise UsageError(
-                f"{flag} {quoted(condition)} names no field and value",
+                f"{flag} {quote(condition)} names no field and value",
                 advice=f"Write FIELD=VALUE, for instance {flag} model=gpt-4.1-mini",
             )
         conditions[name] = (*conditions.get(name, ()), value.strip())
@@ -399,8 +399,8 @@ def _refuse_unknown(
 def _no_such_value(run: Recorded, name: str, value: str, values: Sequence[str]) -> UsageError:
     near = nearest(value, values)
     more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
-    there = f"There are: {', '.join(map(quoted, values[:LISTED]))}{more}"
+    there = f"There are: {', '.join(map(quote, values[:LISTED]))}{more}"
     return UsageError(
-        f"no unit of run {run.id} has {quoted(value)} as its {name}",
-        advice=f"Did you mean {quoted(near)}?" if near else there,
+        f"no unit of run {run.id} has {quote(value)} as its {name}",
+        advice=f"Did you mean {quote(near)}?" if near else there,
     )

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.engine.prices import dollars
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.jsontext import StoredText, stored_object
 from evenhand.manifest import plain
 from evenhand.report.html.units import JudgedRow
@@ -40,7 +40,7 @@ SUGGESTED_UNITS, SUGGESTED_VALUES = 200, 40
 """Values of fields are suggested from the first units of a run."""
 
 
-class Standing(NamedTuple):
+class RunStatus(NamedTuple):
     """The progress of a run as far as it takes long to count."""
 
     counts: Counts
@@ -49,14 +49,14 @@ class Standing(NamedTuple):
     """Those that are under way."""
 
 
-def standing(store: Archive, recorded: Recorded) -> Standing:
+def standing(store: Archive, recorded: Recorded) -> RunStatus:
     """Count the judgments of a run and what it paid."""
     run = recorded.row.id
     batches = [batch for batch in store.batches(run) if batch.is_open]
-    return Standing(recorded.counts(store), store.spent(run), batches)
+    return RunStatus(recorded.counts(store), store.spent(run), batches)
 
 
-def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
+def overview(recorded: Recorded, stands: RunStatus) -> dict[str, Any]:
     """Return a run as `runs --json` lists it."""
     row, manifest, judging = recorded.row, recorded.manifest, recorded.manifest.judging
     return {
@@ -65,7 +65,7 @@ def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
         "kind": recorded.kind_name,
         "created": row.created,
         "started": row.started,
-        **_counted(stands),
+        **_count_noun(stands),
         "judges": [judge.name for judge in recorded.judges],
         "protocol": manifest.protocol,
         "protocol_version": judging.protocol,
@@ -81,7 +81,7 @@ def overview(recorded: Recorded, stands: Standing) -> dict[str, Any]:
     }
 
 
-def _counted(stands: Standing) -> dict[str, Any]:
+def _count_noun(stands: RunStatus) -> dict[str, Any]:
     counts, spent, batches = stands
     return {
         "planned": counts.planned,
@@ -97,9 +97,9 @@ def _counted(stands: Standing) -> dict[str, Any]:
     }
 
 
-def progress(store: Archive, recorded: Recorded, stands: Standing) -> dict[str, Any]:
+def progress(store: Archive, recorded: Recorded, stands: RunStatus) -> dict[str, Any]:
     """Return the progress of a run: counts, calls a minute, and the time left at that rate."""
-    run, counted = recorded.row.id, _counted(stands)
+    run, counted = recorded.row.id, _count_noun(stands)
     moments = store.call_times(run, RATE_CALLS)
     rate = calls_a_minute(moments, recorded.row.started, datetime.now(UTC))
     judging = store.is_claimed(run)
@@ -136,7 +136,7 @@ def judgment_rows(
         for unit, stored in page.rows
     ]
     places = [_place(*row) for row in page.rows]
-    beyond = None if page.stopped is None else _written(page.stopped)
+    beyond = None if page.stopped is None else _to_text(page.stopped)
     return rows, _beside(request, places, page.more, beyond)
 
 
@@ -147,10 +147,10 @@ def planned_judgments(recorded: Recorded) -> int:
 
 
 def _place(unit: StoredUnit, stored: StoredJudgment | None) -> str:
-    return _written(Cursor(unit.position, *((stored.judge, stored.repeat) if stored else ())))
+    return _to_text(Cursor(unit.position, *((stored.judge, stored.repeat) if stored else ())))
 
 
-def _written(place: Cursor) -> str:
+def _to_text(place: Cursor) -> str:
     return ".".join(map(str, place))
 
 
@@ -163,7 +163,7 @@ def read_place(text: str) -> Cursor:
             raise ValueError
         return Cursor(unit, *rest)
     except ValueError:
-        raise UsageError(f"{quoted(text)} is no place in a list") from None
+        raise UsageError(f"{quote(text)} is no place in a list") from None
 
 
 def _beside(

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.kinds.kind import Scoring
 from evenhand.manifest import Compare
 from evenhand.notes import Note
 from evenhand.observation import ScoredUnit, VotedUnit
-from evenhand.report.html.page import LANGUAGES, Words, require, words
+from evenhand.report.html.page import LANGUAGES, ReportWords, require, words
 from evenhand.report.html.render import render
 from evenhand.report.html.tallies import (
     distribution,
@@ -42,7 +42,7 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import changes, compare
 from evenhand.stats.comparison import Comparison, in_points
 from evenhand.stats.layout import USUAL, lay_out, usual_fields
-from evenhand.stats.leaderboard import Options, leaderboard
+from evenhand.stats.leaderboard import BoardOptions, leaderboard
 from evenhand.stats.observations import Observations
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.stability import repeats
@@ -142,7 +142,7 @@ def _coverage(store: Archive, recorded: Recorded, units: int) -> Coverage:
     )
 
 
-def _compared(
+def _say_compared(
     store: Archive,
     recorded: Recorded,
     options: ReportOptions,
@@ -168,11 +168,11 @@ def _score_figures(
     comparison = changed = None
     if by:
         variants = lay_out(table, by, baseline)
-        comparison, changed = _compared(store, recorded, options, variants, by)
+        comparison, changed = _say_compared(store, recorded, options, variants, by)
         comparison = replace(comparison, repeats=repeats(table)).out_of(recorded.full_marks)
     elif baseline:
         raise UsageError(
-            f"a baseline {quoted(baseline)}, but nothing to compare by",
+            f"a baseline {quote(baseline)}, but nothing to compare by",
             advice="Say by which field: --by FIELD",
         )
     means = [in_points(mean, recorded.full_marks or 1) for mean in plain_means(table)]
@@ -247,8 +247,8 @@ def _pair_figures(
     comparison = changed = None
     if baseline or len(table.candidates) == 2:
         variants = lay_out(table, (), baseline)
-        comparison, changed = _compared(store, recorded, options, variants, by)
-    board = leaderboard(table, Options()).board
+        comparison, changed = _say_compared(store, recorded, options, variants, by)
+    board = leaderboard(table, BoardOptions()).board
     leader = board.rows[0].candidate if board.rows else None
     notes = comparison.notes if comparison else ()
     keys = {note.key for note in notes if isinstance(note, Note)}
@@ -272,7 +272,9 @@ def _orders(store: Archive, run: Recorded) -> dict[str, PairFigures]:
     return {name: found for name, found in judges.items() if found.first_rounds}
 
 
-def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> Iterator[ListedUnit]:
+def _units(
+    store: Archive, recorded: Recorded, report: Report, say: ReportWords
+) -> Iterator[ListedUnit]:
     """Yield the units with their judgments, as many as a file has room for."""
     kind, room = recorded.kind, BYTES_MOST
     by = report.comparison.by.split(" / ") if report.comparison else ()
@@ -280,7 +282,7 @@ def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> It
     for unit, judged in islice(judged_units(store, recorded), UNITS_MOST):
         unit_shown = kind.present(kind.load(unit.body), [row.judgment for row in judged])
         line = unit_line(kind, unit.id, unit_shown, judged, say)
-        variant = _variant(unit.id, unit_shown.measured, by)
+        variant = _name_variant(unit.id, unit_shown.measured, by)
         values: Mapping[str, Any] = {**line, "variant": variant}
         facets = {name: values[name] for name in FACETS}
         blocks = unit_blocks(unit_shown, judged, say, report.names, most=TEXT_MOST)
@@ -290,7 +292,7 @@ def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> It
         yield ListedUnit(line, " · ".join(line["candidates"] or variant), facets, blocks)
 
 
-def _variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> list[str]:
+def _name_variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> list[str]:
     """Return the variant of a unit, as the comparison names it, in a list; an empty list for pairs,
     which have candidates, and for a unit without a value of the fields."""
     if isinstance(unit, VotedUnit):

@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.errors import UsageError
 from evenhand.report.model import ChangedPair
 from evenhand.results.changed_units import Sides, changed_pair
-from evenhand.results.compare import Question, lay_out_question, own_fields, refuse_against
+from evenhand.results.compare import CompareOptions, lay_out_question, own_fields, refuse_against
 from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import Change
@@ -67,14 +67,14 @@ class SideBySide:
         return np.asarray(one_sided | (np.abs(np.nan_to_num(self.differences)) > EVEN))
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> SideCounts:
         differences = self.differences
         worse, better = (int((way * differences > EVEN).sum()) for way in (-1, 1))
         missing = int(self.is_missing.sum())
         n = len(self.units)
         same = n - worse - better - missing
         different = int(self.is_different.sum())
-        return Counts(n, worse, better, same, missing, different, self.unpaired)
+        return SideCounts(n, worse, better, same, missing, different, self.unpaired)
 
     def rows(self, only: Only, sort: Sort) -> Ints:
         """Return the places of the rows that are asked for, in their order; what has no difference
@@ -102,7 +102,7 @@ class SideBySide:
         )
 
 
-class Counts(NamedTuple):
+class SideCounts(NamedTuple):
     """The number of questions, of those on which the variant is worse, better or even or a side has
     no verdict, and of those on which the sides differ, one of them missing included. Questions that
     one side alone has are in none of these."""
@@ -155,7 +155,7 @@ def _variants(store: Archive, run: Recorded, setting: Setting) -> Variants:
         fields = tuple(own_fields(run) or usual_fields(table))
         if not fields:
             raise NothingBeside("nothing tells variants of this run apart")
-    question = Question(by=fields, baseline=setting.baseline, against=setting.against)
+    question = CompareOptions(by=fields, baseline=setting.baseline, against=setting.against)
     if setting.against is not None:
         refuse_against(run, setting.against, question)
     return lay_out_question(store, run, question, table)

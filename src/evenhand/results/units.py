@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.blocks import Block, Columns, Text
 from evenhand.kinds.kind import Kind, Scoring, Voting
@@ -32,7 +32,7 @@ def selector(recorded: Recorded, only: str) -> Selector:
     )
     if not has_any:
         raise UsageError(
-            f"run {quoted(recorded.id)} judged by the kind {recorded.kind_name}, which has no"
+            f"run {quote(recorded.id)} judged by the kind {recorded.kind_name}, which has no"
             f" {only.removeprefix('low-')}",
             advice="Leave out --only.",
         )
@@ -213,7 +213,7 @@ def unit_detail(store: Archive, recorded: Recorded, name: str) -> UnitDetail | N
     """Return one unit with all that led to its judgments; None if the run has none of that name."""
     for unit in store.units(Scope(recorded.id), name):
         stored = judgments_of_unit(store, recorded, unit)
-        return UnitDetail(unit, [_judged(store, recorded, unit, judgment) for judgment in stored])
+        return UnitDetail(unit, [_to_row(store, recorded, unit, judgment) for judgment in stored])
     return None
 
 
@@ -222,7 +222,7 @@ def judgments_of_unit(store: Archive, recorded: Recorded, unit: StoredUnit) -> l
     return [stored for _, stored in store.judgments(Scope(recorded.id), unit.id)]
 
 
-def _judged(
+def _to_row(
     store: Archive, recorded: Recorded, unit: StoredUnit, stored: StoredJudgment
 ) -> JudgedRow:
     judgment, row = asked_row(recorded, unit, stored)
@@ -230,11 +230,11 @@ def _judged(
         return JudgedRow(judgment, row | {"exchanges": []})
     trace = [exchange.json() for exchange in run_in_loop(exchanges(recorded, store, unit, stored))]
     ledger = store.calls([exchange["key"] for exchange in trace])
-    paid = [exchange | _paid(ledger.get(exchange["key"])) for exchange in trace]
+    paid = [exchange | _call_record(ledger.get(exchange["key"])) for exchange in trace]
     return JudgedRow(judgment, row | {"exchanges": paid})
 
 
-def _paid(call: LedgerCall | None) -> dict[str, Any]:
+def _call_record(call: LedgerCall | None) -> dict[str, Any]:
     """Return when a call was made, and what it took."""
     if call is None:
         return {"no": None, "at": None, "cost_usd": None, "usage": None, "paid_by": None}

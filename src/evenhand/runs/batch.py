@@ -15,7 +15,7 @@ from evenhand.engine.batch import BatchSender
 from evenhand.engine.call import RetryPolicy
 from evenhand.engine.prices import BatchBudget
 from evenhand.engine.waves import WaveGroup, Waves
-from evenhand.errors import CallLost, StoppedEarly, UsageError, quoted
+from evenhand.errors import CallLost, StoppedEarly, UsageError, quote
 from evenhand.exchange import BatchJudge
 from evenhand.runs.batch_files import recorded_judge
 from evenhand.runs.judge import RunContext
@@ -171,17 +171,17 @@ async def cancel_batch(
     StoppedEarly."""
     if not batch.ident:
         raise UsageError(
-            f"nobody knows whether {quoted(batch.name)} was ever made",
+            f"nobody knows whether {quote(batch.name)} was ever made",
             advice="The next run with --batch looks for it.",
         )
     records = find_run(archive, batch.run).judges
     record = next((record for record in records if record.name == batch.judge), None)
     if record is None:
-        raise UsageError(f"run {batch.run} has no judge {quoted(batch.judge)}")
+        raise UsageError(f"run {batch.run} has no judge {quote(batch.judge)}")
     judge = recorded_judge(record, environment, place)
     try:
         if not isinstance(judge, BatchJudge) or judge.batches is None:
-            raise UsageError(f"{quoted(batch.judge)} has no batches")
+            raise UsageError(f"{quote(batch.judge)} has no batches")
         await judge.batches.cancel(batch.ident)
     except CallLost as loss:
         raise StoppedEarly(f"the batch could not be cancelled: {loss}") from None

@@ -18,7 +18,7 @@ from evenhand.engine.prices import most_tokens, token_bound
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import judge_unit
 from evenhand.engine.stop import Stopped
-from evenhand.errors import AskAgain, CallLost, DataError, ProviderRefused, UsageError, quoted
+from evenhand.errors import AskAgain, CallLost, DataError, ProviderRefused, UsageError, quote
 from evenhand.exchange import BatchAnswer, BatchJudge, Judge, Question
 from evenhand.judges import JudgeOptions, split_name
 from evenhand.judges.batch_client import read_lines
@@ -98,7 +98,7 @@ async def write_wave(recorded: Recorded, archive: Archive, write: Callable[[byte
         for repeat in range(group.repeats):
             for unit in archive.units(recorded.scope):
                 if _is_open(recorded, archive, unit, group.index, repeat):
-                    await _tried(recorded, group, repeat, unit, route(members))
+                    await _try_unit(recorded, group, repeat, unit, route(members))
     return len(seen)
 
 
@@ -112,7 +112,7 @@ def _is_open(
     return True
 
 
-async def _tried(
+async def _try_unit(
     recorded: Recorded, group: Any, repeat: int, unit: StoredUnit, endpoint: AskFn
 ) -> Any:
     """Return the judgment of a unit; None where a question of it has no answer."""
@@ -139,7 +139,7 @@ async def take_answers(recorded: Recorded, store: Store, path: Path) -> BatchFil
                     for unit in store.archive.units(recorded.scope):
                         if not _is_open(recorded, store.archive, unit, group.index, repeat):
                             continue
-                        settled = await _tried(recorded, group, repeat, unit, route(members))
+                        settled = await _try_unit(recorded, group, repeat, unit, route(members))
                         if settled is not None:
                             result.verdicts += settled.judgment.status == "verdict"
                             await ledger.store_judgment(recorded.id, settled.stored)
@@ -233,7 +233,7 @@ def _chat_judge(record: JudgeRecord) -> BatchJudge:
     if not provider.is_chat:
         raise UsageError(
             f"files in OpenAI's batch form are for judges that speak its protocol, and"
-            f" {quoted(record.name)} does not",
+            f" {quote(record.name)} does not",
             advice="Name the model as openai/MODEL, with the base_url of its server.",
         )
     judge = recorded_judge(record, {}, "")
@@ -263,8 +263,8 @@ def recorded_judge(record: JudgeRecord, environment: Any, place: str) -> Judge:
     judge = provider.open(options, model)
     if address and judge.identity != dict(identity):
         raise UsageError(
-            f"the judge {quoted(record.name)} cannot be opened as it was: it was at"
-            f" {quoted(address)}",
+            f"the judge {quote(record.name)} cannot be opened as it was: it was at"
+            f" {quote(address)}",
             advice="Set its address in the environment as it was, and try again.",
         )
     return judge

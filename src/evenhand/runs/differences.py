@@ -81,15 +81,15 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
     if suite is None:
         return
     file, used = suite.file, recorded.protocol
-    prompt = read_custom_prompt(*suite.located("prompt", file.prompt)) if file.prompt else None
+    prompt = read_custom_prompt(*suite.locate("prompt", file.prompt)) if file.prompt else None
     if file.protocol not in builtin_protocols():
-        suite.located("protocol", file.protocol)
+        suite.locate("protocol", file.protocol)
     protocol = find_protocol(file.protocol, suite.folder, prompt)
     if protocol.texts != used.texts:
         yield _protocol_words(file.protocol, protocol.texts, used.texts)
     has_rubric = protocol.kind == used.kind and KINDS[used.kind].rubric_form is not None
     if has_rubric and file.rubric is not None:
-        path, root = suite.located("rubric", file.rubric)
+        path, root = suite.locate("rubric", file.rubric)
         rubric = rubric_json(read_rubric(path, protocol, root))
         if bytes(rubric) != bytes(recorded.manifest.judging.rubric_json):
             yield f"rubric {file.rubric}"

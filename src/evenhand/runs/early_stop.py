@@ -14,14 +14,14 @@ from hashlib import blake2b
 from math import fsum
 
 from evenhand.engine.run import JudgeGroup, Work
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, JudgmentText
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting
 from evenhand.manifest import Compare, Manifest, Stopping, Wave
 from evenhand.runs.question import (
     Contrast,
     Planned,
-    Question,
+    StopQuestion,
     deciding_measure,
     planned_pairs,
     planned_scores,
@@ -44,7 +44,7 @@ class Duel:
     variant: str
     alpha: float
     min_units: int
-    questions: Sequence[Question]
+    questions: Sequence[StopQuestion]
     waiting: list[int]
     """Of each question, how many judgments have not ended."""
     betting: Betting
@@ -59,7 +59,7 @@ class Duel:
     def is_open(self) -> bool:
         return self.outcome == "not enough evidence" and self.entered < len(self.questions)
 
-    def advance(self, value_of: Callable[[Question], float | None]) -> None:
+    def advance(self, value_of: Callable[[StopQuestion], float | None]) -> None:
         """Take in the questions that have ended, up to the first that has not."""
         while self.is_open and not self.waiting[self.entered]:
             question = self.questions[self.entered]
@@ -92,13 +92,13 @@ class UntilDecided:
         self._is_pairs = isinstance(kind.measure, Voting)
         self._stop = manifest.stop or Stopping()
         self._measure = deciding_measure(judging, archive.units(scope), self._stop.dimension)
-        self._plan = _planned(archive.units(scope), manifest, kind.measure)
+        self._plan = _plan(archive.units(scope), manifest, kind.measure)
         waves = [
             {unit.no for unit in archive.units(Scope(wave.run, wave.limit))}
             for wave in manifest.waves
         ]
         draw = _Draw(manifest.judging.seed, waves)
-        self._duels = self._matched(draw)
+        self._duels = self._match_duels(draw)
         self._order = draw.order([item for duel in self._duels for item in duel.questions])
         self._positions = {no: place for place, units in enumerate(self._order) for no in units}
         self._places: dict[int, list[tuple[Duel, int]]] = {}
@@ -111,7 +111,7 @@ class UntilDecided:
         self.passing_failures = 0
         """How many judgments failed for a reason that the next run tries again."""
 
-    def _matched(self, draw: _Draw) -> list[Duel]:
+    def _match_duels(self, draw: _Draw) -> list[Duel]:
         """Return a duel for every variant that is to be decided, each with its part of alpha."""
         questions_of = self._plan.questions
         names = _deciding_variants(self._plan, self._stop)
@@ -185,7 +185,7 @@ class UntilDecided:
             if not (is_passing and again):
                 self.note(unit.no, stored.judge, stored.repeat, stored.text)
 
-    def _value(self, question: Question) -> float | None:
+    def _value(self, question: StopQuestion) -> float | None:
         """Return the mean of the values that there are, from 0, all for the baseline, to 1; None if
         none."""
         return _mean([v for contrast in question.contrasts for v in self._values(contrast)])
@@ -270,7 +270,7 @@ def require_decision(
     UsageError. `units` gives those that it is about."""
     stop = manifest.stop or Stopping()
     deciding_measure(judging, units(), stop.dimension)
-    _deciding_variants(_planned(units(), manifest, judging.kind.measure), stop)
+    _deciding_variants(_plan(units(), manifest, judging.kind.measure), stop)
 
 
 def _deciding_variants(plan: Planned, stop: Stopping) -> list[str]:
@@ -281,13 +281,13 @@ def _deciding_variants(plan: Planned, stop: Stopping) -> list[str]:
     names = [name for name in names if plan.questions[name]]
     if not names:
         raise UsageError(
-            f"nothing can be decided: nothing is paired with {quoted(plan.baseline)}",
+            f"nothing can be decided: nothing is paired with {quote(plan.baseline)}",
             advice="See [compare] by and baseline in the suite, and what the units share.",
         )
     return names
 
 
-def _planned(units: Iterable[StoredUnit], manifest: Manifest, measure: Scoring | Voting) -> Planned:
+def _plan(units: Iterable[StoredUnit], manifest: Manifest, measure: Scoring | Voting) -> Planned:
     compare = manifest.compare or Compare()
     if isinstance(measure, Voting):
         return planned_pairs(measure, units, compare.baseline)
@@ -306,14 +306,14 @@ class _Draw:
     def __init__(self, seed: int, waves: Sequence[set[int]]) -> None:
         self._seed, self._waves = seed, waves
 
-    def place(self, question: Question) -> tuple[int, bytes]:
+    def place(self, question: StopQuestion) -> tuple[int, bytes]:
         lot = blake2b(f"{self._seed}:{question.name}".encode(), person=b"evenhand-draw-1")
         return self._wave(question), lot.digest()
 
-    def _wave(self, question: Question) -> int:
+    def _wave(self, question: StopQuestion) -> int:
         return sum(not units.issuperset(question.units) for units in self._waves)
 
-    def order(self, questions: Sequence[Question]) -> list[tuple[int, ...]]:
+    def order(self, questions: Sequence[StopQuestion]) -> list[tuple[int, ...]]:
         """Return the units of all questions, those of a question together and each unit once."""
         placed: set[int] = set()
         gathered: dict[tuple[int, bytes], list[int]] = {}
@@ -325,7 +325,7 @@ class _Draw:
             gathered.setdefault(place, []).extend(fresh)
         return [tuple(units) for units in gathered.values() if units]
 
-    def ends(self, questions: Sequence[Question]) -> list[int]:
+    def ends(self, questions: Sequence[StopQuestion]) -> list[int]:
         """After how many of these questions in order the plan ends: where it ended before others
         were added, and at the end of all."""
         waves = [self._wave(question) for question in questions]

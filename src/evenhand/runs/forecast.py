@@ -177,7 +177,7 @@ class _Lookahead:
         if not isinstance(schedule, FileOrder):
             self.forecast.until_decided = True
             for unit in units():
-                for stored in self._known(unit):
+                for stored in self._find_known(unit):
                     schedule.note(unit.no, stored.judge, stored.repeat, stored.text)
         for unit in units():
             if is_enough():
@@ -185,13 +185,13 @@ class _Lookahead:
             if schedule.is_wanted(unit.no):
                 await self.add(unit)
 
-    def _known(self, unit: StoredUnit) -> list[StoredJudgment]:
+    def _find_known(self, unit: StoredUnit) -> list[StoredJudgment]:
         """Return the judgments of a unit by the same judging in any run."""
         return self._archive.known(self._record, unit.id, unit.body)
 
     async def add(self, unit: StoredUnit) -> None:
         """Count all judgments of one unit."""
-        judged = {(stored.judge, stored.repeat): stored for stored in self._known(unit)}
+        judged = {(stored.judge, stored.repeat): stored for stored in self._find_known(unit)}
         for group, judges in self._by_group:
             for repeat in range(group.repeats):
                 stored = judged.get((group.index, repeat))

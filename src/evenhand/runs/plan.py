@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from evenhand.engine.prices import PICO, Price, similar_model
 from evenhand.engine.run import JudgeGroup
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.exchange import Judge
 from evenhand.files.protocols import judging_of
 from evenhand.judges import split_name
@@ -160,7 +160,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
                 near = similar_model(provider.name, model)
                 question = f'Did you mean "{provider.name}/{near}"? If not, add' if near else "Add"
                 raise UsageError(
-                    f"a budget is set, but the price of {quoted(setup.judge.name)} is not known",
+                    f"a budget is set, but the price of {quote(setup.judge.name)} is not known",
                     where=str(self.suite.path or ""),
                     advice=f"{question} to its [[judges]] entry, in dollars a million tokens:"
                     f' price = {{ input = "0.40", output = "1.60" }}  (entry {index + 1})',

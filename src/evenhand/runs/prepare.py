@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evenhand.data.tables import QuestionFile, Source, Tables
+from evenhand.data.tables import QuestionFile, Tables, TableSource
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.files.protocols import (
     builtin_protocols,
     custom_prompt_findings,
@@ -36,7 +36,7 @@ def prepare(
     suite: Suite,
     environ: Mapping[str, str],
     notify: Callable[[str], None],
-    sources: Sequence[Source] | None = None,
+    sources: Sequence[TableSource] | None = None,
     trust: Trust | None = None,
 ) -> Plan:
     """Return the plan of a suite, ready to be judged on its own data or on these; raise UsageError.
@@ -45,9 +45,9 @@ def prepare(
         notify(f"Note: {name} of .env is not used: proxies and certificates are yours to set.")
     sources = list(_sources(suite)) if sources is None else sources
     prompt = suite.file.prompt
-    prompt_files = read_custom_prompt(*suite.located("prompt", prompt)) if prompt else None
+    prompt_files = read_custom_prompt(*suite.locate("prompt", prompt)) if prompt else None
     if suite.file.protocol not in builtin_protocols():
-        suite.located("protocol", suite.file.protocol)
+        suite.locate("protocol", suite.file.protocol)
     protocol = find_protocol(suite.file.protocol, suite.folder, prompt_files)
     spoken_beside(protocol, suite.file.language, str(suite.path or ""))
     settings = _settings(suite, protocol.kind)
@@ -65,7 +65,7 @@ def prepare(
     )
     if suite.file.limits.budget_usd is not None:
         plan.know_prices()
-    _different(plan.setups)
+    _refuse_twins(plan.setups)
     if plan.manifest.judging.is_relay:
         _one_number_of_repeats(plan.setups)
     return plan
@@ -81,9 +81,9 @@ def open_judge_setup(
     """Return a judge of a suite, opened; raise UsageError."""
     provider, model = _provider_and_model(spec.model)
     if provider.is_file(model):
-        suite.located("judges", model)
+        suite.locate("judges", model)
     if spec.ca_file is not None:
-        suite.located("judges", spec.ca_file)
+        suite.locate("judges", spec.ca_file)
     options = replace(judge_options(suite, spec, environ), notify=notify, trust=trust)
     judge = provider.open(options, model)
     price = _price(spec, provider, model)
@@ -140,19 +140,17 @@ def _doubt_model(provider: Provider, model: str, notify: Callable[[str], None]) 
     near = similar_model(provider.name, model)
     if near:
         notify(
-            f"No list of {provider.name}'s models has {quoted(model)}; did you mean"
+            f"No list of {provider.name}'s models has {quote(model)}; did you mean"
             f' "{provider.name}/{near}"?'
         )
 
 
-def _sources(suite: Suite) -> Iterator[Source]:
+def _sources(suite: Suite) -> Iterator[TableSource]:
     """Yield the data files of a suite; raise UsageError."""
-    join = (
-        None if suite.file.join is None else QuestionFile(*suite.located("join", suite.file.join))
-    )
+    join = None if suite.file.join is None else QuestionFile(*suite.locate("join", suite.file.join))
     for spec in suite.file.data:
         for path, root in suite.located_files("data", spec.file):
-            yield Source(
+            yield TableSource(
                 path=path,
                 root=root,
                 constants={**suite.path_fields(spec.file, path), **spec.constants},
@@ -163,7 +161,7 @@ def _sources(suite: Suite) -> Iterator[Source]:
 
 
 def _table_units(
-    suite: Suite, sources: Sequence[Source], protocol: Protocol, notify: Callable[[str], None]
+    suite: Suite, sources: Sequence[TableSource], protocol: Protocol, notify: Callable[[str], None]
 ) -> Callable[[ReadyKind], Iterator[IncomingUnit]]:
     """Return what reads the units of a suite's tables, as often as it is called; it says once what
     is to be said of them."""
@@ -193,7 +191,7 @@ def _settings(suite: Suite, kind: str) -> dict[str, Any]:
     for name, value in values.items():
         if name not in names and value != defaults[name]:
             raise UsageError(
-                f"the protocol kind {kind} has no setting {quoted(name)}",
+                f"the protocol kind {kind} has no setting {quote(name)}",
                 where=str(suite.path or ""),
                 advice=f"It has: {', '.join(names)}.",
             )
@@ -214,7 +212,7 @@ def _read_rubric(suite: Suite, protocol: Protocol) -> object:
         )
     if is_rubric_text(name):
         return rubric_of_text(name, protocol, suite.file.language, str(suite.path or "rubric"))
-    path, root = suite.located("rubric", name)
+    path, root = suite.locate("rubric", name)
     return read_rubric(path, protocol, root)
 
 
@@ -224,12 +222,12 @@ def _price(spec: JudgeSpec, provider: Provider, model: str) -> Price | None:
     return listed_price(provider.name, model) if provider.is_billed else FREE
 
 
-def _different(setups: Sequence[JudgeSetup]) -> None:
+def _refuse_twins(setups: Sequence[JudgeSetup]) -> None:
     """Two judges that are one and the same would answer each other's questions."""
     for index, setup in enumerate(setups):
         if any(setup.judge.identity == earlier.judge.identity for earlier in setups[:index]):
             raise UsageError(
-                f"the judge {quoted(setup.judge.name)} is named twice",
+                f"the judge {quote(setup.judge.name)} is named twice",
                 advice="To judge each unit several times, set repeats in its [[judges]] entry.",
             )
 

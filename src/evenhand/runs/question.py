@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evenhand.errors import UsageError, nearest, quoted
+from evenhand.errors import UsageError, nearest, quote
 from evenhand.jsontext import as_text
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting
 from evenhand.observation import OVERALL, WINNER, read_observations
 from evenhand.stats.layout import choose, lay_out
-from evenhand.stats.observations import UNIT, FieldColumns, unjudged
+from evenhand.stats.observations import UNIT, FieldColumns, without_judgments
 from evenhand.store.ports import StoredUnit
 
 
@@ -29,7 +29,7 @@ class Contrast(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StopQuestion:
     """Everything that compares a variant with the baseline on one question; it makes one value."""
 
     name: str
@@ -48,7 +48,7 @@ class Planned:
     """The questions of each variant, the baseline that it is compared with, and what to say."""
 
     baseline: str
-    questions: Mapping[str, Sequence[Question]]
+    questions: Mapping[str, Sequence[StopQuestion]]
     notes: tuple[str, ...]
     ids: Mapping[int, str]
     """Of the units, by their numbers."""
@@ -65,9 +65,9 @@ def planned_scores(
         columns.add({UNIT: unit.id} | given)
         ids[unit.no] = unit.id
     numbers = {ident: no for no, ident in ids.items()}
-    variants = lay_out(unjudged(list(ids.values()), columns.fields()), by, baseline)
+    variants = lay_out(without_judgments(list(ids.values()), columns.fields()), by, baseline)
     base = variants.members(variants.base)
-    questions: dict[str, list[Question]] = {}
+    questions: dict[str, list[StopQuestion]] = {}
     for place in variants.others:
         gathered: dict[int, list[Contrast]] = {}
         for key, members in variants.members(place).items():
@@ -77,7 +77,9 @@ def planned_scores(
                 )
                 gathered.setdefault(int(variants.cluster[key]), []).append(Contrast(ours, theirs))
         questions[variants.names[place]] = [
-            Question(min(ids[no] for each in contrasts for no in each.against), tuple(contrasts))
+            StopQuestion(
+                min(ids[no] for each in contrasts for no in each.against), tuple(contrasts)
+            )
             for contrasts in gathered.values()
         ]
     return Planned(variants.baseline, questions, variants.notes, ids)
@@ -100,13 +102,13 @@ def planned_pairs(voting: Voting, units: Iterable[StoredUnit], baseline: str | N
             topics = gathered.setdefault(first if turned else second, {})
             topics.setdefault(row, []).append(Contrast((no,), turned=turned))
     questions = {
-        name: [Question(row, tuple(contrasts)) for row, contrasts in topics.items()]
+        name: [StopQuestion(row, tuple(contrasts)) for row, contrasts in topics.items()]
         for name, topics in gathered.items()
     }
     return Planned(names[base], questions, tuple(notes), ids)
 
 
-class Measure(NamedTuple):
+class StopMeasure(NamedTuple):
     """The measure that decides, among what judgments say in numbers."""
 
     name: str
@@ -123,12 +125,14 @@ class Measure(NamedTuple):
         return None
 
 
-def deciding_measure(judging: ReadyKind, units: Iterable[StoredUnit], dimension: str) -> Measure:
+def deciding_measure(
+    judging: ReadyKind, units: Iterable[StoredUnit], dimension: str
+) -> StopMeasure:
     """Return the measure that decides a run; raise UsageError for a dimension that it has not."""
     measure = judging.kind.measure
     if isinstance(measure, Voting):
         _check(dimension, judging.dimensions)
-        return Measure(WINNER if dimension == OVERALL else dimension, is_vote=True)
+        return StopMeasure(WINNER if dimension == OVERALL else dimension, is_vote=True)
     ends = dict(judging.ends)
     for unit in units:
         for name, (low, high) in measure.unit(unit.body).ends.items():
@@ -136,7 +140,7 @@ def deciding_measure(judging: ReadyKind, units: Iterable[StoredUnit], dimension:
             ends[name] = (min(low, span[0]), max(high, span[1]))
     _check(dimension, list(ends))
     low, high = ends.get(dimension, (0.0, 1.0))
-    return Measure(dimension, high - low)
+    return StopMeasure(dimension, high - low)
 
 
 def _check(dimension: str, names: Sequence[str]) -> None:
@@ -144,6 +148,6 @@ def _check(dimension: str, names: Sequence[str]) -> None:
     if dimension not in there:
         near = nearest(dimension, there)
         raise UsageError(
-            f"there is no dimension {quoted(dimension)} to decide on",
-            advice=f"Did you mean {quoted(near)}?" if near else f"There are: {', '.join(there)}",
+            f"there is no dimension {quote(dimension)} to decide on",
+            advice=f"Did you mean {quote(near)}?" if near else f"There are: {', '.join(there)}",
         )

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenhand.engine.run import JudgeGroup, group_names
-from evenhand.errors import StoreError, UsageError, quoted
+from evenhand.errors import StoreError, UsageError, quote
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS, kind_of_import, load_protocol
@@ -288,7 +288,7 @@ def named_run(
         )
     what = "several runs begin" if rows else "no run begins"
     called = "" if rows else ", and none is called so"
-    raise UsageError(f"{what} with {quoted(name)}{called}", advice=_there_are(rows or runs))
+    raise UsageError(f"{what} with {quote(name)}{called}", advice=_there_are(rows or runs))
 
 
 def _matching(
@@ -308,7 +308,7 @@ def _before(runs: Sequence[RunRow], row: RunRow, steps: int) -> RunRow:
         return same[steps]
     runs_before = f"are no {steps} runs" if steps > 1 else "is no run"
     raise UsageError(
-        f"there {runs_before} called {quoted(row.name)} before {row.id}",
+        f"there {runs_before} called {quote(row.name)} before {row.id}",
         advice=_there_are(same),
     )
 

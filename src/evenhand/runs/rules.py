@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.data.files import require_file
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import Protocol, ProtocolError, protocol_toml
@@ -94,7 +94,7 @@ def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> Jud
     if new.protocol is not None:
         rules |= _rules_of_folder(new.protocol, protocol)
     for name, value in new.values.items():
-        rules[name] = _checked(protocol, rules, name, value)
+        rules[name] = _check_rule(protocol, rules, name, value)
     settings = dict(record.settings)
     changed = {change.name for change in changed_rules(rules_of(protocol, record), rules)}
     for name in sorted(changed):
@@ -108,7 +108,7 @@ def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> Jud
 def _rules_of_folder(new: Protocol, used: Protocol) -> Mapping[str, Any]:
     if new.kind != used.kind:
         raise UsageError(
-            f"the protocol {quoted(new.name)} is of the kind {new.kind}; the run was judged by the"
+            f"the protocol {quote(new.name)} is of the kind {new.kind}; the run was judged by the"
             f" kind {used.kind}",
             advice="Name a protocol of the same kind.",
         )
@@ -125,7 +125,7 @@ def _rules_of_folder(new: Protocol, used: Protocol) -> Mapping[str, Any]:
         ) from None
 
 
-def _checked(protocol: Protocol, rules: Mapping[str, Any], name: str, value: Any) -> Any:
+def _check_rule(protocol: Protocol, rules: Mapping[str, Any], name: str, value: Any) -> Any:
     """Return one rule as the kind reads it; raise UsageError."""
     kind = KINDS[protocol.kind]
     if name not in rules:
@@ -150,9 +150,7 @@ def _types_under(
     for name in new:
         if name not in weights:
             types = ", ".join(weights)
-            raise UsageError(
-                f"no task type is called {quoted(name)}", advice=f"There are: {types}."
-            )
+            raise UsageError(f"no task type is called {quote(name)}", advice=f"There are: {types}.")
     rows = {**weights, **new}
     return [{**row, "weights": rows[str(row["id"])]} for row in protocol.rows("types")]
 

@@ -38,7 +38,7 @@ async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = 
     archive, tally = store.archive, Tally()
     record = _record(recorded, rules or NewRules())
     judging = judging_of(recorded.protocol, record)
-    async with store.ledger() as ledger, _held(recorded, record, archive, ledger) as run:
+    async with store.ledger() as ledger, _hold_run(recorded, record, archive, ledger) as run:
         archive.set_frozen(True)  # replies that come meanwhile are another state's
         try:
             for group, judges in split_by_group(recorded.judge_groups, recorded.judges):
@@ -68,7 +68,7 @@ def _record(recorded: Recorded, rules: NewRules) -> JudgingRecord:
 
 
 @asynccontextmanager
-async def _held(
+async def _hold_run(
     recorded: Recorded, record: JudgingRecord, archive: Archive, ledger: Ledger
 ) -> AsyncIterator[str]:
     """Yield the run that the judgments belong to, for this process alone."""

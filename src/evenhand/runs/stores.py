@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from evenhand.errors import StoreMissing, UsageError, quoted
+from evenhand.errors import StoreMissing, UsageError, quote
 from evenhand.store.address import FORM, is_postgres, read_address
 from evenhand.store.archive import Archive
 from evenhand.store.copy import Copied, Copy, Progress
@@ -103,7 +103,7 @@ def store_path(url: str, folder: Path | None = None) -> Path:
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite" or not rest or "\0" in rest:
         raise UsageError(
-            f"the store {quoted(url)} is not of a known kind",
+            f"the store {quote(url)} is not of a known kind",
             advice=f"Use sqlite:FILE or {FORM}.",
         )
     return (folder or Path()) / rest.removeprefix("//")

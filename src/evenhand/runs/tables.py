@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evenhand.data.columns import Rows
 from evenhand.data.files import is_data_file
 from evenhand.data.read import MEMORY, memory_rows
-from evenhand.data.tables import ROWS_LOOKED_AT, Source, Table, extras_in
+from evenhand.data.tables import ROWS_LOOKED_AT, DataTable, TableSource, extras_in
 from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import is_rubric_text, read_rubric, rubric_of_text, rubric_of_value
@@ -56,9 +56,9 @@ def table_plan(
     language: that of the texts. Without `use`: the judge sees what the table has of reference,
     context and messages."""
     source = (
-        Source(path=Path(data))
+        TableSource(path=Path(data))
         if isinstance(data, str | Path)
-        else Source(path=Path(MEMORY), memory=memory_rows(data))
+        else TableSource(path=Path(MEMORY), memory=memory_rows(data))
     )
     rows = source.sample
     environ = environment()
@@ -79,10 +79,10 @@ def table_plan(
     return replace(plan, rubric=rubric_value(rubric, plan.protocol, suite.file.language))
 
 
-def _use(source: Source, file: SuiteFile, notify: Callable[[str], None]) -> list[str]:
+def _use(source: TableSource, file: SuiteFile, notify: Callable[[str], None]) -> list[str]:
     """Return what the judge is to see beside the judged text, and tell it."""
     form = KINDS[find_protocol(file.protocol).kind].table_form
-    table = Table(source, file.columns, form)
+    table = DataTable(source, file.columns, form)
     use = extras_in([row.value for _, row in table.rows[:ROWS_LOOKED_AT]], form)
     if use:
         notify(f"The judge sees: {', '.join(use)}")

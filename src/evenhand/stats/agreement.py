@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.observation import OVERALL, UNCERTAIN, WINNER
 from evenhand.stats import coefficients
 from evenhand.stats.coefficients import (
@@ -26,8 +26,8 @@ from evenhand.stats.coefficients import (
     Pairs,
     against,
     among,
+    no_coefficient,
     one_per_unit,
-    undefined,
 )
 from evenhand.stats.leans import LengthLean, PositionLean, length_leans, position_leans
 from evenhand.stats.observations import (
@@ -60,7 +60,7 @@ Ties = Literal["keep", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Usability:
     """The use that a judge is fit for, with the reason."""
 
     outcome: Literal["usable", "usable corrected", "not usable"]
@@ -68,7 +68,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class AgreementRow:
     """The coefficients of one dimension, of all judges or of some, of all units or a variant."""
 
     dimension: str
@@ -82,7 +82,7 @@ class Row:
     figures: Mapping[str, Coefficient]
     confusion: Mapping[str, Any] | None = None
     """The count of each rating of the run (rows) with each of the other side (columns)."""
-    verdict: Verdict | None = None
+    verdict: Usability | None = None
 
     def json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
@@ -102,7 +102,7 @@ class Agreement:
     failed_run: int
     """Judgments without a verdict."""
     failed_other: int
-    rows: tuple[Row, ...]
+    rows: tuple[AgreementRow, ...]
     corrected: tuple[CorrectedRow, ...]
     positions: tuple[PositionLean, ...]
     """Of each judge of pairs that was asked in both orders."""
@@ -117,7 +117,7 @@ class Agreement:
         judge: str | None = None,
         other: str | None = None,
         variant: str | None = None,
-    ) -> Row:
+    ) -> AgreementRow:
         """Return one row; without a dimension the first that fits. Raise KeyError."""
         for row in self.rows:
             is_match = (row.judge, row.other, row.variant) == (judge, other, variant)
@@ -126,7 +126,7 @@ class Agreement:
         raise KeyError((dimension, judge, other, variant))
 
     @property
-    def main(self) -> Row:
+    def main(self) -> AgreementRow:
         """Return the row of the whole: that of the winner, or of the overall score."""
         whole = [row for row in self.rows if row.dimension in (WINNER, OVERALL)]
         return (whole or list(self.rows))[0]
@@ -262,7 +262,7 @@ class _Comparison:
             only_other = np.unique(self.other.unit[~failed]).size - matched
             failed_other = int(failed.sum())
             rows = [row for name in self.dimensions for row in self._against_labels(name)]
-            corrected = list(self._corrected(self.labels))
+            corrected = list(self._corrected_table(self.labels))
         notes = [*self.notes, *label_notes(corrected), *_why(rows)]
         if self.is_votes and any(
             (table.column(UNCERTAIN) == 1).any() for table in (self.run, self.other) if table
@@ -285,7 +285,7 @@ class _Comparison:
         """Note dimensions of one side alone; raise UsageError where none is shared."""
         ours, theirs = (table.dimensions for table in (self.run, other))
         if not self.is_votes and ours and theirs and not set(ours) & set(theirs):
-            sides = (", ".join(map(quoted, names)) for names in (ours, theirs))
+            sides = (", ".join(map(quote, names)) for names in (ours, theirs))
             raise UsageError(
                 f"the two sides have no dimension in common: {' against '.join(sides)}",
                 advice="Import one of them again with the other's names of dimensions.",
@@ -293,7 +293,7 @@ class _Comparison:
         if alone := sorted(set(ours) ^ set(theirs)):
             self.notes.append(f"only one side has: {', '.join(alone)}")
 
-    def _against_labels(self, name: str) -> Iterator[Row]:
+    def _against_labels(self, name: str) -> Iterator[AgreementRow]:
         """Return the rows of a dimension: all judges, each judge, each variant."""
         assert self.labels is not None
         run, labels = _column(self.run, name), _column(self.labels, name)
@@ -315,7 +315,7 @@ class _Comparison:
     def _single(self, column: Column) -> Column:
         return one_per_unit(column, is_votes=self.is_votes) if self.options.majority else column
 
-    def _among_judges(self) -> tuple[list[Row], int]:
+    def _among_judges(self) -> tuple[list[AgreementRow], int]:
         """Return the rows of judges among themselves, and how many units two of them rated. The
         repeats of an only judge are compared with each other."""
         present = np.unique(self.run.judge)
@@ -324,7 +324,7 @@ class _Comparison:
             names = tuple(f"repeat {number + 1}" for number in range(repeats.size))
             self.run = replace(self.run, judge=judge, judges=names)
             self.notes.append("there is one judge: its repeats are compared with each other")
-        rows, matched = list[Row](), set[int]()
+        rows, matched = list[AgreementRow](), set[int]()
         for name in self.dimensions:
             column = one_per_unit(_column(self.run, name), is_votes=self.is_votes, each=True)
             if self.options.ties == "drop":
@@ -333,15 +333,15 @@ class _Comparison:
             rows += self._of_panel(name, column)
         return rows, len(matched)
 
-    def _of_panel(self, name: str, column: Column) -> Iterator[Row]:
+    def _of_panel(self, name: str, column: Column) -> Iterator[AgreementRow]:
         present = [int(judge) for judge in np.unique(column.judge)]
 
-        def of_two(column: Column, i: int, j: int) -> Row:
+        def of_two(column: Column, i: int, j: int) -> AgreementRow:
             pairs = against(*(column.where(column.judge == judge) for judge in (i, j)))
             row = self._row(name, pairs)
             return replace(row, judge=self.run.judges[i], other=self.run.judges[j])
 
-        def whole(column: Column) -> Row:
+        def whole(column: Column) -> AgreementRow:
             if len(present) == 2:
                 return of_two(column, *present)
             return self._row(name, among(column), column)
@@ -353,16 +353,16 @@ class _Comparison:
         for variant, units in self.variants:
             yield replace(whole(column.where(units[column.unit])), variant=variant)
 
-    def _row(self, name: str, pairs: Pairs, panel: Column | None = None) -> Row:
+    def _row(self, name: str, pairs: Pairs, panel: Column | None = None) -> AgreementRow:
         """Return the row of ratings held against each other; of several judges they are those of a
         panel."""
         if self.options.ties == "drop":
             pairs = pairs.where((pairs.a != TIE) & (pairs.b != TIE))
         figures = self._figures(name, pairs, panel)
         if name in self.two_scales:
-            nothing = undefined(TWO_SCALES, pairs.a.size)
+            nothing = no_coefficient(TWO_SCALES, pairs.a.size)
             figures |= {figure: nothing for figure in figures if figure not in RANKS}
-        row = Row(
+        row = AgreementRow(
             dimension=name,
             n=pairs.a.size,
             units=np.unique(pairs.unit).size,
@@ -396,7 +396,7 @@ class _Comparison:
             rated = panel.unit, panel.value, self.run.question
         same = coefficients.share((a == b).astype(np.float64), question, level)
         if not is_votes and np.unique(both).size > CATEGORIES:
-            same = undefined(coefficients.TOO_MANY, a.size)
+            same = no_coefficient(coefficients.TOO_MANY, a.size)
         alpha = coefficients.alpha(*rated, level, interval=not is_votes)
         nominal = (
             {} if is_votes or not every else {"alpha_nominal": coefficients.alpha(*rated, level)}
@@ -440,30 +440,30 @@ class _Comparison:
     def _rating(self, value: float, names: Sequence[str] = ("first", "second")) -> str:
         return (*names, "tie")[int(value)] if self.is_votes else f"{value:g}"
 
-    def _verdict(self, row: Row, pairs: Pairs) -> Verdict | None:
+    def _verdict(self, row: AgreementRow, pairs: Pairs) -> Usability | None:
         """Return what the judge is good for; None where the labels cannot tell."""
         if not pairs.a.size:
             return None
         if np.ptp(pairs.a) == 0 and row.n > 1:
             said = self._rating(float(pairs.a[0]))
-            return Verdict("not usable", f"the judge says {said} of every unit")
+            return Usability("not usable", f"the judge says {said} of every unit")
         kappa = row.figures["kappa" if self.is_votes else "kappa_quadratic"]
         if kappa.value is None:
             return None
         if kappa.low is None or kappa.low <= 0:
             reason = f"{row.clusters} questions do not show more agreement than chance gives"
-            return Verdict("not usable", reason)
+            return Usability("not usable", reason)
         bias, (low, high) = row.figures.get("bias"), self._ends(row.dimension)
         if bias and bias.value is not None and bias.low is not None and bias.high is not None:
             is_off = abs(bias.value) >= BIASED * (high - low)
             if is_off and not bias.low <= 0 <= bias.high:
                 way = "higher" if bias.value > 0 else "lower"
-                return Verdict("usable corrected", f"the judge rates {way} than the labels")
+                return Usability("usable corrected", f"the judge rates {way} than the labels")
         if kappa.value < SUBSTANTIAL or kappa.low < MODERATE:
-            return Verdict("usable corrected", "the judge often parts from the labels")
-        return Verdict("usable", "the judge mostly says what the labels say")
+            return Usability("usable corrected", "the judge often parts from the labels")
+        return Usability("usable", "the judge mostly says what the labels say")
 
-    def _corrected(self, labels: Observations) -> Iterator[CorrectedRow]:
+    def _corrected_table(self, labels: Observations) -> Iterator[CorrectedRow]:
         """Return mean scores by dimension, or win rates by candidate, of each variant too."""
         names = [name for name in self.dimensions if name not in self.two_scales]
         for name in sorted(self.run.candidates) if self.is_votes else names:
@@ -488,7 +488,7 @@ class _Comparison:
                     )
 
 
-def _why(rows: Sequence[Row]) -> Iterator[str]:
+def _why(rows: Sequence[AgreementRow]) -> Iterator[str]:
     """Return why figures are missing, once for all rows of which it is true."""
     reasons: dict[str, list[str]] = {}
     for row in rows:

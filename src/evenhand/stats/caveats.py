@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from evenhand.errors import quoted
+from evenhand.errors import quote
 from evenhand.notes import Note, Place, Places, Signed, few
 from evenhand.stats.comparison import OVERALL, Comparison, Row
 from evenhand.stats.variants import Count, Variants
@@ -42,7 +42,8 @@ def comparison_notes(comparison: Comparison, variants: Variants) -> list[str]:
 
 def row_notes(comparison: Comparison) -> list[str]:
     """Return what the rows of any comparison have to say."""
-    return [*_absent(comparison), *_fragile(comparison), *_missing(comparison), *_few(comparison)]
+    notes = (_note_absent, _fragile, _missing, _few)
+    return [text for note in notes for text in note(comparison)]
 
 
 def _few(comparison: Comparison) -> Iterator[str]:
@@ -55,7 +56,7 @@ def _few(comparison: Comparison) -> Iterator[str]:
 def _one_variant(variants: Variants) -> Iterator[str]:
     if len(variants.names) == 1:
         variant = variants.names[0]
-        sentence = f"There is one variant only, {quoted(variant)}: nothing to compare it with."
+        sentence = f"There is one variant only, {quote(variant)}: nothing to compare it with."
         yield Note(sentence, "one_variant", variant=variant)
 
 
@@ -77,7 +78,7 @@ def _shares_nothing(variants: Variants) -> Iterator[str]:
     ]
     if names:
         fields = ", ".join(variants.pair_by)
-        sentence = f"{_listed(names)} and the baseline share no unit, paired on {fields}."
+        sentence = f"{_join_few(names)} and the baseline share no unit, paired on {fields}."
         yield Note(
             f"{sentence} --pair-by names other fields.",
             "share_nothing",
@@ -86,19 +87,19 @@ def _shares_nothing(variants: Variants) -> Iterator[str]:
         )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_few(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(quoted(name) for name in names[:SHOWN]) + more
+    return ", ".join(quote(name) for name in names[:SHOWN]) + more
 
 
-def _absent(comparison: Comparison) -> Iterator[str]:
+def _note_absent(comparison: Comparison) -> Iterator[str]:
     """Say why a figure is absent, each reason once with the rows that it holds for."""
     where: dict[str, dict[str, list[str]]] = {}
     for row in comparison.rows:
         if reason := _reason(row):
             where.setdefault(reason, {}).setdefault(row.variant, []).append(row.dimension)
     for reason, variants in where.items():
-        rows = [f"{quoted(name)} on {', '.join(on)}" for name, on in variants.items()]
+        rows = [f"{quote(name)} on {', '.join(on)}" for name, on in variants.items()]
         rest = len(rows) - SHOWN
         more = f"; and {rest} more variant{'' if rest == 1 else 's'}" if rest > 0 else ""
         places = [Place(name, on) for name, on in variants.items()]
@@ -130,7 +131,7 @@ def _missing(comparison: Comparison) -> Iterator[str]:
     for name, count in comparison.missing.items():
         if base is not None and count is not base and differs(count, base):
             yield Note(
-                f"Missing judgments differ: {quoted(name)} lacks scores of {_share(count):.1f} % of"
+                f"Missing judgments differ: {quote(name)} lacks scores of {_share(count):.1f} % of"
                 f" its units, the baseline of {_share(base):.1f} %. The comparison may be biased.",
                 "missing",
                 variant=name,
@@ -149,7 +150,7 @@ def _fragile(comparison: Comparison) -> Iterator[str]:
         if row.outcome in ("better", "worse") and row.bounds and _turns(row):
             low, high = row.bounds
             yield Note(
-                f"{quoted(row.variant)} on {quoted(row.dimension)} is {row.outcome} on what was"
+                f"{quote(row.variant)} on {quote(row.dimension)} is {row.outcome} on what was"
                 f" judged; missing judgments could make the difference anything from"
                 f" {low:+z.3g} to {high:+z.3g}.",
                 f"fragile_{row.outcome}",

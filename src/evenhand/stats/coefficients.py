@@ -41,7 +41,7 @@ class Coefficient:
     why: str = ""
 
 
-def undefined(why: str, n: int = 0) -> Coefficient:
+def no_coefficient(why: str, n: int = 0) -> Coefficient:
     """Return no figure, and the reason."""
     return Coefficient(None, None, None, n, why)
 
@@ -79,14 +79,14 @@ def kappa(
 ) -> Coefficient:
     """Return Cohen's kappa; undefined where either side has one rating for all."""
     if why := _why_undefined(a, b):
-        return undefined(why, a.size)
+        return no_coefficient(why, a.size)
     if quadratic:
         a, b = a - a.mean(), b - a.mean()
         columns = [a, b, a**2 + b**2, (a - b) ** 2]
         return _beyond_chance(_quadratic_disagreement, columns, question, level)
     levels = np.unique(np.concatenate([a, b]))
     if levels.size > CATEGORIES:
-        return undefined(TOO_MANY, a.size)
+        return no_coefficient(TOO_MANY, a.size)
     columns = [a != b, *(side == each for side in (a, b) for each in levels)]
     return _beyond_chance(_disagreement, columns, question, level)
 
@@ -122,21 +122,21 @@ def alpha(
     kept = per_item[item] > 1
     item, value, several = item[kept], value[kept], per_item > 1
     if not item.size or np.ptp(value) == 0:
-        return undefined(SAME if item.size else NOTHING, int(several.sum()))
+        return no_coefficient(SAME if item.size else NOTHING, int(several.sum()))
     levels = np.unique(value)
     if not interval and levels.size > CATEGORIES:
-        return undefined(TOO_MANY, int(several.sum()))
+        return no_coefficient(TOO_MANY, int(several.sum()))
     value = value - value.mean() if interval else value
 
-    def summed(weights: Floats) -> Floats:
+    def sum_up(weights: Floats) -> Floats:
         return np.bincount(item, weights, question.size)[several].astype(np.float64)
 
     size = per_item[several].astype(np.float64)
     if interval:
-        columns = [summed(value), summed(value**2)]
+        columns = [sum_up(value), sum_up(value**2)]
         apart = 2 * (size * columns[1] - columns[0] ** 2) / (size - 1)
     else:
-        columns = [summed((value == each).astype(np.float64)) for each in levels]
+        columns = [sum_up((value == each).astype(np.float64)) for each in levels]
         apart = (size**2 - sum(counts**2 for counts in columns)) / (size - 1)
     expected = _interval_chance if interval else _nominal_chance
     return _beyond_chance(expected, [size, apart, *columns], question[several], level)
@@ -182,7 +182,7 @@ def _beyond_chance(
 def pearson(a: Floats, b: Floats, question: Ints, level: float = 0.95) -> Coefficient:
     """Return the linear correlation."""
     if why := _why_undefined(a, b):
-        return undefined(why, a.size)
+        return no_coefficient(why, a.size)
     x, y = ((side - side.mean()) / side.std() for side in (a, b))
 
     def correlation(
@@ -196,10 +196,10 @@ def pearson(a: Floats, b: Floats, question: Ints, level: float = 0.95) -> Coeffi
 def spearman(a: Floats, b: Floats, question: Ints, level: float = 0.95) -> Coefficient:
     """Return the correlation of ranks, equal scores sharing theirs."""
     if why := _why_undefined(a, b):
-        return undefined(why, a.size)
+        return no_coefficient(why, a.size)
     x, y = _ranks(a), _ranks(b)
     # A rating moves the product it is in, and the ranks of all others (Hajek's projection).
-    columns = [2 * _lifted(x, x), 2 * _lifted(y, y), _lifted(x, y) + _lifted(y, x)]
+    columns = [2 * _lift(x, x), 2 * _lift(y, y), _lift(x, y) + _lift(y, x)]
     products = [x * x, y * y, x * y]
     moved = [
         product + lifted - lifted.mean() for product, lifted in zip(products, columns, strict=True)
@@ -217,7 +217,7 @@ def _ranks(values: Floats) -> Floats:
     return np.asarray((np.cumsum(counts) - counts / 2)[place] / values.size - 0.5)
 
 
-def _lifted(ranks: Floats, effect: Floats) -> Floats:
+def _lift(ranks: Floats, effect: Floats) -> Floats:
     """Return for each rating the mean of `effect` over those that it lifts in rank, half over its
     equals."""
     _, place = np.unique(ranks, return_inverse=True)
@@ -228,7 +228,7 @@ def _lifted(ranks: Floats, effect: Floats) -> Floats:
 def kendall(a: Floats, b: Floats, question: Ints, level: float = 0.95) -> Coefficient:
     """Return tau-b: pairs in the same order less those in opposite order, ties allowed for."""
     if why := _why_undefined(a, b) or (MANY if a.size > LARGEST else ""):
-        return undefined(why, a.size)
+        return no_coefficient(why, a.size)
     x, y = (np.sign(np.subtract.outer(side, side)).astype(np.int8) for side in (a, b))
     means = [(part != 0).mean(axis=1) for part in (x, y)] + [(x * y).mean(axis=1)]
     return _correlation(_ratio, [2 * part - part.mean() for part in means], question, level)
@@ -273,18 +273,18 @@ class Pairs(NamedTuple):
 
 def against(first: Column, second: Column) -> Pairs:
     """Return every rating of one side with every rating of the other on the same unit."""
-    i, j = _crossed(first.unit, second.unit)
+    i, j = _cross(first.unit, second.unit)
     return Pairs(first.unit[i], first.value[i], second.value[j])
 
 
 def among(column: Column) -> Pairs:
     """Return every two ratings of one unit by different judges, each two once."""
-    i, j = _crossed(column.unit, column.unit)
+    i, j = _cross(column.unit, column.unit)
     once = column.judge[i] < column.judge[j]
     return Pairs(column.unit[i], column.value[i], column.value[j]).where(once)
 
 
-def _crossed(first: Ints, second: Ints) -> tuple[Ints, Ints]:
+def _cross(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     """Return the places of all pairs of rows with equal units."""
     order = np.argsort(second, kind="stable")
     starts = np.searchsorted(second[order], first, "left")

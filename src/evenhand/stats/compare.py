@@ -62,7 +62,7 @@ def contrast(shared: Shared, level: float) -> Row:
         gaps = shared.ours - shared.theirs
     if shared.is_win_rate:
         ours = mean(shared.ours, shared.cluster, shared.ends, level, weigh="units")
-        theirs, gap = _rest_of_one(ours), _doubled(ours)
+        theirs, gap = _rest_of_one(ours), _double(ours)
     else:
         ours = mean(shared.ours, shared.cluster, shared.ends, level)
         theirs = mean(shared.theirs, shared.cluster, shared.ends, level)
@@ -99,7 +99,7 @@ def _rest_of_one(rate: Estimate) -> Estimate:
     return replace(rate, value=1 - rate.value, low=1 - rate.high, high=1 - rate.low)
 
 
-def _doubled(rate: Estimate) -> Estimate:
+def _double(rate: Estimate) -> Estimate:
     """Return a win rate as the difference between both sides' rates, from -1 to 1."""
     if rate.value is None or rate.low is None or rate.high is None:
         return rate
@@ -125,7 +125,7 @@ def effect(gaps: Floats) -> float | None:
     return middle / spread if abs(middle) > least else 0.0
 
 
-def decided(
+def decide_rows(
     rows: Sequence[Row], level: float, *, margin: float | None = None, more_is_better: bool = True
 ) -> list[Row]:
     """Return the rows of one family with adjusted p values and outcomes.
@@ -172,11 +172,11 @@ def compare(variants: Variants, level: float = 0.95, margin: float | None = None
         level=level,
         margin=margin,
         rows=(
-            *decided(dimensions, level, margin=margin),
-            *decided(rows.get(OVERALL, []), level, margin=margin),
+            *decide_rows(dimensions, level, margin=margin),
+            *decide_rows(rows.get(OVERALL, []), level, margin=margin),
         ),
         means=tuple(_means(variants, rows, level)),
-        tags=tuple(decided(tags, level, more_is_better=False)),
+        tags=tuple(decide_rows(tags, level, more_is_better=False)),
         missing=variants.counts(),
         pair_by=variants.pair_by,
         is_duel=variants.is_duel,
@@ -204,10 +204,10 @@ def cells_of(variants: Variants, measure: Measure) -> Cells:
 
 def _contrasts(variants: Variants, measure: Measure, level: float) -> list[Row]:
     cells = cells_of(variants, measure)
-    return [contrast(shared(variants, cells, place), level) for place in variants.others]
+    return [contrast(pair_cells(variants, cells, place), level) for place in variants.others]
 
 
-def shared(variants: Variants, cells: Cells, place: int) -> Shared:
+def pair_cells(variants: Variants, cells: Cells, place: int) -> Shared:
     """Return what a variant and the baseline have on a measure, on the keys that both have."""
     ours, theirs = cells.values[:, place], cells.values[:, variants.base]
     paired = ~np.isnan(ours) & ~np.isnan(theirs)
@@ -312,7 +312,7 @@ def changes(variants: Variants, number: int) -> Changes:
     equal ones those that come first."""
     measure = variants.changed_measure()
     cells = cells_of(variants, measure)
-    parts = [shared(variants, cells, place) for place in variants.others]
+    parts = [pair_cells(variants, cells, place) for place in variants.others]
     differences = np.concatenate([np.zeros(0), *(part.ours - part.theirs for part in parts)])
     rows = [(owner, at) for owner, part in enumerate(parts) for at in range(part.key.size)]
     members = {place: variants.members(place) for place in (*variants.others, variants.base)}

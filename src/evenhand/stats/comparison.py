@@ -192,7 +192,7 @@ class Comparison:
         """Return a copy with the outcomes of the run's own sequential test: on the rows that it
         decides, no other test of the same question counts."""
         rows = tuple(
-            _decided(row, test.decision(row.variant))
+            _decide(row, test.decision(row.variant))
             if self.is_one_dimension or row.dimension == test.dimension
             else row
             for row in self.rows
@@ -205,8 +205,8 @@ class Comparison:
         and the greatest value observed."""
         return replace(
             self,
-            rows=tuple(_unscaled(row) for row in self.rows),
-            means=tuple(_unscaled(mean) for mean in self.means),
+            rows=tuple(_drop_scale(row) for row in self.rows),
+            means=tuple(_drop_scale(mean) for mean in self.means),
         )
 
     @property
@@ -290,7 +290,7 @@ def in_points(figure: _Shown, most: float) -> _Shown:
     return replace(figure, **points)
 
 
-def _unscaled(figure: _Figure) -> _Figure:
+def _drop_scale(figure: _Figure) -> _Figure:
     return figure if figure.dimension == OVERALL else replace(figure, scale=None)
 
 
@@ -298,7 +298,7 @@ def _pair(ends: tuple[float, float] | None) -> list[float] | None:
     return list(ends) if ends else None
 
 
-def _decided(row: Row, decision: Decision | None) -> Row:
+def _decide(row: Row, decision: Decision | None) -> Row:
     if decision is None:
         return row
     return replace(row, outcome=decision.outcome, decided_by="sequential", more_questions=None)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import quoted
+from evenhand.errors import quote
 from evenhand.observation import OVERALL
 from evenhand.stats.bounded import interval
 from evenhand.stats.compare import Shared
@@ -59,7 +59,7 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgments:
+class JudgmentCounts:
     """The judgments of a run in numbers: planned = verdicts + failed + pending."""
 
     verdicts: int
@@ -176,11 +176,11 @@ class Claim:
 
 def no_worse_than(figure: Figure, margin: float, variant: str, base: str, of: str) -> Condition:
     """Return whether the difference to the baseline is not below -margin: non-inferiority."""
-    worse = f"worse than {quoted(base)} by more than {margin:g}{on_dimension(of)}"
+    worse = f"worse than {quote(base)} by more than {margin:g}{on_dimension(of)}"
     claim = Claim(
         name="no_worse_than",
-        yes=f"{quoted(variant)} is not {worse}",
-        no=f"{quoted(variant)} is {worse}",
+        yes=f"{quote(variant)} is not {worse}",
+        no=f"{quote(variant)} is {worse}",
         unit="the difference",
         threshold=margin,
         dimension=of,
@@ -194,8 +194,8 @@ def is_better(row: Row, figure: Figure, base: str) -> Condition:
     """Return whether a variant is better: by the comparison, and by the gate's own interval."""
     claim = Claim(
         name="better",
-        yes=f"{quoted(row.variant)} is better than {quoted(base)}{on_dimension(row.dimension)}",
-        no=f"{quoted(row.variant)} is worse than {quoted(base)}{on_dimension(row.dimension)}",
+        yes=f"{quote(row.variant)} is better than {quote(base)}{on_dimension(row.dimension)}",
+        no=f"{quote(row.variant)} is worse than {quote(base)}{on_dimension(row.dimension)}",
         unit="the difference",
         dimension=row.dimension,
         variant=row.variant,
@@ -269,7 +269,7 @@ def count_at_most(
     name: str, number: int, missing: int, most: int, *, left: bool = False, **about: Any
 ) -> Condition:
     """Return whether critical fails are few: exact but for judgments that are missing."""
-    whose = f" of {quoted(about['variant'])}" if about.get("variant") else ""
+    whose = f" of {quote(about['variant'])}" if about.get("variant") else ""
     claim = Claim(
         name=name,
         yes=f"the critical fails{whose} are at most {most}",
@@ -283,7 +283,7 @@ def count_at_most(
     return _exact(claim, figure, most, why)
 
 
-def share_at_most(name: str, counts: Judgments, most: float) -> Condition:
+def share_at_most(name: str, counts: JudgmentCounts, most: float) -> Condition:
     """Return whether few judgments failed: exact once none is pending; those that a run leaves on
     purpose are not awaited."""
     awaited = counts.pending - counts.left
@@ -322,7 +322,9 @@ def _judgments(number: int) -> str:
     return "1 judgment is" if number == 1 else f"{number} judgments are"
 
 
-def unknown(name: str, why: str, threshold: float | None = None, **about: Any) -> Condition:
+def unknown_condition(
+    name: str, why: str, threshold: float | None = None, **about: Any
+) -> Condition:
     """Return a condition for which there is nothing to go by."""
     claim = Claim(name=name, yes="", no="", threshold=threshold, **about)
     return replace(_condition(claim, NOTHING, OPEN), reason=f"{name}: {why}.")
@@ -365,4 +367,4 @@ def _figure_text(claim: Claim, figure: Figure) -> str:
 
 
 def on_dimension(dimension: str) -> str:
-    return "" if dimension == OVERALL else f" on {quoted(dimension)}"
+    return "" if dimension == OVERALL else f" on {quote(dimension)}"

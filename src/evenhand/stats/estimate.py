@@ -75,7 +75,7 @@ def mean(
         return _nothing(values, cluster)
     low, high = min(ends[0], float(values.min())), max(ends[1], float(values.max()))
     sums, sizes = _by_question(values, cluster, weigh)
-    return replace(_bounded(sums, sizes, (low, high), level), n=values.size)
+    return replace(_bound_mean(sums, sizes, (low, high), level), n=values.size)
 
 
 def difference(gaps: Floats, cluster: Ints, span: float, level: float = 0.95) -> Estimate:
@@ -104,7 +104,7 @@ def share(hits: Floats, trials: Floats, level: float = 0.95) -> Estimate:
     kept = trials > 0
     if not kept.any():
         return Estimate(None, None, None, 0, 0, None)
-    found = _bounded(hits[kept], trials[kept], (0.0, 1.0), level)
+    found = _bound_mean(hits[kept], trials[kept], (0.0, 1.0), level)
     return replace(found, n=round(float(trials.sum())))
 
 
@@ -172,7 +172,7 @@ def _estimate(
     )
 
 
-def _bounded(sums: Floats, sizes: Floats, ends: tuple[float, float], level: float) -> Estimate:
+def _bound_mean(sums: Floats, sizes: Floats, ends: tuple[float, float], level: float) -> Estimate:
     """Return the figure of questions that may lie anywhere between the ends of their scale."""
     found = _estimate(sums, sizes, ends, ends, level)
     is_constant = np.ptp(sums / sizes) <= ROUNDING * (ends[1] - ends[0])

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.observation import CRITICAL_FAIL, OVERALL
 from evenhand.stats.caveats import UNKNOWN_SCALE
-from evenhand.stats.compare import bounds, cells_of, compare, shared
+from evenhand.stats.compare import bounds, cells_of, compare, pair_cells
 from evenhand.stats.comparison import Outcome, Row
 from evenhand.stats.conditions import (
     AGAINST,
@@ -27,7 +27,7 @@ from evenhand.stats.conditions import (
     Condition,
     Conditions,
     Figure,
-    Judgments,
+    JudgmentCounts,
     at_least,
     count_at_most,
     difference_figure,
@@ -36,7 +36,7 @@ from evenhand.stats.conditions import (
     no_worse_than,
     on_dimension,
     share_at_most,
-    unknown,
+    unknown_condition,
 )
 from evenhand.stats.estimate import mean_of_questions
 from evenhand.stats.layout import lay_out
@@ -109,7 +109,7 @@ def is_set(value: Any) -> bool:
 
 def hold_to(
     table: Observations,
-    counts: Judgments,
+    counts: JudgmentCounts,
     request: Conditions,
     decisions: Decisions = MappingProxyType({}),
 ) -> Gate:
@@ -149,7 +149,7 @@ def _of_variants(
     wanted = (request.candidate if is_duel else None) or request.variant
     names = _subjects(everybody, request.baseline, wanted, what)
     if not names:
-        why = f"there is no {what} beside the baseline {quoted(compared.baseline)}"
+        why = f"there is no {what} beside the baseline {quote(compared.baseline)}"
         return _open_all(request, why), ()
     conditions: list[Condition] = []
     for name, dimension in product(names, request.dimensions):
@@ -180,7 +180,7 @@ def _difference(
         return decided.at(level, measure.scale.high - measure.scale.low)
     cells, place = cells_of(variants, measure), variants.names.index(name)
     missing = bounds(variants, cells, place, by_question=True)
-    return replace(difference_figure(shared(variants, cells, place), level), bounds=missing)
+    return replace(difference_figure(pair_cells(variants, cells, place), level), bounds=missing)
 
 
 def _against(
@@ -192,18 +192,18 @@ def _against(
     if request.no_worse_than is not None:
         yield no_worse_than(figure, request.no_worse_than, row.variant, base, row.dimension)
     if is_duel and request.min_win_rate is not None:
-        whose = f"{quoted(row.variant)} against {quoted(base)}"
+        whose = f"{quote(row.variant)} against {quote(base)}"
         what = f"the win rate of {whose}{on_dimension(row.dimension)}{_weighing(figure)}"
         about = {"variant": row.variant, "dimension": row.dimension}
         yield at_least("min_win_rate", figure.as_rate, request.min_win_rate, what, **about)
 
 
 def _never_met(request: Conditions, variant: str, base: str, dimension: str) -> Iterator[Condition]:
-    why = f"{quoted(variant)} was never compared with {quoted(base)}"
+    why = f"{quote(variant)} was never compared with {quote(base)}"
     for name in (*AGAINST, "min_win_rate"):
         if is_set(value := getattr(request, name)):
             threshold = None if name == "better" else value
-            yield unknown(name, why, threshold, variant=variant, dimension=dimension)
+            yield unknown_condition(name, why, threshold, variant=variant, dimension=dimension)
 
 
 def _of_candidate(
@@ -218,7 +218,7 @@ def _of_candidate(
     if name is None:
         raise UsageError(
             "--min-win-rate needs to know whose",
-            advice=f"Name it: --candidate C, of: {_listed(table.candidates)}.",
+            advice=f"Name it: --candidate C, of: {_join_few(table.candidates)}.",
         )
     if request.dimensions != (OVERALL,):
         raise UsageError(
@@ -229,13 +229,13 @@ def _of_candidate(
     figure = _mean(share.of_entries(units), table.question[units], request.level)
     figure = replace(figure, counted="pairs", left=is_left)
     about = {"variant": name, "dimension": OVERALL}
-    what = f"the win rate of {quoted(name)}{_weighing(figure)}"
+    what = f"the win rate of {quote(name)}{_weighing(figure)}"
     yield at_least("min_win_rate", figure, least, what, **about)
 
 
 def _gate(
     conditions: list[Condition],
-    counts: Judgments,
+    counts: JudgmentCounts,
     request: Conditions,
     notes: tuple[str, ...] = (),
 ) -> Gate:
@@ -247,7 +247,7 @@ def _gate(
     return Gate(conditions=tuple(conditions), level=request.level, notes=notes)
 
 
-def _nothing_yet(counts: Judgments, request: Conditions) -> Gate:
+def _nothing_yet(counts: JudgmentCounts, request: Conditions) -> Gate:
     why = f"no judgment has a verdict ({counts.failed} failed, {counts.pending} pending)"
     return _gate(_open_all(request, why), counts, request)
 
@@ -255,7 +255,7 @@ def _nothing_yet(counts: Judgments, request: Conditions) -> Gate:
 def _open_all(request: Conditions, why: str) -> list[Condition]:
     """Return every condition but that on failures, for want of anything to go by."""
     return [
-        unknown(name, why, None if name == "better" else getattr(request, name))
+        unknown_condition(name, why, None if name == "better" else getattr(request, name))
         for name in CONDITIONS
         if name != "max_failure_rate" and is_set(getattr(request, name))
     ]
@@ -271,14 +271,14 @@ def _subjects(
     place_of(names, variant, what)
     if variant == baseline:
         raise UsageError(
-            f"the {what} {quoted(variant)} is the baseline itself",
-            advice=f"Name another one, of: {_listed(names)}.",
+            f"the {what} {quote(variant)} is the baseline itself",
+            advice=f"Name another one, of: {_join_few(names)}.",
         )
     return (variant,)
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(quoted(name) for name in names[:10])
+def _join_few(names: tuple[str, ...]) -> str:
+    return ", ".join(quote(name) for name in names[:10])
 
 
 def _weighing(figure: Figure) -> str:
@@ -296,7 +296,7 @@ def _of_units(
 ) -> Iterator[Condition]:
     """Yield the conditions on what some units have, whatever the others have; `cluster` is the
     question of each unit."""
-    whose = f" of {quoted(variant)}" if variant is not None else ""
+    whose = f" of {quote(variant)}" if variant is not None else ""
     for name in request.dimensions if request.min_mean is not None else ():
         assert request.min_mean is not None
         figure = _mean(unit_measure(table, name).of_entries(units), cluster[units], request.level)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.notes import Note, few
 from evenhand.observation import OPPONENT_LENGTH, OVERALL, QUESTIONS, SUBJECT_LENGTH
 from evenhand.stats.observations import (
@@ -90,7 +90,7 @@ def choose(
     if not variants:
         raise UsageError(f"there is no {what} to compare", advice="Judge something first.")
     if baseline is None:
-        sentence = f"No baseline was named: {quoted(variants[0])}, the first {what}, is taken."
+        sentence = f"No baseline was named: {quote(variants[0])}, the first {what}, is taken."
         return 0, [Note(sentence, "no_baseline", variant=variants[0])]
     return place_of(variants, baseline, what), []
 
@@ -154,7 +154,7 @@ def _pairing(table: Observations, by: Sequence[str], pair_by: Sequence[str]) -> 
         names = [plain_name(table.fields, name) for name in pair_by]
         if clash := set(names) & set(by):
             raise UsageError(
-                f"units cannot be paired on {quoted(min(clash))}: the variants differ in it",
+                f"units cannot be paired on {quote(min(clash))}: the variants differ in it",
                 advice="Leave it out of --pair-by.",
             )
         return names
@@ -202,7 +202,7 @@ def _candidates(table: Observations, baseline: str | None) -> Variants:
     base, notes = choose(table.candidates if judged else (), baseline, CANDIDATE)
     if base not in judged:
         raise UsageError(
-            f"no judged pair has the candidate {quoted(table.candidates[base])}",
+            f"no judged pair has the candidate {quote(table.candidates[base])}",
             advice="Judge its pairs first: evenhand run",
         )
     is_self = table.subject == table.opponent
@@ -250,7 +250,7 @@ def _pair_notes(table: Observations, base: int, is_met: Bools) -> list[str]:
     there = {*table.subject[is_met].tolist(), *table.opponent[is_met].tolist(), base}
     absent = [name for place, name in enumerate(table.candidates) if place not in there]
     if absent:
-        listed = ", ".join(map(quoted, absent[:SHOWN]))
+        listed = ", ".join(map(quote, absent[:SHOWN]))
         more = f" and {len(absent) - SHOWN} more" if len(absent) > SHOWN else ""
         notes.append(
             Note(
@@ -264,7 +264,7 @@ def _pair_notes(table: Observations, base: int, is_met: Bools) -> list[str]:
         verdicts = "verdict counts" if number == 1 else "verdicts count"
         sentence = f"Orders that contradict each other: {number} {verdicts} by the rule"
         notes.append(
-            Note(f"{sentence} {quoted(table.rule)}.", "conflicts", n=number, rule=table.rule)
+            Note(f"{sentence} {quote(table.rule)}.", "conflicts", n=number, rule=table.rule)
         )
     return notes
 
@@ -300,7 +300,7 @@ def lay_out_runs(
             advice="Units are paired by their ids; --pair-by FIELD names what they share instead.",
         )
     # The baseline comes first, as everywhere.
-    both = _joined(baseline, table)
+    both = _join(baseline, table)
     if both.is_pairs:
         measures = [candidate_share(both, name) for name in candidates]
         change = unit_measure(both, both.main, OVERALL)
@@ -328,7 +328,7 @@ def lay_out_runs(
     )
 
 
-def _joined(first: Observations, second: Observations) -> Observations:
+def _join(first: Observations, second: Observations) -> Observations:
     """Return two runs as one table of the measures and fields that both have, without the single
     passes. Units, questions and judges of each stay its own; candidates of one name are one."""
     tables = first, second
@@ -418,7 +418,7 @@ def _dimension_notes(table: Observations, baseline: Observations) -> Iterator[st
     if changed := _changed_scales(table, baseline):
         spans = [(name, baseline.scale(name), table.scale(name)) for name in changed]
         listed = "; ".join(
-            f"{quoted(name)} {before.low:g} to {before.high:g} -> {now.low:g} to {now.high:g}"
+            f"{quote(name)} {before.low:g} to {before.high:g} -> {now.low:g} to {now.high:g}"
             for name, before, now in spans
         )
         yield f"Scales differ ({listed}), so shares of each run's own scale are compared, of 1."

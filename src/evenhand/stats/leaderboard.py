@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.notes import Note
 from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
 from evenhand.stats.estimate import is_significant, mean
@@ -47,7 +47,7 @@ WON, LOST, TIED, OPEN = range(4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class BoardOptions:
     """The settings for computing and showing ratings."""
 
     ties: Ties = "davidson"
@@ -142,7 +142,7 @@ class Leaderboard:
     orders: Orders
     rule: str
     conflicts: int
-    options: Options
+    options: BoardOptions
     judge: str | None
     criterion: str | None
     by: str | None
@@ -183,7 +183,7 @@ class Leaderboard:
         }
 
 
-def rated_board(table: Observations, measure: str, options: Options) -> Board:
+def rated_board(table: Observations, measure: str, options: BoardOptions) -> Board:
     """Return all figures: win rates, ratings and ranks, and what the options ask for."""
     board = plain_board(table, measure, options.level)
     if not board.n:
@@ -333,7 +333,7 @@ def _majorities(group: Ints, codes: Ints, size: int, otherwise: int) -> Ints:
     return np.where(is_clear, counts.argmax(axis=1), otherwise)
 
 
-def _rate(board: Board, table: Observations, measure: str, options: Options) -> None:
+def _rate(board: Board, table: Observations, measure: str, options: BoardOptions) -> None:
     """Put ratings and ranks on the rows."""
     rows = {row.candidate: row for row in board.rows}
     for number, rated in enumerate(rate(vote_matches(table, measure), options.ties), 1):
@@ -357,7 +357,7 @@ def _put(
     rated: Ratings,
     number: int,
     candidates: Sequence[str],
-    options: Options,
+    options: BoardOptions,
 ) -> None:
     """Put the ratings and ranks of one set on its rows."""
     members = [candidates[place] for place in rated.members.tolist()]
@@ -368,7 +368,7 @@ def _put(
     for place, name in enumerate(members):
         row = rows[name]
         row.set = number
-        row.rating, row.rating_low, row.rating_high = (_known(each[place]) for each in ratings)
+        row.rating, row.rating_low, row.rating_high = (_find_known(each[place]) for each in ratings)
         row.rank, row.rank_low, row.rank_high = (int(each[place]) for each in ranks)
 
 
@@ -383,7 +383,7 @@ def _rank_two(board: Board, level: float) -> None:
             row.rank_low, row.rank_high = ends
 
 
-def _known(value: float) -> float | None:
+def _find_known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
@@ -420,7 +420,7 @@ def _criterion_json(board: Board) -> dict[str, Any]:
 
 def leaderboard(
     table: Observations,
-    options: Options | None = None,
+    options: BoardOptions | None = None,
     *,
     judge: str | None = None,
     criterion: str | None = None,
@@ -428,7 +428,7 @@ def leaderboard(
 ) -> Leaderboard:
     """Return the board of these votes, of one judge or on one criterion if it is named; raise
     UsageError for a name that is not there."""
-    options = options or Options()
+    options = options or BoardOptions()
     _check(table, options, criterion)
     if judge is not None:
         table = table.of_judge(judge)
@@ -448,7 +448,7 @@ def leaderboard(
     )
 
 
-def _check(table: Observations, options: Options, criterion: str | None) -> None:
+def _check(table: Observations, options: BoardOptions, criterion: str | None) -> None:
     if not 0 < options.level < 1:
         raise UsageError(f"level {options.level}: a share between 0 and 1 is wanted, as 0.95")
     if criterion is not None:
@@ -457,12 +457,12 @@ def _check(table: Observations, options: Options, criterion: str | None) -> None
         place_of(table.candidates, options.anchor, "candidate")
 
 
-def _levels(table: Observations, measure: str, by: str, options: Options) -> dict[str, Level]:
+def _levels(table: Observations, measure: str, by: str, options: BoardOptions) -> dict[str, Level]:
     """Return what each value of a field comes to, by the order in which values first come."""
     column, levels = field_named(table.fields, by), dict[str, Level]()
     if len(column.levels) > VALUES:
         raise UsageError(
-            f"--by {quoted(by)} would make {len(column.levels)} boards",
+            f"--by {quote(by)} would make {len(column.levels)} boards",
             advice=f"Name a field with at most {VALUES} values.",
         )
     for code, name in enumerate(column.levels):

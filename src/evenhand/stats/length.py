@@ -187,7 +187,7 @@ class Regression:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class _LogisticFit:
     coefficients: Floats
     information: Floats
     spreads: Floats
@@ -219,11 +219,11 @@ def equal_length_interval(regression: Regression, level: float) -> tuple[float, 
     moves += (rate - np.bincount(place, chances) / sizes) * sizes / (sizes.sum() - sizes)
     groups, free = len(sizes), rate * (1 - rate)
     variance = float(moves @ moves) * (groups - 1) / groups
-    variance += _unseen(fit, gradient, sizes, free)
+    variance += _find_unseen(fit, gradient, sizes, free)
     return logit_interval(rate, variance, (0.0, 1.0), groups, level)[:2]
 
 
-def _unseen(fit: _Fit, gradient: Floats, sizes: Floats, free: float) -> float:
+def _find_unseen(fit: _LogisticFit, gradient: Floats, sizes: Floats, free: float) -> float:
     """Return the variance that one more group, half a win from the rest, would add: that of any win
     rate, times the ratio of the regression's variance to the binomial one, at least 1."""
     votes = float(sizes.sum())
@@ -231,7 +231,7 @@ def _unseen(fit: _Fit, gradient: Floats, sizes: Floats, free: float) -> float:
     return 0.25 * float(sizes @ sizes) ** 2 / votes**4 * max(1.0, of_model * votes / free)
 
 
-def _moves(regression: Regression, fit: _Fit, place: Ints) -> Floats:
+def _moves(regression: Regression, fit: _LogisticFit, place: Ints) -> Floats:
     """Return the change of the coefficients without each group, a row per group."""
     voted = regression.group >= 0
     rows, width = regression.rows[voted], regression.rows.shape[1]
@@ -244,7 +244,7 @@ def _moves(regression: Regression, fit: _Fit, place: Ints) -> Floats:
     return np.asarray(-np.linalg.solve(rests, pulls[:, :, None])[:, :, 0])
 
 
-def _fit_penalised(regression: Regression) -> _Fit:
+def _fit_penalised(regression: Regression) -> _LogisticFit:
     rows, weights = regression.rows, regression.weights
     coefficients = np.zeros(rows.shape[1])
     for _ in range(STEPS):
@@ -259,4 +259,4 @@ def _fit_penalised(regression: Regression) -> _Fit:
         if reach < CLOSE:
             break
         coefficients += step * min(1.0, LONGEST / reach)
-    return _Fit(coefficients, information, spreads, slopes)
+    return _LogisticFit(coefficients, information, spreads, slopes)

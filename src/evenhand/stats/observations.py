@@ -16,7 +16,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import UsageError, nearest, no_such_field, quoted
+from evenhand.errors import UsageError, nearest, no_such_field, quote
 from evenhand.observation import OVERALL, QUESTIONS, UNCERTAIN, WINNER, Rule, is_flag
 from evenhand.units import META_FIELDS, pair_key
 
@@ -59,10 +59,10 @@ def place_of(names: Sequence[str], name: str, what: str) -> int:
     if name in names:
         return names.index(name)
     near = nearest(name, names)
-    there = ", ".join(map(quoted, names[:10])) or "none"
+    there = ", ".join(map(quote, names[:10])) or "none"
     raise UsageError(
-        f"no {what} is called {quoted(name)}",
-        advice=f"Did you mean {quoted(near)}?" if near else f"There are: {there}",
+        f"no {what} is called {quote(name)}",
+        advice=f"Did you mean {quote(near)}?" if near else f"There are: {there}",
     )
 
 
@@ -270,8 +270,8 @@ def is_by(table: Observations, names: Sequence[str]) -> Bools:
             near = nearest(name, table.judges)
             there = f"There are: {', '.join(table.judges[:20])}"
             raise UsageError(
-                f"there is no judge {quoted(name)} in the run",
-                advice=f"Did you mean {quoted(near)}?" if near else there,
+                f"there is no judge {quote(name)} in the run",
+                advice=f"Did you mean {quote(near)}?" if near else there,
             )
         meant += found
     return np.isin(table.judge, meant)
@@ -331,7 +331,7 @@ def unit_keys(table: Observations, pair_by: Sequence[str] = ()) -> list[str]:
     return ["\x00".join(values) for values in zip(*texts, strict=True)]
 
 
-def unjudged(units: Sequence[str], fields: Fields) -> Observations:
+def without_judgments(units: Sequence[str], fields: Fields) -> Observations:
     """Return the observations of units to be scored that nobody has judged yet."""
     nothing, nowhere = np.zeros(0, np.int64), np.full(len(units), NONE)
     return Observations(

@@ -43,7 +43,7 @@ class Judged(NamedTuple):
         return self.question or self.row
 
 
-def preferred(vote: Voted | PassVote) -> float | None:
+def preference_of(vote: Voted | PassVote) -> float | None:
     """Return how far a vote or a pass prefers the second candidate, from 0 to 1; None if it has
     neither a preference nor a winner."""
     if vote.preference is not None or vote.winner is None:
@@ -64,7 +64,7 @@ def under(rule: Rule, vote: Voted) -> Voted:
     if not decided:
         return vote
     last = [pass_ for pass_ in decided if pass_.round == decided[-1].round]
-    mean = sum(preferred(pass_) or 0.0 for pass_ in last) / len(last)
+    mean = sum(preference_of(pass_) or 0.0 for pass_ in last) / len(last)
     winner = "B" if mean > 0.5 else "A"
     if mean == 0.5:
         # Two orders that name different winners call nobody equal.
@@ -212,12 +212,12 @@ class PairFigures:
 def pair_figures(pairs: Iterable[Judged], *, by_judge: bool = True) -> PairFigures:
     """Return the figures of these pairs, of all judges together and, where there are several, of
     each; whoever knows that there is one spares counting twice."""
-    counts, apart = _Counts(), dict[str, _Counts]()
+    counts, apart = _WinCounts(), dict[str, _WinCounts]()
     for pair in pairs:
         counts.add(pair)
         for judge in dict.fromkeys(judge for judge, _ in pair.judgments if by_judge):
             judgments = [entry for entry in pair.judgments if entry[0] == judge]
-            apart.setdefault(judge, _Counts()).add(pair._replace(judgments=judgments))
+            apart.setdefault(judge, _WinCounts()).add(pair._replace(judgments=judgments))
     figures = counts.finish()
     if len(apart) > 1:
         figures.judges = {judge: judge_counts.finish() for judge, judge_counts in apart.items()}
@@ -228,7 +228,7 @@ _Clusters = dict[str, tuple[int, int]]
 """The hits and trials of each question: what is said about its pairs hangs together."""
 
 
-class _Counts:
+class _WinCounts:
     """Counts of the pairs added so far: outcomes, passes and topics."""
 
     def __init__(self) -> None:
@@ -436,7 +436,7 @@ def topic_fronts(table: Observations, sizes: Mapping[str, int] | None = None) ->
     for row, (unit, judge) in enumerate(
         zip(table.unit.tolist(), table.judge.tolist(), strict=True)
     ):
-        judgments[unit].append((table.judges[judge], _voted(table, row)))
+        judgments[unit].append((table.judges[judge], _read_vote(table, row)))
     if sizes is None:
         members: dict[str, set[int]] = {}
         for topic, pair in zip(names, places, strict=True):
@@ -448,7 +448,7 @@ def topic_fronts(table: Observations, sizes: Mapping[str, int] | None = None) ->
     return topics.fronts()
 
 
-def _voted(table: Observations, row: int) -> Voted:
+def _read_vote(table: Observations, row: int) -> Voted:
     """Return what a judgment says, in words."""
     said = dict(zip(table.measures, table.values[row].tolist(), strict=True))
     won = said[table.main]

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.stats.coefficients import Coefficient, of_estimate, undefined
+from evenhand.stats.coefficients import Coefficient, no_coefficient, of_estimate
 from evenhand.stats.estimate import HALF, logit_interval, mean
 from evenhand.stats.observations import Bools, Floats, Ints
 
@@ -60,7 +60,7 @@ def corrected_mean(
     alone = of_estimate(mean(labels[labelled], question[labelled], ends, level, weigh="units"))
     count = np.unique(question[labelled]).size
     if count < FEWEST or labelled.all():
-        corrected = alone if count >= FEWEST else undefined(TOO_FEW, int(labelled.sum()))
+        corrected = alone if count >= FEWEST else no_coefficient(TOO_FEW, int(labelled.sum()))
         return Corrected(naive=naive, labels=alone, corrected=corrected, weight=None, shift=None)
     label_moves = _moves(labels, labelled, question)
     judge_moves = _moves(judged, labelled, question) - _moves(judged, ~labelled, question)

@@ -280,7 +280,7 @@ class _Fit:
                 chances = self._chances(values)
                 inverse = np.asarray(np.linalg.inv(self._information(chances)), np.float64)
                 inverse[:, ~self._free] = inverse[~self._free] = 0
-                return values, chances, self._centred(inverse)
+                return values, chances, self._centre(inverse)
         raise ValueError("the votes bound no ratings: some never won, or never lost")
 
     def keep(self, matrix: Floats) -> Floats:
@@ -330,7 +330,7 @@ class _Fit:
         matrix[~self._free, ~self._free] = 1
         return matrix
 
-    def _centred(self, inverse: Floats) -> Floats:
+    def _centre(self, inverse: Floats) -> Floats:
         """Return the inverse for ratings about their mean."""
         inverse[: self._size] -= inverse[: self._size].mean(axis=0)
         inverse[:, : self._size] -= inverse[:, : self._size].mean(axis=1, keepdims=True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.observation import OVERALL
 from evenhand.stats.comparison import Outcome
 from evenhand.stats.estimate import holm_by_family, is_significant
@@ -90,7 +90,7 @@ def compare_stability(
             rows.append(replace(row, dimension=measure.name, variant=repeats.names[place]))
     if not any(row.n for row in rows):
         raise UsageError(
-            f"nothing was answered under two values of {quoted(field)} by both variants",
+            f"nothing was answered under two values of {quote(field)} by both variants",
             advice="--stability names the field that tells repeated runs apart, such as run_id.",
         )
     rows = with_outcomes(rows, level)
@@ -100,7 +100,7 @@ def compare_stability(
 def _refuse(field: str, by: Sequence[str], pairing: Sequence[str]) -> None:
     if field in by:
         raise UsageError(
-            f"--stability {quoted(field)} is what the variants differ in",
+            f"--stability {quote(field)} is what the variants differ in",
             advice="Name another field.",
         )
     if not pairing or "unit" in pairing:

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import fdtrc, stdtrit
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.observation import OVERALL
-from evenhand.stats.compare import Shared, cells_of, compare, shared
+from evenhand.stats.compare import Shared, cells_of, compare, pair_cells
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.estimate import HALF, holm_by_family, is_significant, mean_of_questions
 from evenhand.stats.observations import Floats, Ints, plain_name
@@ -151,12 +151,12 @@ def compare_within(
     field = variants.fields[field_name]
     if field_name in variants.by:
         raise UsageError(
-            f"--within {quoted(name)} is what the variants differ in",
+            f"--within {quote(name)} is what the variants differ in",
             advice="Name another field.",
         )
     if not 1 < len(field.levels) <= VALUES:
         raise UsageError(
-            f"--within {quoted(name)} would make {len(field.levels)} blocks",
+            f"--within {quote(name)} would make {len(field.levels)} blocks",
             advice=f"Name a field with 2 to {VALUES} values.",
         )
     parts, blocks = list[Variants](), list[Within]()
@@ -176,7 +176,7 @@ def _tests(parts: Sequence[Variants], values: Sequence[str], level: float) -> li
     another."""
     whole = parts[0]
     tests = [
-        _test([shared(part, cells, place) for part, cells in laid], values, level)
+        _test([pair_cells(part, cells, place) for part, cells in laid], values, level)
         for at in range(len(whole.measures))
         for laid in [[(part, cells_of(part, part.measures[at])) for part in parts]]
         for place in whole.others

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from evenhand.errors import DataError, StoreError, quoted
+from evenhand.errors import DataError, StoreError, quote
 from evenhand.judgment import JudgmentText
 from evenhand.limits import BATCH_ROWS, PAGE_ROWS
 from evenhand.manifest import JudgingRecord, Manifest, judging_json, manifest_json
@@ -139,9 +139,9 @@ def repeated_ids(units: Iterable[tuple[str, str]]) -> DataError:
         elif ident not in twice:
             twice[ident] = origin
     places = [
-        f"{quoted(ident)} at {origin}, in a file that is named twice"
+        f"{quote(ident)} at {origin}, in a file that is named twice"
         if first[ident] == origin
-        else f"{quoted(ident)} at {first[ident]} and {origin}"
+        else f"{quote(ident)} at {first[ident]} and {origin}"
         for ident, origin in islice(twice.items(), REPEATED_IDS_SHOWN)
     ]
     more = len(twice) - len(places)

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError, quoted
+from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError, quote
 from evenhand.report.html.page import static
 from evenhand.store.ledger import Store
 from evenhand.web.lists import ChangesPage, UnitList
@@ -93,7 +93,7 @@ def listening(host: str, port: int) -> socket.socket:
         if bound is not None:
             bound.close()
         raise UsageError(
-            f"cannot listen at {quoted(host)}, port {port}: {error.strerror or error}",
+            f"cannot listen at {quote(host)}, port {port}: {error.strerror or error}",
             advice="Name another port, or leave --port out for a free one.",
         ) from None
     return bound

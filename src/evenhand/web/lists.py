@@ -12,15 +12,15 @@ from fastapi import Path as PathParameter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.kinds.kind import Voting
 from evenhand.report.html.answer import scaled_dimension
-from evenhand.report.html.page import Words
+from evenhand.report.html.page import ReportWords
 from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.report.model import ChangedPair, ChangedSide
 from evenhand.results import pages
 from evenhand.results.pages import REACH, plain_texts, read_place
-from evenhand.results.side_by_side import Counts, NothingBeside, Only, Setting, SideBySide, Sort
+from evenhand.results.side_by_side import NothingBeside, Only, Setting, SideBySide, SideCounts, Sort
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.pairwise import OUTCOMES
 from evenhand.store.ports import Browsed, PageRequest, StoredUnit
@@ -67,7 +67,7 @@ def selection(run: Recorded, filters: Mapping[str, Any]) -> Browsed:
     name = filters["judge"]
     if name and name not in run.names:
         raise UsageError(
-            f"run {run.row.id} has no judge {quoted(name)}",
+            f"run {run.row.id} has no judge {quote(name)}",
             advice=f"It has: {', '.join(run.names)}.",
         )
     return Browsed(**{**filters, "judge": run.names.index(name) if name else None})
@@ -173,7 +173,7 @@ class UnitList:
         return _Page(rows, links, beside["stopped"], dict(links)["prev" if before else "next"])
 
     def _choices(
-        self, run: Recorded, say: Words, query: Mapping[str, str]
+        self, run: Recorded, say: ReportWords, query: Mapping[str, str]
     ) -> dict[str, list[tuple[str, str]]]:
         """Return the values that each filter offers, with their meaning; of statuses and reasons
         with how many judgments have them."""
@@ -187,8 +187,8 @@ class UnitList:
                 "pending": counts.pending,
                 "left_out": counts.left_out,
             }
-            offered["status"] = _counted(statuses, say, "view_status")
-            offered["reason"] = _counted(counts.failures, say, "reason")
+            offered["status"] = _count_noun(statuses, say, "view_status")
+            offered["reason"] = _count_noun(counts.failures, say, "reason")
         if isinstance(measure, Voting):
             offered["winner"] = [(name, say.gloss("verdict", name)) for name in OUTCOMES]
         elif measure.has_confidence:
@@ -202,7 +202,7 @@ class UnitList:
         return offered
 
 
-def _counted(counts: Mapping[str, int], say: Words, group: str) -> list[tuple[str, str]]:
+def _count_noun(counts: Mapping[str, int], say: ReportWords, group: str) -> list[tuple[str, str]]:
     return [
         (name, f"{say.gloss(group, name)} ({say.integer(number)})")
         for name, number in sorted(counts.items())
@@ -211,7 +211,11 @@ def _counted(counts: Mapping[str, int], say: Words, group: str) -> list[tuple[st
 
 
 def _line(
-    run: Recorded, say: Words, query: Mapping[str, str], unit: StoredUnit, judged: JudgedRow | None
+    run: Recorded,
+    say: ReportWords,
+    query: Mapping[str, str],
+    unit: StoredUnit,
+    judged: JudgedRow | None,
 ) -> dict[str, Any]:
     """Return a judgment on a line."""
     shown = run.kind.present(run.kind.load(unit.body), [])
@@ -284,7 +288,9 @@ class ChangesPage:
             **values,
         )
 
-    def _table(self, run: Recorded, setting: Setting, say: Words) -> tuple[SideBySide | None, str]:
+    def _table(
+        self, run: Recorded, setting: Setting, say: ReportWords
+    ) -> tuple[SideBySide | None, str]:
         """Return the table, once it is there, and what is wrong with the question."""
         try:
             return self._service.side_by_side(run, setting), ""
@@ -328,11 +334,11 @@ def _rename(pair: ChangedPair, names: Mapping[str, str]) -> ChangedPair:
     return replace(pair, baseline=baseline, variant=variant)
 
 
-def _scale(dimension: str, say: Words) -> str:
+def _scale(dimension: str, say: ReportWords) -> str:
     return say("view.scale_of", dimension=visible(scaled_dimension(dimension, say)))
 
 
-def _only_choices(counts: Counts | None, say: Words) -> list[tuple[str, str]]:
+def _only_choices(counts: SideCounts | None, say: ReportWords) -> list[tuple[str, str]]:
     """Return the filters, each with the number of rows that it leaves."""
     names: tuple[Only, ...] = ("", "different", "failures")
     numbers = (counts.n, counts.different, counts.missing) if counts else (None, None, None)

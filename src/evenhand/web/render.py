@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from evenhand.report.html.page import LANGUAGES, Words, environment, words
+from evenhand.report.html.page import LANGUAGES, ReportWords, environment, words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -35,7 +35,7 @@ class Renderer:
             language: environment(self._words[language], "evenhand.web") for language in LANGUAGES
         }
 
-    def words(self, request: Request) -> Words:
+    def words(self, request: Request) -> ReportWords:
         """Return the words of the reader's language."""
         return self._words[language_of(request)]
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from queue import Empty, Full, LifoQueue
 from typing import Any, Generic, TypeVar
 
-from evenhand.errors import EvenhandError, StoreError, UsageError, quoted
+from evenhand.errors import EvenhandError, StoreError, UsageError, quote
 from evenhand.judges.credentials import environment
 from evenhand.report.html.render import render
 from evenhand.report.model import ChangedPair, Report
 from evenhand.results import pages
 from evenhand.results.observations import select
-from evenhand.results.pages import Standing
+from evenhand.results.pages import RunStatus
 from evenhand.results.report import ReportOptions, make_report
 from evenhand.results.side_by_side import Setting, SideBySide, page_of, side_by_side
 from evenhand.results.units import UnitDetail, unit_detail
@@ -205,14 +205,14 @@ class ViewService:
             raise NotFound(error.what, advice=error.advice) from None
         return with_present_suite(recorded, Path(), environment())
 
-    def standings(self, runs: Sequence[Recorded]) -> list[Standing | None]:
+    def standings(self, runs: Sequence[Recorded]) -> list[RunStatus | None]:
         """Return the counts of runs, as far as they can be made in the time of one page."""
         end = time.monotonic() + self._timeouts.counts
         for run in runs:
             self.standing(run, wait=0)
         return [self.standing(run, wait=max(0.0, end - time.monotonic())) for run in runs]
 
-    def standing(self, run: Recorded, wait: float | None = None) -> Standing | None:
+    def standing(self, run: Recorded, wait: float | None = None) -> RunStatus | None:
         """Return the counts of a run; None if they were never made yet."""
         key = ("standing", run.row.id, run.row.starts)
         seconds = self._timeouts.counts if wait is None else wait
@@ -275,5 +275,5 @@ class ViewService:
         with self.stores.borrow() as store:
             detail = unit_detail(store, run, name)
         if detail is None:
-            raise NotFound(f"run {run.row.id} has no unit {quoted(name)}")
+            raise NotFound(f"run {run.row.id} has no unit {quote(name)}")
         return detail

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evenhand.data.recognise import recognise
-from evenhand.data.tables import Source, Tables
+from evenhand.data.tables import Tables, TableSource
 from evenhand.errors import DataError
 from evenhand.kinds import KINDS
 from tests.unit.cli.conftest import CallCommand
@@ -21,7 +21,7 @@ def understood(kind: str, path: Path, text: str) -> tuple[list[dict[str, Any]], 
     """The rows of a table, and what is said about it."""
     lines: list[str] = []
     path.write_text(text, encoding="utf-8")
-    tables = Tables([Source(path=path)], {}, KINDS[kind].table_form, lines.append)
+    tables = Tables([TableSource(path=path)], {}, KINDS[kind].table_form, lines.append)
     return [row.value for _, row in tables.rows], lines
 
 
@@ -124,6 +124,6 @@ def test_a_question_file_without_a_common_column_is_refused(tmp_path: Path) -> N
 
     (tmp_path / "q.csv").write_text("number,question\n1,Why?\n")
     (tmp_path / "a.csv").write_text("model,answer\nm,So.\n")
-    source = Source(path=tmp_path / "a.csv", join=QuestionFile(tmp_path / "q.csv"))
+    source = TableSource(path=tmp_path / "a.csv", join=QuestionFile(tmp_path / "q.csv"))
     with pytest.raises(DataError, match="no column in common"):
         assert source.sample

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evenhand.data.read import memory_rows
-from evenhand.data.tables import Source, Tables
+from evenhand.data.tables import Tables, TableSource
 from evenhand.errors import DataError
 from evenhand.kinds import KINDS
 
@@ -25,7 +25,7 @@ def read(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """What rows are understood as, and what is told about them."""
     lines: list[str] = []
-    source = Source(path=Path("chats.jsonl"), memory=memory_rows(rows, "chats.jsonl"))
+    source = TableSource(path=Path("chats.jsonl"), memory=memory_rows(rows, "chats.jsonl"))
     tables = Tables([source], columns or {}, KINDS[kind].table_form, lines.append)
     return [row.value for _, row in tables.rows], lines
 
@@ -153,7 +153,7 @@ def test_what_is_no_question_with_an_answer_is_named_with_its_row(
 def test_rows_of_a_file_are_read_like_rows_in_memory(tmp_path: Path) -> None:
     file = tmp_path / "chats.jsonl"
     file.write_text(json.dumps({"messages": [ASKED, ANSWERED], "model": "m"}) + "\n")
-    tables = Tables([Source(path=file)], {}, KINDS["rubric"].table_form, lambda line: None)
+    tables = Tables([TableSource(path=file)], {}, KINDS["rubric"].table_form, lambda line: None)
     ((_, row),) = tables.rows
     assert row.value["model_output"] == ANSWERED["content"]
     assert row.value["meta"]["model"] == "m"

@@ -110,7 +110,7 @@ FAULTS = {
     ),
     "a text that is missing": (
         "weighted",
-        ("protocol.toml", 'ja = "知識、', 'xx = "知識、'),
+        ("protocol.toml", 'ja = "事実検証型。', 'xx = "事実検証型。'),
         "protocol.toml: [[types]] fact has no text in ja",
     ),
     "words that are no TOML": (

@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.report.html.charts import (
     SHOWN,
-    Figure,
+    ChartFigure,
     Point,
     draw,
     figures,
@@ -25,7 +25,7 @@ from tests.unit.report.test_answer import make_report, plain_mean
 EN = words("en")
 
 
-def drawn(**more: Any) -> dict[str, Figure]:
+def drawn(**more: Any) -> dict[str, ChartFigure]:
     return {one.name: one for one in figures(make_report(**more), EN)}
 
 

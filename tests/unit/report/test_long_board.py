@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.report.terminal.answer import BOTTOM, TOP, board_table
-from evenhand.stats.leaderboard import Board, BoardRow, Options
+from evenhand.stats.leaderboard import Board, BoardOptions, BoardRow
 
 
 def board(candidates: int) -> Board:
@@ -21,10 +21,10 @@ def board(candidates: int) -> Board:
 
 @pytest.mark.parametrize("candidates", [1, TOP + BOTTOM, TOP + BOTTOM + 1])
 def test_a_board_that_can_be_read_is_shown_whole(candidates: int) -> None:
-    assert board_table(board(candidates), Options()).row_count == candidates
+    assert board_table(board(candidates), BoardOptions()).row_count == candidates
 
 
 def test_of_a_long_board_both_ends_are_shown_and_the_rest_is_counted() -> None:
     long = board(1000)
-    assert board_table(long, Options()).row_count == TOP + BOTTOM + 1
+    assert board_table(long, BoardOptions()).row_count == TOP + BOTTOM + 1
     assert len(long.json()["rows"]) == 1000

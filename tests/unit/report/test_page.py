@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.report.html.page import environment, marked, policy, words
+from evenhand.report.html.page import environment, mark_spans, policy, words
 from evenhand.text import visible
 
 
@@ -35,7 +35,7 @@ def test_characters_that_hide_are_shown(text: str, shown: str) -> None:
 def test_marks_lose_nothing_and_cover_exactly_their_spans(
     text: str, spans: list[tuple[int, int, str]]
 ) -> None:
-    segments = marked(text, spans)
+    segments = mark_spans(text, spans)
     assert "".join(one.text for one in segments) == text
     place = 0
     for one in segments:

@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Kind
-from evenhand.report.html.page import Words, words
+from evenhand.report.html.page import ReportWords, words
 from evenhand.report.html.units import JudgedRow, UnitLine, unit_blocks, unit_line
 from evenhand.results.report import judged_units
 from evenhand.runs.recorded import find_run
@@ -31,13 +31,19 @@ def judged(suite: Path) -> tuple[Kind, list[tuple[StoredUnit, list[JudgedRow]]]]
 
 
 def blocks_of(
-    kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: Words = EN, names: Any = None
+    kind: Kind,
+    unit: StoredUnit,
+    judgments: list[JudgedRow],
+    say: ReportWords = EN,
+    names: Any = None,
 ) -> list[dict[str, Any]]:
     shown = kind.present(kind.load(unit.body), [one.judgment for one in judgments])
     return unit_blocks(shown, judgments, say, names)
 
 
-def line_of(kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: Words = EN) -> UnitLine:
+def line_of(
+    kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: ReportWords = EN
+) -> UnitLine:
     return unit_line(kind, unit.id, kind.present(kind.load(unit.body), []), judgments, say)
 
 

@@ -36,11 +36,11 @@ CASES = {
     "pairwise": Case(
         write_pairs,
         pairs,
-        {"compare": 0, "leaderboard": 0, "show": 4, "report": 4, "run": 2},
+        {"compare": 0, "leaderboard": 0, "show": 4, "report": 4, "run": 3},
         {"report": 4},
     ),
-    "rubric": Case(write_suite, samples, {"show": 3, "report": 2, "run": 1}),
-    "weighted": Case(write_answers, answers, {"show": 3, "report": 2, "run": 1}),
+    "rubric": Case(write_suite, samples, {"show": 3, "report": 2, "run": 2}),
+    "weighted": Case(write_answers, answers, {"show": 3, "report": 2, "run": 2}),
 }
 
 

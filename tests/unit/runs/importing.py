@@ -11,14 +11,16 @@ from typing import Any
 from evenhand.data.columns import Rows
 from evenhand.data.write import write
 from evenhand.judgment import Judgment
-from evenhand.runs.imports import Imported, ImportRequest, import_judgments
+from evenhand.runs.imports import ImportRequest, ImportResult, import_judgments
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.store.ledger import Store
 
 Judgments = dict[tuple[str, str, int], Judgment]
 
 
-def import_files(store: Store, files: Sequence[Path | Rows], kind: str, **options: Any) -> Imported:
+def import_files(
+    store: Store, files: Sequence[Path | Rows], kind: str, **options: Any
+) -> ImportResult:
     """Import files as a command does."""
     request = ImportRequest(tables=files, kind=kind, **options)
     return asyncio.run(import_judgments(store, request))
@@ -30,7 +32,7 @@ class Importer:
     def __init__(self, store: Store, folder: Path) -> None:
         self.store, self.folder = store, folder
 
-    def __call__(self, kind: str, rows: list[dict[str, Any]], **options: Any) -> Imported:
+    def __call__(self, kind: str, rows: list[dict[str, Any]], **options: Any) -> ImportResult:
         write(self.folder / "rows.jsonl", rows)
         return import_files(self.store, [self.folder / "rows.jsonl"], kind, **options)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
 from evenhand.errors import UsageError
-from evenhand.stats.compare import compare, decided
+from evenhand.stats.compare import compare, decide_rows
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.layout import lay_out_runs
 from tests.unit.stats.score_tables import compare_scores, scores_of
@@ -270,7 +270,7 @@ def test_what_is_decided_alone_may_be_open_in_its_family() -> None:
     row = compare_scores(scores_of(rows), "prompt_variant", "v1").row("v2", "true")
     assert row is not None
     row = replace(row, p=0.047, outcome="not enough evidence")
-    alone, beside = (decided([row] * number, 0.95)[0] for number in (1, 2))
+    alone, beside = (decide_rows([row] * number, 0.95)[0] for number in (1, 2))
     assert (alone.outcome, alone.more_questions) == ("better", None)
     assert (beside.outcome, beside.more_questions) == ("not enough evidence", "a few dozen")
 
@@ -302,7 +302,7 @@ def test_one_question_alone_decides_nothing_whatever_p(level: float) -> None:
     found = compare_scores(scores_of(rows, id_fields=ID), "prompt_variant", "v1", level=level)
     (row, _) = found.rows
     assert (row.n, row.clusters, row.p) == (9, 1, None)
-    forced = decided([replace(row, p=1e-9)], level)[0]
+    forced = decide_rows([replace(row, p=1e-9)], level)[0]
     assert (row.outcome, forced.outcome) == ("not enough evidence", "not enough evidence")
 
 

@@ -17,7 +17,7 @@ from evenhand.stats.conditions import (
     Condition,
     Conditions,
     Figure,
-    Judgments,
+    JudgmentCounts,
     at_least,
     count_at_most,
     mean_figure,
@@ -97,7 +97,7 @@ def test_reasons_say_what_was_found_and_what_would_help() -> None:
 def test_one_is_counted_in_the_singular() -> None:
     one = Figure(value=0.9, low=0.7, high=1.0, n=1, clusters=1)
     assert "over 1 unit." in at_least("min_mean", one, 0.5, "the mean").reason
-    alone = share_at_most("max_failure_rate", Judgments(1, 0, 0), 0.0)
+    alone = share_at_most("max_failure_rate", JudgmentCounts(1, 0, 0), 0.0)
     assert "over 1 judgment." in alone.reason
 
 
@@ -124,7 +124,7 @@ def test_the_share_of_failures_is_open_only_while_it_can_still_change(
     verdicts: int, failed: int, pending: int, tenth: int
 ) -> None:
     most = tenth / 10
-    said = share_at_most("max_failure_rate", Judgments(verdicts, failed, pending), most)
+    said = share_at_most("max_failure_rate", JudgmentCounts(verdicts, failed, pending), most)
     planned = verdicts + failed + pending
     ends = {10 * (failed + more) <= tenth * planned for more in range(pending + 1)}
     if not planned or len(ends) == 2:
@@ -188,7 +188,7 @@ def scores(
 
 def gate(table: Observations, pending: int = 0, **asked: Any) -> Gate:
     failed = int(table.failed.sum())
-    counts = Judgments(table.failed.size - failed, failed, pending)
+    counts = JudgmentCounts(table.failed.size - failed, failed, pending)
     return hold_to(table, counts, Conditions(**asked))
 
 
@@ -338,7 +338,7 @@ def gate_pairs(table: Observations, pending: int = 0, **asked: Any) -> Gate:
     """The last so many votes are still to come."""
     judged = table.unit < len(table.units) - pending
     failed = int(np.isnan(table.column(WINNER)[judged]).sum())
-    counts = Judgments(int(judged.sum()) - failed, failed, pending)
+    counts = JudgmentCounts(int(judged.sum()) - failed, failed, pending)
     planned = np.ones((len(table.units), 1), np.int64)
     return hold_to(replace(table.where(judged), planned=planned), counts, Conditions(**asked))
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import UsageError
-from evenhand.stats.leaderboard import Options, leaderboard
+from evenhand.stats.leaderboard import BoardOptions, leaderboard
 from tests.unit.stats.ballots import ballots
 
 
@@ -71,7 +71,7 @@ def test_one_vote():
 def test_every_win_rate_has_an_interval(outcome, topics):
     rows = [(k % topics, "a", "b", outcome) for k in range(2 * topics)] + [(0, "a", "c", "")]
     marks = {"C1": [outcome] * len(rows)}
-    made = leaderboard(ballots(rows, marks=marks), Options())
+    made = leaderboard(ballots(rows, marks=marks), BoardOptions())
     json.dumps(made.json(), allow_nan=False)
     boards = [made.board, *made.criteria.values()]
     for row in (row for board in boards for row in board.rows if row.n):
@@ -89,7 +89,7 @@ def test_two_votes():
 @pytest.mark.parametrize("said", ["=", "?"])
 def test_all_ties(ties, said):
     votes = ballots([(k, "a", "b", said) for k in range(20)])
-    found, _ = rows_of(votes, Options(ties=ties))
+    found, _ = rows_of(votes, BoardOptions(ties=ties))
     row = found["a"]
     assert (row.win_rate, row.rating) == (0.5, pytest.approx(0))
     assert row.rating_low < 0 < row.rating_high
@@ -142,8 +142,8 @@ def test_dropped_conflicts_are_told_from_failures():
 def test_scales_and_anchors_move_ratings_alone():
     votes = many()
     plain, _ = rows_of(votes)
-    elo, _ = rows_of(votes, Options(scale="elo"))
-    anchored, _ = rows_of(votes, Options(scale="elo", anchor="c"))
+    elo, _ = rows_of(votes, BoardOptions(scale="elo"))
+    anchored, _ = rows_of(votes, BoardOptions(scale="elo", anchor="c"))
     for name, row in plain.items():
         assert elo[name].rating == pytest.approx(1000 + 400 / np.log(10) * row.rating)
         assert elo[name].rank_low == row.rank_low
@@ -176,7 +176,7 @@ def test_an_anchor_that_a_level_lacks_anchors_the_rest():
     rows = [(k, "a", "b", "<>"[k % 3 > 0]) for k in range(12)]
     rows += [(k, "b", "c", "<>"[k % 3 > 0]) for k in range(12, 24)]
     votes = ballots(rows, fields={"area": ["x"] * 12 + ["y"] * 12})
-    levels = leaderboard(votes, Options(anchor="a"), by="area").levels
+    levels = leaderboard(votes, BoardOptions(anchor="a"), by="area").levels
     assert levels["x"].board.rows[0].rating == 0 and levels["y"].board.rows[0].rating > 0
 
 
@@ -187,10 +187,10 @@ def test_an_anchor_that_a_level_lacks_anchors_the_rest():
         ({"criterion": "C9"}, 'no criterion is called "C9"\n  There are: "C1"'),
         ({"by": "aera"}, 'field "aera"\n  Did you mean "area"?'),
         (
-            {"options": Options(anchor="zz")},
+            {"options": BoardOptions(anchor="zz")},
             'no candidate is called "zz"\n  There are: "alpha", "beta"',
         ),
-        ({"options": Options(level=1.0)}, "level 1.0"),
+        ({"options": BoardOptions(level=1.0)}, "level 1.0"),
     ],
 )
 def test_names_that_are_not_there(asked, said):
@@ -236,7 +236,7 @@ def test_length_is_controlled_where_it_is_known():
         won = rng.random() < 1 / (1 + np.exp(-longer / 150))
         rows.append((topic, "long", "short", "<>"[int(won)]))
         lengths.append((1000 + longer, 1000.0))
-    options = Options(length_controlled=True)
+    options = BoardOptions(length_controlled=True)
     found, _ = rows_of(ballots(rows, lengths=lengths), options)
     assert found["long"].length_controlled < found["long"].win_rate - 0.15
     both = found["long"].length_controlled + found["short"].length_controlled
@@ -266,7 +266,7 @@ def test_the_matrix_holds_who_beat_whom():
 )  # fmt: skip
 @settings(max_examples=120, deadline=None)
 def test_any_votes_make_a_board_without_a_number_that_is_none(rows, ties):
-    options = Options(ties=ties, length_controlled=True)
+    options = BoardOptions(ties=ties, length_controlled=True)
     made = leaderboard(ballots(rows), options).json()
     json.dumps(made, allow_nan=False)
     for row in made["rows"]:

@@ -13,7 +13,7 @@ from evenhand.report.html.page import words
 from evenhand.report.terminal.answer import leaderboard_lines
 from evenhand.report.terminal.comparison import comparison_lines
 from evenhand.stats.comparison import Comparison
-from evenhand.stats.leaderboard import Options, leaderboard
+from evenhand.stats.leaderboard import BoardOptions, leaderboard
 from tests.unit.stats.ballots import ballots
 from tests.unit.stats.score_tables import compare_votes
 
@@ -60,7 +60,7 @@ def test_an_effect_that_rounds_to_nothing_has_no_sign() -> None:
 
 
 def test_a_rating_that_rounds_to_nothing_has_no_minus() -> None:
-    made = leaderboard(thirds(6), Options())
+    made = leaderboard(thirds(6), BoardOptions())
     for row in made.board.rows:
         row.rating = -0.0004
     assert "-0.00" not in text_of(leaderboard_lines(made))

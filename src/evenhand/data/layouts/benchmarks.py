@@ -134,7 +134,7 @@ def read_fastchat(file: JudgmentFile) -> Iterator[TidyRow]:
         elif {"winner", "model_a", "model_b"} <= names:
             yield _vote(row)
         elif {"score", "model"} <= names:
-            yield _grade(row)
+            yield _read_grade(row)
         else:
             raise missing("g1_winner, winner or score", row.value, row.where, "fastchat")
 
@@ -170,7 +170,7 @@ def _vote(row: Row) -> TidyRow:
     return TidyRow("votes", value, row.where, "inconsistent" if label == INCONSISTENT else "")
 
 
-def _grade(row: Row) -> TidyRow:
+def _read_grade(row: Row) -> TidyRow:
     score = row.value["score"]
     if score in (-1, "-1", "-1.0"):
         score = NoScore("schema", "the score is -1, which means not parsed")

@@ -78,7 +78,7 @@ class _Archive:
         try:
             self._zip = self._zipfile.ZipFile(BytesIO(read_file(path)))
         except (self._zipfile.BadZipFile, OSError, ValueError) as error:
-            raise self._damaged(error) from None
+            raise self._damage_error(error) from None
         self.names: list[str] = self._zip.namelist()
 
     def read(self, name: str) -> Rows:
@@ -97,7 +97,7 @@ class _Archive:
             *(self._zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error),
             *(RuntimeError, ValueError),
         ) as error:
-            raise self._damaged(error) from None
+            raise self._damage_error(error) from None
         self._left -= len(data)
         if self._left < 0:
             raise DataError(
@@ -108,7 +108,7 @@ class _Archive:
         where = f"{self._path}/{name}"
         return read_array(decode(data, None, where), where)
 
-    def _damaged(self, error: Exception) -> DataError:
+    def _damage_error(self, error: Exception) -> DataError:
         return DataError(
             f"not a sound zip archive: {error}",
             where=str(self._path),
@@ -164,11 +164,11 @@ def _settings(about: Object) -> dict[str, Any]:
     fields = {"solver": about.get("solver")} if about.get("solver") else {}
     for group in ("task_args", "solver_args"):
         for name, value in object_of(about.get(group)).items():
-            fields[f"{group}.{name}"] = value if _is_plain(value) else _shorten(dump(value))
+            fields[f"{group}.{name}"] = value if _is_plain(value) else _cut_text(dump(value))
     return fields
 
 
-def _shorten(text: str, most: int = SETTING_CHARS) -> str:
+def _cut_text(text: str, most: int = SETTING_CHARS) -> str:
     """Return a text, or how it begins and its hash."""
     short = begin(text, most)
     return short if short == text else f"{short} {short_hash(text)}"
@@ -201,14 +201,14 @@ def _inspect_scores(sample: Object) -> Iterator[tuple[str | None, Any]]:
     for scorer, score in scores.items():
         value = score.get("value") if isinstance(score, dict) else score
         if isinstance(value, dict):
-            yield from ((f"{scorer}/{key}", _grade(part)) for key, part in value.items())
+            yield from ((f"{scorer}/{key}", _read_grade(part)) for key, part in value.items())
         else:
-            yield scorer, _grade(value)
+            yield scorer, _read_grade(value)
     if not scores:
         yield None, None
 
 
-def _grade(value: Any) -> Any:
+def _read_grade(value: Any) -> Any:
     return (
         _GRADES.get(value, _GRADES.get(value.lower(), value)) if isinstance(value, str) else value
     )
@@ -250,7 +250,7 @@ def _promptfoo_unit(result: Object) -> dict[str, Any]:
         unit=short_hash(variables) if test is None else test,
         judge="promptfoo",
         model=model or None,
-        prompt=_shorten(label, 60) or None,
+        prompt=_cut_text(label, 60) or None,
         description=result.get("description") or case.get("description") or None,
         vars=begin(variables, 200) if variables != "{}" else None,
     )

@@ -18,7 +18,7 @@ from evenhand.data.columns import Row, Rows, copy_fields, remove_field, require_
 from evenhand.data.files import did_you_mean
 from evenhand.data.read import read_rows
 from evenhand.data.recognise import judgment_columns
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, UsageError, quote
 from evenhand.jsontext import as_text, parse_lenient
 
 Shape = Literal["", "votes", "scores", "grades"]
@@ -114,11 +114,11 @@ def missing(name: str, there: Iterable[str], where: str, kind: str) -> DataError
     """Return the error for a column that is not there, with the flag that would name it."""
     columns = [str(column) for column in there]
     # The nearest in spelling is often not the one meant, so all of them are shown.
-    listed = ", ".join(map(quoted, columns[:NAMES_SHOWN]))
+    listed = ", ".join(map(quote, columns[:NAMES_SHOWN]))
     rest = f" and {len(columns) - NAMES_SHOWN} more" if len(columns) > NAMES_SHOWN else ""
     advice = f"the columns are: {listed}{rest}; rename one: --map {name}=COLUMN"
     return DataError(
-        f"there is no column {quoted(name)}, which --kind {kind} needs",
+        f"there is no column {quote(name)}, which --kind {kind} needs",
         where=where,
         advice=f"{did_you_mean(name, columns)} {advice}".strip(),
     )
@@ -170,16 +170,16 @@ def read_vote(row: Mapping[str, Any], first: str, second: str) -> Vote:
         named = "first" if winner == first else "second"
     preference = number_of(share)
     if text_of(share) and (preference is None or not 0 <= preference <= 1):
-        detail = f"preference {quoted(text_of(share))} is not a number from 0 to 1"
+        detail = f"preference {quote(text_of(share))} is not a number from 0 to 1"
         return Vote("", None, "schema", detail)
     if winner and not named:
-        detail = f"winner {quoted(winner)} is none of first, second, tie"
+        detail = f"winner {quote(winner)} is none of first, second, tie"
         return Vote("", None, "schema", detail)
     if preference is None:
         return Vote(named, None, "", "") if named else Vote("", None, "empty", "there is no winner")
     preferred: Side = "tie" if preference == 0.5 else "second" if preference > 0.5 else "first"
     if named and named != preferred:
-        detail = f"winner {quoted(winner)} and preference {preference:g} contradict each other"
+        detail = f"winner {quote(winner)} and preference {preference:g} contradict each other"
         return Vote("", None, "schema", detail)
     return Vote(preferred, preference, "", "")
 
@@ -192,7 +192,7 @@ def read_candidate(row: Mapping[str, Any], name: str, where: str) -> str:
         raise _empty(name, where)
     if candidate in _SIDES:
         raise DataError(
-            f"the column {quoted(name)} holds a candidate called {quoted(candidate)}, a word that"
+            f"the column {quote(name)} holds a candidate called {quote(candidate)}, a word that"
             " says who won",
             where=where,
             advice="rename the candidate, there and where it is the winner",
@@ -239,9 +239,9 @@ def _score(cell: object) -> tuple[float | None, Failed, str]:
     if not text:
         return None, "empty", "there is no score"
     if number is None:
-        return None, "schema", f"score {quoted(text)} is not a number"
+        return None, "schema", f"score {quote(text)} is not a number"
     if abs(number) > LARGEST:
-        return None, "out_of_range", f"score {quoted(text)} is beyond {LARGEST:g}"
+        return None, "out_of_range", f"score {quote(text)} is beyond {LARGEST:g}"
     return number, "", ""
 
 
@@ -278,7 +278,7 @@ def unit_of(row: Mapping[str, Any], where: str, kind: str) -> str:
 
 
 def _empty(name: str, where: str) -> DataError:
-    what = f"the column {quoted(name)} is empty"
+    what = f"the column {quote(name)} is empty"
     return DataError(what, where=where, advice="name it in every row")
 
 

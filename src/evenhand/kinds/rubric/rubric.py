@@ -15,7 +15,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from evenhand import jsontext
-from evenhand.errors import nearest, quoted
+from evenhand.errors import nearest, quote
 from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
 from evenhand.kinds.protocol import Protocol
 from evenhand.observation import RESERVED
@@ -118,7 +118,7 @@ def _read_object(value: object, path: Path, noun: str, keys: Sequence[str]) -> d
         if key not in keys:
             near = nearest(key, keys)
             meant = f'did you mean "{near}"?' if near else f"it has {', '.join(keys)}"
-            raise RubricTextError(f"{noun} has no key {quoted(key)}; {meant}", path=(*path, key))
+            raise RubricTextError(f"{noun} has no key {quote(key)}; {meant}", path=(*path, key))
     return dict(value)
 
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from evenhand.errors import nearest, quoted
+from evenhand.errors import nearest, quote
 
 KINDS = ("must_match", "must_not_match", "max_chars", "min_chars")
 FLAGS = "imsx"
@@ -34,7 +34,7 @@ class ConditionError(ValueError):
     """A condition that cannot be decided as it is written."""
 
 
-class Condition(NamedTuple):
+class CodeCondition(NamedTuple):
     """A pattern that must, or must not, be found in the answer; or its most, or fewest, code
     points."""
 
@@ -53,7 +53,7 @@ class Condition(NamedTuple):
 class Hit(NamedTuple):
     """The condition by which an answer fails; `about` fills the sentence that says so."""
 
-    condition: Condition
+    condition: CodeCondition
     about: Mapping[str, str]
     """`pattern` and `found` (empty where nothing was), or `limit` and `length`."""
 
@@ -61,11 +61,11 @@ class Hit(NamedTuple):
 class TimedOut(NamedTuple):
     """A condition that could not be decided: its pattern did not end within the limit."""
 
-    condition: Condition
+    condition: CodeCondition
 
 
 def decide(
-    conditions: Iterable[Condition], answer: str, *, seconds: float = SEARCH_SECONDS
+    conditions: Iterable[CodeCondition], answer: str, *, seconds: float = SEARCH_SECONDS
 ) -> Hit | TimedOut | None:
     """Return the first condition that holds, or that cannot be decided; None if none holds."""
     for condition in conditions:
@@ -94,7 +94,7 @@ _SLASHED = re.compile(r"/((?:\\.|[^/\\\n])*)/(\w*)`?(?:[ \t]+[#—–(（].*)?")
 _NUMBER = re.compile(r"(\d{1,9})(?:[ \t]+[#—–(（].*)?")
 
 
-def parse_condition(entry: str, line: int) -> Condition | None:
+def parse_condition(entry: str, line: int) -> CodeCondition | None:
     """Return the condition for code that an entry of a rubric is; None if only the judge can tell.
     Raise ConditionError."""
     keyed = _KEYED.match(entry)
@@ -104,19 +104,19 @@ def parse_condition(entry: str, line: int) -> Condition | None:
     if key not in KINDS:
         near = nearest(key, KINDS)
         meant = f"did you mean {near}?" if near else f"code decides {', '.join(KINDS)}"
-        raise ConditionError(f"unknown condition {quoted(key)}; {meant}")
+        raise ConditionError(f"unknown condition {quote(key)}; {meant}")
     if key in ("max_chars", "min_chars"):
         number = _NUMBER.fullmatch(normalize("NFKC", value))
         if number is None:
-            message = f"{key} must be a whole number of characters, and is {quoted(value)}"
+            message = f"{key} must be a whole number of characters, and is {quote(value)}"
             raise ConditionError(message)
-        return Condition(key, line, limit=int(number[1]))
+        return CodeCondition(key, line, limit=int(number[1]))
     slashed = _SLASHED.fullmatch(value)
     if slashed is None:
-        message = f"{quoted(value)} is not /pattern/flags; a slash inside is written \\/"
+        message = f"{quote(value)} is not /pattern/flags; a slash inside is written \\/"
         raise ConditionError(f"{key}: {message}")
     check_pattern(slashed[1], slashed[2])
-    return Condition(key, line, slashed[1], slashed[2])
+    return CodeCondition(key, line, slashed[1], slashed[2])
 
 
 _QUANTIFIER = r"(?:\+|\{\s*(\d*)\s*(,?)\s*\d*\s*\})"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace as replace_fields
 
 from evenhand import jsontext
-from evenhand.errors import quoted
+from evenhand.errors import quote
 from evenhand.exchange import Message, Question, Schema, Style
 from evenhand.jsontext import StoredText
 from evenhand.judgment import Failure, Judgment, Verdict
@@ -379,7 +379,7 @@ class WeightedProtocol(PreparedProtocol):
     def _explain(self, hit: Hit) -> str:
         """Return why code failed an answer, in the protocol's language."""
         phrase = self.words.phrases[f"critical_by_code.{hit.condition.kind}"]
-        return phrase.format_map({name: quoted(value)[1:-1] for name, value in hit.about.items()})
+        return phrase.format_map({name: quote(value)[1:-1] for name, value in hit.about.items()})
 
 
 # The record

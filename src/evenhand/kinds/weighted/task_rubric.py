@@ -17,10 +17,10 @@ from itertools import chain
 from typing import Any, NamedTuple
 from unicodedata import category, normalize
 
-from evenhand.errors import nearest, quoted
+from evenhand.errors import nearest, quote
 from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
 from evenhand.kinds.protocol import Protocol
-from evenhand.kinds.weighted.conditions import Condition, ConditionError, parse_condition
+from evenhand.kinds.weighted.conditions import CodeCondition, ConditionError, parse_condition
 
 TYPES = ("fact", "creative", "speculative")
 RUBRIC_CHARS = 200_000
@@ -38,7 +38,7 @@ class TaskRubric:
     task_type: str | None
     critical: tuple[str, ...]
     """Conditions that only the judge can decide."""
-    conditions: tuple[Condition, ...]
+    conditions: tuple[CodeCondition, ...]
     """Conditions that code decides."""
     facts: str | None
     points: str
@@ -53,7 +53,7 @@ def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
     blocks = list(_find_blocks(lines))
     task_type = _take_type(lines, blocks, types)
     points, *sections = _split_sections(lines, blocks)
-    critical, conditions = list[str](), list[Condition]()
+    critical, conditions = list[str](), list[CodeCondition]()
     for line, entry in chain.from_iterable(
         _read_entries(each) for each in sections if each.name == "critical"
     ):
@@ -184,7 +184,7 @@ def _name_type(value: str, types: Sequence[str], line: int) -> str | None:
         return named[0] if named else None
     near = nearest(value.strip(" *_`\"'"), types)
     meant = f'did you mean "{near}"? The' if near else "the"
-    message = f"unknown task_type {quoted(value.strip())}; {meant} known types are "
+    message = f"unknown task_type {quote(value.strip())}; {meant} known types are "
     raise RubricTextError(message + ", ".join(types), line=line)
 
 
@@ -235,9 +235,9 @@ def _name_section(lines: list[str], block: Block) -> str | None:
             lines[index] = ""
         elif key in known and (is_prose or not _key(beside)):
             message = f'no heading here; write "## {known[key]}" on a line of its own'
-            raise RubricTextError(f"{quoted(lines[index].strip())} is {message}", line=index + 1)
+            raise RubricTextError(f"{quote(lines[index].strip())} is {message}", line=index + 1)
         if block.level and len(key) > 7 and (near := nearest(key, known, cutoff=0.87)):
-            message = f'{quoted(lines[index])}: did you mean the heading "{known[near]}"?'
+            message = f'{quote(lines[index])}: did you mean the heading "{known[near]}"?'
             raise RubricTextError(message, line=index + 1)
     return None
 
@@ -264,7 +264,7 @@ def _read_entries(section: RubricSection) -> list[tuple[int, str]]:
     return [entry for entry in entries if _key(entry[1]) not in _keys("none")]
 
 
-def _decide(line: int, entry: str) -> Condition | None:
+def _decide(line: int, entry: str) -> CodeCondition | None:
     try:
         return parse_condition(entry, line)
     except ConditionError as error:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from math import ceil, floor, log10
 
 from evenhand.report.html.answer import by_win_rate, scaled_dimension
-from evenhand.report.html.page import Words, p_value
+from evenhand.report.html.page import ReportWords, p_value
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Row
 from evenhand.text import visible
@@ -71,7 +71,7 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class ChartFigure:
     """A chart with its title, a sentence on how to read it, and its figures as a table."""
 
     name: str
@@ -94,19 +94,19 @@ class Unit:
     least_step: float = 0.0
 
 
-def number_unit(say: Words) -> Unit:
+def number_unit(say: ReportWords) -> Unit:
     return Unit(say.number, say.number, say.interval)
 
 
-def signed_unit(say: Words) -> Unit:
+def signed_unit(say: ReportWords) -> Unit:
     return Unit(say.signed, say.number, say.interval)
 
 
-def percent_unit(say: Words) -> Unit:
+def percent_unit(say: ReportWords) -> Unit:
     return Unit(say.percent, lambda value, _: say.percent(value), say.percents, 0.01)
 
 
-def figures(report: Report, say: Words) -> Iterator[Figure]:
+def figures(report: Report, say: ReportWords) -> Iterator[ChartFigure]:
     """Yield every chart that the run has figures for."""
     charts = _Charts(report, say)
     for chart in (
@@ -126,7 +126,7 @@ def figures(report: Report, say: Words) -> Iterator[Figure]:
 
 
 class _Charts:
-    def __init__(self, report: Report, say: Words) -> None:
+    def __init__(self, report: Report, say: ReportWords) -> None:
         self.report, self.say = report, say
 
     def _figure(
@@ -140,7 +140,7 @@ class _Charts:
         matrix: Matrix | None = None,
         more: int = 0,
         **values: str,
-    ) -> Figure:
+    ) -> ChartFigure:
         """Return a chart with its table, without columns that say nothing."""
         say, report = self.say, self.report
         half = say.gloss("half", report.rule)
@@ -149,7 +149,7 @@ class _Charts:
             about = f"{about} ({say('page.and_more', n=more)})"
         filled = [n for n in range(len(head)) if any(row[n] for row in rows)]
         legend = series_colours(points)
-        return Figure(
+        return ChartFigure(
             name=name,
             title=say(f"chart.{name}", **values),
             about=about,
@@ -170,7 +170,7 @@ class _Charts:
         reference: float | None = None,
         ends: Sequence[float] = (),
         bars: bool = False,
-    ) -> Figure | None:
+    ) -> ChartFigure | None:
         """Return the chart of some points, drawn as far as there is room; the table has them all
         under the heads of label, series and value."""
         if not points:
@@ -205,7 +205,7 @@ class _Charts:
         fits = label and label.casefold() != name.casefold() and len(full) <= LABEL_LENGTH
         return visible(full if fits else name)
 
-    def means(self) -> Figure | None:
+    def means(self) -> ChartFigure | None:
         points = [
             Point(
                 *(self._dimension(mean.dimension), visible(mean.variant), mean.mean),
@@ -218,7 +218,7 @@ class _Charts:
         head = ("dimension", "variant", "mean")
         return self._chart("means", head, points, number_unit(self.say))
 
-    def differences(self) -> Figure | None:
+    def differences(self) -> ChartFigure | None:
         comparison, say = self.report.comparison, self.say
         known = [row for row in comparison.rows if row.difference is not None] if comparison else []
         if not known or comparison is None:
@@ -261,7 +261,7 @@ class _Charts:
             *(say.number(row.effect), say.gloss("outcome", row.outcome)),
         ]
 
-    def scores(self) -> Figure | None:
+    def scores(self) -> ChartFigure | None:
         bars = [bar for bar in self.report.scores if bar.of]
         points = [
             Point(
@@ -275,7 +275,7 @@ class _Charts:
         head = (label, "variant", "share")
         return self._chart(name, head, points, percent_unit(self.say), bars=True)
 
-    def tags(self) -> Figure | None:
+    def tags(self) -> ChartFigure | None:
         say = self.say
         points = [
             Point(
@@ -291,7 +291,7 @@ class _Charts:
         head = ("tag", "variant", "share")
         return self._chart("tags", head, points, percent_unit(say), bars=True)
 
-    def lengths(self) -> Figure | None:
+    def lengths(self) -> ChartFigure | None:
         say, bins = self.say, self.report.lengths
         if len(bins) < 2:
             return None
@@ -307,7 +307,7 @@ class _Charts:
             return self._chart("pair_lengths", head, points, percent_unit(say), reference=0.5)
         return self._chart("lengths", ("length", "variant", "mean"), points, number_unit(say))
 
-    def standings(self) -> Figure | None:
+    def standings(self) -> ChartFigure | None:
         points = [
             Point(visible(row.candidate), "", row.win_rate or 0.0, row.low, row.high, row.n)
             for row in (by_win_rate(self.report.board) if self.report.board else ())
@@ -315,7 +315,7 @@ class _Charts:
         head = ("candidate", "variant", "win_rate")
         return self._chart("standings", head, points, percent_unit(self.say), reference=0.5)
 
-    def ratings(self) -> Figure | None:
+    def ratings(self) -> ChartFigure | None:
         rows = self.report.board.rows if self.report.board else []
         points = [
             Point(visible(row.candidate), "", row.rating, row.rating_low, row.rating_high)
@@ -326,7 +326,7 @@ class _Charts:
         head = ("candidate", "variant", "rating")
         return self._chart("ratings", head, points, signed_unit(self.say), reference=0.0)
 
-    def matrix(self) -> Figure | None:
+    def matrix(self) -> ChartFigure | None:
         board = self.report.board
         if board is None or not board.matrix:
             return None
@@ -352,7 +352,7 @@ class _Charts:
             matrix=Matrix([visible(name) for name in names[:SHOWN]], cells),
         )
 
-    def position(self) -> Figure | None:
+    def position(self) -> ChartFigure | None:
         orders = self.report.orders
         points = [
             Point(
@@ -436,18 +436,18 @@ def draw(
     return rows, scale.ticks(unit.tick)
 
 
-def _bar(point: Point, colour: str, scale: Scale, y: float) -> str:
+def _bar(point: Point, colour: str, scale: AxisScale, y: float) -> str:
     end = scale(point.value)
     return f'<path class="bar of-{colour}" d="M0.0 {y}H{end}"/>' if end > 0 else ""
 
 
-def _dot(point: Point, colour: str, scale: Scale, y: float) -> str:
+def _dot(point: Point, colour: str, scale: AxisScale, y: float) -> str:
     low, high = (point.value if end is None else end for end in (point.low, point.high))
     line = f'<path class="interval" d="M{scale(low)} {y}H{scale(high)}"/>' if high > low else ""
     return f'<g class="of-{colour}">{line}<path class="dot" d="M{scale(point.value)} {y}h0"/></g>'
 
 
-def _svg(marks: str, strips: int, scale: Scale, reference: float | None) -> str:
+def _svg(marks: str, strips: int, scale: AxisScale, reference: float | None) -> str:
     """Return the strips of a row over the lines of the grid. The width stretches, lines and dots
     keep their size."""
     height, parts = STRIP * strips, scale.parts
@@ -460,7 +460,7 @@ def _svg(marks: str, strips: int, scale: Scale, reference: float | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class AxisScale:
     """An axis from one round number to another, in equal steps."""
 
     low: float
@@ -483,7 +483,7 @@ class Scale:
         return round((self.high - self.low) / float(self.step))
 
 
-def make_scale(values: Sequence[float], least_step: float = 0.0) -> Scale:
+def make_scale(values: Sequence[float], least_step: float = 0.0) -> AxisScale:
     """Return the shortest axis with round ends that holds these values."""
     low, high = min(values), max(values)
     if low == high:
@@ -493,5 +493,5 @@ def make_scale(values: Sequence[float], least_step: float = 0.0) -> Scale:
         size = float(step)
         first, last = floor(low / size + 1e-9), ceil(high / size - 1e-9)
         if last - first <= INTERVALS and size >= least_step:
-            return Scale(first * size, last * size, step)
+            return AxisScale(first * size, last * size, step)
     raise AssertionError("a long enough step always fits")

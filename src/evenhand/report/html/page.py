@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.errors import UsageError, quoted
+from evenhand.errors import UsageError, quote
 from evenhand.kinds import DEFAULT_KIND
 from evenhand.notes import Names, Note, Percent, Places, Signed, Value
 from evenhand.text import visible
@@ -42,7 +42,7 @@ class Segment(NamedTuple):
     labels: tuple[str, ...]
 
 
-def marked(text: str, spans: Sequence[tuple[int, int, str]]) -> list[Segment]:
+def mark_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> list[Segment]:
     """A text cut at the ends of its spans (code points, half-open), nothing lost or altered."""
     within = [(max(0, s), min(len(text), e), label) for s, e, label in spans]
     within = [span for span in within if span[0] < span[1]]
@@ -58,10 +58,10 @@ def marked(text: str, spans: Sequence[tuple[int, int, str]]) -> list[Segment]:
 
 def _cut(name: str) -> str:
     """A name as it may stand in a sentence that has quotation marks of its own."""
-    return quoted(name)[1:-1]
+    return quote(name)[1:-1]
 
 
-class Words:
+class ReportWords:
     """The labels of one language, and how it writes numbers."""
 
     def __init__(self, language: str, texts: Mapping[str, Any]) -> None:
@@ -90,9 +90,9 @@ class Words:
         text = self.texts.get(group, {}).get(code)
         return text if isinstance(text, str) else code
 
-    def naming_tags(self, names: Mapping[str, str]) -> Words:
+    def naming_tags(self, names: Mapping[str, str]) -> ReportWords:
         """Return a copy of the labels with the failure tags of a protocol."""
-        return Words(self.language, {**self.texts, "tag": names})
+        return ReportWords(self.language, {**self.texts, "tag": names})
 
     def counted(self, key: str, n: int) -> str:
         """A number with its noun, e.g. `120 questions`."""
@@ -109,7 +109,7 @@ class Words:
 
     def _value(self, name: str, value: Value) -> str:
         if isinstance(value, Names):
-            return self._first(map(self._quoted, value.names), value.more, "comma")
+            return self._first(map(self._quote, value.names), value.more, "comma")
         if isinstance(value, Places):
             places = [self._place(place.variant, place.dimensions) for place in value.places]
             return self._first(places, value.more, "semicolon")
@@ -121,13 +121,13 @@ class Words:
             return f"{self._local(f'{100 * value:g}')}{self._before_percent}%"
         return self._local(f"{value:+g}" if isinstance(value, Signed) else f"{value:g}")
 
-    def _quoted(self, name: str) -> str:
+    def _quote(self, name: str) -> str:
         return _notes(self.language)["quote"].format(name=_cut(name))
 
     def _place(self, variant: str, dimensions: Iterable[str]) -> str:
         sentences = _notes(self.language)
         listed = sentences["comma"].join(map(self._dimension, dimensions))
-        return sentences["place"].format(variant=self._quoted(variant), dimensions=listed)
+        return sentences["place"].format(variant=self._quote(variant), dimensions=listed)
 
     def _first(self, texts: Iterable[str], more: int, between: str) -> str:
         """The first few of many; how many more there are is said after them."""
@@ -201,7 +201,7 @@ class Words:
         return text.replace(".", ",") if self.language == "ru" else text
 
 
-def p_value(say: Words, p: float | None) -> str:
+def p_value(say: ReportWords, p: float | None) -> str:
     """A p value; below a thousandth it says only that."""
     if p is None:
         return say.number(None)
@@ -231,7 +231,7 @@ def _notes(language: str) -> Mapping[str, str]:
 
 
 @cache
-def words(language: str, more: Traversable | None = None) -> Words:
+def words(language: str, more: Traversable | None = None) -> ReportWords:
     """The words of a language; `more` is a folder with further files of the same names, whose
     tables join these."""
     folders = [_ROOM / "words", *([more] if more else [])]
@@ -241,10 +241,10 @@ def words(language: str, more: Traversable | None = None) -> Words:
         for name, table in read.items():
             texts[name] = {**texts.get(name, {}), **table}
     judge_words = tomllib.loads((_JUDGE_WORDS / f"{language}.toml").read_text(encoding="utf-8"))
-    return Words(language, {**texts, "tag": judge_words["tags"]})
+    return ReportWords(language, {**texts, "tag": judge_words["tags"]})
 
 
-def environment(say: Words, *packages: str) -> Environment:
+def environment(say: ReportWords, *packages: str) -> Environment:
     """Templates of this room and of further packages' `templates`, escaping all they insert."""
     require("jinja2", extra="view" if packages else "report")
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -258,7 +258,7 @@ def environment(say: Words, *packages: str) -> Environment:
         lstrip_blocks=True,
     )
     templates.filters["visible"] = visible
-    templates.filters["marked"] = marked
+    templates.filters["marked"] = mark_spans
     templates.filters["marks"] = Markup  # of charts: numbers and classes of this package alone
     for name in ("number", "short", "signed", "percent", "integer", "money", "moment"):
         templates.filters[name] = getattr(say, name)

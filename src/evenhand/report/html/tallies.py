@@ -106,16 +106,16 @@ def tags(table: Observations, by: Sequence[str]) -> list[Bar]:
 def mean_by_length(table: Observations) -> list[LengthBin]:
     """Return the overall score by length of what was judged."""
     means = table.unit_means(OVERALL)
-    return _binned(table.numbers("length"), means, np.arange(means.size))
+    return _bin_lengths(table.numbers("length"), means, np.arange(means.size))
 
 
 def win_rate_by_length(table: Observations) -> list[LengthBin]:
     """Return how often the first candidate wins, by how much longer it is, in characters."""
     longer = table.numbers(SUBJECT_LENGTH) - table.numbers(OPPONENT_LENGTH)
-    return _binned(longer[table.unit], table.column(table.main), table.topic)
+    return _bin_lengths(longer[table.unit], table.column(table.main), table.topic)
 
 
-def _binned(sizes: Floats, values: Floats, cluster: Ints) -> list[LengthBin]:
+def _bin_lengths(sizes: Floats, values: Floats, cluster: Ints) -> list[LengthBin]:
     """Return values by size, in groups of about equal number."""
     is_measured = ~np.isnan(values) & ~np.isnan(sizes)
     sizes, values, cluster = sizes[is_measured], values[is_measured], cluster[is_measured]

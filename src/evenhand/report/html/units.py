@@ -17,7 +17,7 @@ from evenhand.kinds import blocks as of_kind
 from evenhand.kinds.blocks import ShownUnit
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.observation import Scored, ScoredUnit, VotedUnit
-from evenhand.report.html.page import Segment, Words, marked
+from evenhand.report.html.page import ReportWords, Segment, mark_spans
 from evenhand.stats.pairwise import voted_winner
 from evenhand.text import visible
 
@@ -77,7 +77,7 @@ class JudgedRow(NamedTuple):
 def unit_blocks(
     unit: ShownUnit,
     judged: Sequence[JudgedRow],
-    say: Words,
+    say: ReportWords,
     names: Mapping[str, str] | None = None,
     *,
     most: int | None = None,
@@ -94,13 +94,15 @@ def unit_blocks(
 
 
 def kind_blocks(
-    blocks: Sequence[of_kind.Block], say: Words, names: Mapping[str, str] | None = None
+    blocks: Sequence[of_kind.Block], say: ReportWords, names: Mapping[str, str] | None = None
 ) -> list[Block]:
     """Return the blocks of a kind as blocks of a page."""
     return _Converter(say, names or {}).blocks(blocks)
 
 
-def piece_text(piece: of_kind.Piece, say: Words, names: Mapping[str, str] | None = None) -> str:
+def piece_text(
+    piece: of_kind.Piece, say: ReportWords, names: Mapping[str, str] | None = None
+) -> str:
     """Return a piece in the reader's language, ready to be shown."""
     match piece:
         case str():
@@ -122,7 +124,7 @@ def piece_text(piece: of_kind.Piece, say: Words, names: Mapping[str, str] | None
 class _Converter:
     """Makes blocks of a page from those of a kind."""
 
-    def __init__(self, say: Words, names: Mapping[str, str], most: int | None = None) -> None:
+    def __init__(self, say: ReportWords, names: Mapping[str, str], most: int | None = None) -> None:
         self.say, self.names, self.most = say, names, most
 
     def piece(self, piece: of_kind.Piece) -> str:
@@ -158,7 +160,7 @@ class _Converter:
         """Return a text with its marks; where several overlap, each segment names all of them."""
         titles = {str(mark.number): visible(mark.title) for mark in block.marks}
         spans = [(mark.start, mark.end, str(mark.number)) for mark in block.marks]
-        found = marked(block.text, spans) if spans else [Segment(block.text, ())]
+        found = mark_spans(block.text, spans) if spans else [Segment(block.text, ())]
         segments = []
         for segment in found:
             title = " · ".join(titles[label] for label in segment.labels)
@@ -242,7 +244,7 @@ def _explain(code: str, gloss: str) -> str:
     return f"{code} · {gloss}" if gloss else code
 
 
-def no_verdict(row: Row, say: Words) -> str:
+def no_verdict(row: Row, say: ReportWords) -> str:
     """Why a judgment has no verdict."""
     if row["status"] == "left_out":
         return say("unit.left_out", detail=visible(say.gloss("left_out", row["detail"])))
@@ -250,7 +252,7 @@ def no_verdict(row: Row, say: Words) -> str:
     return say("unit.failed", reason=reason, detail=visible(row["detail"]))
 
 
-def flag_gloss(say: Words, flag: str) -> str:
+def flag_gloss(say: ReportWords, flag: str) -> str:
     """Return the meaning of a flag, whatever follows its colon; empty if it has none."""
     name = flag.partition(":")[0]
     gloss = say.gloss("flag", name)
@@ -285,7 +287,7 @@ def unit_outcome(
         winner = voted_winner(votes)
         codes = _codes(judged) if winner is None else (winner,)
         return UnitOutcome(codes, candidates=unit.candidates, winner=winner)
-    return _scored(measure, [judgment for _, judgment in judged])
+    return _score_of(measure, [judgment for _, judgment in judged])
 
 
 def _codes(judged: Sequence[tuple[str, Judgment]]) -> tuple[str, ...]:
@@ -295,7 +297,7 @@ def _codes(judged: Sequence[tuple[str, Judgment]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(codes)) or ("pending",)
 
 
-def _scored(measure: Scoring, judgments: Sequence[Judgment]) -> UnitOutcome:
+def _score_of(measure: Scoring, judgments: Sequence[Judgment]) -> UnitOutcome:
     verdicts: list[Scored] = []
     codes: dict[str, None] = {}
     for judgment in judgments:
@@ -354,7 +356,7 @@ def beginning(unit: ShownUnit) -> str:
 
 
 def unit_line(
-    kind: Kind, ident: str, shown: ShownUnit, judged: Sequence[JudgedRow], say: Words
+    kind: Kind, ident: str, shown: ShownUnit, judged: Sequence[JudgedRow], say: ReportWords
 ) -> UnitLine:
     """Return the line of a unit in tables of units."""
     by_judge = [(entry.row["judge"], entry.judgment) for entry in judged]
@@ -375,7 +377,7 @@ def unit_line(
     }
 
 
-def _result(outcome: UnitOutcome, reasons: Sequence[str], say: Words) -> str:
+def _result(outcome: UnitOutcome, reasons: Sequence[str], say: ReportWords) -> str:
     """Return the result of a unit in a few words."""
     code = outcome.codes[0]
     if outcome.winner is not None:
@@ -392,7 +394,7 @@ def _result(outcome: UnitOutcome, reasons: Sequence[str], say: Words) -> str:
     return " · ".join([say.gloss("verdict", code), *reasons])
 
 
-def _mean(say: Words, mean: float, verdicts: int) -> str:
+def _mean(say: ReportWords, mean: float, verdicts: int) -> str:
     return say.short(mean) if verdicts == 1 else say.number(mean, 1)
 
 

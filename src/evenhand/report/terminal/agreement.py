@@ -11,7 +11,7 @@ from rich.text import Text
 from evenhand.report.terminal.comparison import p_text
 from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.agreement import Agreement, Row
+from evenhand.stats.agreement import Agreement, AgreementRow
 from evenhand.stats.coefficients import Coefficient
 from evenhand.stats.leans import LengthLean, PositionLean
 from evenhand.stats.ppi import CorrectedRow
@@ -55,7 +55,7 @@ ALONE = (
 )
 
 
-class Sides(NamedTuple):
+class SideNames(NamedTuple):
     """The readable names of the run and of what it is compared with, if anything."""
 
     run: str
@@ -63,7 +63,7 @@ class Sides(NamedTuple):
 
 
 def agreement_lines(
-    about: Mapping[str, Any], agreement: Agreement, sides: Sides, *, every: bool = False
+    about: Mapping[str, Any], agreement: Agreement, sides: SideNames, *, every: bool = False
 ) -> Iterator[RenderableType]:
     """Return all that is to be printed, from top to bottom."""
     yield _heading(about, agreement, sides)
@@ -75,7 +75,7 @@ def agreement_lines(
         return
     full, brief = _arrange(agreement.rows)
     for row in full:
-        yield Text(f"\n{safe(row.dimension)}{_between(row)}", style="bold")
+        yield Text(f"\n{safe(row.dimension)}{_say_between(row)}", style="bold")
         yield _figures(row, about["level"])
         if row.confusion and len(row.confusion["labels"]) <= CONFUSION_SHOWN:
             yield ""
@@ -84,7 +84,7 @@ def agreement_lines(
     if agreement.corrected:
         what = "win rates" if agreement.corrected[0].of == "candidate" else "means"
         yield Text(f"\n{what} by the judge, corrected by labels, by labels alone", style="bold")
-        yield _corrected(agreement.corrected, about["level"])
+        yield _corrected_table(agreement.corrected, about["level"])
     yield ""
     notes = agreement.notes if every else agreement.notes[:NOTES_SHOWN]
     for note in notes:
@@ -111,7 +111,7 @@ def _verdicts(agreement: Agreement, labels: str | None) -> Iterator[Text]:
         yield paragraph(f"{who}{_agreeing(row, labels)}")
 
 
-def _agreeing(row: Row, labels: str) -> str:
+def _agreeing(row: AgreementRow, labels: str) -> str:
     """Return a sentence on how far a judge agrees with the labels, of pass and fail in counts."""
     parts: list[str] = []
     figures = row.figures
@@ -132,7 +132,7 @@ def _count(figure: Coefficient) -> int:
 
 
 def _share(figure: Coefficient) -> str:
-    return f"{_percent(figure.value)}{_interval(figure, _percent)}"
+    return f"{_to_percent(figure.value)}{_interval(figure, _to_percent)}"
 
 
 def _lean_sentences(agreement: Agreement) -> Iterator[str]:
@@ -144,7 +144,9 @@ def _lean_sentences(agreement: Agreement) -> Iterator[str]:
 
 def _position(lean: PositionLean) -> str:
     shown = f"{_share(lean.first_slot)} first"
-    alike = f"the same in both orders in {_percent(lean.consistency.value)} of {lean.first_rounds}"
+    alike = (
+        f"the same in both orders in {_to_percent(lean.consistency.value)} of {lean.first_rounds}"
+    )
     if lean.outcome == "not enough evidence":
         return f"not enough evidence of a lean of {lean.judge} ({shown}), {alike}"
     p = f"p {p_text(lean.p_adjusted)}"
@@ -152,7 +154,7 @@ def _position(lean: PositionLean) -> str:
 
 
 def _length(lean: LengthLean) -> str:
-    def told(figure: Coefficient) -> str:
+    def tell(figure: Coefficient) -> str:
         if figure.value is None:
             return "nothing"
         if lean.figure == "longer_won":
@@ -160,11 +162,11 @@ def _length(lean: LengthLean) -> str:
         return f"{_short(figure.value)}{_interval(figure, _short)}"
 
     what = "the longer answer won" if lean.figure == "longer_won" else "scores go with length by"
-    labels = "" if lean.labels is None else f", with the labels {told(lean.labels)}"
-    return f"with {lean.judge} {what} {told(lean.value)}{labels}"
+    labels = "" if lean.labels is None else f", with the labels {tell(lean.labels)}"
+    return f"with {lean.judge} {what} {tell(lean.value)}{labels}"
 
 
-def _heading(about: Mapping[str, Any], agreement: Agreement, sides: Sides) -> Text:
+def _heading(about: Mapping[str, Any], agreement: Agreement, sides: SideNames) -> Text:
     text = Text(f"run {about['run']} {safe(sides.run)}", style="bold")
     if about["against"] is None:
         text.append(" among its judges", style="bold")
@@ -186,15 +188,15 @@ def _units(number: int) -> str:
     return f"{number} unit{'' if number == 1 else 's'}"
 
 
-def _between(row: Row) -> str:
+def _say_between(row: AgreementRow) -> str:
     who = f" of {safe(row.judge)} and {safe(row.other)}" if row.judge and row.other else ""
     on = "" if row.clusters == row.units else f" on {row.clusters} questions"
     return f"{who}: {_units(row.units)}{on}"
 
 
-def _arrange(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+def _arrange(rows: Sequence[AgreementRow]) -> tuple[list[AgreementRow], list[AgreementRow]]:
     """Return the rows that are shown in full, and those that have one line."""
-    whole: dict[str, Row] = {}
+    whole: dict[str, AgreementRow] = {}
     for row in rows:
         whole.setdefault(row.dimension, row)
     full = list(whole.values()) if len(whole) <= BLOCKS_SHOWN else []
@@ -202,7 +204,7 @@ def _arrange(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return full, rest
 
 
-def _figures(row: Row, level: float) -> TextTable:
+def _figures(row: AgreementRow, level: float) -> TextTable:
     """Return every coefficient with its interval and what it rests on."""
     grid = table("", "value", f"{100 * level:g} % interval", "n", right=(1, 2, 3))
     for name, figure in row.figures.items():
@@ -220,17 +222,17 @@ def _short(value: float | None) -> str:
     return "none" if value is None else f"{value:z.2f}"
 
 
-def _percent(value: float | None) -> str:
+def _to_percent(value: float | None) -> str:
     return "none" if value is None else f"{100 * value:.0f} %"
 
 
-def _interval(figure: Coefficient, told: Callable[[float | None], str]) -> str:
+def _interval(figure: Coefficient, tell: Callable[[float | None], str]) -> str:
     if figure.low is None or figure.high is None:
         return ""
-    return f" [{told(figure.low).removesuffix(' %')}, {told(figure.high).removesuffix(' %')}]"
+    return f" [{tell(figure.low).removesuffix(' %')}, {tell(figure.high).removesuffix(' %')}]"
 
 
-def _confusion(row: Row) -> TextTable:
+def _confusion(row: AgreementRow) -> TextTable:
     assert row.confusion is not None
     corner = f"{row.judge} \\ {row.other}" if row.other else "run \\ other"
     names = list(map(safe, row.confusion["labels"]))
@@ -240,7 +242,7 @@ def _confusion(row: Row) -> TextTable:
     return grid
 
 
-def _brief_tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _brief_tables(rows: Sequence[AgreementRow]) -> Iterator[RenderableType]:
     """Return a table of each dimension as a whole, then one per dimension of its judges, pairs of
     judges or variants."""
     telling = [row for row in rows if any(figure.value is not None for figure in _brief(row))]
@@ -257,29 +259,29 @@ def _brief_tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
         yield Text(f"and {len(parts) - ROWS_SHOWN} more; all with --json", style="dim")
 
 
-def _brief(row: Row) -> list[Coefficient]:
+def _brief(row: AgreementRow) -> list[Coefficient]:
     """Return the figures that a line has room for."""
     return [row.figures[name] for name in BRIEF if name in row.figures][:3]
 
 
-def _brief_table(rows: Sequence[Row], title: str, subjects: Iterable[str]) -> TextTable:
+def _brief_table(rows: Sequence[AgreementRow], title: str, subjects: Iterable[str]) -> TextTable:
     names = [name for name in BRIEF if name in rows[0].figures][:3]
     grid = table(title, "n", *(NAMES[name] for name in names), right=range(1, 2 + len(names)))
     for row, subject in zip(rows, subjects, strict=True):
         cells = (row.figures.get(name) for name in names)
-        told = ("none" if c is None else f"{_short(c.value)}{_interval(c, _short)}" for c in cells)
-        grid.add_row(safe(subject), str(row.n), *told)
+        tell = ("none" if c is None else f"{_short(c.value)}{_interval(c, _short)}" for c in cells)
+        grid.add_row(safe(subject), str(row.n), *tell)
     return grid
 
 
-def _who(row: Row) -> str:
+def _who(row: AgreementRow) -> str:
     """Return of whom or what a row is; empty where it is of all."""
     if row.variant is not None:
         return row.variant
     return "\n".join(name for name in (row.judge, row.other) if name)
 
 
-def _corrected(rows: Sequence[CorrectedRow], level: float) -> TextTable:
+def _corrected_table(rows: Sequence[CorrectedRow], level: float) -> TextTable:
     """Return the judge's mean, the corrected one with its interval, and that of labels alone."""
     several = any(row.variant is not None for row in rows)
     heads = [rows[0].of, *(["variant"] if several else [])]

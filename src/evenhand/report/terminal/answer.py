@@ -11,12 +11,12 @@ from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.html.answer import Ranking, Sentence, answers, board_answers, rank
-from evenhand.report.html.page import Words, words
+from evenhand.report.html.page import ReportWords, words
 from evenhand.report.model import Report
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table
 from evenhand.report.terminal.pairs import RANKED_FROM, share
-from evenhand.report.terminal.tables import counted, safe
-from evenhand.stats.leaderboard import Board, BoardRow, Leaderboard, Options
+from evenhand.report.terminal.tables import count_noun, safe
+from evenhand.stats.leaderboard import Board, BoardOptions, BoardRow, Leaderboard
 from evenhand.stats.leans import Orders
 
 LEVELS_SHOWN = 20
@@ -33,7 +33,7 @@ _SENTENCE_STYLES = {"dimensions": "", "statistics": "dim"}
 _STYLES = {"good": "green", "bad": "red"}
 
 
-def english() -> Words:
+def english() -> ReportWords:
     """The words of a terminal."""
     return words("en")
 
@@ -103,14 +103,14 @@ def leaderboard_lines(leaderboard: Leaderboard) -> Iterator[RenderableType]:
         yield from (Text(safe(note), style="dim") for note in notes)
 
 
-def board_table(board: Board, options: Options) -> TextTable:
+def board_table(board: Board, options: BoardOptions) -> TextTable:
     """A row a candidate. Win rates at equal length take the place of the number of pairs: both
     would not fit on 80 columns."""
     headers = ["rank", "candidate", "pairs", "win rate, %", "rating"]
     if options.length_controlled:
         headers = ["rank", "candidate", "win rate, %", "rating", "equal length, %"]
     grid = table(*headers, right=range(2, len(headers)), whole=[0])
-    last, hidden = None, _hidden(board.rows)
+    last, hidden = None, _find_hidden(board.rows)
     for place, row in enumerate(board.rows):
         if place == hidden.start:
             grid.add_row("", f"... {len(hidden):,} more: --json")
@@ -129,7 +129,7 @@ def board_table(board: Board, options: Options) -> TextTable:
     return grid
 
 
-def _hidden(rows: Sequence[BoardRow]) -> range:
+def _find_hidden(rows: Sequence[BoardRow]) -> range:
     """Which rows of a long table stand for themselves in JSON alone: those between the first and
     the last."""
     return range(TOP, len(rows) - BOTTOM) if len(rows) > TOP + BOTTOM + 1 else range(-1, -1)
@@ -143,7 +143,7 @@ def _rank(row: BoardRow) -> str:
     return str(row.rank) if alone else f"{row.rank_low}-{row.rank_high}"
 
 
-def _percent(value: float | None, digits: int) -> str:
+def _to_percent(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{100 * value:.{digits}f}"
 
 
@@ -155,11 +155,11 @@ def _with_ends(
     value: float | None, low: float | None, high: float | None, *, digits: int = 1
 ) -> str:
     if low is None or high is None:
-        return _percent(value, digits)
-    return f"{_percent(value, digits)} [{_percent(low, digits)}, {_percent(high, digits)}]"
+        return _to_percent(value, digits)
+    return f"{_to_percent(value, digits)} [{_to_percent(low, digits)}, {_to_percent(high, digits)}]"
 
 
-def _rating(row: BoardRow, options: Options) -> str:
+def _rating(row: BoardRow, options: BoardOptions) -> str:
     if row.rating is None:
         return "-"
     form = "z.0f" if options.scale == "elo" else "+z.2f"
@@ -179,7 +179,7 @@ def _board_figures(leaderboard: Leaderboard) -> Iterator[tuple[str, str]]:
     rule = RULES[leaderboard.rule]
     yield (
         "conflicts",
-        f"{counted(leaderboard.conflicts, 'verdict')} that the orders left open; rule: {rule}",
+        f"{count_noun(leaderboard.conflicts, 'verdict')} that the orders left open; rule: {rule}",
     )
     if orders.first_rounds:
         yield from _orders(orders)
@@ -198,10 +198,10 @@ def _orders(orders: Orders) -> Iterator[tuple[str, str]]:
 
 
 def _votes(board: Board) -> str:
-    votes = f"{counted(board.votes, 'vote')} on "
+    votes = f"{count_noun(board.votes, 'vote')} on "
     if board.votes != board.n:
-        votes += f"{counted(board.n, 'pair')} of "
-    votes += counted(board.topics, "topic")
+        votes += f"{count_noun(board.n, 'pair')} of "
+    votes += count_noun(board.topics, "topic")
     votes += f", {board.failed} failed" if board.failed else ""
     return votes + (f", {board.dropped} dropped" if board.dropped else "")
 
@@ -215,7 +215,7 @@ def _fronts(leaderboard: Leaderboard) -> str:
     """Return the candidates most often in the front of a topic, with their counts."""
     inside = Counter(name for sets in leaderboard.fronts.values() for name in sets.front)
     first = ", ".join(f"{name} {number}" for name, number in inside.most_common(5))
-    return f"{first} of {counted(len(leaderboard.fronts), 'topic')}"
+    return f"{first} of {count_noun(len(leaderboard.fronts), 'topic')}"
 
 
 def criteria_table(criteria: dict[str, Board]) -> TextTable:
@@ -227,6 +227,6 @@ def criteria_table(criteria: dict[str, Board]) -> TextTable:
     }
     for candidate in next(iter(rates.values())):
         grid.add_row(
-            safe(candidate), *(_percent(column.get(candidate), 1) for column in rates.values())
+            safe(candidate), *(_to_percent(column.get(candidate), 1) for column in rates.values())
         )
     return grid

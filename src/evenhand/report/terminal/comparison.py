@@ -13,7 +13,7 @@ from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.html.answer import SMALL, comparison_answers, is_of_hundred, rank_variants
 from evenhand.report.terminal.answer import english, ranking_table, sentence_lines
 from evenhand.report.terminal.console import TextTable, paragraph, table
-from evenhand.report.terminal.tables import counted, safe
+from evenhand.report.terminal.tables import count_noun, safe
 from evenhand.stats.comparison import OVERALL, Comparison, Decision, Row, SequentialTest
 from evenhand.stats.stability import Repeats
 
@@ -40,7 +40,7 @@ def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterat
     variants = list(dict.fromkeys(row.variant for row in rows))
     if len(variants) <= APART:
         for name in variants:
-            yield from _variant(comparison, [row for row in rows if row.variant == name])
+            yield from _name_variant(comparison, [row for row in rows if row.variant == name])
     else:
         for dimension in dict.fromkeys(row.dimension for row in rows):
             yield from _dimension(comparison, [row for row in rows if row.dimension == dimension])
@@ -54,7 +54,7 @@ def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterat
     for note in shown:
         yield paragraph(f"Note: {note}")
     if rest := len(comparison.notes) - len(shown):
-        yield Text(f"{counted(rest, 'more note')}: --verbose", style="dim")
+        yield Text(f"{count_noun(rest, 'more note')}: --verbose", style="dim")
 
 
 def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
@@ -103,13 +103,13 @@ def _size(comparison: Comparison, rows: Sequence[Row]) -> str:
     """Return the number of units and questions that the rows rest on."""
     unit, question = ("pair", "topic") if comparison.is_duel else ("unit", "question")
     (least, _), (n, clusters) = min(sizes := {(r.n, r.clusters) for r in rows}), max(sizes)
-    size = counted(n, question)
+    size = count_noun(n, question)
     if n != clusters:
-        size = f"{counted(n, unit)} on {counted(clusters, question)}"
+        size = f"{count_noun(n, unit)} on {count_noun(clusters, question)}"
     return size if least == n else f"{least} to {size}"
 
 
-def _variant(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _name_variant(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
     """One variant, dimension by dimension."""
     against = f"{safe(rows[0].variant)} against {safe(comparison.baseline)}"
     yield Text(f"\n{against}, by {safe(comparison.by)}, {_size(comparison, rows)}")
@@ -172,7 +172,7 @@ def _missing(comparison: Comparison) -> Iterator[RenderableType]:
         if count.missing_scores
     ]
     alone = [
-        f"{safe(name)} {counted(count.unpaired, 'unit')}"
+        f"{safe(name)} {count_noun(count.unpaired, 'unit')}"
         for name, count in counts.items()
         if count.unpaired
     ]
@@ -282,10 +282,10 @@ def _decision_lines(decision: Decision) -> list[str]:
         if words
         else f"Not enough evidence: {variant} against {baseline}{dimension}"
     )
-    counted = f"{decision.questions} of {decision.of_questions} questions"
+    count_noun = f"{decision.questions} of {decision.of_questions} questions"
     return [
         f"{headline},",
-        f"  after {counted} ({decision.units} of {decision.of} units)",
+        f"  after {count_noun} ({decision.units} of {decision.of} units)",
         f"  {_sequence_text(decision)}",
     ]
 

@@ -151,10 +151,10 @@ def _pair(title: str, pair: ChangedPair) -> Iterator[RenderableType]:
     heading = cut(f"{title}: {pair.difference or 0:+.3g}  {about}", 76)
     yield Rule(Text(heading, style="bold"), align="left")
     if pair.question:
-        yield _row("Q", _shortened(pair.question, TEXT))
+        yield _row("Q", _cut_text(pair.question, TEXT))
     sides = (pair.baseline, pair.variant)
-    yield side_by_side([Text(_headed(side), style="bold") for side in sides])
-    yield side_by_side([Text(_shortened(side.output, TEXT)) for side in sides])
+    yield side_by_side([Text(_head(side), style="bold") for side in sides])
+    yield side_by_side([Text(_cut_text(side.output, TEXT)) for side in sides])
     if all(side.reasons for side in sides):
         yield side_by_side([_reasons(side) for side in sides])
         return
@@ -171,7 +171,7 @@ def _row(letter: str, text: str) -> Table:
     return grid
 
 
-def _headed(side: ChangedSide) -> str:
+def _head(side: ChangedSide) -> str:
     units = f"{side.units} units" if side.units > 1 else f"unit {safe(side.unit)}"
     value = "no verdict" if side.value is None else f"{side.value:.3g}"
     return f"{safe(side.name)}: {value}, {units}"
@@ -184,7 +184,7 @@ def _reasons(side: ChangedSide) -> Text:
     for reason in side.reasons:
         by = f" ({reason.judge})" if several else ""
         text.append(f"{safe(f'{reason.about} {_score(reason.score)}{by}')}", style="bold")
-        text.append(f" {_shortened(reason.text, REASON)}\n" if reason.text else "\n")
+        text.append(f" {_cut_text(reason.text, REASON)}\n" if reason.text else "\n")
     text.rstrip()
     return text
 
@@ -197,6 +197,6 @@ def _score(text: str) -> str:
         return text
 
 
-def _shortened(text: str, most: int) -> str:
+def _cut_text(text: str, most: int) -> str:
     """The beginning of a text, its lines as they are."""
     return safe(text if len(text) <= most else text[: most - 1].rstrip() + "…")

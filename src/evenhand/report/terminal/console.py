@@ -17,11 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
-from evenhand.report.terminal.stream import unguarded
+from evenhand.report.terminal.stream import raw_stream
 from evenhand.report.terminal.tables import (
     ADVICE,
     FailureDetail,
-    counted,
+    count_noun,
     failure_line,
     money,
     safe,
@@ -55,7 +55,7 @@ class _Trimmed:
 
     @property
     def _file(self) -> IO[str]:
-        return unguarded(sys.stderr if self._is_error else sys.stdout)
+        return raw_stream(sys.stderr if self._is_error else sys.stdout)
 
     def write(self, text: str) -> int:
         return self._file.write(_BLANKS.sub(r"\1", text.replace(NO_BREAK, " ")))
@@ -129,9 +129,9 @@ def outcome_lines(
     `details` says more of a reason to fail, on one line of `width`."""
     failures = sum(summary["failures"].values())
     text = Text()
-    number, noun = counted(summary["verdicts"], "verdict").split(" ")
+    number, noun = count_noun(summary["verdicts"], "verdict").split(" ")
     text.append(number, style="bold")
-    text.append(f" {noun} + {counted(failures, 'failure')} + {summary['pending']:,} pending")
+    text.append(f" {noun} + {count_noun(failures, 'failure')} + {summary['pending']:,} pending")
     text.append(f" = {summary['planned']:,} planned\n")
     if summary.get("left_out"):
         text.append(f"  {summary['left_out']} left out: the judge shares a candidate's family\n")
@@ -142,8 +142,8 @@ def outcome_lines(
         line = failure_line(head, reason, detail.text if detail else None, width - 2)
         text.append(f"  {line}\n", style="yellow")
     text.append(
-        f"{counted(summary['calls'], 'call')} sent, {summary['cached']:,} from the ledger;"
-        f" {counted(summary['reasks'], 're-ask')} and {_spending(summary)}"
+        f"{count_noun(summary['calls'], 'call')} sent, {summary['cached']:,} from the ledger;"
+        f" {count_noun(summary['reasks'], 're-ask')} and {_spending(summary)}"
     )
     usage = summary.get("usage", {})
     if usage.get("cached_tokens"):

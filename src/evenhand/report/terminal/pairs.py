@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table
-from evenhand.report.terminal.tables import counted, cut, safe
+from evenhand.report.terminal.tables import count_noun, cut, safe
 from evenhand.stats.pairwise import PairFigures, Proportion
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
         kept_two = sum(len(sets.front) == 2 for sets in sets_of_two)
         yield (
             "kept",
-            f"both candidates on {kept_two} of {counted(len(sets_of_two), 'topic')} of two",
+            f"both candidates on {kept_two} of {count_noun(len(sets_of_two), 'topic')} of two",
         )
     if figures.extra_calls:
         yield "later rounds took", f"{figures.extra_calls} calls"
@@ -97,7 +97,10 @@ def judges_table(figures: PairFigures) -> TextTable:
     for name, behaviour in list(figures.judges.items())[:JUDGES_SHOWN]:
         counts = [str(behaviour.outcomes[outcome]) for outcome in ("A", "B", "tie", "uncertain")]
         grid.add_row(
-            safe(name), *counts, _percent(behaviour.consistency), _percent(behaviour.first_slot)
+            safe(name),
+            *counts,
+            _to_percent(behaviour.consistency),
+            _to_percent(behaviour.first_slot),
         )
     if len(figures.judges) > JUDGES_SHOWN:
         grid.add_row(f"and {len(figures.judges) - JUDGES_SHOWN} more", style="dim")
@@ -111,7 +114,7 @@ def criteria_line(names: Mapping[str, str]) -> Iterator[Text]:
         yield paragraph(f"{'; '.join(texts)}.", style="dim")
 
 
-def _percent(proportion: Proportion) -> str:
+def _to_percent(proportion: Proportion) -> str:
     return "-" if proportion.value is None else f"{100 * proportion.value:.0f} %"
 
 

@@ -1,6 +1,6 @@
 """The one door to a terminal: what is written through it can hide nothing and steers nothing,
 whatever file, reply or name it came from. What is drawn by Evenhand itself, colours and a line that
-is written over, goes past it, by `unguarded`."""
+is written over, goes past it, by `raw_stream`."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def guarded_streams() -> Iterator[None]:
         yield
 
 
-def unguarded(stream: TextIO) -> TextIO:
+def raw_stream(stream: TextIO) -> TextIO:
     """The stream behind the door, for what Evenhand draws itself."""
     return stream.unguarded if isinstance(stream, GuardedStream) else stream

@@ -46,7 +46,7 @@ class FailureDetail(NamedTuple):
     is_instance: bool
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """So many of something: `1 call`, `1,200 calls`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 

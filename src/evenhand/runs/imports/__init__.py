@@ -19,7 +19,7 @@ from evenhand import jsontext
 from evenhand.data.columns import Rows
 from evenhand.data.files import require_file, stem_of
 from evenhand.data.layouts import LAYOUTS, JudgmentFile, Layout, TidyRow
-from evenhand.errors import DataError, UsageError, quoted
+from evenhand.errors import DataError, UsageError, quote
 from evenhand.folders import open_plain
 from evenhand.limits import ROWS_A_NOTICE
 from evenhand.manifest import Imported as Facts
@@ -28,7 +28,7 @@ from evenhand.observation import Ends, Rule
 from evenhand.runs.imports.labels import LabelledRun
 from evenhand.runs.imports.objects import ObjectRows, read_objects
 from evenhand.runs.imports.scores import ScoreRows
-from evenhand.runs.imports.tally import Tally
+from evenhand.runs.imports.tally import ImportTally
 from evenhand.runs.imports.votes import VoteRows
 from evenhand.runs.recorded import LABELS, find_run
 from evenhand.store.ledger import Store
@@ -60,14 +60,14 @@ class ImportRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class ImportResult:
     """The run that an import made, and its counts."""
 
     run: str
     name: str
     kind: str
     shape: str
-    tally: Tally
+    tally: ImportTally
     key: Sequence[str]
     on_conflict: Rule
     columns: Mapping[str, str]
@@ -115,7 +115,7 @@ class Imported:
 _Gathered = VoteRows | ScoreRows | ObjectRows
 
 
-async def import_judgments(store: Store, request: ImportRequest) -> Imported:
+async def import_judgments(store: Store, request: ImportRequest) -> ImportResult:
     """Take judgments into a store as one run; raises UsageError and DataError."""
     with _without_collections():
         return await _import(store, request)
@@ -134,7 +134,7 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-async def _import(store: Store, request: ImportRequest) -> Imported:
+async def _import(store: Store, request: ImportRequest) -> ImportResult:
     labelled = None
     if (request.kind is None) == (request.labels_for is None):
         raise UsageError("say either of which kind the files are, or for which run they are labels")
@@ -146,7 +146,7 @@ async def _import(store: Store, request: ImportRequest) -> Imported:
         layout = IMPORT_KINDS[kind]
     else:
         there = ", ".join(IMPORT_KINDS)
-        raise UsageError(f"there is no kind {quoted(kind)}", advice=f"There are: {there}")
+        raise UsageError(f"there is no kind {quote(kind)}", advice=f"There are: {there}")
     files = [
         JudgmentFile(path=None, memory=table, columns=request.columns)
         if isinstance(table, Rows)
@@ -177,7 +177,7 @@ async def _import(store: Store, request: ImportRequest) -> Imported:
         run = run_id(name, judging.id, intake.content)
         async with ledger.begin(run, name, manifest, intake):
             pass
-    return Imported(
+    return ImportResult(
         run=run,
         name=name,
         kind=kind,
@@ -214,7 +214,7 @@ def _gather(
     for row in chain([first], rows):
         if row.shape != first.shape:
             raise DataError(
-                f"these are {row.shape}, and the rows from {quoted(first.where)} on are"
+                f"these are {row.shape}, and the rows from {quote(first.where)} on are"
                 f" {first.shape}",
                 where=row.where,
                 advice="Import them one after the other.",
@@ -261,7 +261,7 @@ def _notify_units(
         yield unit
 
 
-def _unreadable(tally: Tally, files: Sequence[JudgmentFile]) -> DataError:
+def _unreadable(tally: ImportTally, files: Sequence[JudgmentFile]) -> DataError:
     """Return the error for judgments none of which says anything: they are no run."""
     (reason, number), *_ = tally.failures.most_common(1) or [("empty", 0)]
     values = [f"{value} {count:,}" for value, count in tally.unreadable.most_common(VALUES_TOLD)]

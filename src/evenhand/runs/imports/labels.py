@@ -17,7 +17,7 @@ from evenhand.data.layouts.tidy import (
     text_of,
 )
 from evenhand.data.recognise import fold
-from evenhand.errors import DataError, quoted
+from evenhand.errors import DataError, quote
 from evenhand.kinds.kind import Kind, Scoring
 from evenhand.kinds.pairwise.table import read_cell
 from evenhand.kinds.rows import raw_json
@@ -142,7 +142,7 @@ class LabelledRun:
 
     def _several(self, row: Mapping[str, Any], where: str) -> DataError:
         named = ", ".join(
-            f"{name} {quoted(row[name])}" for name in _JOINED if text_of(row.get(name))
+            f"{name} {quote(row[name])}" for name in _JOINED if text_of(row.get(name))
         )
         more = "first, second" if self.has_votes else "model, prompt_variant, unit"
         return DataError(
@@ -167,9 +167,9 @@ class LabelledRun:
             shown = text_of(row.get(name))
             if shown and shown not in (first, second):
                 raise DataError(
-                    f'"{name}" is {quoted(shown)}, no candidate of {quoted(about["unit"])}',
+                    f'"{name}" is {quote(shown)}, no candidate of {quote(about["unit"])}',
                     where=where,
-                    advice=f"They are {quoted(first)} and {quoted(second)}.",
+                    advice=f"They are {quote(first)} and {quote(second)}.",
                 )
         if "winner" not in row and "preference" not in row:
             raise missing("winner", row, where, LABELS)

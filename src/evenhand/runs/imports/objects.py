@@ -36,7 +36,7 @@ from evenhand.observation import (
     observe_votes,
 )
 from evenhand.runs.imports.scores import TAGS
-from evenhand.runs.imports.tally import Tally
+from evenhand.runs.imports.tally import ImportTally
 from evenhand.store.ports import IncomingUnit
 from evenhand.units import Answer, Candidate, Pair, Sample
 
@@ -87,7 +87,7 @@ class ObjectRows:
         self.ends: Ends = {}
         self.kind: Kind = KINDS[kind]
         self.shape: Shape = self.kind.imports
-        self.tally = Tally()
+        self.tally = ImportTally()
         self._judge = judge
         self._units: dict[str, IncomingUnit] = {}
         self._judgments: dict[str, dict[int, list[Judgment]]] = {}

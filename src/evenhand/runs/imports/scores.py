@@ -31,7 +31,7 @@ from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict, measure
 from evenhand.limits import NOTES_CHARS
 from evenhand.observation import Ends, Observation, ScoredUnit, describe_unit, observe_scores
 from evenhand.runs.imports.labels import KnownUnit
-from evenhand.runs.imports.tally import Tally
+from evenhand.runs.imports.tally import ImportTally
 from evenhand.store.ports import IncomingUnit
 from evenhand.units import joined_id
 
@@ -70,7 +70,7 @@ class ScoreRows:
         self._columns = self.key or ("unit", *KNOWN)
         self.ends: Ends = {}
         """The ends of the scale of each dimension, as far as they are given."""
-        self.tally = Tally()
+        self.tally = ImportTally()
         self._tags: set[str] = set()
         self._answers: dict[tuple[str, ...], _Answer] = {}
         """By what stands in the columns that may tell units apart."""
@@ -135,7 +135,7 @@ class ScoreRows:
                 raw = Raw(jsontext.dumps_lossy(meta).encode())
             output, judgments = SearchText(answer.answer), []
             for judge, scores in answer.scores.items():
-                own = [self._judgment(raw, output, each) for each in split_repeats(scores)]
+                own = [self._make_judgment(raw, output, each) for each in split_repeats(scores)]
                 self.tally.count(judge, own)
                 for repeat, judgment in enumerate(own):
                     observed = self._observe(judgment, ends)
@@ -150,7 +150,7 @@ class ScoreRows:
         tags = sorted(self._tags | set(TAGS)) if self._tags else ()
         return list(observe_scores(scored, ends, tags))
 
-    def _judgment(self, meta: Raw, output: SearchText, scores: Sequence[Score]) -> Judgment:
+    def _make_judgment(self, meta: Raw, output: SearchText, scores: Sequence[Score]) -> Judgment:
         failed = [score for score in scores if score.failed]
         if len(failed) == len(scores):
             detail = "; ".join(dict.fromkeys(score.detail for score in failed))

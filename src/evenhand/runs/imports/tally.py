@@ -16,7 +16,7 @@ VALUES_COUNTED, VALUE_SHOWN = 1000, 30
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
+class ImportTally:
     """Counts of one import. Every judgment is a verdict or a failure; nothing is pending."""
 
     rows: int = 0

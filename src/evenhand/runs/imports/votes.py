@@ -53,7 +53,7 @@ from evenhand.kinds.pairwise.verdict import (
 )
 from evenhand.observation import Ends, VotedUnit, describe_unit, observe_votes
 from evenhand.runs.imports.labels import KnownUnit
-from evenhand.runs.imports.tally import Tally
+from evenhand.runs.imports.tally import ImportTally
 from evenhand.store.ports import IncomingUnit
 from evenhand.units import joined_id, pair_key
 
@@ -107,7 +107,7 @@ class VoteRows:
         theirs."""
         self.key, self._kind, self._judge, self._known = tuple(key), kind, judge, known
         self.ends: Ends = {}
-        self.tally = Tally()
+        self.tally = ImportTally()
         self._pairs: dict[tuple[str, str, str], _Pair] = {}
         self._settled: dict[tuple[int, tuple[_Vote, ...]], list[_Settled]] = {}
 
@@ -269,7 +269,7 @@ def settle_votes(votes: Sequence[_Vote], judge: str) -> list[Judgment]:
                 if by_criterion is not None
             )
             flags = dict.fromkeys(vote.flag for each in said if each for vote in each.values())
-            judgments.append(_judgment(passes, tuple(filter(None, flags))))
+            judgments.append(_make_judgment(passes, tuple(filter(None, flags))))
     return judgments
 
 
@@ -303,7 +303,7 @@ def _mark(vote: _Vote, order: Order) -> Mark | None:
     return None if vote.failed else _MARKS[_SIDES[order].get(vote.side, "tie")]
 
 
-def _judgment(passes: tuple[PairPass, ...], flags: tuple[str, ...]) -> Judgment:
+def _make_judgment(passes: tuple[PairPass, ...], flags: tuple[str, ...]) -> Judgment:
     if failed := next((each for each in passes if each.problems), None):
         return _failure(failed, passes, flags)
     winners = {each.winner for each in passes}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenhand.kinds.weighted.conditions import (
     PATTERN_PARTS,
-    Condition,
+    CodeCondition,
     ConditionError,
     Hit,
     TimedOut,
@@ -21,14 +21,14 @@ from evenhand.kinds.weighted.conditions import (
 )
 
 
-def condition_of(key: str, value: str, line: int = 1) -> Condition:
+def condition_of(key: str, value: str, line: int = 1) -> CodeCondition:
     condition = parse_condition(f"{key}: {value}", line)
     assert condition is not None
     return condition
 
 
 # Each further letter doubles the ways to fail: no machine comes to the end of these.
-HOSTILE = Condition("must_match", 1, "(a|aa)+$", "")
+HOSTILE = CodeCondition("must_match", 1, "(a|aa)+$", "")
 VICTIM = "a" * 400 + "!"
 
 
@@ -62,9 +62,9 @@ def test_lengths_are_code_points_and_the_limit_itself_is_fine(key, holds):
 
 def test_the_first_condition_that_holds_is_told():
     conditions = [
-        Condition("max_chars", 1, limit=99),
-        Condition("min_chars", 2, limit=5),
-        Condition("min_chars", 3, limit=9),
+        CodeCondition("max_chars", 1, limit=99),
+        CodeCondition("min_chars", 2, limit=5),
+        CodeCondition("min_chars", 3, limit=9),
     ]
     hit = decide(conditions, "abc")
     assert isinstance(hit, Hit)
@@ -82,7 +82,7 @@ def test_the_first_condition_that_holds_is_told():
     ],
 )
 def test_each_flag_does_what_it_says(flags, pattern, text):
-    with_flag, without = (Condition("must_match", 1, pattern, given) for given in (flags, ""))
+    with_flag, without = (CodeCondition("must_match", 1, pattern, given) for given in (flags, ""))
     assert decide([with_flag], text) is None
     assert isinstance(decide([without], text), Hit)
 
@@ -92,7 +92,7 @@ def test_a_hostile_pattern_ends_as_a_value():
 
 
 def test_what_cannot_be_decided_is_no_pass_even_if_a_later_condition_holds():
-    later = Condition("max_chars", 2, limit=1)
+    later = CodeCondition("max_chars", 2, limit=1)
     assert decide([HOSTILE, later], VICTIM, seconds=0.01) == TimedOut(HOSTILE)
     assert isinstance(decide([later, HOSTILE], VICTIM, seconds=0.01), Hit)
 
@@ -100,11 +100,11 @@ def test_what_cannot_be_decided_is_no_pass_even_if_a_later_condition_holds():
 @pytest.mark.parametrize(
     ("entry", "condition"),
     [
-        ("must_match: /a/", Condition("must_match", 3, "a")),
-        ("`must_match` ： /a b/", Condition("must_match", 3, "a b")),
-        ("**max_chars:** 5", Condition("max_chars", 3, limit=5)),
-        ("Must_Not_Match = /x/", Condition("must_not_match", 3, "x")),
-        ("max_chars：５", Condition("max_chars", 3, limit=5)),
+        ("must_match: /a/", CodeCondition("must_match", 3, "a")),
+        ("`must_match` ： /a b/", CodeCondition("must_match", 3, "a b")),
+        ("**max_chars:** 5", CodeCondition("max_chars", 3, limit=5)),
+        ("Must_Not_Match = /x/", CodeCondition("must_not_match", 3, "x")),
+        ("max_chars：５", CodeCondition("max_chars", 3, limit=5)),
         ("must-have: x", None),
         ("must match: x", None),
         ("the key must_match: x", None),
@@ -128,7 +128,7 @@ def test_which_items_are_for_code(entry, condition):
     ],
 )
 def test_how_a_pattern_may_be_written(value, pattern, flags):
-    assert condition_of("must_match", value, 1) == Condition("must_match", 1, pattern, flags)
+    assert condition_of("must_match", value, 1) == CodeCondition("must_match", 1, pattern, flags)
 
 
 @pytest.mark.parametrize(
@@ -225,8 +225,8 @@ def test_a_pattern_is_refused_or_decides_every_answer(pattern, answer, flags):
     except ConditionError:
         return
     must, must_not = (
-        Condition("must_match", 1, pattern, flags),
-        Condition("must_not_match", 1, pattern, flags),
+        CodeCondition("must_match", 1, pattern, flags),
+        CodeCondition("must_not_match", 1, pattern, flags),
     )
     outcomes = [decide([one], answer) for one in (must, must_not)]
     if not any(isinstance(outcome, TimedOut) for outcome in outcomes):
