@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from evenhand import jsontext
-from evenhand.report.html.page import words
 from evenhand.results import report as report_module
 from evenhand.results.report import ReportOptions, write_report
 from evenhand.text import visible
+from evenhand.words import words
 from tests.browser.runs import SUITES, judge, opened
 
 Open = Callable[..., Any]

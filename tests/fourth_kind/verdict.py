@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from evenhand.judgment import JudgmentReader, Pass
 from evenhand.kinds.prompt import object_of
-from evenhand.kinds.protocol import Words
+from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import ANYTHING, TEXT, Checked, JudgedText, ReplyCheck, allow
 from tests.fourth_kind.unit import Claim
 
@@ -28,7 +28,7 @@ FORM = object_of(why=TEXT, supported={"type": "boolean"})
 READER = JudgmentReader(ClaimVerdict, Pass)
 
 
-def check_reply(words: Words, claim: Claim, text: str, finish: str) -> Checked[ClaimVerdict]:
+def check_reply(words: JudgeWords, claim: Claim, text: str, finish: str) -> Checked[ClaimVerdict]:
     check = ReplyCheck(words)
     reply = check.read_object(text, finish, JudgedText(claim.text))
     if reply is None:

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from evenhand.report.html.page import LANGUAGES
+from evenhand.words import LANGUAGES
 from tests.matrix.conftest import Place
 
 OTHERS = [language for language in LANGUAGES if language != "en"]

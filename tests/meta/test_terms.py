@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.report.html.page import words
+from evenhand.words import words
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "evenhand"
@@ -84,9 +84,7 @@ def _shipped(language: str) -> Iterator[Shipped]:
         *SOURCE.glob(f"kinds/builtin/*/prompts/**/{language}.md"),
         *SOURCE.glob(f"kinds/builtin/*/words/{language}.toml"),
         *SOURCE.glob(f"**/common/{language}.toml"),
-        *SOURCE.glob(f"report/html/words/{language}.toml"),
-        *SOURCE.glob(f"report/html/notes/{language}.toml"),
-        *SOURCE.glob(f"web/words/{language}.toml"),
+        SOURCE / "words" / f"{language}.toml",
         *SOURCE.glob(f"examples/*/{language}/*.md"),
         *SOURCE.glob(f"examples/*/{language}/*.json"),
     ]
@@ -148,7 +146,7 @@ def test_no_word_of_the_page_is_among_those_not_to_be_used(language: str) -> Non
 
 @each_language
 def test_labels_are_the_words_of_the_page(language: str) -> None:
-    say = words(language, SOURCE / "web" / "words")
+    say = words(language)
     for thing, keys in LABELS.items():
         for key in keys:
             assert say(key).casefold() == WORDS[thing][language].casefold(), key

@@ -10,7 +10,6 @@ import contextlib
 import shlex
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -22,11 +21,11 @@ from evenhand.examples import example_files
 from evenhand.judges.embedded import models
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.report.html.page import words
 from evenhand.report.terminal.console import console, paragraph
 from evenhand.runs.imports import ImportRequest, import_judgments
 from evenhand.runs.stores import open_store
 from evenhand.suite_file import StoreSpec
+from evenhand.words import words
 
 SMALL = "smollm2-135m"
 FOLDER = Path("evenhand-demo")
@@ -44,9 +43,8 @@ class Narrator:
     """Says the texts of the demo in one language, and runs commands in sight."""
 
     def __init__(self, language: str) -> None:
-        folder: Any = resources.files("evenhand.cli") / "words"
         self.language = language
-        self._words = words(language, folder)
+        self._words = words(language)
 
     def say(self, key: str, style: str = "", **values: object) -> None:
         """Print a text after an empty line."""

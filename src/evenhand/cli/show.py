@@ -27,7 +27,6 @@ from evenhand.errors import UsageError, quote
 from evenhand.jsontext import stored_object
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Scoring
-from evenhand.report.html.page import words
 from evenhand.report.html.units import kind_blocks, unit_blocks
 from evenhand.report.terminal.blocks import block_lines, cell_line
 from evenhand.report.terminal.console import console, legend, table
@@ -50,6 +49,7 @@ from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope, StoredUnit
+from evenhand.words import words
 
 
 @click.command("runs")

@@ -20,7 +20,7 @@ from evenhand.errors import CallError
 from evenhand.exchange import Ask, Message, Question, Reply, Style
 from evenhand.judgment import Failure, Judgment, Pass, Problem, Verdict
 from evenhand.kinds.prompt import CustomPrompt, Prompt, fence_blocks, shown_extras
-from evenhand.kinds.protocol import Words
+from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import Checked, V
 from evenhand.limits import PROBLEMS_SHOWN, REPAIRS
 from evenhand.observation import Ends
@@ -155,7 +155,7 @@ class PreparedProtocol(ABC):
     compact_fence_bytes: ClassVar[int] = 4
 
     prompts: Mapping[Style, Prompt]
-    words: Words
+    words: JudgeWords
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
     custom_prompt: CustomPrompt | None = None

@@ -28,7 +28,7 @@ from evenhand.tomltext import TomlError, parse_toml
 FIELDS = ("path", "value", "allowed", "quote", "phrase")
 
 
-class Words(Struct, frozen=True, kw_only=True):
+class JudgeWords(Struct, frozen=True, kw_only=True):
     """The phrases of one language. A problem is worded in English for people and logs, and in the
     protocol's language for the judge."""
 
@@ -51,7 +51,7 @@ class Words(Struct, frozen=True, kw_only=True):
     def no_evidence(self) -> str:
         return self.phrases["no_evidence"]
 
-    def with_names(self, names: Mapping[str, str]) -> Words:
+    def with_names(self, names: Mapping[str, str]) -> JudgeWords:
         """Return the words with other names for what a prompt shows: in a problem they stand in
         backticks."""
         problems = dict(self.problems)
@@ -235,7 +235,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
         """Return the ids in one of its tables, whatever its languages are."""
         return [str(row["id"]) for row in self.rows(table)]
 
-    def words(self, language: str) -> Words:
+    def words(self, language: str) -> JudgeWords:
         """Return the fixed phrases in one language; beside a custom prompt, in its names."""
         english = self._read_words("en")
         texts = _overlay(english, self._read_words(language))
@@ -247,7 +247,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
                 for name, meaning in meanings
             }
         try:
-            words = Words(
+            words = JudgeWords(
                 problems=texts["problems"],
                 types=texts["types"],
                 neutral=texts.get("neutral", {}),

@@ -25,7 +25,7 @@ from msgspec import Struct
 from evenhand import jsontext
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
 from evenhand.kinds.phrases import opens_with_refusal
-from evenhand.kinds.protocol import Words
+from evenhand.kinds.protocol import JudgeWords
 from evenhand.limits import JSON_DEPTH, PROBLEMS_KEPT, REPLY_BYTES, REPLY_ELEMENTS
 from evenhand.text import INVISIBLE
 
@@ -278,7 +278,7 @@ class ReplyCheck:
     ignores_case = True
     """True if a choice may be written in another case, and with white space around it."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: JudgeWords) -> None:
         self.words = words
         self.problems: list[Problem] = []
         self.fixes: list[Fix] = []

@@ -20,7 +20,7 @@ from evenhand.kinds.kind import Scoring
 from evenhand.manifest import Compare
 from evenhand.notes import Note
 from evenhand.observation import ScoredUnit, VotedUnit
-from evenhand.report.html.page import LANGUAGES, ReportWords, require, words
+from evenhand.report.html.page import require
 from evenhand.report.html.render import render
 from evenhand.report.html.tallies import (
     distribution,
@@ -50,6 +50,7 @@ from evenhand.stats.variants import Variants
 from evenhand.store.archive import Archive
 from evenhand.store.ports import StoredJudgment, StoredUnit
 from evenhand.text import visible
+from evenhand.words import LANGUAGES, Words, words
 
 T = TypeVar("T")
 UNITS_MOST, BYTES_MOST = 3_000, 16_000_000
@@ -272,9 +273,7 @@ def _orders(store: Archive, run: Recorded) -> dict[str, PairFigures]:
     return {name: found for name, found in judges.items() if found.first_rounds}
 
 
-def _units(
-    store: Archive, recorded: Recorded, report: Report, say: ReportWords
-) -> Iterator[ListedUnit]:
+def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> Iterator[ListedUnit]:
     """Yield the units with their judgments, as many as a file has room for."""
     kind, room = recorded.kind, BYTES_MOST
     by = report.comparison.by.split(" / ") if report.comparison else ()

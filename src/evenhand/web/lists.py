@@ -15,7 +15,6 @@ from starlette.responses import HTMLResponse, Response
 from evenhand.errors import UsageError, quote
 from evenhand.kinds.kind import Voting
 from evenhand.report.html.answer import scaled_dimension
-from evenhand.report.html.page import ReportWords
 from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.report.model import ChangedPair, ChangedSide
 from evenhand.results import pages
@@ -27,6 +26,7 @@ from evenhand.store.ports import Browsed, PageRequest, StoredUnit
 from evenhand.text import visible
 from evenhand.web.render import Renderer
 from evenhand.web.service import ROWS, ViewService
+from evenhand.words import Words
 
 RunName = Annotated[str, PathParameter(max_length=64)]
 Text = Annotated[str, Query(max_length=200)]
@@ -173,7 +173,7 @@ class UnitList:
         return _Page(rows, links, beside["stopped"], dict(links)["prev" if before else "next"])
 
     def _choices(
-        self, run: Recorded, say: ReportWords, query: Mapping[str, str]
+        self, run: Recorded, say: Words, query: Mapping[str, str]
     ) -> dict[str, list[tuple[str, str]]]:
         """Return the values that each filter offers, with their meaning; of statuses and reasons
         with how many judgments have them."""
@@ -202,7 +202,7 @@ class UnitList:
         return offered
 
 
-def _count_noun(counts: Mapping[str, int], say: ReportWords, group: str) -> list[tuple[str, str]]:
+def _count_noun(counts: Mapping[str, int], say: Words, group: str) -> list[tuple[str, str]]:
     return [
         (name, f"{say.gloss(group, name)} ({say.integer(number)})")
         for name, number in sorted(counts.items())
@@ -212,7 +212,7 @@ def _count_noun(counts: Mapping[str, int], say: ReportWords, group: str) -> list
 
 def _line(
     run: Recorded,
-    say: ReportWords,
+    say: Words,
     query: Mapping[str, str],
     unit: StoredUnit,
     judged: JudgedRow | None,
@@ -288,9 +288,7 @@ class ChangesPage:
             **values,
         )
 
-    def _table(
-        self, run: Recorded, setting: Setting, say: ReportWords
-    ) -> tuple[SideBySide | None, str]:
+    def _table(self, run: Recorded, setting: Setting, say: Words) -> tuple[SideBySide | None, str]:
         """Return the table, once it is there, and what is wrong with the question."""
         try:
             return self._service.side_by_side(run, setting), ""
@@ -334,11 +332,11 @@ def _rename(pair: ChangedPair, names: Mapping[str, str]) -> ChangedPair:
     return replace(pair, baseline=baseline, variant=variant)
 
 
-def _scale(dimension: str, say: ReportWords) -> str:
+def _scale(dimension: str, say: Words) -> str:
     return say("view.scale_of", dimension=visible(scaled_dimension(dimension, say)))
 
 
-def _only_choices(counts: SideCounts | None, say: ReportWords) -> list[tuple[str, str]]:
+def _only_choices(counts: SideCounts | None, say: Words) -> list[tuple[str, str]]:
     """Return the filters, each with the number of rows that it leaves."""
     names: tuple[Only, ...] = ("", "different", "failures")
     numbers = (counts.n, counts.different, counts.missing) if counts else (None, None, None)

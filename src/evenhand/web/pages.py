@@ -13,7 +13,6 @@ from starlette.responses import HTMLResponse, Response
 from evenhand import jsontext
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
-from evenhand.report.html.page import ReportWords
 from evenhand.report.html.render import shown_figures
 from evenhand.report.html.units import unit_blocks
 from evenhand.report.model import Report
@@ -25,6 +24,7 @@ from evenhand.store.ports import Cursor, PageRequest
 from evenhand.web.lists import Filters, Links, RunName, Text, link, selection, unit_href
 from evenhand.web.render import Renderer
 from evenhand.web.service import ViewService
+from evenhand.words import Words
 
 FIGURES_AT_ONCE = 50_000
 """Up to so many judgments, figures are computed without being asked for."""
@@ -114,7 +114,7 @@ class Pages:
                 raise
             return None, str(error)
 
-    def _words(self, request: Request, run: Recorded) -> ReportWords:
+    def _words(self, request: Request, run: Recorded) -> Words:
         """Return the labels of a page about a run, its failure tags as its protocol names them."""
         say = self._render.words(request)
         return say.naming_tags(run.tag_names(say.language))
@@ -196,7 +196,7 @@ class Pages:
         return Response(text, media_type="text/html; charset=utf-8", headers=headers)
 
 
-def _about(run: Recorded, say: ReportWords) -> list[tuple[str, str]]:
+def _about(run: Recorded, say: Words) -> list[tuple[str, str]]:
     """Return what a run is, in pairs of a label and a value."""
     manifest, judging = run.manifest, run.manifest.judging
     facts = {

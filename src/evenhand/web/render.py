@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from evenhand.report.html.page import LANGUAGES, ReportWords, environment, words
+from evenhand.report.html.page import environment
+from evenhand.words import LANGUAGES, Words, words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 COOKIE = "evenhand-language"
-_MORE: Any = resources.files("evenhand.web") / "words"
 
 
 def language_of(request: Request) -> str:
@@ -30,12 +29,12 @@ class Renderer:
     """Pages from templates, in four languages."""
 
     def __init__(self) -> None:
-        self._words = {language: words(language, _MORE) for language in LANGUAGES}
+        self._words = {language: words(language) for language in LANGUAGES}
         self._templates: dict[str, Environment] = {
             language: environment(self._words[language], "evenhand.web") for language in LANGUAGES
         }
 
-    def words(self, request: Request) -> ReportWords:
+    def words(self, request: Request) -> Words:
         """Return the words of the reader's language."""
         return self._words[language_of(request)]
 

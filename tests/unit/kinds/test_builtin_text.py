@@ -16,8 +16,8 @@ from evenhand.files.protocols import find_protocol
 from evenhand.kinds import load_protocol
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.limits import EVIDENCE_MAX, EVIDENCE_MIN, NOTES_CHARS
-from evenhand.report.html.page import words as page_words
 from evenhand.units import META_FIELDS, sample_id
+from evenhand.words import words as page_words
 from tests.unit.kinds.material import PHRASES, RUBRIC, SAMPLE, good, protocol
 
 PLACEHOLDERS = {
@@ -191,8 +191,7 @@ def test_the_tags_have_the_names_of_the_contract_in_prompt_report_and_view(langu
     assert [letter for letter, _ in lines] == list("ABCDE")
     for (letter, told), name in zip(lines, TAGS[language], strict=True):
         assert name in told
-        for say in (page_words(language), page_words(language, ROOT / "web" / "words")):
-            assert say(f"tag.{letter}") == name
+        assert page_words(language)(f"tag.{letter}") == name
 
 
 def test_a_folder_may_call_the_tags_by_its_own_names():

@@ -12,10 +12,10 @@ import pytest
 from evenhand.kinds import KINDS
 from evenhand.manifest import Manifest
 from evenhand.report.html.answer import answers
-from evenhand.report.html.page import words
 from evenhand.report.model import Bar, Coverage, Report
 from evenhand.stats.comparison import Comparison, Row, VariantMean
 from evenhand.stats.leaderboard import Board, BoardRow
+from evenhand.words import words
 
 COVERAGE = Coverage(
     units=120,

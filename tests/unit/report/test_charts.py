@@ -17,9 +17,9 @@ from evenhand.report.html.charts import (
     percent_unit,
     series_colours,
 )
-from evenhand.report.html.page import LANGUAGES, words
 from evenhand.report.model import Bar
 from evenhand.stats.comparison import VariantMean
+from evenhand.words import LANGUAGES, words
 from tests.unit.report.test_answer import make_report, plain_mean
 
 EN = words("en")

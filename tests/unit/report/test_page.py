@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.report.html.page import environment, mark_spans, policy, words
+from evenhand.report.html.page import environment, mark_spans, policy
 from evenhand.text import visible
+from evenhand.words import words
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ import pytest
 
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Kind
-from evenhand.report.html.page import ReportWords, words
 from evenhand.report.html.units import JudgedRow, UnitLine, unit_blocks, unit_line
 from evenhand.results.report import judged_units
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ports import StoredUnit
 from evenhand.text import visible
+from evenhand.words import Words, words
 from tests.browser.runs import SUITES, judge, opened
 from tests.suites import pair_row, samples, write_pairs, write_suite
 from tests.unit.runs.importing import import_files
@@ -34,16 +34,14 @@ def blocks_of(
     kind: Kind,
     unit: StoredUnit,
     judgments: list[JudgedRow],
-    say: ReportWords = EN,
+    say: Words = EN,
     names: Any = None,
 ) -> list[dict[str, Any]]:
     shown = kind.present(kind.load(unit.body), [one.judgment for one in judgments])
     return unit_blocks(shown, judgments, say, names)
 
 
-def line_of(
-    kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: ReportWords = EN
-) -> UnitLine:
+def line_of(kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: Words = EN) -> UnitLine:
     return unit_line(kind, unit.id, kind.present(kind.load(unit.body), []), judgments, say)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evenhand.report.html.page import words
 from evenhand.report.terminal.answer import leaderboard_lines
 from evenhand.report.terminal.comparison import comparison_lines
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.leaderboard import BoardOptions, leaderboard
+from evenhand.words import words
 from tests.unit.stats.ballots import ballots
 from tests.unit.stats.score_tables import compare_votes
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.report.html.page import LANGUAGES
 from evenhand.runs.stores import open_store
 from evenhand.store.batches import BatchItem, NewBatch
 from evenhand.store.rows import CALL_TAG
+from evenhand.words import LANGUAGES
 from tests.suites import judged, write_suite
 from tests.unit.web.serving import served
 

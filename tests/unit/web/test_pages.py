@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from evenhand.report.html.page import LANGUAGES
 from evenhand.web import service
+from evenhand.words import LANGUAGES
 from tests.suites import JUDGE, evenhand, judged, prepared, samples, write_rows, write_suite
 from tests.unit.web.serving import (
     PATIENT,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.report.html.page import LANGUAGES
+from evenhand.words import LANGUAGES
 from tests.browser.runs import JUDGE, rubric_suite
 from tests.suites import pair_row, write_pairs, write_suite
 from tests.unit.web.serving import Site, judge_all, run_named, served

@@ -28,7 +28,7 @@ from evenhand.kinds.pairwise.verdict import (
 )
 from evenhand.kinds.phrases import guesses_source, join_reasons, opens_with_refusal
 from evenhand.kinds.prompt import object_of
-from evenhand.kinds.protocol import Words
+from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import (
     ANYTHING,
     TEXT,
@@ -107,7 +107,7 @@ def _checked_schema(criteria: Sequence[str], form: ReplyForm) -> dict[str, Any]:
 def check_reply(
     text: str,
     criteria: Sequence[str],
-    words: Words,
+    words: JudgeWords,
     finish: str = "stop",
     *,
     topic: str = "",
@@ -131,7 +131,7 @@ def check_reply(
 
 class _PairCheck(ReplyCheck):
     def __init__(
-        self, words: Words, criteria: Sequence[str], judged: JudgedText, form: ReplyForm
+        self, words: JudgeWords, criteria: Sequence[str], judged: JudgedText, form: ReplyForm
     ) -> None:
         super().__init__(words)
         self.criteria, self.judged, self.form = criteria, judged, form
@@ -228,7 +228,7 @@ class _VerdictCheck(ReplyCheck):
 
 
 def check_verdict(
-    value: dict[str, Any], criteria: Sequence[str], words: Words
+    value: dict[str, Any], criteria: Sequence[str], words: JudgeWords
 ) -> Checked[PairVerdict]:
     """Return the problems of a settled verdict in the form that an export has it."""
     check, marks = _VerdictCheck(words), object_of(**dict.fromkeys(criteria, _MARK))

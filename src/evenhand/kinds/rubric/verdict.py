@@ -16,7 +16,7 @@ from evenhand.judgment import Evidence, Judgment, JudgmentReader, Pass, Verdict
 from evenhand.kinds.evidence import SearchText, is_substantial_quote
 from evenhand.kinds.phrases import compares, guesses_source, join_reasons
 from evenhand.kinds.prompt import object_of
-from evenhand.kinds.protocol import Words
+from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import ANYTHING, TEXT, Checked, JudgedText, ReplyCheck, allow, is_blank
 from evenhand.kinds.rows import plain_number, raw_json, read_raw_object
 from evenhand.kinds.rubric.rubric import Dimension, Rubric, parse_rubric
@@ -132,7 +132,7 @@ def check_reply(
     text: str,
     sample: Sample,
     rubric: Rubric,
-    words: Words,
+    words: JudgeWords,
     finish: str = "stop",
     *,
     exposed: bool = False,
@@ -174,7 +174,7 @@ class _RubricCheck(ReplyCheck):
     ignores_case = False
     needs_reasons = True
 
-    def __init__(self, words: Words, sample: Sample, sources: Sources) -> None:
+    def __init__(self, words: JudgeWords, sample: Sample, sources: Sources) -> None:
         super().__init__(words)
         self.sample, self.sources = sample, sources
         self.reasons: list[str] = []

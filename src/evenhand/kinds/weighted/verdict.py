@@ -19,7 +19,7 @@ from msgspec.structs import asdict, replace
 from evenhand import jsontext
 from evenhand.judgment import Fix, FixCode, Judgment, JudgmentReader, Pass, Verdict
 from evenhand.kinds.prompt import object_of
-from evenhand.kinds.protocol import Words
+from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import (
     ANYTHING,
     NUMBER,
@@ -197,7 +197,7 @@ def under_weights(grade: Grade, weights: Mapping[str, float]) -> tuple[Grade, li
 
 
 def check_reply(
-    text: str, task: Task, words: Words, finish: str = "stop", *, is_compact: bool = False
+    text: str, task: Task, words: JudgeWords, finish: str = "stop", *, is_compact: bool = False
 ) -> Checked[Grade]:
     """Return the grade of one reply, or its problems. A judge that fills a compact form need not
     give reasons."""
@@ -207,7 +207,7 @@ def check_reply(
 
 
 class _GradeCheck(ReplyCheck):
-    def __init__(self, words: Words, task: Task, *, needs_reasons: bool) -> None:
+    def __init__(self, words: JudgeWords, task: Task, *, needs_reasons: bool) -> None:
         super().__init__(words)
         self.task, self.needs_reasons = task, needs_reasons
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from evenhand.report.html.page import ReportWords, p_value
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Comparison, Decision, Outcome, Row, VariantMean
 from evenhand.stats.leaderboard import Board, BoardRow
 from evenhand.stats.variants import CRITICAL
 from evenhand.text import visible
+from evenhand.words import Words, p_value
 
 VARIANTS_SHOWN = 4
 NAMES_SHOWN = 6
@@ -36,7 +36,7 @@ class Sentence:
         return "".join(part for part, _ in self.parts)
 
 
-def answers(report: Report, say: ReportWords) -> list[Sentence]:
+def answers(report: Report, say: Words) -> list[Sentence]:
     """Return the answer: what is better, what is worse, and what is not decided."""
     found: list[Sentence] = []
     if report.comparison:
@@ -48,7 +48,7 @@ def answers(report: Report, say: ReportWords) -> list[Sentence]:
     return found or [Sentence("", _nothing(report, say))]
 
 
-def brackets_note(report: Report, say: ReportWords) -> str:
+def brackets_note(report: Report, say: Words) -> str:
     """Return the note on the brackets of the answer and on what counts as half a win."""
     sentences: list[str] = []
     board = report.board.rows if report.board else []
@@ -61,7 +61,7 @@ def brackets_note(report: Report, say: ReportWords) -> str:
     return " ".join(sentences)
 
 
-def _nothing(report: Report, say: ReportWords) -> list[tuple[str, str]]:
+def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
     """Return why there is no answer: nothing is judged yet, or all of it failed."""
     coverage = report.coverage
     failed = sum(coverage.failures.values())
@@ -70,7 +70,7 @@ def _nothing(report: Report, say: ReportWords) -> list[tuple[str, str]]:
     return say.parts("answer.nothing" if not coverage.verdicts else "answer.no_figure")
 
 
-def _critical(report: Report, say: ReportWords) -> Iterator[Sentence]:
+def _critical(report: Report, say: Words) -> Iterator[Sentence]:
     """Yield a sentence on the number of critical fails."""
     bars = [bar for bar in report.tags if bar.value == "critical"]
     if bars:
@@ -79,7 +79,7 @@ def _critical(report: Report, say: ReportWords) -> Iterator[Sentence]:
         yield Sentence("worse", parts)
 
 
-def comparison_answers(comparison: Comparison, noun: str, say: ReportWords) -> Iterator[Sentence]:
+def comparison_answers(comparison: Comparison, noun: str, say: Words) -> Iterator[Sentence]:
     """Yield the sentences on each variant of a comparison, overall first; none for one without
     values. `noun` is what is asked: a question, a task, a topic."""
     yield from _ComparisonAnswers(comparison, noun, say).sentences()
@@ -88,7 +88,7 @@ def comparison_answers(comparison: Comparison, noun: str, say: ReportWords) -> I
 class _ComparisonAnswers:
     """Words a comparison."""
 
-    def __init__(self, comparison: Comparison, noun: str, say: ReportWords) -> None:
+    def __init__(self, comparison: Comparison, noun: str, say: Words) -> None:
         self.comparison, self.noun, self.say = comparison, noun, say
         self.baseline = visible(comparison.baseline)
         self.counted = "candidate" if comparison.is_duel else "variant"
@@ -252,7 +252,7 @@ def _space_out(sentences: Sequence[list[tuple[str, str]]]) -> list[tuple[str, st
     return [part for sentence in sentences for part in ((" ", ""), *sentence)][1:]
 
 
-def _join_few(texts: Sequence[str], say: ReportWords, by: str = ", ") -> str:
+def _join_few(texts: Sequence[str], say: Words, by: str = ", ") -> str:
     """Return a few texts on a line, and how many more there are."""
     more = len(texts) - NAMES_SHOWN
     rest = [say("page.and_more", n=more)] if more > 0 else []
@@ -292,7 +292,7 @@ def _adds_up(row: Row, digits: int) -> bool:
     return abs(after - before - gap) < 0.5 * 0.1**digits
 
 
-def gap_text(row: Row, say: ReportWords) -> str:
+def gap_text(row: Row, say: Words) -> str:
     """Return a difference with its interval. Of figures above 1 two digits are enough where before
     and after do not stand beside it."""
     most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
@@ -301,7 +301,7 @@ def gap_text(row: Row, say: ReportWords) -> str:
     return f"{say.signed(row.difference, digits)} {say.interval(row.low, row.high, digits)}".strip()
 
 
-def _scale(scale: tuple[float, float] | None, say: ReportWords) -> str:
+def _scale(scale: tuple[float, float] | None, say: Words) -> str:
     """Return the scale that figures stand on; empty where it is not known."""
     if scale is None:
         return ""
@@ -309,11 +309,11 @@ def _scale(scale: tuple[float, float] | None, say: ReportWords) -> str:
     return say("answer.of" if scale[0] == 0 else "answer.between", least=least, most=most)
 
 
-def _dimension(name: str, say: ReportWords) -> str:
+def _dimension(name: str, say: Words) -> str:
     return say.gloss("dimension", name) if name == OVERALL else visible(name)
 
 
-def scaled_dimension(name: str, say: ReportWords, scale: tuple[float, float] | None = None) -> str:
+def scaled_dimension(name: str, say: Words, scale: tuple[float, float] | None = None) -> str:
     """Return a dimension; of what is overall, with its scale."""
     if name != OVERALL:
         return visible(name)
@@ -326,7 +326,7 @@ def by_win_rate(board: Board) -> list[BoardRow]:
     return sorted(rated, key=lambda row: (-(row.win_rate or 0.0), row.candidate))
 
 
-def board_answers(board: Board, say: ReportWords) -> Iterator[Sentence]:
+def board_answers(board: Board, say: Words) -> Iterator[Sentence]:
     """Yield who leads, where only one may be the first, or who all may be."""
     rows = by_win_rate(board)
     if len(rows) < 2:
@@ -357,7 +357,7 @@ def board_answers(board: Board, say: ReportWords) -> Iterator[Sentence]:
     yield Sentence("", parts)
 
 
-def _mean_answers(means: Sequence[VariantMean], say: ReportWords) -> Iterator[Sentence]:
+def _mean_answers(means: Sequence[VariantMean], say: Words) -> Iterator[Sentence]:
     """Yield the means of each variant, overall first."""
     means = [mean for mean in means if mean.mean is not None]
     means = sorted(means, key=lambda mean: mean.dimension != OVERALL)
@@ -400,14 +400,14 @@ class Ranking:
     """A note on what the columns count, if that is not one thing."""
 
 
-def rank(report: Report, say: ReportWords) -> Ranking | None:
+def rank(report: Report, say: Words) -> Ranking | None:
     """Return the ranked table of a report; None where there is nothing to rank."""
     if report.board:
         return rank_candidates(report.board, say)
     return rank_variants(report.comparison, say) if report.comparison else None
 
 
-def rank_variants(comparison: Comparison, say: ReportWords) -> Ranking | None:
+def rank_variants(comparison: Comparison, say: Words) -> Ranking | None:
     """Return variants by their overall mean; of a single dimension by that, which says the same.
     There are no places: what is not decided against the baseline has none, and nothing was tested
     between the others."""
@@ -450,7 +450,7 @@ def _shared_mean(mean: VariantMean, row: Row) -> VariantMean:
     return replace(mean, n=row.n, mean=row.baseline_mean, low=low, high=high)
 
 
-def _variant_cells(mean: VariantMean, row: Row | None, digits: int, say: ReportWords) -> list[str]:
+def _variant_cells(mean: VariantMean, row: Row | None, digits: int, say: Words) -> list[str]:
     value = f"{say.number(mean.mean, digits)} {say.interval(mean.low, mean.high, digits)}".strip()
     cells = [visible(mean.variant), value]
     if row is None:
@@ -466,7 +466,7 @@ def _critical_rates(comparison: Comparison) -> dict[str, float | None]:
     return rates | ({comparison.baseline: rows[0].baseline_mean} if rows else {})
 
 
-def rank_candidates(board: Board, say: ReportWords) -> Ranking | None:
+def rank_candidates(board: Board, say: Words) -> Ranking | None:
     """Return candidates by their win rates; those that never met others have places among
     themselves."""
     rated = by_win_rate(board)

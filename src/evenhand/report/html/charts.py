@@ -12,10 +12,10 @@ from decimal import Decimal
 from math import ceil, floor, log10
 
 from evenhand.report.html.answer import by_win_rate, scaled_dimension
-from evenhand.report.html.page import ReportWords, p_value
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Row
 from evenhand.text import visible
+from evenhand.words import Words, p_value
 
 SHOWN = 24
 """Labels in one chart; the table has them all."""
@@ -94,19 +94,19 @@ class Unit:
     least_step: float = 0.0
 
 
-def number_unit(say: ReportWords) -> Unit:
+def number_unit(say: Words) -> Unit:
     return Unit(say.number, say.number, say.interval)
 
 
-def signed_unit(say: ReportWords) -> Unit:
+def signed_unit(say: Words) -> Unit:
     return Unit(say.signed, say.number, say.interval)
 
 
-def percent_unit(say: ReportWords) -> Unit:
+def percent_unit(say: Words) -> Unit:
     return Unit(say.percent, lambda value, _: say.percent(value), say.percents, 0.01)
 
 
-def figures(report: Report, say: ReportWords) -> Iterator[ChartFigure]:
+def figures(report: Report, say: Words) -> Iterator[ChartFigure]:
     """Yield every chart that the run has figures for."""
     charts = _Charts(report, say)
     for chart in (
@@ -126,7 +126,7 @@ def figures(report: Report, say: ReportWords) -> Iterator[ChartFigure]:
 
 
 class _Charts:
-    def __init__(self, report: Report, say: ReportWords) -> None:
+    def __init__(self, report: Report, say: Words) -> None:
         self.report, self.say = report, say
 
     def _figure(

@@ -15,9 +15,10 @@ from evenhand import jsontext
 from evenhand.manifest import plain
 from evenhand.report.html.answer import answers, brackets_note, rank
 from evenhand.report.html.charts import figures
-from evenhand.report.html.page import ReportWords, environment, policy, static, words
+from evenhand.report.html.page import environment, policy, static
 from evenhand.report.model import Coverage, ListedUnit, Report
 from evenhand.text import visible
+from evenhand.words import Words, words
 
 CHOICES_MOST = 200
 VARIANTS_SHOWN = 6
@@ -53,7 +54,7 @@ def render(report: Report) -> str:
     )
 
 
-def shown_figures(report: Report, say: ReportWords) -> dict[str, Any]:
+def shown_figures(report: Report, say: Words) -> dict[str, Any]:
     """Return what report and view show of the figures alike."""
     return {
         "answers": answers(report, say),
@@ -63,7 +64,7 @@ def shown_figures(report: Report, say: ReportWords) -> dict[str, Any]:
     }
 
 
-def _facts(report: Report, say: ReportWords) -> Iterator[tuple[str, str]]:
+def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
     counted = say.counted(report.kind.noun, report.coverage.units)
     yield "judged", f"{counted}{_variants(report)}"
     yield "protocol", visible(report.manifest.protocol)
@@ -81,7 +82,7 @@ def _facts(report: Report, say: ReportWords) -> Iterator[tuple[str, str]]:
         yield "cost", _cost(report.coverage, say)
 
 
-def _cost(coverage: Coverage, say: ReportWords) -> str:
+def _cost(coverage: Coverage, say: Words) -> str:
     cost, usage = coverage.cost_usd, coverage.usage
     price = say("facts.price_unknown") if cost is None else say.money(cost)
     tokens = say(
@@ -115,7 +116,7 @@ def _bar(report: Report) -> list[tuple[str, int, int]]:
 
 
 def _filters(
-    units: Sequence[ListedUnit], say: ReportWords
+    units: Sequence[ListedUnit], say: Words
 ) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield the filters for units, each with its values and how many units have them: facets with
     more than one value, or any reason, flag or tag, and at most CHOICES_MOST values."""
@@ -128,13 +129,13 @@ def _filters(
             yield facet, sorted(options, key=lambda option: option[1])
 
 
-def _choice(facet: str, value: str, say: ReportWords) -> str:
+def _choice(facet: str, value: str, say: Words) -> str:
     if facet in _GLOSSED:
         return say.gloss(_GLOSSED[facet], value)
     return f"{value} · {say.gloss(_EXPLAINED[facet], value)}" if facet in _EXPLAINED else value
 
 
-def _method(report: Report, say: ReportWords) -> Iterator[tuple[str, str]]:
+def _method(report: Report, say: Words) -> Iterator[tuple[str, str]]:
     manifest, comparison = report.manifest, report.comparison
     judging = manifest.judging
     yield "protocol", visible(manifest.protocol)
@@ -154,7 +155,7 @@ def _method(report: Report, say: ReportWords) -> Iterator[tuple[str, str]]:
     yield "tests", _tests(report, say)
 
 
-def _tests(report: Report, say: ReportWords) -> str:
+def _tests(report: Report, say: Words) -> str:
     if not report.is_pairs:
         return say("method.tests_scores")
     orders = say(f"method.orders_{'both' if report.manifest.imported is None else 'imported'}")

@@ -17,9 +17,10 @@ from evenhand.kinds import blocks as of_kind
 from evenhand.kinds.blocks import ShownUnit
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.observation import Scored, ScoredUnit, VotedUnit
-from evenhand.report.html.page import ReportWords, Segment, mark_spans
+from evenhand.report.html.page import Segment, mark_spans
 from evenhand.stats.pairwise import voted_winner
 from evenhand.text import visible
+from evenhand.words import Words
 
 Block = dict[str, Any]
 Row = Mapping[str, Any]
@@ -77,7 +78,7 @@ class JudgedRow(NamedTuple):
 def unit_blocks(
     unit: ShownUnit,
     judged: Sequence[JudgedRow],
-    say: ReportWords,
+    say: Words,
     names: Mapping[str, str] | None = None,
     *,
     most: int | None = None,
@@ -94,15 +95,13 @@ def unit_blocks(
 
 
 def kind_blocks(
-    blocks: Sequence[of_kind.Block], say: ReportWords, names: Mapping[str, str] | None = None
+    blocks: Sequence[of_kind.Block], say: Words, names: Mapping[str, str] | None = None
 ) -> list[Block]:
     """Return the blocks of a kind as blocks of a page."""
     return _Converter(say, names or {}).blocks(blocks)
 
 
-def piece_text(
-    piece: of_kind.Piece, say: ReportWords, names: Mapping[str, str] | None = None
-) -> str:
+def piece_text(piece: of_kind.Piece, say: Words, names: Mapping[str, str] | None = None) -> str:
     """Return a piece in the reader's language, ready to be shown."""
     match piece:
         case str():
@@ -124,7 +123,7 @@ def piece_text(
 class _Converter:
     """Makes blocks of a page from those of a kind."""
 
-    def __init__(self, say: ReportWords, names: Mapping[str, str], most: int | None = None) -> None:
+    def __init__(self, say: Words, names: Mapping[str, str], most: int | None = None) -> None:
         self.say, self.names, self.most = say, names, most
 
     def piece(self, piece: of_kind.Piece) -> str:
@@ -244,7 +243,7 @@ def _explain(code: str, gloss: str) -> str:
     return f"{code} · {gloss}" if gloss else code
 
 
-def no_verdict(row: Row, say: ReportWords) -> str:
+def no_verdict(row: Row, say: Words) -> str:
     """Why a judgment has no verdict."""
     if row["status"] == "left_out":
         return say("unit.left_out", detail=visible(say.gloss("left_out", row["detail"])))
@@ -252,7 +251,7 @@ def no_verdict(row: Row, say: ReportWords) -> str:
     return say("unit.failed", reason=reason, detail=visible(row["detail"]))
 
 
-def flag_gloss(say: ReportWords, flag: str) -> str:
+def flag_gloss(say: Words, flag: str) -> str:
     """Return the meaning of a flag, whatever follows its colon; empty if it has none."""
     name = flag.partition(":")[0]
     gloss = say.gloss("flag", name)
@@ -356,7 +355,7 @@ def beginning(unit: ShownUnit) -> str:
 
 
 def unit_line(
-    kind: Kind, ident: str, shown: ShownUnit, judged: Sequence[JudgedRow], say: ReportWords
+    kind: Kind, ident: str, shown: ShownUnit, judged: Sequence[JudgedRow], say: Words
 ) -> UnitLine:
     """Return the line of a unit in tables of units."""
     by_judge = [(entry.row["judge"], entry.judgment) for entry in judged]
@@ -377,7 +376,7 @@ def unit_line(
     }
 
 
-def _result(outcome: UnitOutcome, reasons: Sequence[str], say: ReportWords) -> str:
+def _result(outcome: UnitOutcome, reasons: Sequence[str], say: Words) -> str:
     """Return the result of a unit in a few words."""
     code = outcome.codes[0]
     if outcome.winner is not None:
@@ -394,7 +393,7 @@ def _result(outcome: UnitOutcome, reasons: Sequence[str], say: ReportWords) -> s
     return " · ".join([say.gloss("verdict", code), *reasons])
 
 
-def _mean(say: ReportWords, mean: float, verdicts: int) -> str:
+def _mean(say: Words, mean: float, verdicts: int) -> str:
     return say.short(mean) if verdicts == 1 else say.number(mean, 1)
 
 

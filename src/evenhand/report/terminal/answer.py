@@ -11,13 +11,13 @@ from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.html.answer import Ranking, Sentence, answers, board_answers, rank
-from evenhand.report.html.page import ReportWords, words
 from evenhand.report.model import Report
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table
 from evenhand.report.terminal.pairs import RANKED_FROM, share
 from evenhand.report.terminal.tables import count_noun, safe
 from evenhand.stats.leaderboard import Board, BoardOptions, BoardRow, Leaderboard
 from evenhand.stats.leans import Orders
+from evenhand.words import Words, words
 
 LEVELS_SHOWN = 20
 TOP, BOTTOM = 40, 20
@@ -33,7 +33,7 @@ _SENTENCE_STYLES = {"dimensions": "", "statistics": "dim"}
 _STYLES = {"good": "green", "bad": "red"}
 
 
-def english() -> ReportWords:
+def english() -> Words:
     """The words of a terminal."""
     return words("en")
 

@@ -9,9 +9,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.kinds.blocks import Cell
-from evenhand.report.html.page import words
 from evenhand.report.html.units import piece_text
 from evenhand.report.terminal.console import legend, table
+from evenhand.words import words
 
 _STYLES = {"strong": "bold", "warn": "yellow", "bad": "red", "dim": "dim"}
 """The styles of tones; those of candidates are told by their letters."""

@@ -17,7 +17,7 @@ import pytest
 
 import evenhand
 from evenhand.notes import Note, Place, Places, Signed
-from evenhand.report.html.page import LANGUAGES, words
+from evenhand.words import LANGUAGES, words
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
 OUTCOMES = ("better", "worse")
@@ -28,8 +28,9 @@ TERMS = ("evenhand compare --pair-by", "evenhand leaderboard", "--missing", "gat
 
 
 def sentences(language: str) -> dict[str, str]:
-    folder = resources.files("evenhand.report.html") / "notes"
-    return tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
+    file = resources.files("evenhand.words") / f"{language}.toml"
+    notes: dict[str, str] = tomllib.loads(file.read_text(encoding="utf-8"))["note"]
+    return notes
 
 
 def places(sentence: str) -> set[str]:

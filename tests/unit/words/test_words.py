@@ -1,10 +1,12 @@
-"""Labels in four languages: the same keys, the same places, and none that a page lacks."""
+"""Words in four languages: the same keys, the same places, and none that a page lacks."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from string import Formatter
 from typing import Any, get_args
@@ -12,14 +14,15 @@ from typing import Any, get_args
 import pytest
 
 import evenhand
+import evenhand.words
 from evenhand.data.layouts import JudgmentFile
 from evenhand.data.layouts.benchmarks import arena_verdict, read_fastchat
 from evenhand.data.layouts.tidy import ORDER_UNKNOWN
 from evenhand.judges.embedded.judge import CAVEAT
 from evenhand.judgment import FixCode, Reason
 from evenhand.observation import Rule
-from evenhand.report.html.page import LANGUAGES, words
 from evenhand.results.report import FACETS
+from evenhand.words import LANGUAGES, words
 
 _GIVEN = re.compile(r'(?<!\w\[)"([a-z_]+)(?:"(?!:)|:\{)')
 """A string of a line about flags: no key of a dict, and only what is before a colon."""
@@ -27,8 +30,10 @@ OTHERS = [one for one in LANGUAGES if one != "en"]
 
 
 def _texts(language: str) -> Iterator[tuple[str, list[str]]]:
-    for group, table in words(language).texts.items():
-        for key, value in table.items():
+    """The texts of a language's own file, but for notes, whose English is in the code."""
+    file = resources.files("evenhand.words") / f"{language}.toml"
+    for group, table in tomllib.loads(file.read_text(encoding="utf-8")).items():
+        for key, value in table.items() if group != "note" else ():
             yield f"{group}.{key}", value if isinstance(value, list) else [value]
 
 
@@ -121,9 +126,22 @@ def test_numbers_are_written_in_the_way_of_the_language(language: str) -> None:
     assert say.share(None, None, None) == "–" and say.short(3.0) == "3"
 
 
-def test_an_own_folder_joins_its_words(tmp_path: Any) -> None:
-    (tmp_path / "en.toml").write_text('[unit]\nmore = "more"\n[own]\nword = "a {thing}"\n')
-    say = words("en", tmp_path)
-    assert say("unit.more") == "more" and say("unit.question") == "Question"
-    assert say("own.word", thing="{thing}") == "a {thing}"
-    assert say.parts("own.word", thing="x") == [("a ", ""), ("x", "thing")]
+def test_a_missing_translation_falls_back_to_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables: dict[str, dict[str, Any]] = {
+        "en": {"unit": {"label": "a {thing}", "other": "other"}},
+        "ja": {"unit": {"other": "ほか"}},
+    }
+    tags = {"tags": {"A": "a"}}
+    monkeypatch.setattr(evenhand.words, "_read", lambda folder, name: {**tables[name], **tags})
+    words.cache_clear()
+    say = words("ja")
+    words.cache_clear()
+    assert (say("unit.other"), say("unit.label", thing="{thing}")) == ("ほか", "a {thing}")
+    assert say.parts("unit.label", thing="x") == [("a ", ""), ("x", "thing")]
+
+
+@pytest.mark.parametrize("package", ["evenhand.web", "evenhand.report.html"])
+def test_templates_say_only_what_there_are_words_for(package: str) -> None:
+    for file in (resources.files(package) / "templates").iterdir():
+        for key in re.findall(r"""say\(["']([\w.]+)["'][,)]""", file.read_text(encoding="utf-8")):
+            assert words("en")(key)
