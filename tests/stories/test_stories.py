@@ -35,7 +35,7 @@ def test_is_the_new_prompt_better(tmp_path: Path, url: str) -> None:
     # Five answers are the same under both prompts: the same question is asked once.
     assert counts(url)["calls"] == 75
     sentence = re.search(
-        r"v2 is better than v1 overall: .*?; better on 30 questions, worse on 5, 40", out
+        r"v2 is better than v1 overall: .*?; better on 30 of 40 questions, worse on 5", out
     )
     assert sentence, out
     # Once by `run`, once by `compare`: the same words.

@@ -59,7 +59,7 @@ def test_the_answer_comes_first_and_fits_the_terminal(
     assert lines[0].startswith("v2 is better than v1 overall: 0.")
     sentence = " ".join(" ".join(lines[:4]).split())
     assert " -> 0." in sentence and " of 1 (+0." in sentence
-    assert "; better on 19 questions, worse on 0, 20 in all. Better on correct (+" in sentence
+    assert "; better on 19 of 20 questions, worse on 0. Better on correct (+" in sentence
     assert "Not enough evidence on clear (+0.00 [" in sentence
     assert "All 40 judgments have a score." in said.out
     assert " p (Holm) " in said.out
@@ -447,7 +447,7 @@ def test_scores_that_are_all_the_same_have_a_difference_without_an_interval(
     (tmp_path / "scores.csv").write_text("\n".join(["unit,variant,score", *rows, ""]))
     call("import", "scores.csv", "--kind", "scores", "--judge", "j")
     said = " ".join(call("compare", "scores", "--by", "variant").out.split())
-    assert "3.00 -> 3.00 (+0.00); better on 0 questions" in said
+    assert "3.00 -> 3.00 (+0.00); better on 0 of" in said
 
 
 def test_variants_are_the_same_within_a_margin_of_the_command_or_of_the_suite(

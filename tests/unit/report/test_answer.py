@@ -83,14 +83,14 @@ def test_overall_comes_first_from_what_to_what_and_then_the_dimensions() -> None
     ]
     assert said(differences=rows) == [
         "Not enough evidence to say whether v2 is better or worse than v1 overall:"
-        " 0.38 → 0.62 of 1 (+0.05 [−0.01, 0.11]); better on 70 questions, worse on 30, 120 in all.",
+        " 0.38 → 0.62 of 1 (+0.05 [−0.01, 0.11]); better on 70 of 120 questions, worse on 30.",
         "v2 and v1 are within 0.11 of each other.",
         "Better on true (+0.21 [0.08, 0.34]). Not enough evidence on kind (+0.01 [−0.10, 0.12]).",
     ]
     rows[2] = difference("overall", "better", n=240)
     assert said(differences=rows)[0] == (
         "v2 is better than v1 overall: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
-        " better on 70 pairs of answers, worse on 30, 240 in all."
+        " better on 70 of 240 pairs of answers, worse on 30."
     )
 
 
@@ -167,8 +167,9 @@ def test_what_the_correction_alone_holds_back_is_said_below_and_only_then() -> N
         "Not enough evidence to say whether v2 is better or worse than v1 on true:"
     )
     assert statistics == (
-        "Taken alone the difference would be decided (p = 0.010); with Holm's correction for"
-        " several tests it is not (p = 0.078). v2 and v1 are within 2.36 of each other."
+        "Taken alone the difference would count (p = 0.010), but with several comparisons at once"
+        " it may be chance (p = 0.078 after Holm's correction)."
+        " v2 and v1 are within 2.36 of each other."
     )
     assert "Holm" not in " ".join(said(differences=[difference("true", undecided)]))
     duel = said(kind="pairwise", differences=[difference("overall", undecided, p_adjusted=0.06)])
@@ -178,7 +179,7 @@ def test_what_the_correction_alone_holds_back_is_said_below_and_only_then() -> N
         for name in ("true", "kind", "overall")
     ]
     assert said(differences=rows)[-1] == (
-        "Not enough evidence, after Holm's correction for several tests, on"
+        "May be chance, with several comparisons at once:"
         " kind (+0.21 [0.08, 0.34]). Not enough evidence on true (+0.21 [0.08, 0.34])."
     )
 
@@ -192,8 +193,7 @@ def test_of_many_variants_the_decided_come_first_and_the_rest_are_counted(kind: 
     assert len(found) == 3 and found[0].startswith("w1 is better") and "v2 is worse" in found[1]
     noun = "candidates" if kind == "pairwise" else "variants"
     assert found[2] == (
-        f"Not enough evidence to say of 6 {noun} whether they are better or worse than v1; the"
-        " table has them."
+        f"Not enough evidence to say whether 6 {noun} are better or worse than v1; see the table."
     )
     figure = "62 % [55, 69]" if kind == "pairwise" else "+0.21 [−0.10, 0.34]"
     assert said(kind=kind, differences=rows[4:])[2] == (
@@ -201,7 +201,7 @@ def test_of_many_variants_the_decided_come_first_and_the_rest_are_counted(kind: 
         f" u4 ({figure}), u5 ({figure})."
     )
     rows[3] = replace(rows[3], p_adjusted=0.06)
-    assert said(kind=kind, differences=rows)[3].endswith("they are not: u3.")
+    assert said(kind=kind, differences=rows)[3].endswith("that may be chance: u3.")
     won = [difference("overall", "better", variant=f"w{i}") for i in range(7)]
     last = said(kind=kind, differences=won)[-1]
     assert last == f"The table has 3 {noun} more with a decision."
@@ -238,10 +238,10 @@ def test_many_candidates_are_said_by_who_leads() -> None:
 @pytest.mark.parametrize(
     ("language", "begins"),
     [
-        ("en", "Which is the best is not decided; these cannot be told apart: a 51 % [50, 80]; b"),
-        ("ru", "Кто лучший, не решено; неразличимы: a 51 % [50; 80]; b"),
-        ("zh", "孰优尚无定论，以下候选无法区分：a 51% [50, 80]; b"),
-        ("ja", "どれが最も優れるかは決まりません。次の候補は区別できません：a 51% [50, 80]; b"),
+        ("en", "No clear winner, too close to call: a 51 % [50, 80]; b"),
+        ("ru", "Лидер не определён, результаты слишком близки: a 51 % [50; 80]; b"),
+        ("zh", "难分高下，以下候选差距太小：a 51% [50, 80]; b"),
+        ("ja", "首位は決まりません。次の候補は差が小さすぎます：a 51% [50, 80]; b"),
     ],
 )
 def test_nobody_leads_where_more_than_one_may_be_the_first(language: str, begins: str) -> None:
@@ -256,7 +256,7 @@ def test_candidates_that_never_met_have_no_first_among_them() -> None:
     rows = [standing("a", 0.9, 1, 1), standing("b", 0.1, 2, 2)]
     rows += [replace(one, candidate=one.candidate.upper(), set=2) for one in rows]
     (sentence,) = said(kind="pairwise", standings=rows)
-    assert sentence.startswith("Not all candidates met") and "A 90 %" in sentence
+    assert sentence.startswith("Some candidates were never compared") and "A 90 %" in sentence
 
 
 def test_means_of_variants_that_cannot_be_compared_name_the_variant() -> None:
@@ -288,14 +288,14 @@ def test_one_variant_has_means_and_nothing_judged_has_no_answer() -> None:
     failed = replace(COVERAGE, verdicts=0, failures={"schema": 200, "empty": 40})
     assert said(coverage=failed) == ["All judgments failed (240), so there is no answer."]
     none = [difference("true", "not enough evidence", difference=None, low=None, high=None)]
-    assert said(differences=none) == ["There are verdicts, but no figure can be had from them."]
+    assert said(differences=none) == ["There are verdicts, but none of them gives a figure."]
 
 
 def test_the_scale_is_named() -> None:
     rows = [difference("overall", "better")]
     assert said(kind="weighted", differences=rows) == [
         "v2 is better than v1 overall: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
-        " better on 70 tasks, worse on 30, 120 in all."
+        " better on 70 of 120 tasks, worse on 30."
     ]
     points = {"mean": 3.9, "baseline_mean": 3.1, "difference": 0.8, "scale": (1.0, 5.0)}
     (sentence,) = said(differences=[difference("true", "better", **points)])
@@ -308,17 +308,17 @@ def test_the_scale_is_named() -> None:
         (
             "ru",
             "v2 лучше, чем v1, по критерию true: 0,38 → 0,62 из 1 (+0,21 [0,08; 0,34]);"
-            " лучше — 70 вопросов, хуже — 30, всего 120.",
+            " лучше — 70, хуже — 30, всего 120 вопросов.",
         ),
         (
             "zh",
             "v2 在“true”上优于 v1：0.38 → 0.62（满分 1，+0.21 [0.08, 0.34]）；"
-            "更好：70 个问题，更差：30，共 120。",
+            "120 个问题中 70 个更好、30 个更差。",
         ),
         (
             "ja",
             "「true」では v2 が v1 より優れています：0.38 → 0.62（1 点満点、+0.21 [0.08, 0.34]）。"
-            "優れるもの 70 問、劣るもの 30、全 120。",
+            "120 問中、上回ったのは 70、下回ったのは 30。",
         ),
     ],
 )
@@ -330,7 +330,7 @@ def test_a_hostile_name_stays_a_name() -> None:
     rows = [difference("\u202etrue", "better", variant="{n}<b>")]
     assert said(differences=rows, asked={"baseline": "{variant}"}) == [
         "{n}<b> is better than {variant} on \\u202etrue: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
-        " better on 70 questions, worse on 30, 120 in all."
+        " better on 70 of 120 questions, worse on 30."
     ]
 
 

@@ -173,8 +173,8 @@ class _ComparisonAnswers:
         """Return on how many questions the variant is better, and on how many worse; pairs of
         answers are counted if a question has several."""
         say, noun = self.say, self.noun if row.n == row.clusters else "pair"
-        higher, lower = say.counted(noun, row.higher), say.integer(row.lower)
-        return say("answer.balance", higher=higher, lower=lower, n=say.integer(row.n))
+        higher, lower = say.integer(row.higher), say.integer(row.lower)
+        return say("answer.balance", higher=higher, lower=lower, n=say.counted(noun, row.n))
 
     def _statistics(self, row: Row) -> list[tuple[str, str]]:
         """Return what statistics say of an open question: what held it back, which difference can
