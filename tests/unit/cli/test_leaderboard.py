@@ -161,7 +161,7 @@ def test_two_votes_of_a_newcomer_have_an_interval_everywhere(
     call("report", NEWEST, "-o", "report.html", "--summary")
     page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     answer = page.split('<div class="answer">')[1].split("</div>")[0]
-    assert "told apart" in answer and "c 0 % [0, 100]" in answer
+    assert "too close to call" in answer and "c 0 % [0, 100]" in answer
 
 
 def test_few_votes_have_words(call: CallCommand, tmp_path: Path) -> None:
