@@ -14,28 +14,38 @@ from evenhand.cli.streams import lasting_streams, lost_output
 from evenhand.errors import EvenhandError, UsageError, hide_credentials, nearest, quote
 from evenhand.report.terminal.stream import guarded_streams
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo", "What it is for: verdicts really given, then a local judge."),
-    "init": ("init", "Make a suite that runs: for your own table, or example data."),
-    "run": ("run", "Judge what is open of a suite; run again to continue."),
-    "check": ("check", "Hold replies made elsewhere to the contract."),
-    "settle": ("settle", "Recompute a run's judgments from its stored replies."),
-    "batches": ("batches", "List the batches that are under way; cancel one."),
-    "runs": ("show", "List the runs in the store."),
-    "show": ("show", "Show a run, or one unit of it with prompts and replies."),
-    "export": ("export", "Write a run's results to a file."),
-    "import": ("import_", "Take in judgments made by other tools, as a run."),
-    "compare": ("compare", "Variants side by side: which is better, and how sure that is."),
-    "leaderboard": ("compare", "Rank candidates by win rate and rating, with intervals."),
-    "agreement": ("compare", "Judges against people, or against each other."),
-    "gate": ("gate", "May this ship? The answer as an exit code."),
-    "report": ("report", "Write a run as one HTML file to send and read."),
-    "view": ("view", "Look at runs in the browser: the web interface."),
-    "models": ("models", "List and fetch the embedded models."),
-    "protocols": ("protocols", "List the protocols and their languages."),
-    "store": ("store", "Look after the store."),
-    "doctor": ("doctor", "Is all well: versions, extras, models, store."),
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Start": {
+        "demo": ("demo", "See what it does: real verdicts, then a local judge."),
+        "init": ("init", "Write a suite for your own table, or with example data."),
+        "protocols": ("protocols", "List the protocols; copy one, check your own."),
+        "models": ("models", "List and fetch the embedded models."),
+    },
+    "Judge": {
+        "run": ("run", "Judge a suite. The same command continues it."),
+        "batches": ("batches", "List the batches under way; cancel one."),
+        "settle": ("settle", "Recompute verdicts from stored replies, without a call."),
+        "check": ("check", "Check replies from another tool against the contract."),
+        "import": ("import_", "Read judgments made by other tools or people."),
+    },
+    "Conclude": {
+        "compare": ("compare", "Which variant is better, by how much, how sure."),
+        "leaderboard": ("compare", "Rank candidates by win rate and rating."),
+        "agreement": ("compare", "How far judges agree with people, or with each other."),
+        "gate": ("gate", "May this ship? The answer is an exit code."),
+        "report": ("report", "Write one HTML file to send to a colleague."),
+        "view": ("view", "Browse runs in the web interface."),
+    },
+    "Look after": {
+        "runs": ("show", "List the runs in the store."),
+        "show": ("show", "Show a run, or one unit with prompts and replies."),
+        "export": ("export", "Write a run's results to a file."),
+        "store": ("store", "Verify or copy the store."),
+        "doctor": ("doctor", "Check versions, extras, models and the store."),
+    },
 }
+"""Each command with its module and one line about it, in the order of a user's work."""
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
 
 class _Commands(click.Group):
@@ -52,8 +62,12 @@ class _Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))  # one column for all groups
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:{width}}", about) for name, (_, about) in group.items()]
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
