@@ -144,6 +144,6 @@ async def test_ctrl_c_in_a_real_process_leaves_the_batch_and_says_how_to_go_on(
             evenhand, "run", "--batch", "--batch-then-live", "0", "--json", cwd=tmp_path
         )
     assert code == 130, told
-    assert "1 batch of this run" in told and "To continue: evenhand run --batch" in told
+    assert "Batches at the provider: 1" in told and "To continue: evenhand run --batch" in told
     assert json.loads(done.stdout)["verdicts"] == UNITS
     assert len(server.batches) == 1
