@@ -8,11 +8,12 @@ for the units, whose texts are ready to be shown. What cannot be had is None, ne
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from evenhand.kinds.kind import Kind, Voting
 from evenhand.manifest import Manifest
+from evenhand.observation import OVERALL
 from evenhand.report.html.units import Block, UnitLine
 from evenhand.stats.comparison import Comparison, VariantMean
 from evenhand.stats.estimate import Estimate
@@ -49,6 +50,10 @@ class ChangedSide:
     failures: tuple[str, ...] = ()
     """Why judgments of it have no verdict."""
 
+    def out_of(self, most: float) -> ChangedSide:
+        """Return it with its value in points out of `most`."""
+        return replace(self, value=None if self.value is None else self.value * most)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPair:
@@ -60,6 +65,16 @@ class ChangedPair:
     difference: float | None
     baseline: ChangedSide
     variant: ChangedSide
+
+    def out_of(self, most: float) -> ChangedPair:
+        """Return it as it is shown where totals, shares from 0 to 1, are points out of `most`."""
+        gap = self.difference
+        return replace(
+            self,
+            difference=None if gap is None else gap * most,
+            baseline=self.baseline.out_of(most),
+            variant=self.variant.out_of(most),
+        )
 
     def json(self) -> dict[str, Any]:
         value = asdict(self)
@@ -78,6 +93,15 @@ class ChangedUnits:
     better: int
     worst: tuple[ChangedPair, ...]
     best: tuple[ChangedPair, ...]
+
+    def out_of(self, most: float | None) -> ChangedUnits:
+        """Return it as it is shown: what is overall in points, where totals are out of `most`."""
+        if most is None or self.dimension != OVERALL:
+            return self
+        worst, best = (
+            tuple(pair.out_of(most) for pair in each) for each in (self.worst, self.best)
+        )
+        return replace(self, worst=worst, best=best)
 
     @property
     def sorted(self) -> list[ChangedPair]:

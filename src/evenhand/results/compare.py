@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand.errors import UsageError, quote
 from evenhand.manifest import Compare
-from evenhand.observation import Rule
+from evenhand.observation import OVERALL, Rule
 from evenhand.report.model import ChangedUnits
 from evenhand.results.board import leader_of, position_notes, trust_notes
 from evenhand.results.changed_units import Sides, changed_units
@@ -70,7 +70,9 @@ class RunAnswer:
             )
             between = tuple(in_points(test, most) for test in blocks.between)
             blocks = replace(blocks, blocks=tuple(parts), between=between)
-        return replace(self, comparison=self.comparison.out_of(most), blocks=blocks)
+        changed = self.changed and self.changed.out_of(most)
+        comparison = self.comparison.out_of(most)
+        return replace(self, comparison=comparison, blocks=blocks, changed=changed)
 
     def json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
@@ -113,25 +115,25 @@ def answer_run(store: Archive, run: Recorded, question: CompareOptions) -> RunAn
         comparison = comparison.without_needed
     asks_else = question.pair_by or question.rule or question.judge or question.against
     if not asks_else:
-        by = question.by or _own_notes(run).by
+        by = question.by or _own_compare(run).by
         comparison = with_decision(store, run, comparison, by)
     return replace(answer, comparison=comparison)
 
 
-def _own_notes(run: Recorded) -> Compare:
+def _own_compare(run: Recorded) -> Compare:
     """Return the suite's own `[compare]`, as the run recorded it; an empty one if there is none."""
     return run.manifest.compare or Compare()
 
 
 def own_fields(run: Recorded) -> tuple[str, ...]:
     """Return the fields that the suite compares its runs by."""
-    return tuple(_own_notes(run).by)
+    return tuple(_own_compare(run).by)
 
 
 def own_baseline(run: Recorded, question: CompareOptions) -> str | None:
     """Return the baseline that is named, or the suite's: that belongs to the suite's fields;
     candidates are all that pairs have."""
-    own = _own_notes(run)
+    own = _own_compare(run)
     fields = question.by or own.by
     is_own = run.has_votes or _plain(fields) == _plain(own.by or fields)
     return own.baseline if question.baseline is None and is_own else question.baseline
@@ -139,7 +141,7 @@ def own_baseline(run: Recorded, question: CompareOptions) -> str | None:
 
 def own_margin(run: Recorded, question: CompareOptions) -> float | None:
     """Return the margin that is asked for, or the suite's; raise UsageError for one below 0."""
-    margin = _own_notes(run).margin if question.margin is None else question.margin
+    margin = _own_compare(run).margin if question.margin is None else question.margin
     if margin is not None and not 0 < margin < inf:
         raise UsageError(f"there is no margin of {margin:g}", advice="Give a number above 0.")
     return margin
@@ -151,6 +153,7 @@ def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswe
     variants = lay_out_question(store, run, question, table)
     within, stability, level = question.within, question.stability, question.level
     comparison = compare(variants, level, question.margin)
+    _refuse_wide_margin(comparison)
     if run.has_votes:
         notes = list(position_notes(run, table, question.judge))
         if question.against is None:
@@ -170,6 +173,16 @@ def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswe
     )
 
 
+def _refuse_wide_margin(comparison: Comparison) -> None:
+    """Raise UsageError for a margin as wide as the scale of what is overall: all would be same."""
+    margin = comparison.margin or 0.0
+    if margin >= 1 and any(row.dimension == OVERALL for row in comparison.rows):
+        raise UsageError(
+            f"a margin of {margin:g} is as wide as the scale of overall, which is from 0 to 1",
+            advice="Give a share of it: of grades out of 100, --margin 0.05 is 5 points.",
+        )
+
+
 def _observe(store: Archive, run: Recorded, question: CompareOptions) -> Observations:
     """Return the observations of a run, of one judge if it is named."""
     table = observe(store, run, question.rule)
@@ -181,7 +194,7 @@ def lay_out_question(
 ) -> Variants:
     """Return the variants of a run, or two runs as variants; raise UsageError."""
     if question.against is None:
-        by = () if run.has_votes else question.by or _own_notes(run).by
+        by = () if run.has_votes else question.by or _own_compare(run).by
         return lay_out(table, by, own_baseline(run, question), question.pair_by)
     earlier = _observe(store, question.against, question)
     return lay_out_runs(run_names(run, question.against), (table, earlier), question.pair_by)
@@ -199,7 +212,7 @@ def run_names(run: Recorded, earlier: Recorded) -> tuple[str, str]:
 def _refuse_misfits(run: Recorded, question: CompareOptions) -> None:
     """Raise UsageError for what a run of this kind cannot be asked."""
     if run.has_votes:
-        _only_candidates(question.by or _own_notes(run).by, question.pair_by)
+        _only_candidates(question.by or _own_compare(run).by, question.pair_by)
         if question.stability is not None:
             raise UsageError(
                 "--stability is for runs of samples or answers", advice="Leave it out."

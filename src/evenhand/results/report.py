@@ -171,6 +171,7 @@ def _score_figures(
         variants = lay_out(table, by, baseline)
         comparison, changed = _say_compared(store, recorded, options, variants, by)
         comparison = replace(comparison, repeats=repeats(table)).out_of(recorded.full_marks)
+        changed = changed and changed.out_of(recorded.full_marks)
     elif baseline:
         raise UsageError(
             f"a baseline {quote(baseline)}, but nothing to compare by",

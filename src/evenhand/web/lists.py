@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, Response
 
 from evenhand.errors import UsageError, quote
 from evenhand.kinds.kind import Voting
+from evenhand.observation import OVERALL
 from evenhand.report.html.answer import scaled_dimension
 from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.report.model import ChangedPair, ChangedSide
@@ -264,7 +265,7 @@ class ChangesPage:
         values: dict[str, Any] = {}
         if table:
             values = self._values(recorded, setting, table, table.rows(only, sort).tolist(), after)
-            values["scale"] = "" if recorded.has_votes else _scale(table.dimension, say)
+            values["scale"] = "" if recorded.has_votes else _scale(table.dimension, recorded, say)
         return self._render(
             request,
             "changes.html",
@@ -302,15 +303,15 @@ class ChangesPage:
     ) -> dict[str, Any]:
         """Return the rows of a page and what stands above them."""
         names = _run_names(run, setting.against)
-        page = places[after : after + ROWS]
+        page = self._service.pairs(run, setting, table, places[after : after + ROWS])
+        if run.full_marks and table.dimension == OVERALL:
+            page = [pair.out_of(run.full_marks) for pair in page]
         return {
             "sides": [names.get(side, side) for side in (table.variant, table.baseline)],
             "counts": table.counts,
             "own_variants": [(name, name) for name in plain_texts(table.variants)],
             "total": len(places),
-            "pairs": [
-                _rename(pair, names) for pair in self._service.pairs(run, setting, table, page)
-            ],
+            "pairs": [_rename(pair, names) for pair in page],
         }
 
 
@@ -332,8 +333,9 @@ def _rename(pair: ChangedPair, names: Mapping[str, str]) -> ChangedPair:
     return replace(pair, baseline=baseline, variant=variant)
 
 
-def _scale(dimension: str, say: Words) -> str:
-    return say("view.scale_of", dimension=visible(scaled_dimension(dimension, say)))
+def _scale(dimension: str, run: Recorded, say: Words) -> str:
+    scale = (0.0, float(run.full_marks or 1))
+    return say("view.scale_of", dimension=visible(scaled_dimension(dimension, say, scale)))
 
 
 def _only_choices(counts: SideCounts | None, say: Words) -> list[tuple[str, str]]:

@@ -463,6 +463,8 @@ def test_variants_are_the_same_within_a_margin_of_the_command_or_of_the_suite(
     assert outcomes == ["not enough evidence", "same"]
     assert "are the same" in call("compare", "--by", "prompt_variant").answer
     assert call("compare", "--by", "prompt_variant", "--margin", "0").code == 2
+    wide = call("compare", "--by", "prompt_variant", "--margin", "5")
+    assert wide.code == 2 and "scale of overall" in wide.err
 
 
 def test_two_notes_are_shown_unless_all_are_asked_for(call: CallCommand, tmp_path: Path) -> None:

@@ -119,3 +119,21 @@ def test_the_type_of_a_task_is_a_field_given_or_inferred(call: CallCommand, tmp_
         assert {row["n"] for row in one.json["rows"]} == {3}
     within = call("compare", "--by", "model", "--within", "task_type", "--json")
     assert {block["value"] for block in within.json["within"]["blocks"]} == set(types.values())
+
+
+def test_the_units_that_changed_most_are_told_out_of_100_as_the_answer_is(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    judge = {"model": "python/judge:good"}
+    write_answers(tmp_path, SOME, judge, compare={"by": "model", "baseline": "old"})
+    assert call("run").code == 0
+    text, told = call("compare", "--worst", "1").out, call("compare", "--worst", "1", "--json")
+    assert "worst 1: -21" in text and "old: 21" in text
+    (worst,) = told.json["changed"]["worst"]
+    assert worst["difference"] == pytest.approx(-0.21)
+    assert call("report", "-o", "report.html").code == 0
+    assert 'data-difference="-21.0"' in (tmp_path / "report.html").read_text(encoding="utf-8")
+    with served(tmp_path / "evenhand.db") as site:
+        run = site.get("/").text.split("/runs/")[1].split('"')[0]
+        page = site.get(f"/runs/{run}/changes").text
+    assert "overall (of 100)" in page and "21.00" in page
