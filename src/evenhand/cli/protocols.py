@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.table import Table
 
 from evenhand.cli.common import json_option, print_json
 from evenhand.errors import UsageError, quote
@@ -50,8 +51,10 @@ def protocols_command(ctx: click.Context, as_json: bool) -> None:
             }
         )
         return
+    grid = Table.grid(padding=(0, 2))
     for protocol in protocols:
-        click.echo(f"{protocol.name}  ({', '.join(protocol.languages)})  {protocol.about}")
+        grid.add_row(protocol.name, " ".join(protocol.languages), protocol.about)
+    console().print(grid)
 
 
 @protocols_command.command("show")
