@@ -1,7 +1,7 @@
 """Rows that hold a conversation: a list of messages, as chat models take and give them.
 
-The last message is the answer, the last one of the user before it the question, and what else was
-said earlier is context. Rows that hold question and answer of their own are left alone.
+The last message is the answer, and all that precedes it the question: the text of one message, or a
+transcript of several. Rows that hold question and answer of their own are left alone.
 """
 
 from __future__ import annotations
@@ -14,44 +14,65 @@ from evenhand.errors import DataError, quote
 from evenhand.jsontext import dump
 from evenhand.kinds.rows import TableForm, is_given
 
-_ASSISTANT = ("assistant", "gpt", "model")
-_USER = ("user", "human")
+_USER, _ASSISTANT = "User", "Assistant"
+_ROLES = {
+    **dict.fromkeys(("user", "human", "prompter", "question"), _USER),
+    **dict.fromkeys(("assistant", "ai", "bot", "chatgpt", "gpt", "model"), _ASSISTANT),
+    **dict.fromkeys(("function_call", "tool_call"), _ASSISTANT),
+    **dict.fromkeys(("system", "developer"), "System"),
+    **dict.fromkeys(("tool", "function", "observation", "tool_response"), "Tool"),
+}
+"""By what the speakers are called in data: their names in a transcript."""
 
 
 class Turns(NamedTuple):
-    """A column of messages, and the fields that it fills: empty is one with a column of its own."""
+    """A column of messages, and the fields that it fills."""
 
     column: str
     question: str
     answer: str
+    has_answer: bool
+    """False where the answer has a column of its own."""
+    own_question: str
+    """A column with a question beside the messages, which must hold it; empty where none is."""
 
     @property
     def fields(self) -> dict[str, str]:
         """Return the fields that are filled in every row, each with its meaning for people."""
-        meanings = {self.answer: "the last message in", self.question: "the user's last message in"}
-        return {f: f"{text} {quote(self.column)}" for f, text in meanings.items() if f}
+        column = quote(self.column)
+        if not self.has_answer:
+            return {self.question: f"all of {column}"}
+        return {
+            self.answer: f"the last message in {column}",
+            self.question: f"what precedes it in {column}",
+        }
 
     def fill(self, row: dict[str, Any], where: str) -> None:
-        """Put question, answer and context into a row, in place of its messages; raises
-        DataError."""
+        """Put question and answer into a row, in place of its messages; raises DataError."""
         turns = self._read_turns(row.pop(self.column, None), where)
-        if self.answer:
-            role, row[self.answer] = turns.pop()
-            if role not in _ASSISTANT:
+        role, last = turns[-1]
+        if self.has_answer:
+            if role != _ASSISTANT:
                 raise self._unclear("nobody answered the last message of", where)
-        if self.question:
-            asked = [at for at, (role, _) in enumerate(turns) if role in _USER]
-            if not asked:
-                raise self._unclear("nothing was asked in", where)
-            _, row[self.question] = turns.pop(asked[-1])
-        if turns:
-            earlier = "\n\n".join(f"{role.capitalize()}: {text}" for role, text in turns)
-            own = row.get("context")
-            further = own if isinstance(own, list) else [own] if is_given(own) else []
-            row["context"] = [earlier, *further] if further else earlier
+            row[self.answer] = last
+        if role == _ASSISTANT and last == row.get(self.answer):
+            turns.pop()
+        if not any(role == _USER for role, _ in turns):
+            raise self._unclear("nothing was asked in", where)
+        transcript = "\n\n".join(f"{role}: {text}" for role, text in turns)
+        question = turns[0][1] if len(turns) == 1 else transcript
+        own = row.get(self.own_question)
+        if is_given(own) and str(own).strip() not in question:
+            raise DataError(
+                f"{quote(self.own_question)} and {quote(self.column)} hold different questions",
+                where=where,
+                advice=f'Say which is meant: [columns] question = "{self.column}" in the suite, or'
+                f" init --map question={self.column}",
+            )
+        row[self.question] = question
 
     def _read_turns(self, messages: object, where: str) -> list[tuple[str, str]]:
-        """Return the role and the text of each message."""
+        """Return the speaker and the text of each message."""
         turns = [_read_turn(one) for one in messages] if isinstance(messages, list) else []
         if not turns or None in turns:
             raise DataError(
@@ -60,7 +81,14 @@ class Turns(NamedTuple):
                 advice='A message is {"role": "user", "content": "..."}; leave out what is an image'
                 " or a sound.",
             )
-        return [turn for turn in turns if turn]
+        for role, _ in filter(None, turns):
+            if role.casefold() not in _ROLES:
+                raise DataError(
+                    f"{quote(self.column)} has a message of the unknown role {quote(role)}",
+                    where=where,
+                    advice=f"Known roles: {', '.join(_ROLES)}",
+                )
+        return [(_ROLES[role.casefold()], text) for role, text in filter(None, turns)]
 
     def _unclear(self, what: str, where: str) -> DataError:
         return DataError(
@@ -90,7 +118,7 @@ def _read_turn(message: object) -> tuple[str, str] | None:
     if calls := message.get("tool_calls"):
         texts = [*filter(None, texts), dump(calls)]
     are_texts = isinstance(role, str) and all(isinstance(text, str) for text in texts)
-    return (str(role).casefold(), "\n".join(texts)) if are_texts else None
+    return (str(role), "\n".join(texts)) if are_texts else None
 
 
 def find_conversation(
@@ -108,11 +136,13 @@ def find_conversation(
         return None
     texts = [name for name in names if name not in columns]
     own = {field: column for field, column in mapped.items() if column not in columns}
-    there = {*texts, *own, *recognise(texts, own, form, where).columns}
-    question, answer = (field if field not in there else "" for field in asked)
-    chosen = [mapped[field] for field in asked if mapped.get(field) in columns] or columns
-    if not question and not answer:
+    guesses = recognise(texts, own, form, where).columns
+    named = [field for field in asked if mapped.get(field) in columns]
+    there = {**{name: name for name in texts}, **guesses, **own}
+    there = {field: there[field] for field in asked if field in there and field not in named}
+    if len(there) == len(asked):
         return None
+    chosen = [mapped[field] for field in named] or columns
     if len(set(chosen)) > 1:
         raise DataError(
             f"a row holds {len(columns)} conversations: {', '.join(map(quote, columns))}",
@@ -120,4 +150,5 @@ def find_conversation(
             advice=f'Say which is judged: [columns] answer = "{columns[0]}" in the suite, or init'
             f" --map answer={columns[0]}",
         )
-    return Turns(chosen[0], question, answer)
+    has_answer = form.answer not in there
+    return Turns(chosen[0], *asked, has_answer, there.get(form.question, ""))

@@ -67,7 +67,6 @@ def test_a_log_of_chats_becomes_a_suite_that_runs(
     done = call("init", "--data", "chats.jsonl", "--protocol", protocol)
     assert done.code == 0 and f"for the protocol {protocol}, in ja" in done.out, done.err
     assert 'the last message in "messages"' in done.out
-    assert load_suite(tmp_path, {}).file.use == ["context"]
     judge = f"python/{judges(tmp_path)[protocol]}"
     ran = call("run", "--judge", judge, "--json")
     assert ran.code == 0 and ran.json["verdicts"] == (1 if protocol == "pairwise" else 2), ran.err

@@ -1,4 +1,4 @@
-"""Rows in the form of a chat: the last message is the answer, the user's last one the question."""
+"""Rows in the form of a chat: the last message is the answer, what precedes it the question."""
 
 from __future__ import annotations
 
@@ -66,47 +66,74 @@ def test_a_question_and_its_answer_are_read_from_messages(kind: str, form: str) 
     assert fields.question in line and "\n" not in line
 
 
-def test_what_was_said_earlier_is_context() -> None:
+def test_the_question_is_all_that_precedes_the_answer() -> None:
     (unit,), (line,) = read({"messages": [SYSTEM, ASKED, ANSWERED, AGAIN, RED]})
-    assert (unit["question"], unit["model_output"]) == (AGAIN["content"], RED["content"])
-    assert unit["context"] == (
+    assert unit["model_output"] == RED["content"]
+    assert unit["question"] == (
         "System: Отвечай кратко.\n\nUser: なぜ空は青いのですか。\n\n"
-        "Assistant: Air scatters blue light most."
+        "Assistant: Air scatters blue light most.\n\nUser: And in the evening?"
     )
+    assert "context" not in unit
     assert line == (
-        'Columns of chats.jsonl: model_output = the last message in "messages", question = the'
-        ' user\'s last message in "messages"'
+        'Columns of chats.jsonl: model_output = the last message in "messages", question = what'
+        ' precedes it in "messages"'
     )
 
 
-def test_calls_of_tools_are_context_or_the_answer() -> None:
+def test_chats_that_end_alike_are_different_questions() -> None:
+    other = {"role": "user", "content": "Why is the sea salty?"}
+    chats = [[first, ANSWERED, AGAIN, RED] for first in (ASKED, other)]
+    pairs, _ = read(
+        *({"messages": chat, "model": model} for chat in chats for model in "ab"), kind="pairwise"
+    )
+    assert len({unit["topic"] for unit in pairs}) == 2
+
+
+def test_calls_of_tools_are_of_the_question_or_the_answer() -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "sky"}}]}
     result = {"role": "tool", "content": "blue"}
     (unit,), _ = read({"messages": [ASKED, call, result, ANSWERED]})
-    assert (unit["question"], unit["model_output"]) == (ASKED["content"], ANSWERED["content"])
-    assert '"name":"sky"' in unit["context"] and "Tool: blue" in unit["context"]
+    assert unit["model_output"] == ANSWERED["content"]
+    assert '"name":"sky"' in unit["question"] and unit["question"].endswith("Tool: blue")
     (unit,), _ = read({"messages": [ASKED, call]})
     assert '"name":"sky"' in unit["model_output"]
 
 
-@pytest.mark.parametrize(
-    ("context", "kept"),
-    [
-        ("A physics lesson.", ["System: Отвечай кратко.", "A physics lesson."]),
-        (["Page 1.", "Page 2."], ["System: Отвечай кратко.", "Page 1.", "Page 2."]),
-        ([], "System: Отвечай кратко."),
-    ],
-)
-def test_a_context_of_its_own_stays_after_what_was_said(context: Any, kept: Any) -> None:
-    (unit,), _ = read({"messages": [SYSTEM, ASKED, ANSWERED], "context": context})
-    assert unit["context"] == kept
+@pytest.mark.parametrize("role", ["ai", "Bot", "chatgpt", "gpt", "model"])
+@pytest.mark.parametrize("asker", ["human", "prompter"])
+def test_speakers_have_other_names_too(role: str, asker: str) -> None:
+    turns = [{"role": who, "content": text} for text in ("1", "2") for who in (asker, role)]
+    (unit,), _ = read({"messages": turns})
+    assert (unit["question"], unit["model_output"]) == ("User: 1\n\nAssistant: 1\n\nUser: 2", "2")
 
 
-def test_a_question_of_its_own_stays_and_what_was_said_is_context() -> None:
-    row = {"question": "Why is the sea salty?", "messages": [ASKED, ANSWERED]}
-    (unit,), _ = read(row)
-    assert (unit["question"], unit["model_output"]) == (row["question"], ANSWERED["content"])
-    assert unit["context"] == f"User: {ASKED['content']}"
+def test_an_unknown_role_is_named_with_the_known_ones() -> None:
+    with pytest.raises(DataError, match='unknown role "narrator"') as raised:
+        read({"messages": [{"role": "narrator", "content": "Once"}, ASKED, ANSWERED]})
+    assert raised.value.where == "chats.jsonl:1"
+    assert "user, human" in raised.value.advice and "chatgpt" in raised.value.advice
+
+
+def test_a_context_of_its_own_stays() -> None:
+    (unit,), _ = read({"messages": [SYSTEM, ASKED, ANSWERED], "context": ["Page 1.", "Page 2."]})
+    assert unit["context"] == ["Page 1.", "Page 2."]
+
+
+def test_a_question_beside_the_messages_must_be_theirs() -> None:
+    messages = [ASKED, ANSWERED, AGAIN, RED]
+    (unit,), _ = read({"question": AGAIN["content"], "messages": messages})
+    assert unit["question"].startswith(f"User: {ASKED['content']}")
+    row = {"question": "Why is the sea salty?", "messages": messages}
+    with pytest.raises(DataError, match="hold different questions") as raised:
+        read(row)
+    assert "--map question=messages" in raised.value.advice
+    (unit,), _ = read(row, columns={"question": "messages"})
+    assert unit["question"].startswith(f"User: {ASKED['content']}")
+
+
+def test_an_answer_beside_the_messages_is_not_part_of_the_question() -> None:
+    (unit,), _ = read({"messages": [ASKED, ANSWERED], "answer": ANSWERED["content"]})
+    assert (unit["question"], unit["model_output"]) == (ASKED["content"], ANSWERED["content"])
 
 
 def test_earlier_messages_of_the_contract_are_left_alone() -> None:
