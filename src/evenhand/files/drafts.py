@@ -51,10 +51,11 @@ class Draft:
 
 
 class _Rubric(NamedTuple):
-    """The rubric of a draft: the file to write."""
+    """The rubric of a draft: the file to write, and the user's own that has its usual name."""
 
     file: str = ""
     text: str = ""
+    present: str = ""
 
 
 def draft_suite(
@@ -116,6 +117,8 @@ def draft_suite(
     understood += [f"  the judge sees: {', '.join(use)}"] if use else []
     understood += [*_variant_lines(variants)]
     understood += [f"  {remark}" for remark in remarks]
+    if own := rubric.present:
+        understood += [f'  {own} is yours and stays: to use it, set rubric = "{own}" in the suite']
     return Draft(files=files, understood=understood, first_rubric=rubric.file)
 
 
@@ -313,7 +316,8 @@ def _rubric(protocol: str, language: str, folder: Path, data: Collection[str]) -
     else:
         first_task = resources.files("evenhand.files") / "first_task" / f"{language}.md"
         name, text = "rubric.md", first_task.read_text(encoding="utf-8")
-    return _Rubric(free_name(name, folder, data), text)
+    free = free_name(name, folder, data)
+    return _Rubric(free, text, "" if free == name or name in data else name)
 
 
 def free_name(name: str, folder: Path, taken: Collection[str] = ()) -> str:

@@ -259,6 +259,7 @@ def test_a_table_called_like_a_rubric_keeps_its_name(call: CallCommand, tmp_path
         assert done.code == 0, done.err
         assert json.loads((folder / "rubric.json").read_text()) == rows
         assert f"say in {(Path(*arguments) / 'rubric-draft.json')} what" in done.out
+        assert "is yours" not in done.out
         assert call("run", *arguments, "--dry-run").code == 0
 
 
@@ -267,7 +268,12 @@ def test_a_rubric_that_lies_there_stays_and_a_draft_is_written_beside(
 ) -> None:
     write_table(tmp_path, "en")
     (tmp_path / "rubric.json").write_text("mine")
-    assert call("init", "--data", "answers.csv").code == 0
+    done = call("init", "--data", "answers.csv")
+    assert done.code == 0
+    assert (
+        'rubric.json is yours and stays: to use it, set rubric = "rubric.json" in the suite'
+        in done.out
+    )
     assert load_suite(tmp_path, {}).file.rubric == "rubric-draft.json"
     assert (tmp_path / "rubric.json").read_text() == "mine"
     assert call("run", "--dry-run").code == 0
