@@ -30,7 +30,13 @@ from evenhand.judges.credentials import environment
 from evenhand.report.terminal.tables import count_noun
 from evenhand.results.frames import observation_rows
 from evenhand.results.pairs import verdict_lines
-from evenhand.results.units import contract_objects, full_rows, selector, with_pass_columns
+from evenhand.results.units import (
+    contract_objects,
+    count_namesakes,
+    full_rows,
+    selector,
+    with_pass_columns,
+)
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import open_store
 from evenhand.store.archive import Archive
@@ -96,7 +102,7 @@ def export_command(
     if output != "-":
         check_output(Path(output), force=force)
     with reading(store, run, where, without) as (archive, recorded):
-        counts = recorded.counts(archive)
+        counts, alike = recorded.counts(archive), 0
         is_wanted = selector(recorded, only) if only else lambda judgment: True
         if ending_of(Path(output)) == ".txt":
             if full or observations or only:
@@ -109,11 +115,14 @@ def export_command(
             is_table = ending_of(Path(output)) in (".csv", ".parquet")
             number = _write(output, with_pass_columns(rows) if is_table else rows, archive)
         else:
+            alike = count_namesakes(archive, recorded)
             number = _write(output, contract_objects(archive, recorded, is_wanted), archive)
     tell_run(recorded, stderr=True)
     if output != "-":
         notice(f"{number} rows written to {output}")
     _tell_left_out(counts, has_failures=full)
+    if alike:
+        notice(f"{alike} units share their task_name with another: --full has the unit ids")
 
 
 def _tell_left_out(counts: Counts, *, has_failures: bool) -> None:

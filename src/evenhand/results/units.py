@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -144,6 +145,16 @@ def contract_objects(
             continue
         by = {"judge": judge_name(recorded, stored), "repeat": stored.repeat} if several else {}
         yield {**judgment.output, **by}
+
+
+def count_namesakes(store: Archive, recorded: Recorded) -> int:
+    """Return the number of units that share their task's name, by which alone the contract's own
+    objects of graded answers are told apart, with another; 0 in a kind without such names."""
+    if recorded.imported or recorded.kind.table_form.own_field != "task_name":
+        return 0
+    units = map(recorded.kind.load, (unit.body for unit in store.units(recorded.scope)))
+    names = Counter(name for unit in units for name in recorded.kind.unit_keys(unit))
+    return sum(number for number in names.values() if number > 1)
 
 
 def full_rows(

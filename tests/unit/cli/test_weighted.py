@@ -283,3 +283,16 @@ def test_check_a_rubric_that_cannot_be_read(
         done = call("check", "--rubric", "task.md", *more)
         assert (done.code, done.out) == (2, "")
         assert said in done.err
+
+
+def test_export_tells_of_answers_that_share_a_task_name(call: CallCommand, tmp_path: Path) -> None:
+    """The contract's own objects are told apart by their task's name alone."""
+    write_answers(tmp_path)
+    assert call("run").code == 0
+    assert "share" not in call("export", "-o", "apart.jsonl").err
+    again = [{**row, "meta": {"model": "n"}} for row in answers(2)]
+    write_answers(tmp_path, [*answers(3), *again])
+    assert call("run").code == 0
+    line = "4 units share their task_name with another: --full has the unit ids"
+    assert call("export", "-o", "g.jsonl").err.count(line) == 1
+    assert "share" not in call("export", "--full", "-o", "full.jsonl").err
