@@ -44,7 +44,7 @@ class Turns(NamedTuple):
             return {self.question: f"all of {column}"}
         return {
             self.answer: f"the last message in {column}",
-            self.question: f"what precedes it in {column}",
+            self.question: f"what precedes the answer in {column}",
         }
 
     def fill(self, row: dict[str, Any], where: str) -> None:

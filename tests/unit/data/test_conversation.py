@@ -76,7 +76,7 @@ def test_the_question_is_all_that_precedes_the_answer() -> None:
     assert "context" not in unit
     assert line == (
         'Columns of chats.jsonl: model_output = the last message in "messages", question = what'
-        ' precedes it in "messages"'
+        ' precedes the answer in "messages"'
     )
 
 
