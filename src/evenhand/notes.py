@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from evenhand.errors import quote
+
 
 class Names(NamedTuple):
     """The first few of many names, and how many more there are."""
@@ -20,6 +22,12 @@ class Names(NamedTuple):
 def few(names: Sequence[str], most: int) -> Names:
     """Return the first names, at most `most`, and the number of the others."""
     return Names(names[:most], max(0, len(names) - most))
+
+
+def join_few(names: Sequence[str], most: int) -> str:
+    """Return the first names in quotes, at most `most`, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(quote, names[:most])) + more
 
 
 class Place(NamedTuple):

@@ -10,7 +10,8 @@ import pytest
 from evenhand.results.observations import observe
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_archive
-from evenhand.stats.rating import Ratings, pass_matches, rate, vote_matches
+from evenhand.stats.observations import Observations
+from evenhand.stats.rating import Matches, Ratings, rate, vote_matches
 from tests.published.data import Call, anchor, queried, records
 from tests.published.test_agreement import PANDALM_PEOPLE
 from tests.unit.cli.conftest import NEWEST
@@ -42,6 +43,24 @@ def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call
     assert 100 * found["length_controlled"] == pytest.approx(published, abs=3)
     assert found["length_controlled"] < found["win_rate"] - 0.01
     assert any("no figures of AlpacaEval" in note for note in said["notes"])
+
+
+def pass_matches(table: Observations) -> Matches:
+    """Return what first rounds say in each order: the first is the candidate that was shown
+    first."""
+    passes = table.passes
+    first, second = table.first[passes.row], table.second[passes.row]
+    rows = (first != second) & (passes.round == 1) & (passes.position > 0)
+    is_turned, won = passes.position[rows] == 2, passes.value[rows]
+    first, second = first[rows], second[rows]
+    return Matches(
+        size=len(table.candidates),
+        first=np.where(is_turned, second, first),
+        second=np.where(is_turned, first, second),
+        won=np.where(is_turned, 1 - won, won),
+        tie=won == 0.5,
+        topic=table.topic[passes.row][rows],
+    )
 
 
 def plain_ratings(position: bool = False) -> tuple[dict[str, float], Ratings]:

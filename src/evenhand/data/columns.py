@@ -59,10 +59,6 @@ class Rows:
         return (nest(paths, cells) for cells in records)
 
 
-def _copy(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: dict(cell) if isinstance(cell, dict) else cell for key, cell in row.items()}
-
-
 @lru_cache(maxsize=4096)
 def parts_of(name: str) -> tuple[str, ...]:
     """Return the keys that a dotted name goes through."""

@@ -180,14 +180,14 @@ class JudgedText:
         if not any(isinstance(value, str) and value for _, value in leaves):
             return False
         parts = [leaf for leaf in leaves if leaf[1] != ""]
-        return any(all(_stands_in(text, *part) for part in parts) for text in self._fold_lines)
+        return any(all(_stands_in(text, *part) for part in parts) for text in self._folded_texts)
 
     def holds_line(self, line: str) -> bool:
         """Return True if a line of a table stands in one of the texts."""
-        return any(_fold(line) in text for text in self._fold_lines)
+        return any(_fold(line) in text for text in self._folded_texts)
 
     @cached_property
-    def _fold_lines(self) -> list[str]:
+    def _folded_texts(self) -> list[str]:
         readings = {text: None for each in self.texts for text in (each, _unescape(each))}
         return list(map(_fold, readings))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.errors import UsageError, quote
 from evenhand.kinds.masking import family
-from evenhand.notes import Note, Percent, few
+from evenhand.notes import Note, Percent, few, join_few
 from evenhand.observation import Rule
 from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
@@ -89,7 +89,7 @@ def position_notes(run: Recorded, votes: Observations, judge: str | None = None)
     )
     yield Note(
         f"Do not trust this result yet: only {100 * n / of:.0f} % of pairs ({n:,} of {of:,}) have"
-        f" the same winner in both orders. {why} Judge: {_join_few(names)}.",
+        f" the same winner in both orders. {why} Judge: {join_few(names, NAMED)}.",
         "inconsistent_import" if run.imported else "inconsistent",
         share=Percent(round(n / of, 2)),
         n=n,
@@ -110,14 +110,10 @@ def _family_notes(
     if kin and leader is not None:
         yield Note(
             f"{quote(leader)}, which leads, is of the judge's own family, {own}, and judges tend"
-            f" to prefer their own: check the result with another judge. Judge: {_join_few(kin)}.",
+            f" to prefer their own: check the result with another judge. Judge:"
+            f" {join_few(kin, NAMED)}.",
             "own_family_leads",
             candidate=leader,
             family=own,
             judges=few(kin, NAMED),
         )
-
-
-def _join_few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(map(quote, names[:NAMED])) + more

@@ -69,13 +69,13 @@ def changed_pair(sides: Sides, change: Change) -> ChangedPair:
     return ChangedPair(
         question=question_of(here.shown.unit),
         fields={name: ours[name] for name in ours if theirs.get(name) == ours[name]},
-        difference=_find_known(change.difference),
+        difference=_none_if_nan(change.difference),
         variant=ChangedSide(
             name=change.variant,
             run=sides.variant.id,
             unit=change.units[0],
             units=len(change.units),
-            value=_find_known(change.value),
+            value=_none_if_nan(change.value),
             **_read_turn(here, names[0]),
         ),
         baseline=ChangedSide(
@@ -83,7 +83,7 @@ def changed_pair(sides: Sides, change: Change) -> ChangedPair:
             run=sides.baseline.id,
             unit=change.baseline_units[0],
             units=len(change.baseline_units),
-            value=_find_known(change.baseline_value),
+            value=_none_if_nan(change.baseline_value),
             **_read_turn(there, names[1]) | ({"reasons": ()} if is_same else {}),
         ),
     )
@@ -100,7 +100,7 @@ def _read_turn(read: _Read, candidate: str) -> dict[str, Any]:
     }
 
 
-def _find_known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if isnan(value) else value
 
 

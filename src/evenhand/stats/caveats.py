@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from evenhand.errors import quote
-from evenhand.notes import Note, Place, Places, Signed, few
+from evenhand.notes import Note, Place, Places, Signed, few, join_few
 from evenhand.stats.comparison import OVERALL, Comparison, Row
 from evenhand.stats.variants import Count, Variants
 
@@ -78,18 +78,13 @@ def _shares_nothing(variants: Variants) -> Iterator[str]:
     ]
     if names:
         fields = ", ".join(variants.pair_by)
-        sentence = f"{_join_few(names)} and the baseline share no unit, paired on {fields}."
+        sentence = f"{join_few(names, SHOWN)} and the baseline share no unit, paired on {fields}."
         yield Note(
             f"{sentence} --pair-by names other fields.",
             "share_nothing",
             variants=few(names, SHOWN),
             fields=fields,
         )
-
-
-def _join_few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(quote(name) for name in names[:SHOWN]) + more
 
 
 def _note_absent(comparison: Comparison) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError, quote
+from evenhand.notes import join_few
 from evenhand.observation import CRITICAL_FAIL, OVERALL
 from evenhand.stats.caveats import UNKNOWN_SCALE
 from evenhand.stats.compare import bounds, cells_of, compare, pair_cells
@@ -218,7 +219,7 @@ def _of_candidate(
     if name is None:
         raise UsageError(
             "--min-win-rate needs to know whose",
-            advice=f"Name it: --candidate C, of: {_join_few(table.candidates)}.",
+            advice=f"Name it: --candidate C, of: {join_few(table.candidates, 10)}.",
         )
     if request.dimensions != (OVERALL,):
         raise UsageError(
@@ -272,13 +273,9 @@ def _subjects(
     if variant == baseline:
         raise UsageError(
             f"the {what} {quote(variant)} is the baseline itself",
-            advice=f"Name another one, of: {_join_few(names)}.",
+            advice=f"Name another one, of: {join_few(names, 10)}.",
         )
     return (variant,)
-
-
-def _join_few(names: tuple[str, ...]) -> str:
-    return ", ".join(quote(name) for name in names[:10])
 
 
 def _weighing(figure: Figure) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from evenhand.errors import UsageError, quote
-from evenhand.notes import Note, few
+from evenhand.notes import Note, few, join_few
 from evenhand.observation import OPPONENT_LENGTH, OVERALL, QUESTIONS, SUBJECT_LENGTH
 from evenhand.stats.observations import (
     NONE,
@@ -250,11 +250,9 @@ def _pair_notes(table: Observations, base: int, is_met: Bools) -> list[str]:
     there = {*table.subject[is_met].tolist(), *table.opponent[is_met].tolist(), base}
     absent = [name for place, name in enumerate(table.candidates) if place not in there]
     if absent:
-        listed = ", ".join(map(quote, absent[:SHOWN]))
-        more = f" and {len(absent) - SHOWN} more" if len(absent) > SHOWN else ""
         notes.append(
             Note(
-                f"Never compared with the baseline: {listed}{more}."
+                f"Never compared with the baseline: {join_few(absent, SHOWN)}."
                 " evenhand leaderboard ranks all.",
                 "never_compared",
                 candidates=few(absent, SHOWN),

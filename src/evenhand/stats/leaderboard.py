@@ -368,7 +368,8 @@ def _put(
     for place, name in enumerate(members):
         row = rows[name]
         row.set = number
-        row.rating, row.rating_low, row.rating_high = (_find_known(each[place]) for each in ratings)
+        known = (_none_if_nan(each[place]) for each in ratings)
+        row.rating, row.rating_low, row.rating_high = known
         row.rank, row.rank_low, row.rank_high = (int(each[place]) for each in ranks)
 
 
@@ -383,7 +384,7 @@ def _rank_two(board: Board, level: float) -> None:
             row.rank_low, row.rank_high = ends
 
 
-def _find_known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 

@@ -424,9 +424,8 @@ def pareto(size: int, marks: Mapping[tuple[int, int], Sequence[str]]) -> tuple[i
     return tuple(candidate for candidate in range(size) if candidate not in dominated)
 
 
-def topic_fronts(table: Observations, sizes: Mapping[str, int] | None = None) -> dict[str, Front]:
-    """Return the fronts of every topic by all judgments of its pairs. `sizes` are how many
-    candidates topics have, where that is not told by the units."""
+def topic_fronts(table: Observations) -> dict[str, Front]:
+    """Return the fronts of every topic by all judgments of its pairs."""
     if "topic" not in table.fields:
         return {}
     field, topics = table.fields["topic"], _Topics()
@@ -437,14 +436,12 @@ def topic_fronts(table: Observations, sizes: Mapping[str, int] | None = None) ->
         zip(table.unit.tolist(), table.judge.tolist(), strict=True)
     ):
         judgments[unit].append((table.judges[judge], _read_vote(table, row)))
-    if sizes is None:
-        members: dict[str, set[int]] = {}
-        for topic, pair in zip(names, places, strict=True):
-            members.setdefault(topic, set()).update(pair if pair[0] != pair[1] else ())
-        sizes = {topic: len(there) for topic, there in members.items()}
+    members: dict[str, set[int]] = {}
+    for topic, pair in zip(names, places, strict=True):
+        members.setdefault(topic, set()).update(pair if pair[0] != pair[1] else ())
     for topic, (first, second), voted in zip(names, places, judgments, strict=True):
         candidates = table.candidates[first], table.candidates[second]
-        topics.add(Judged(topic, sizes.get(topic, 2), candidates, voted))
+        topics.add(Judged(topic, len(members[topic]), candidates, voted))
     return topics.fronts()
 
 

@@ -95,24 +95,6 @@ def pair_matches(table: Observations, measure: str) -> Matches:
     )
 
 
-def pass_matches(table: Observations) -> Matches:
-    """Return what first rounds say in each order: the first is the candidate that was shown
-    first."""
-    passes = table.passes
-    first, second = table.first[passes.row], table.second[passes.row]
-    rows = (first != second) & (passes.round == 1) & (passes.position > 0)
-    is_turned, won = passes.position[rows] == 2, passes.value[rows]
-    first, second = first[rows], second[rows]
-    return Matches(
-        size=len(table.candidates),
-        first=np.where(is_turned, second, first),
-        second=np.where(is_turned, first, second),
-        won=np.where(is_turned, 1 - won, won),
-        tie=won == 0.5,
-        topic=table.topic[passes.row][rows],
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
     """The fit of one set of candidates that meetings link."""

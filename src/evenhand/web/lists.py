@@ -188,8 +188,8 @@ class UnitList:
                 "pending": counts.pending,
                 "left_out": counts.left_out,
             }
-            offered["status"] = _count_noun(statuses, say, "view_status")
-            offered["reason"] = _count_noun(counts.failures, say, "reason")
+            offered["status"] = _counted_choices(statuses, say, "view_status")
+            offered["reason"] = _counted_choices(counts.failures, say, "reason")
         if isinstance(measure, Voting):
             offered["winner"] = [(name, say.gloss("verdict", name)) for name in OUTCOMES]
         elif measure.has_confidence:
@@ -203,7 +203,7 @@ class UnitList:
         return offered
 
 
-def _count_noun(counts: Mapping[str, int], say: Words, group: str) -> list[tuple[str, str]]:
+def _counted_choices(counts: Mapping[str, int], say: Words, group: str) -> list[tuple[str, str]]:
     return [
         (name, f"{say.gloss(group, name)} ({say.integer(number)})")
         for name, number in sorted(counts.items())

@@ -10,7 +10,7 @@ import pytest
 
 from evenhand.kinds.pairwise.unit import load_pair
 from evenhand.kinds.pairwise.verdict import pair_passes
-from evenhand.results.observations import observe, select
+from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs, row_sizes
 from evenhand.stats.pairwise import topic_fronts
 from tests.unit.runs.importing import Importer, Judgments, vote
@@ -183,7 +183,7 @@ def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> N
 
 def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer) -> None:
     """Several judges and repeats, marks that one judge lacks, ties, failures, topics of two and of
-    four, a candidate beside itself, and a selection of units."""
+    four, and a candidate beside itself."""
     chance = random.Random(3)
     rows = [
         vote(
@@ -202,13 +202,9 @@ def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer)
         if criterion != "C2" or judge == "x"
     ]
     imported("votes", rows)
-    store = imported.store.archive
-    for run in (imported.recorded, select(store, imported.recorded, ["half=1"])):
-        figures = figures_of_pairs(run.kind, store, run.scope, run.judge_groups)
-        sizes = row_sizes(run.kind, store, run.id)
-        assert (
-            topic_fronts(observe(store, run), sizes) == figures.fronts and len(figures.fronts) >= 3
-        )
+    store, run = imported.store.archive, imported.recorded
+    figures = figures_of_pairs(run.kind, store, run.scope, run.judge_groups)
+    assert topic_fronts(observe(store, run)) == figures.fronts and len(figures.fronts) >= 3
 
 
 def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:
