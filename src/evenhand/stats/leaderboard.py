@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from evenhand.errors import UsageError, quote
-from evenhand.notes import Note
+from evenhand.notes import Note, few, join_few
 from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
 from evenhand.stats.estimate import is_significant, mean
 from evenhand.stats.leans import Orders, orders
-from evenhand.stats.length import length_controlled
+from evenhand.stats.length import LEAST, length_controlled
 from evenhand.stats.observations import Floats, Ints, Observations, field_named, place_of
 from evenhand.stats.pairwise import Front, fronts_json, topic_fronts
 from evenhand.stats.rating import (
@@ -37,6 +37,8 @@ VALUES = 200
 """So many values of a field have a board of their own at most."""
 FRONT_VOTES = 200_000
 """Of more votes no fronts are listed: there would be a page of them for every topic."""
+NAMED = 5
+"""So many candidates are named in a note."""
 ONE_TOPIC = Note(
     "All votes are on one topic: nothing says how far topics vary, so win rates have"
     " the interval that one observation leaves.",
@@ -405,10 +407,21 @@ def _control_length(board: Board, table: Observations, measure: str, level: floa
         if controlled is not None:
             row.length_controlled = controlled.win_rate
             row.length_controlled_low, row.length_controlled_high = controlled.low, controlled.high
-    board.notes.append(
-        "Win rates at equal lengths are without the difficulties of instructions and anchors that"
-        " AlpacaEval uses, and are no figures of AlpacaEval: there they are up to 23 points apart."
-    )
+    none = [row.candidate for row in board.rows if row.length_controlled is None]
+    if none:
+        sentence = (
+            f"No length-controlled win rate for {join_few(none, NAMED)}: fewer than {LEAST} votes"
+            " with known lengths, or lengths that do not differ. Win rates at equal lengths rest on"
+            " the pairs whose lengths are known."
+        )
+        names = few(none, NAMED)
+        board.notes.append(Note(sentence, "no_length_control", candidates=names, n=LEAST))
+    if len(none) < len(board.rows):
+        board.notes.append(
+            "Win rates at equal lengths are without the difficulties of instructions and anchors"
+            " that AlpacaEval uses, and are no figures of AlpacaEval: there they are up to 23"
+            " points apart."
+        )
 
 
 def _criterion_json(board: Board) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import UsageError
 from evenhand.stats.leaderboard import BoardOptions, leaderboard
+from evenhand.words import words
 from tests.unit.stats.ballots import ballots
 
 
@@ -241,8 +242,22 @@ def test_length_is_controlled_where_it_is_known():
     assert found["long"].length_controlled < found["long"].win_rate - 0.15
     both = found["long"].length_controlled + found["short"].length_controlled
     assert both == pytest.approx(1, abs=0.01)
-    found, _ = rows_of(ballots(rows), options)
+    found, notes = rows_of(ballots(rows), options)
     assert found["long"].length_controlled is None
+    (note,) = notes
+    assert note.startswith('No length-controlled win rate for "long", "short": fewer than 10 votes')
+    assert "rest on the pairs whose lengths are known" in note
+
+
+def test_only_who_has_too_few_known_lengths_is_named_as_without_a_rate():
+    rows = [(k, "a", "b", "<>"[k % 3 > 0]) for k in range(40)]
+    rows += [(k, "a", "rare", ">") for k in range(5)]
+    lengths = [(100.0 + 7 * (k % 5), 90.0 + 11 * (k % 4)) for k in range(45)]
+    found, notes = rows_of(ballots(rows, lengths=lengths), BoardOptions(length_controlled=True))
+    assert found["a"].length_controlled is not None is found["rare"].length_controlled
+    (note,) = (note for note in notes if "No length-controlled" in note)
+    assert 'for "rare": fewer' in note and "«rare»" in words("ru").note(note)
+    assert any("no figures of AlpacaEval" in note for note in notes)
 
 
 def test_the_matrix_holds_who_beat_whom():
