@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError, quote
-from evenhand.notes import join_few
+from evenhand.notes import Note, join_few
 from evenhand.observation import CRITICAL_FAIL, OVERALL
 from evenhand.stats.caveats import UNKNOWN_SCALE
 from evenhand.stats.compare import bounds, cells_of, compare, pair_cells
@@ -40,7 +40,7 @@ from evenhand.stats.conditions import (
     unknown_condition,
 )
 from evenhand.stats.estimate import mean_of_questions
-from evenhand.stats.layout import lay_out
+from evenhand.stats.layout import conflict_notes, lay_out
 from evenhand.stats.observations import Bools, Ints, Observations, place_of
 from evenhand.stats.variants import Measure, Variants, candidate_share, unit_measure
 
@@ -168,7 +168,19 @@ def _of_variants(
         units = variants.variant == variants.names.index(name)
         cluster = variants.cluster[variants.key]
         conditions += _of_units(table, request, units, cluster, is_left, name)
-    return conditions, () if decisions else compared.notes
+    notes = () if decisions else compared.notes
+    if is_duel and wanted and notes:
+        notes = _notes_between(table, notes, {wanted, compared.baseline})
+    return conditions, notes
+
+
+def _notes_between(table: Observations, notes: tuple[str, ...], names: set[str]) -> tuple[str, ...]:
+    """Return the notes of a comparison, with the conflicts between these two candidates alone."""
+    places = [table.candidates.index(name) for name in names]
+    between = np.isin(table.subject, places) & np.isin(table.opponent, places)
+    units = between & (table.subject != table.opponent)
+    others = [note for note in notes if not (isinstance(note, Note) and note.key == "conflicts")]
+    return (*conflict_notes(table, units), *others)
 
 
 def _difference(

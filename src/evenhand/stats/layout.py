@@ -258,13 +258,15 @@ def _pair_notes(table: Observations, base: int, is_met: Bools) -> list[str]:
                 candidates=few(absent, SHOWN),
             )
         )
-    if number := int((table.conflict & is_met[table.unit]).sum()):
+    return [*notes, *conflict_notes(table, is_met)]
+
+
+def conflict_notes(table: Observations, units: Bools) -> Iterator[Note]:
+    """Yield how many verdicts on these units had orders that contradict each other, if any."""
+    if number := int((table.conflict & units[table.unit]).sum()):
         verdicts = "verdict counts" if number == 1 else "verdicts count"
         sentence = f"Orders that contradict each other: {number} {verdicts} by the rule"
-        notes.append(
-            Note(f"{sentence} {quote(table.rule)}.", "conflicts", n=number, rule=table.rule)
-        )
-    return notes
+        yield Note(f"{sentence} {quote(table.rule)}.", "conflicts", n=number, rule=table.rule)
 
 
 # Two runs

@@ -377,3 +377,24 @@ def test_pairs_that_failed_or_wait_open_what_they_could_turn(baseline: dict[str,
     assert gate_pairs(votes(WON + [math.nan] * 40), pending=40, **asked).outcome == OPEN
     assert gate_pairs(votes(WON + [math.nan] * 40), **asked).outcome == OPEN
     assert gate_pairs(votes(WON + [math.nan] * 4), pending=2, **asked).outcome == "better"
+
+
+def test_conflicts_are_counted_of_those_that_are_held_to_the_gate() -> None:
+    rows = [
+        {"topic": topic, "first": "old", "second": name, "winner": winner}
+        for name, winners in {
+            "new": ["uncertain", "second", "second"],
+            "other": ["uncertain"] * 3,
+        }.items()
+        for topic, winner in enumerate(winners)
+    ]
+    asked: dict[str, Any] = {"baseline": "old", "min_win_rate": 0.5}
+
+    def conflicts(**more: Any) -> list[str]:
+        notes = gate_pairs(votes_of(rows), **asked, **more).notes
+        return [note for note in notes if note.startswith("Orders that contradict")]
+
+    (of_all,), (of_two,) = conflicts(), conflicts(candidate="new")
+    assert "4 verdicts count" in of_all and "1 verdict counts" in of_two
+    rows = [row for row in rows if row["second"] == "other" or row["winner"] == "second"]
+    assert not conflicts(candidate="new")
