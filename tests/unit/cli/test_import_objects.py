@@ -122,3 +122,13 @@ def test_labels_of_scores_join_by_question_and_variant(call: CallCommand, tmp_pa
         )
         refused = call("import", "l.jsonl", "--for", run)
         assert refused.code == 3 and "several units" in refused.err
+
+
+def test_a_preference_off_its_scale_is_a_failed_row(call: CallCommand, tmp_path: Path) -> None:
+    rows = [{"pair_id": f"p{n}", "winner": "B", "preference": n} for n in (0.75, 1, 7, -1)]
+    (tmp_path / "o.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ("import", "o.jsonl", "--kind", "objects", "--judge", "team")
+    said = call(*given, "--json").json
+    assert (said["verdicts"], said["failures"]) == (2, {"out_of_range": 2})
+    assert call("leaderboard", said["run"]).code == 0
+    assert "preference: 7 is not from 0 to 1" in "".join(call(*given)[1:3])

@@ -131,6 +131,9 @@ class ObjectRows:
                     return Failure(reason="out_of_range", detail=detail)
         elif measured is not None:
             self.tally.names.update(dict.fromkeys(measured.marks))
+            if measured.preference is not None and not 0 <= measured.preference <= 1:
+                detail = f"preference: {measured.preference:g} is not from 0 to 1"
+                return Failure(reason="out_of_range", detail=detail)
         return verdict
 
     def _unit(
