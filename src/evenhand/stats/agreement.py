@@ -236,6 +236,8 @@ class _Comparison:
         shared = _dimensions(run) if other is None else _dimensions(other)
         self.dimensions = [name for name in _dimensions(run) if name in shared]
         self.notes: list[str] = []
+        self.tied = dict[str, int]()
+        """Of each dimension the units that have a tie and nothing else to compare."""
         self.two_scales = set[str]()
         self.variants: list[tuple[str, Bools]] = []
         if options.by is not None:
@@ -263,7 +265,7 @@ class _Comparison:
             failed_other = int(failed.sum())
             rows = [row for name in self.dimensions for row in self._against_labels(name)]
             corrected = list(self._corrected_table(self.labels))
-        notes = [*self.notes, *label_notes(corrected), *_why(rows)]
+        notes = [*self.notes, *self._count_notes(rows), *label_notes(corrected), *_why(rows)]
         if self.is_votes and any(
             (table.column(UNCERTAIN) == 1).any() for table in (self.run, self.other) if table
         ):
@@ -293,6 +295,25 @@ class _Comparison:
         if alone := sorted(set(ours) ^ set(theirs)):
             self.notes.append(f"only one side has: {', '.join(alone)}")
 
+    def _count_notes(self, rows: Sequence[AgreementRow]) -> Iterator[str]:
+        """Yield why rows have fewer units than were matched, or more comparisons than units."""
+        if self.tied:
+            counts = ", ".join(f"{number} on {name}" for name, number in self.tied.items())
+            yield f"units with a tie were left out: {counts}"
+        annotators = 1 if self.labels is None else np.unique(self.labels.judge).size
+        if annotators > 1 and not self.options.majority and any(row.n > row.units for row in rows):
+            yield (
+                f"n counts comparisons: each of {annotators} annotators is held against the judge"
+                " separately"
+            )
+
+    def _count_tied(self, name: str, pairs: Pairs) -> None:
+        """Keep how many units are left out of a dimension where ties are dropped."""
+        kept = pairs.unit[(pairs.a != TIE) & (pairs.b != TIE)]
+        number = np.unique(pairs.unit).size - np.unique(kept).size
+        if number and self.options.ties == "drop":
+            self.tied[name] = number
+
     def _against_labels(self, name: str) -> Iterator[AgreementRow]:
         """Return the rows of a dimension: all judges, each judge, each variant."""
         assert self.labels is not None
@@ -300,6 +321,7 @@ class _Comparison:
         if self.options.majority:
             labels = one_per_unit(labels, is_votes=self.is_votes)
         pairs = against(self._single(run), labels)
+        self._count_tied(name, pairs)
         if scales := self._scales(name, pairs):
             said = "the run's scores go from {:g} to {:g}, the other side's from {:g} to {:g}"
             self.notes.insert(0, f"{name}: {TWO_SCALES}: {said.format(*scales)}")
@@ -327,9 +349,11 @@ class _Comparison:
         rows, matched = list[AgreementRow](), set[int]()
         for name in self.dimensions:
             column = one_per_unit(_column(self.run, name), is_votes=self.is_votes, each=True)
+            pairs = among(column)
+            self._count_tied(name, pairs)
+            matched.update(pairs.unit.tolist())
             if self.options.ties == "drop":
                 column = column.where(column.value != TIE)
-            matched.update(among(column).unit.tolist())
             rows += self._of_panel(name, column)
         return rows, len(matched)
 

@@ -106,8 +106,10 @@ def test_every_vote_of_a_side_is_held_against_the_other_or_its_majority_is(votes
     each = agreed(judge, votes(*people))
     assert (each.rows[0].n, each.rows[0].units) == (6, 2)
     assert each.rows[0].figures["agreement"].value == pytest.approx((2 + 1) / 6)
+    said = "n counts comparisons: each of 3 annotators is held against the judge separately"
+    assert said in each.notes
     single = agreed(judge, votes(*people), majority=True)
-    assert single.rows[0].n == 2
+    assert single.rows[0].n == 2 and said not in single.notes
     assert single.rows[0].figures["agreement"].value == 0.5
 
 
@@ -129,6 +131,8 @@ def test_ties_are_kept_or_dropped_and_uncertain_is_one(votes):
     kept, dropped = (agreed(judge, human, ties=ties) for ties in ("keep", "drop"))
     assert (kept.rows[0].n, kept.rows[0].figures["agreement"].value) == (2, 1.0)
     assert (dropped.rows[0].n, dropped.matched) == (1, 2)
+    assert "units with a tie were left out: 1 on winner" in dropped.notes
+    assert not any("left out" in note for note in kept.notes)
     assert "uncertain counts as a tie" in kept.notes
 
 

@@ -47,7 +47,7 @@ BLOCKS_SHOWN = 3
 """Dimensions up to which each has all its coefficients shown."""
 CONFUSION_SHOWN = 8
 """Categories up to which the confusion table is shown."""
-NOTES_SHOWN = 2
+NOTES_SHOWN = 4
 ALONE = (
     "There is nothing to hold these judgments against: no unit was rated twice. It takes labels"
     " that people gave (import them, then --against), another run (--against RUN), a second judge,"
