@@ -24,6 +24,7 @@ from evenhand.report.model import Report
 from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
+from evenhand.words import words
 from tests.browser.runs import SUITES, judge, opened, rubric_suite
 from tests.suites import (
     EVENHAND,
@@ -59,7 +60,7 @@ def test_the_same_store_gives_the_same_bytes(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", SUITES)
 def test_the_answer_alone_is_that_of_the_whole_report(tmp_path: Path, kind: str) -> None:
     folder = judge(SUITES[kind](tmp_path, 6))
-    say = page.words("en")
+    say = words("en")
     with opened(folder) as (store, run):
         whole = make_report(store, run, ReportOptions(summary=True))
         alone = make_report(store, run, ReportOptions(answer_only=True))
@@ -131,7 +132,7 @@ def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path: Path) ->
         ("c1", 3, 3, 3),
         ("c2", 3, 3, 3),
     ]
-    matrix = next(one for one in figures(found, page.words("en")) if one.name == "matrix")
+    matrix = next(one for one in figures(found, words("en")) if one.name == "matrix")
     assert [[*row[:3], row[3][:2]] for row in matrix.rows] == [
         ["c1", "c2", "9", "50"],
         ["c2", "c1", "9", "50"],
@@ -213,7 +214,7 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, r
         found = make_report(store.archive, find_run(store.archive, run))
     finally:
         store.close()
-    text, said = render(found), page.words("en").texts["half"]
+    text, said = render(found), words("en").texts["half"]
     for name, sentence in said.items():
         # On the first screen, under the chart of win rates, and in the method.
         assert text.count(sentence) == (3 if name == rule else 0), name
@@ -303,4 +304,4 @@ def test_a_missing_extra_is_said_before_any_work(
 def test_who_views_is_told_the_extra_of_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"evenhand\[view\]"):
-        page.environment(page.words("en"), "evenhand.web")
+        page.environment(words("en"), "evenhand.web")
