@@ -48,7 +48,7 @@ class Selection(Struct, frozen=True, kw_only=True):
     def condition(self) -> str:
         """Return the condition that units were selected by, on a line."""
         parts = [f"{name} = {' or '.join(values)}" for name, values in self.where.items()]
-        parts += [f"not {name} = {' or '.join(values)}" for name, values in self.without.items()]
+        parts += [f"{name} != {' or '.join(values)}" for name, values in self.without.items()]
         return ", ".join(parts)
 
     @property

@@ -86,7 +86,7 @@ def test_without_leaves_units_out(call: CallCommand, run: None) -> None:
     alone = call("show", "--without", "model=big", "--json").json
     assert alone["selected"]["units"] == 120
     said = call("show", "--without", "model=big")
-    assert said.answer.splitlines()[0] == "Only not model = big: 120 of 240 units."
+    assert said.answer.splitlines()[0] == "Only model != big: 120 of 240 units."
 
 
 def test_without_names_what_is_there(call: CallCommand, run: None) -> None:
