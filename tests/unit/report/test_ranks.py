@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.report.html.answer import rank_variants
+from evenhand.report.html.ranking import rank_variants
 from evenhand.report.terminal.comparison import number_text
 from evenhand.words import words
 from tests.unit.report.test_answer import compared, difference, plain_mean

@@ -17,8 +17,9 @@ from evenhand.cli import run as cli_run
 from evenhand.cli.main import cli
 from evenhand.errors import UsageError
 from evenhand.report.html import page
-from evenhand.report.html.answer import answers, rank
+from evenhand.report.html.answer import answers
 from evenhand.report.html.charts import figures
+from evenhand.report.html.ranking import rank
 from evenhand.report.html.render import render
 from evenhand.report.model import Report
 from evenhand.results.report import ReportOptions, make_report, write_report

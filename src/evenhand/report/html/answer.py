@@ -1,15 +1,13 @@
-"""The answer of a run in one sentence or a few, each with its uncertainty, and the ranked table
-below it."""
+"""The answer of a run in one sentence or a few, each with its uncertainty."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from evenhand.report.model import Report
-from evenhand.stats.comparison import OVERALL, Comparison, Decision, Outcome, Row, VariantMean
+from evenhand.stats.comparison import OVERALL, Comparison, Decision, Row, VariantMean
 from evenhand.stats.leaderboard import Board, BoardRow
-from evenhand.stats.variants import CRITICAL
 from evenhand.text import visible
 from evenhand.words import Words, p_value
 
@@ -17,11 +15,9 @@ VARIANTS_SHOWN = 4
 NAMES_SHOWN = 6
 OPEN_SHOWN = 3
 """So many undecided variants are named; more are counted, and the table has them."""
-RANKS_SHOWN = 12
 UNDECIDED = "not enough evidence"
 SMALL = 0.005
 """A difference below this would be 0.00 with two digits."""
-_TONES = {"better": "good", "worse": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,127 +376,3 @@ def _mean_answers(means: Sequence[VariantMean], say: Words) -> Iterator[Sentence
     if len(variants) > VARIANTS_SHOWN:
         count = say.counted("variant", len(variants) - VARIANTS_SHOWN)
         yield Sentence("", say.parts("answer.more_means", n=count))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
-    """A table of texts; `tones` colour the last column that every row has an outcome in."""
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    tones: Sequence[str]
-    """One per row: `good`, `bad`, or nothing."""
-    name: int
-    """The column of the names."""
-    outcome: int | None
-    """The column of the outcome; None where there is none."""
-    more: int = 0
-    """The number of rows left out."""
-    note: str = ""
-    """A note on what the columns count, if that is not one thing."""
-
-
-def rank(report: Report, say: Words) -> Ranking | None:
-    """Return the ranked table of a report; None where there is nothing to rank."""
-    if report.board:
-        return rank_candidates(report.board, say)
-    return rank_variants(report.comparison, say) if report.comparison else None
-
-
-def rank_variants(comparison: Comparison, say: Words) -> Ranking | None:
-    """Return variants by their overall mean; of a single dimension by that, which says the same.
-    There are no places: what is not decided against the baseline has none, and nothing was tested
-    between the others."""
-    dimensions = {row.dimension for row in comparison.rows} - {OVERALL}
-    name = dimensions.pop() if len(dimensions) == 1 else OVERALL
-    means = [mean for mean in comparison.means if mean.dimension == name and mean.mean is not None]
-    if len(means) < 2:
-        return None
-    against = {row.variant: row for row in comparison.rows if row.dimension == name}
-    digits = max(map(digits_of, against.values()), default=2)
-    if len(means) == 2 and len(against) == 1:
-        means = [_shared_mean(mean, *against.values()) for mean in means]
-    means.sort(key=lambda mean: -(mean.mean or 0.0))
-    head = [
-        say("chart.variant"),
-        scaled_dimension(name, say, means[0].scale),
-        say("chart.difference"),
-    ]
-    head += [say("ranks.higher"), say("ranks.lower"), say("chart.outcome")]
-    rows = [_variant_cells(mean, against.get(mean.variant), digits, say) for mean in means]
-    if rates := _critical_rates(comparison):
-        head.append(say.gloss("verdict", "critical"))
-        for cells, mean in zip(rows, means, strict=True):
-            cells.append(say.percent(rates.get(mean.variant)))
-    outcomes: list[Outcome | str] = [
-        against[mean.variant].outcome if mean.variant in against else "" for mean in means
-    ]
-    tones = [_TONES.get(outcome, "") for outcome in outcomes]
-    return _cut(Ranking(head=head, rows=rows, tones=tones, name=0, outcome=5))
-
-
-def _shared_mean(mean: VariantMean, row: Row) -> VariantMean:
-    """Return the mean over the units that both variants have, so that the two differ by what is
-    said."""
-    if row.difference is None:
-        return mean
-    if mean.variant == row.variant:
-        return replace(mean, n=row.n, mean=row.mean, low=row.mean_low, high=row.mean_high)
-    low, high = row.baseline_low, row.baseline_high
-    return replace(mean, n=row.n, mean=row.baseline_mean, low=low, high=high)
-
-
-def _variant_cells(mean: VariantMean, row: Row | None, digits: int, say: Words) -> list[str]:
-    value = f"{say.number(mean.mean, digits)} {say.interval(mean.low, mean.high, digits)}".strip()
-    cells = [visible(mean.variant), value]
-    if row is None:
-        return [*cells, "", "", "", say("chart.baseline")]
-    outcome = say.gloss("outcome", row.outcome)
-    return [*cells, gap_text(row, say), say.integer(row.higher), say.integer(row.lower), outcome]
-
-
-def _critical_rates(comparison: Comparison) -> dict[str, float | None]:
-    """Return the share of critical fails of each variant; empty where there was none."""
-    rows = [row for row in comparison.tags if row.dimension == CRITICAL]
-    rates = {row.variant: row.mean for row in rows}
-    return rates | ({comparison.baseline: rows[0].baseline_mean} if rows else {})
-
-
-def rank_candidates(board: Board, say: Words) -> Ranking | None:
-    """Return candidates by their win rates; those that never met others have places among
-    themselves."""
-    rated = by_win_rate(board)
-    if len(rated) < 2:
-        return None
-    head = [say("ranks.place"), say("chart.candidate"), say("chart.win_rate"), say("chart.wins")]
-    head += [say.gloss("verdict", "tie"), say.gloss("verdict", "uncertain")]
-    head += [say("chart.losses"), say("ranks.n")]
-    # Several judges or repeats: a pair counts once, by its panel, and as their mean in the rate.
-    has_votes = any(row.votes > row.n for row in rated)
-    rows = [
-        [
-            _places(row),
-            visible(row.candidate),
-            say.share(row.win_rate, row.low, row.high),
-            *map(say.integer, (row.wins, row.ties, row.uncertain, row.losses, row.pairs)),
-            *([say.integer(row.votes)] if has_votes else []),
-        ]
-        for row in rated
-    ]
-    note = say("ranks.votes_note") if has_votes else ""
-    head += [say("ranks.votes")] if has_votes else []
-    tones = [""] * len(rows)
-    return _cut(Ranking(head=head, rows=rows, tones=tones, name=1, outcome=None, note=note))
-
-
-def _places(row: BoardRow) -> str:
-    """Return the places that a candidate may have; nothing where nobody can say."""
-    if row.rank_low is None or row.rank_high is None:
-        return ""
-    return str(row.rank_low) if row.rank_low == row.rank_high else f"{row.rank_low}–{row.rank_high}"
-
-
-def _cut(ranking: Ranking) -> Ranking:
-    """Return as many rows as a first screen holds."""
-    rows, tones = ranking.rows[:RANKS_SHOWN], ranking.tones[:RANKS_SHOWN]
-    return replace(ranking, rows=rows, tones=tones, more=len(ranking.rows) - len(rows))

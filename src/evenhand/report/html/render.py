@@ -13,9 +13,10 @@ from typing import Any
 
 from evenhand import jsontext
 from evenhand.manifest import plain
-from evenhand.report.html.answer import answers, brackets_note, rank
+from evenhand.report.html.answer import answers, brackets_note
 from evenhand.report.html.charts import figures
 from evenhand.report.html.page import environment, policy, static
+from evenhand.report.html.ranking import rank
 from evenhand.report.model import Coverage, ListedUnit, Report
 from evenhand.text import visible
 from evenhand.words import Words, words

@@ -10,7 +10,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
-from evenhand.report.html.answer import Ranking, Sentence, answers, board_answers, rank
+from evenhand.report.html.answer import Sentence, answers, board_answers
+from evenhand.report.html.ranking import Ranking, rank
 from evenhand.report.model import Report
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table
 from evenhand.report.terminal.pairs import RANKED_FROM, share

@@ -10,7 +10,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
-from evenhand.report.html.answer import SMALL, comparison_answers, is_of_hundred, rank_variants
+from evenhand.report.html.answer import SMALL, comparison_answers, is_of_hundred
+from evenhand.report.html.ranking import rank_variants
 from evenhand.report.terminal.answer import english, ranking_table, sentence_lines
 from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.tables import count_noun, safe
