@@ -52,7 +52,7 @@ from evenhand.suite_file import StoreSpec
 from evenhand.text import visible
 
 if TYPE_CHECKING:
-    from evenhand.stats.agreement import Agreement
+    from evenhand.stats.agreement_result import Agreement
     from evenhand.stats.comparison import Comparison
     from evenhand.stats.leaderboard import Leaderboard
 

@@ -12,7 +12,7 @@ from evenhand.store.archive import Archive
 
 if TYPE_CHECKING:
     from evenhand.observation import Rule
-    from evenhand.stats.agreement import Agreement
+    from evenhand.stats.agreement_result import Agreement
 
 
 class LabelSource(NamedTuple):

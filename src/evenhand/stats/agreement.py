@@ -8,8 +8,8 @@ corrected by the labels, or not usable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ import numpy as np
 from evenhand.errors import UsageError, quote
 from evenhand.observation import OVERALL, UNCERTAIN, WINNER
 from evenhand.stats import coefficients
+from evenhand.stats.agreement_result import Agreement, AgreementRow, Usability
 from evenhand.stats.coefficients import (
     CATEGORIES,
     TIE,
@@ -29,7 +30,7 @@ from evenhand.stats.coefficients import (
     no_coefficient,
     one_per_unit,
 )
-from evenhand.stats.leans import LengthLean, PositionLean, length_leans, position_leans
+from evenhand.stats.leans import length_leans, position_leans
 from evenhand.stats.observations import (
     NONE,
     Bools,
@@ -57,95 +58,6 @@ RANKS = ("spearman", "pearson", "kendall")
 """The coefficients that do not depend on the scale."""
 TWO_SCALES = "the two sides are on different scales"
 Ties = Literal["keep", "drop"]
-
-
-@dataclass(frozen=True, slots=True)
-class Usability:
-    """The use that a judge is fit for, with the reason."""
-
-    outcome: Literal["usable", "usable corrected", "not usable"]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgreementRow:
-    """The coefficients of one dimension, of all judges or of some, of all units or a variant."""
-
-    dimension: str
-    judge: str | None = None
-    other: str | None = None
-    variant: str | None = None
-    n: int
-    """The number of pairs of ratings compared."""
-    units: int
-    clusters: int
-    figures: Mapping[str, Coefficient]
-    confusion: Mapping[str, Any] | None = None
-    """The count of each rating of the run (rows) with each of the other side (columns)."""
-    verdict: Usability | None = None
-
-    def json(self) -> dict[str, Any]:
-        """Return it as `--json` prints it."""
-        about = asdict(self)
-        figures: dict[str, Any] = about.pop("figures")
-        return about | figures
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """The agreement between two sides, or among the judges of one."""
-
-    matched: int
-    """Units rated by both sides, or by two judges of the one."""
-    only_run: int
-    only_other: int
-    failed_run: int
-    """Judgments without a verdict."""
-    failed_other: int
-    rows: tuple[AgreementRow, ...]
-    corrected: tuple[CorrectedRow, ...]
-    positions: tuple[PositionLean, ...]
-    """Of each judge of pairs that was asked in both orders."""
-    lengths: tuple[LengthLean, ...]
-    notes: tuple[str, ...]
-    """The most important first."""
-
-    def row(
-        self,
-        dimension: str | None = None,
-        *,
-        judge: str | None = None,
-        other: str | None = None,
-        variant: str | None = None,
-    ) -> AgreementRow:
-        """Return one row; without a dimension the first that fits. Raise KeyError."""
-        for row in self.rows:
-            is_match = (row.judge, row.other, row.variant) == (judge, other, variant)
-            if is_match and dimension in (None, row.dimension):
-                return row
-        raise KeyError((dimension, judge, other, variant))
-
-    @property
-    def main(self) -> AgreementRow:
-        """Return the row of the whole: that of the winner, or of the overall score."""
-        whole = [row for row in self.rows if row.dimension in (WINNER, OVERALL)]
-        return (whole or list(self.rows))[0]
-
-    def json(self) -> dict[str, Any]:
-        """Return it as `--json` prints it."""
-        return {
-            "units": {
-                "matched": self.matched,
-                "only_run": self.only_run,
-                "only_against": self.only_other,
-            },
-            "failures": {"run": self.failed_run, "against": self.failed_other},
-            "rows": [row.json() for row in self.rows],
-            "corrected": [row.json() for row in self.corrected],
-            "positions": [asdict(lean) for lean in self.positions],
-            "lengths": [asdict(lean) for lean in self.lengths],
-            "notes": list(self.notes),
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,8 @@ from evenhand.errors import UsageError
 from evenhand.results.observations import observe
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
-from evenhand.stats.agreement import Agreement, AgreementOptions, agreement_of
+from evenhand.stats.agreement import AgreementOptions, agreement_of
+from evenhand.stats.agreement_result import Agreement
 from evenhand.stats.observations import Observations
 from tests.unit.runs.importing import import_files
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from evenhand.report.terminal.comparison import p_text
 from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.agreement import Agreement, AgreementRow
+from evenhand.stats.agreement_result import Agreement, AgreementRow
 from evenhand.stats.coefficients import Coefficient
 from evenhand.stats.leans import LengthLean, PositionLean
 from evenhand.stats.ppi import CorrectedRow
