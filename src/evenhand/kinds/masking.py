@@ -196,12 +196,13 @@ def _fold_with_spans(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _find_mentions(folded: str) -> Iterator[Mention]:
-    at, ends = 0, list[int]()
+    at, ends = 0, None
     while beginning := _beginning().search(folded, at):
         match = _mention().match(folded, beginning.start())
         at = beginning.start() + 1
         if match:
-            ends = ends or [end.start() for end in _SENTENCE_END.finditer(folded)]
+            if ends is None:
+                ends = [end.start() for end in _SENTENCE_END.finditer(folded)]
             kind, _, index = str(match.lastgroup).partition("_")
             key, sentence = families()[int(index)].key, bisect_left(ends, match.start())
             yield Mention(*match.span(), key, kind == "name", sentence)

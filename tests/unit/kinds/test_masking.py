@@ -495,7 +495,7 @@ HOSTILE += ["ChatGPTとして", "OpenAIが開発した", "\u0301", "\u200b", "İ
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_texts_are_read_in_linear_time(piece):
     """Each would take minutes if the time were the square of the length."""
-    text = piece * (15_000 // len(piece))
+    text = piece * (40_000 // len(piece))
     for whole in (text, f"As Claude{text}", f"{text}GPT-4 I"):
         names_its_author(whole)
         assert len(mask_names(whole)) <= len(MASK) * len(whole)
