@@ -76,7 +76,7 @@ def changed_pair(sides: Sides, change: Change) -> ChangedPair:
             unit=change.units[0],
             units=len(change.units),
             value=_none_if_nan(change.value),
-            **_read_turn(here, names[0]),
+            **_side_values(here, names[0]),
         ),
         baseline=ChangedSide(
             name=sides.name,
@@ -84,12 +84,12 @@ def changed_pair(sides: Sides, change: Change) -> ChangedPair:
             unit=change.baseline_units[0],
             units=len(change.baseline_units),
             value=_none_if_nan(change.baseline_value),
-            **_read_turn(there, names[1]) | ({"reasons": ()} if is_same else {}),
+            **_side_values(there, names[1]) | ({"reasons": ()} if is_same else {}),
         ),
     )
 
 
-def _read_turn(read: _Read, candidate: str) -> dict[str, Any]:
+def _side_values(read: _Read, candidate: str) -> dict[str, Any]:
     """Return what came out of a unit, and why."""
     return {
         "winner": read.winner,

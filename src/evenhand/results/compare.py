@@ -88,7 +88,8 @@ def compare_run(
     baseline: str | None = None,
     **options: Any,
 ) -> Comparison:
-    """Variants of a run side by side; `options` are those of a Question. Raises UsageError."""
+    """Return the comparison of a run's variants; `options` are those of CompareOptions. Raise
+    UsageError."""
     return answer_run(store, run, CompareOptions(by=by, baseline=baseline, **options)).comparison
 
 

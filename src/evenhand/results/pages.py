@@ -65,7 +65,7 @@ def overview(recorded: Recorded, stands: RunStatus) -> dict[str, Any]:
         "kind": recorded.kind_name,
         "created": row.created,
         "started": row.started,
-        **_count_noun(stands),
+        **_counts_of(stands),
         "judges": [judge.name for judge in recorded.judges],
         "protocol": manifest.protocol,
         "protocol_version": judging.protocol,
@@ -81,7 +81,7 @@ def overview(recorded: Recorded, stands: RunStatus) -> dict[str, Any]:
     }
 
 
-def _count_noun(stands: RunStatus) -> dict[str, Any]:
+def _counts_of(stands: RunStatus) -> dict[str, Any]:
     counts, spent, batches = stands
     return {
         "planned": counts.planned,
@@ -99,7 +99,7 @@ def _count_noun(stands: RunStatus) -> dict[str, Any]:
 
 def progress(store: Archive, recorded: Recorded, stands: RunStatus) -> dict[str, Any]:
     """Return the progress of a run: counts, calls a minute, and the time left at that rate."""
-    run, counted = recorded.row.id, _count_noun(stands)
+    run, counted = recorded.row.id, _counts_of(stands)
     moments = store.call_times(run, RATE_CALLS)
     rate = calls_a_minute(moments, recorded.row.started, datetime.now(UTC))
     judging = store.is_claimed(run)
@@ -136,7 +136,7 @@ def judgment_rows(
         for unit, stored in page.rows
     ]
     places = [_place(*row) for row in page.rows]
-    beyond = None if page.stopped is None else _to_text(page.stopped)
+    beyond = None if page.stopped is None else _write_place(page.stopped)
     return rows, _beside(request, places, page.more, beyond)
 
 
@@ -147,10 +147,10 @@ def planned_judgments(recorded: Recorded) -> int:
 
 
 def _place(unit: StoredUnit, stored: StoredJudgment | None) -> str:
-    return _to_text(Cursor(unit.position, *((stored.judge, stored.repeat) if stored else ())))
+    return _write_place(Cursor(unit.position, *((stored.judge, stored.repeat) if stored else ())))
 
 
-def _to_text(place: Cursor) -> str:
+def _write_place(place: Cursor) -> str:
     return ".".join(map(str, place))
 
 

@@ -143,7 +143,7 @@ def _coverage(store: Archive, recorded: Recorded, units: int) -> Coverage:
     )
 
 
-def _say_compared(
+def _compare_variants(
     store: Archive,
     recorded: Recorded,
     options: ReportOptions,
@@ -169,7 +169,7 @@ def _score_figures(
     comparison = changed = None
     if by:
         variants = lay_out(table, by, baseline)
-        comparison, changed = _say_compared(store, recorded, options, variants, by)
+        comparison, changed = _compare_variants(store, recorded, options, variants, by)
         comparison = replace(comparison, repeats=repeats(table)).out_of(recorded.full_marks)
         changed = changed and changed.out_of(recorded.full_marks)
     elif baseline:
@@ -249,7 +249,7 @@ def _pair_figures(
     comparison = changed = None
     if baseline or len(table.candidates) == 2:
         variants = lay_out(table, (), baseline)
-        comparison, changed = _say_compared(store, recorded, options, variants, by)
+        comparison, changed = _compare_variants(store, recorded, options, variants, by)
     board = leaderboard(table, BoardOptions()).board
     leader = board.rows[0].candidate if board.rows else None
     notes = comparison.notes if comparison else ()

@@ -176,7 +176,7 @@ class _Comparison:
             only_other = np.unique(self.other.unit[~failed]).size - matched
             failed_other = int(failed.sum())
             rows = [row for name in self.dimensions for row in self._against_labels(name)]
-            corrected = list(self._corrected_table(self.labels))
+            corrected = list(self._corrected_rows(self.labels))
         notes = [*self.notes, *self._count_notes(rows), *label_notes(corrected), *_why(rows)]
         if self.is_votes and any(
             (table.column(UNCERTAIN) == 1).any() for table in (self.run, self.other) if table
@@ -399,7 +399,7 @@ class _Comparison:
             return Usability("usable corrected", "the judge often parts from the labels")
         return Usability("usable", "the judge mostly says what the labels say")
 
-    def _corrected_table(self, labels: Observations) -> Iterator[CorrectedRow]:
+    def _corrected_rows(self, labels: Observations) -> Iterator[CorrectedRow]:
         """Return mean scores by dimension, or win rates by candidate, of each variant too."""
         names = [name for name in self.dimensions if name not in self.two_scales]
         for name in sorted(self.run.candidates) if self.is_votes else names:

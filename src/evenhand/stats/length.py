@@ -219,11 +219,11 @@ def equal_length_interval(regression: Regression, level: float) -> tuple[float, 
     moves += (rate - np.bincount(place, chances) / sizes) * sizes / (sizes.sum() - sizes)
     groups, free = len(sizes), rate * (1 - rate)
     variance = float(moves @ moves) * (groups - 1) / groups
-    variance += _find_unseen(fit, gradient, sizes, free)
+    variance += _unseen_variance(fit, gradient, sizes, free)
     return logit_interval(rate, variance, (0.0, 1.0), groups, level)[:2]
 
 
-def _find_unseen(fit: _LogisticFit, gradient: Floats, sizes: Floats, free: float) -> float:
+def _unseen_variance(fit: _LogisticFit, gradient: Floats, sizes: Floats, free: float) -> float:
     """Return the variance that one more group, half a win from the rest, would add: that of any win
     rate, times the ratio of the regression's variance to the binomial one, at least 1."""
     votes = float(sizes.sum())

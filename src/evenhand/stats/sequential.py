@@ -181,7 +181,10 @@ class Betting:
         true mean is so with a probability of at most alpha, ever. An end that is not one of the
         scale is refuted itself.
         """
-        lows, highs = [self._refute(turned=False)], [1 - self._refute(turned=True)]
+        lows, highs = (
+            [self._refuted_up_to(turned=False)],
+            [1 - self._refuted_up_to(turned=True)],
+        )
         for values, error in self._tests:
             low, high = interval(values, (0.0, 1.0), 1 - error)
             lows.append(low)
@@ -190,7 +193,7 @@ class Betting:
         # One time in 1/alpha the truth is refuted, and then everything may be.
         return min(low, high), max(low, high)
 
-    def _refute(self, *, turned: bool) -> float:
+    def _refuted_up_to(self, *, turned: bool) -> float:
         gambler = Gambler(self._goal, NULLS)
         for bet in self._bets:
             _play(gambler, bet, turned=turned)

@@ -101,14 +101,14 @@ class _ComparisonAnswers:
         is_single = len(variants) == 1
         decided = [rows for rows in variants if self._is_decided(rows)]
         for rows in decided[:VARIANTS_SHOWN]:
-            yield from self._name_variant(rows, with_dimensions=is_single)
+            yield from self._say_variant(rows, with_dimensions=is_single)
         if more := len(decided[VARIANTS_SHOWN:]):
             count = self.say.counted(self.counted, more)
             yield Sentence("", self.say.parts("answer.more_decided", n=count))
         undecided = [rows for rows in variants if not self._is_decided(rows)]
         if len(undecided) == 1 or any(map(self._decision, undecided)):
             for rows in undecided[:VARIANTS_SHOWN]:
-                yield from self._name_variant(rows, with_dimensions=is_single)
+                yield from self._say_variant(rows, with_dimensions=is_single)
         elif undecided:
             yield from self._say_undecided([_first(rows) for rows in undecided])
 
@@ -123,7 +123,7 @@ class _ComparisonAnswers:
         tested = (row for row in self.comparison.rows if row.variant == variant)
         return next(filter(None, map(self.comparison.decision, tested)), None)
 
-    def _name_variant(self, rows: Sequence[Row], *, with_dimensions: bool) -> Iterator[Sentence]:
+    def _say_variant(self, rows: Sequence[Row], *, with_dimensions: bool) -> Iterator[Sentence]:
         """Yield a sentence about a variant overall, what statistics add, and one about its
         dimensions; what the run's own test says, where it has one."""
         if decision := self._decision(rows):

@@ -286,7 +286,7 @@ def unit_outcome(
         winner = voted_winner(votes)
         codes = _codes(judged) if winner is None else (winner,)
         return UnitOutcome(codes, candidates=unit.candidates, winner=winner)
-    return _score_of(measure, [judgment for _, judgment in judged])
+    return _score_outcome(measure, [judgment for _, judgment in judged])
 
 
 def _codes(judged: Sequence[tuple[str, Judgment]]) -> tuple[str, ...]:
@@ -296,7 +296,7 @@ def _codes(judged: Sequence[tuple[str, Judgment]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(codes)) or ("pending",)
 
 
-def _score_of(measure: Scoring, judgments: Sequence[Judgment]) -> UnitOutcome:
+def _score_outcome(measure: Scoring, judgments: Sequence[Judgment]) -> UnitOutcome:
     verdicts: list[Scored] = []
     codes: dict[str, None] = {}
     for judgment in judgments:

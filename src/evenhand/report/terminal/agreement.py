@@ -75,7 +75,7 @@ def agreement_lines(
         return
     full, brief = _arrange(agreement.rows)
     for row in full:
-        yield Text(f"\n{safe(row.dimension)}{_say_between(row)}", style="bold")
+        yield Text(f"\n{safe(row.dimension)}{_about_row(row)}", style="bold")
         yield _figures(row, about["level"])
         if row.confusion and len(row.confusion["labels"]) <= CONFUSION_SHOWN:
             yield ""
@@ -188,7 +188,7 @@ def _units(number: int) -> str:
     return f"{number} unit{'' if number == 1 else 's'}"
 
 
-def _say_between(row: AgreementRow) -> str:
+def _about_row(row: AgreementRow) -> str:
     who = f" of {safe(row.judge)} and {safe(row.other)}" if row.judge and row.other else ""
     on = "" if row.clusters == row.units else f" on {row.clusters} questions"
     return f"{who}: {_units(row.units)}{on}"

@@ -41,7 +41,7 @@ def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterat
     variants = list(dict.fromkeys(row.variant for row in rows))
     if len(variants) <= APART:
         for name in variants:
-            yield from _name_variant(comparison, [row for row in rows if row.variant == name])
+            yield from _variant_lines(comparison, [row for row in rows if row.variant == name])
     else:
         for dimension in dict.fromkeys(row.dimension for row in rows):
             yield from _dimension(comparison, [row for row in rows if row.dimension == dimension])
@@ -110,7 +110,7 @@ def _size(comparison: Comparison, rows: Sequence[Row]) -> str:
     return size if least == n else f"{least} to {size}"
 
 
-def _name_variant(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _variant_lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
     """One variant, dimension by dimension."""
     against = f"{safe(rows[0].variant)} against {safe(comparison.baseline)}"
     yield Text(f"\n{against}, by {safe(comparison.by)}, {_size(comparison, rows)}")
