@@ -27,7 +27,7 @@ Each message says what happened, where, and what to do.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from evenhand.text import visible
@@ -60,7 +60,8 @@ def hide_credentials(text: str) -> str:
     `@`; an address ends at white space."""
     if "@" not in text and "password=" not in text:
         return text
-    return _IN_TEXT.sub(rf"{_HIDDEN}@", _SETTING.sub(_HIDDEN, text))
+    hidden = _IN_TEXT.sub(rf"{_HIDDEN}@", _SETTING.sub(_HIDDEN, text))
+    return text if hidden == text else hidden  # a message stays one
 
 
 def quote(value: object) -> str:
@@ -87,28 +88,28 @@ class EvenhandError(Exception):
     exit_code: ClassVar[int] = 70
 
     def __init__(self, what: str, *, where: str = "", advice: str = "") -> None:
-        super().__init__(hide_credentials(what))
+        advice = advice or getattr(what, "advice", "")  # a Sentence knows its advice
         self.what, self.where, self.advice = map(hide_credentials, (what, where, advice))
+        super().__init__(self.what)
 
-    def __str__(self) -> str:
+    @property
+    def key(self) -> str:
+        """Return the key of the message; "" of a text that is none."""
+        return getattr(self.what, "key", "")
+
+    def text(self, tell: Callable[[str], str] = str) -> str:
+        """Return what happened, where, and what to do, each as `tell` puts it in a language."""
         # The name of a file may hold anything, line breaks too.
         where = self.where.replace("\n", "\\n")
-        placed = f"{where}: {self.what}" if where else self.what
-        return visible(f"{placed}\n  {self.advice}" if self.advice else placed)
+        placed = f"{where}: {tell(self.what)}" if where else tell(self.what)
+        return visible(f"{placed}\n  {tell(self.advice)}" if self.advice else placed)
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 class UsageError(EvenhandError):
     exit_code = 2
-
-
-def no_such_field(name: str, fields: Collection[str]) -> UsageError:
-    """Return the error for a field that is none of these."""
-    near = nearest(name, fields)
-    there = ", ".join(fields) or "none"
-    return UsageError(
-        f"no unit has a field {quote(name)}",
-        advice=f"Did you mean {quote(near)}?" if near else f"There are: {there}",
-    )
 
 
 class DataError(EvenhandError):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import click
 
+from evenhand.cli.language import speaker, terminal_words
 from evenhand.cli.streams import is_utf8
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import UsageError, nearest
@@ -164,6 +165,8 @@ def reading(
     try:
         archive.set_frozen(True)
         recorded = find_run(archive, run)
+        if not recorded.imported:
+            speaker().choose(recorded.manifest.judging.language)
         try:
             recorded = with_present_suite(recorded, Path(), environment())
         except UsageError as error:
@@ -213,8 +216,8 @@ def _finite(value: Any) -> Any:
 
 
 def notice(message: str) -> None:
-    """A line about what is going on, on stderr."""
-    click.echo(message, err=True)
+    """Print a line about what is going on, on stderr, in the language of the command."""
+    click.echo(terminal_words().message(message), err=True)
 
 
 def folder_notice(run: Recorded) -> None:

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import click
 
+from evenhand.cli.language import users_speaker
 from evenhand.cli.streams import lasting_streams, lost_output
 from evenhand.errors import EvenhandError, UsageError, hide_credentials, nearest, quote
 from evenhand.report.terminal.stream import guarded_streams
@@ -124,15 +125,17 @@ def main() -> None:
 
 def _exit_code() -> int:
     """Run the command line; the exit code that the error tree gives."""
+    speaker = users_speaker()
     try:
-        code = cli.main(prog_name="evenhand", standalone_mode=False)
+        code = cli.main(prog_name="evenhand", standalone_mode=False, obj=speaker)
     except click.exceptions.Abort:
         code = 130
     except click.ClickException as error:
+        vars(error)["message"] = speaker.words.message(error.message)
         error.show()
         code = 2
     except EvenhandError as error:
-        click.echo(f"evenhand: {error}", err=True)
+        click.echo(f"evenhand: {error.text(speaker.words.message)}", err=True)
         code = error.exit_code
     except KeyboardInterrupt:
         code = 130

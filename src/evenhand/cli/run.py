@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
+from evenhand.cli.language import speaker
 from evenhand.cli.watch import Watcher
 from evenhand.errors import (
     NoVerdicts,
@@ -119,6 +120,7 @@ def run_command(
     environ = environment(folder)
     overrides = _overrides(suite, environ, store, until_decided, judges)
     loaded = load_suite(suite, environ, overrides, allow_outside=allow_outside)
+    speaker().choose(loaded.file.language)
     plan = prepare(loaded, environ, notice, trust=_users_trust(trusted))
     url, place = plan.suite.store_url, Path() if store else folder
     if batch:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.kinds.masking import family
-from evenhand.notes import Note, Percent, few, join_few
 from evenhand.observation import Rule
 from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
@@ -19,6 +18,7 @@ from evenhand.stats.leaderboard import BoardOptions, Leaderboard, leaderboard
 from evenhand.stats.leans import order_counts
 from evenhand.stats.observations import Observations
 from evenhand.store.archive import Archive
+from evenhand.words import Sentence, few
 
 LEAST_CONSISTENCY = 0.4
 """Orders that agree less often are warned about: a judge that tosses a coin comes to a half."""
@@ -80,18 +80,9 @@ def position_notes(run: Recorded, votes: Observations, judge: str | None = None)
     if not names:
         return
     n, of = int(same[is_low].sum()), int(pairs[is_low].sum())
-    why = (
-        "Either the judge goes by the position of an answer, or the verdicts were already mapped"
-        " back to the candidates before import and have been swapped twice; then import the winner"
-        " by the candidate's name."
-        if run.imported
-        else "The judge goes by the position of an answer more than by its content."
-    )
-    yield Note(
-        f"Do not trust this result yet: only {100 * n / of:.0f} % of pairs ({n:,} of {of:,}) have"
-        f" the same winner in both orders. {why} Judge: {join_few(names, NAMED)}.",
-        "inconsistent_import" if run.imported else "inconsistent",
-        share=Percent(round(n / of, 2)),
+    yield Sentence(
+        "notes.inconsistent_import" if run.imported else "notes.inconsistent",
+        share=n / of,
         n=n,
         of=of,
         judges=few(names, NAMED),
@@ -108,11 +99,8 @@ def _family_notes(
     names = [record.name for record in run.judges] if judge is None else [judge]
     kin = [name for name in dict.fromkeys(names) if family(name) == own]
     if kin and leader is not None:
-        yield Note(
-            f"{quote(leader)}, which leads, is of the judge's own family, {own}, and judges tend"
-            f" to prefer their own: check the result with another judge. Judge:"
-            f" {join_few(kin, NAMED)}.",
-            "own_family_leads",
+        yield Sentence(
+            "notes.own_family_leads",
             candidate=leader,
             family=own,
             judges=few(kin, NAMED),

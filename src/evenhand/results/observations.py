@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from evenhand.errors import UsageError, nearest, no_such_field, quote
+from evenhand.errors import UsageError, nearest, quote
 from evenhand.observation import (
     INFERRED_TYPE,
     OVERALL,
@@ -39,6 +39,7 @@ from evenhand.stats.observations import (
     Scale,
     id_fields,
     mean_share,
+    no_such_field,
     questions,
 )
 from evenhand.store.archive import Archive

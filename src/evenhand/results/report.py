@@ -18,7 +18,6 @@ from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError, quote
 from evenhand.kinds.kind import Scoring
 from evenhand.manifest import Compare
-from evenhand.notes import Note
 from evenhand.observation import ScoredUnit, VotedUnit
 from evenhand.report.html.page import require
 from evenhand.report.html.render import render
@@ -50,7 +49,7 @@ from evenhand.stats.variants import Variants
 from evenhand.store.archive import Archive
 from evenhand.store.ports import StoredJudgment, StoredUnit
 from evenhand.text import visible
-from evenhand.words import LANGUAGES, Words, words
+from evenhand.words import LANGUAGES, Sentence, Words, words
 
 T = TypeVar("T")
 UNITS_MOST, BYTES_MOST = 3_000, 16_000_000
@@ -196,13 +195,7 @@ def _score_figures(
 def _not_compared(table: Observations) -> Iterator[str]:
     """Yield why variants that are there are not compared."""
     for name in _several(table):
-        yield Note(
-            f"There is more than one {name}, but nothing says which units of them belong "
-            "together, so they are not compared. evenhand compare --pair-by FIELD names what "
-            "they share.",
-            "not_compared",
-            field=name,
-        )
+        yield Sentence("notes.not_compared", field=name)
 
 
 def _missing_scores(store: Archive, recorded: Recorded) -> Iterator[str]:
@@ -212,12 +205,7 @@ def _missing_scores(store: Archive, recorded: Recorded) -> Iterator[str]:
     judgments = (recorded.judgment(stored) for _, stored in store.judgments(recorded.scope))
     lacking = sum("scores_missing" in judgment.flags for judgment in judgments)
     if lacking:
-        yield Note(
-            f"Judgments without a score on some dimension: {lacking:,}; the notes of each say "
-            "which. A dimension without any score is in no figure.",
-            "scores_missing",
-            n=lacking,
-        )
+        yield Sentence("notes.scores_missing", n=lacking)
 
 
 def _means_by(table: Observations) -> list[str]:
@@ -253,7 +241,7 @@ def _pair_figures(
     board = leaderboard(table, BoardOptions()).board
     leader = board.rows[0].candidate if board.rows else None
     notes = comparison.notes if comparison else ()
-    keys = {note.key for note in notes if isinstance(note, Note)}
+    keys = {note.key for note in notes if isinstance(note, Sentence)}
     return {
         "rule": table.rule,
         "comparison": comparison,

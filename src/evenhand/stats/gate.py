@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError, quote
-from evenhand.notes import Note, join_few
 from evenhand.observation import CRITICAL_FAIL, OVERALL
-from evenhand.stats.caveats import UNKNOWN_SCALE
 from evenhand.stats.compare import bounds, cells_of, compare, pair_cells
 from evenhand.stats.comparison import Outcome, Row
 from evenhand.stats.conditions import (
@@ -41,8 +39,9 @@ from evenhand.stats.conditions import (
 )
 from evenhand.stats.estimate import mean_of_questions
 from evenhand.stats.layout import conflict_notes, lay_out
-from evenhand.stats.observations import Bools, Ints, Observations, place_of
+from evenhand.stats.observations import Bools, Ints, Observations, place_of, there_are
 from evenhand.stats.variants import Measure, Variants, candidate_share, unit_measure
+from evenhand.words import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +130,8 @@ def hold_to(
         return _gate([*_of_candidate(table, request, is_left=is_left)], counts, request)
     units = np.ones(len(table.units), np.bool_)
     is_known = all(table.scale(name).is_known for name in request.dimensions)
-    notes = (UNKNOWN_SCALE,) if request.min_mean is not None and not is_known else ()
+    says_unknown = request.min_mean is not None and not is_known
+    notes = (Sentence("notes.unknown_scale"),) if says_unknown else ()
     return _gate(
         [*_of_units(table, request, units, table.question, is_left)], counts, request, notes
     )
@@ -179,7 +179,7 @@ def _notes_between(table: Observations, notes: tuple[str, ...], names: set[str])
     places = [table.candidates.index(name) for name in names]
     between = np.isin(table.subject, places) & np.isin(table.opponent, places)
     units = between & (table.subject != table.opponent)
-    others = [note for note in notes if not (isinstance(note, Note) and note.key == "conflicts")]
+    others = [note for note in notes if getattr(note, "key", "") != "notes.conflicts"]
     return (*conflict_notes(table, units), *others)
 
 
@@ -231,7 +231,7 @@ def _of_candidate(
     if name is None:
         raise UsageError(
             "--min-win-rate needs to know whose",
-            advice=f"Name it: --candidate C, of: {join_few(table.candidates, 10)}.",
+            advice=there_are(table.candidates),
         )
     if request.dimensions != (OVERALL,):
         raise UsageError(
@@ -285,7 +285,7 @@ def _subjects(
     if variant == baseline:
         raise UsageError(
             f"the {what} {quote(variant)} is the baseline itself",
-            advice=f"Name another one, of: {join_few(names, 10)}.",
+            advice=there_are(names),
         )
     return (variant,)
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from evenhand.errors import UsageError, quote
-from evenhand.notes import Note, few, join_few
 from evenhand.observation import OPPONENT_LENGTH, OVERALL, QUESTIONS, SUBJECT_LENGTH
 from evenhand.stats.observations import (
     NONE,
@@ -39,6 +38,7 @@ from evenhand.stats.variants import (
     unit_entries,
     unit_measure,
 )
+from evenhand.words import Sentence, few
 
 USUAL = ("prompt_variant", "model")
 """Fields that tell variants apart most often."""
@@ -90,8 +90,8 @@ def choose(
     if not variants:
         raise UsageError(f"there is no {what} to compare", advice="Judge something first.")
     if baseline is None:
-        sentence = f"No baseline was named: {quote(variants[0])}, the first {what}, is taken."
-        return 0, [Note(sentence, "no_baseline", variant=variants[0])]
+        key = "no_baseline_candidate" if what == "candidate" else "no_baseline"
+        return 0, [Sentence(f"notes.{key}", variant=variants[0])]
     return place_of(variants, baseline, what), []
 
 
@@ -250,23 +250,14 @@ def _pair_notes(table: Observations, base: int, is_met: Bools) -> list[str]:
     there = {*table.subject[is_met].tolist(), *table.opponent[is_met].tolist(), base}
     absent = [name for place, name in enumerate(table.candidates) if place not in there]
     if absent:
-        notes.append(
-            Note(
-                f"Never compared with the baseline: {join_few(absent, SHOWN)}."
-                " evenhand leaderboard ranks all.",
-                "never_compared",
-                candidates=few(absent, SHOWN),
-            )
-        )
+        notes.append(Sentence("notes.never_compared", candidates=few(absent, SHOWN)))
     return [*notes, *conflict_notes(table, is_met)]
 
 
-def conflict_notes(table: Observations, units: Bools) -> Iterator[Note]:
+def conflict_notes(table: Observations, units: Bools) -> Iterator[Sentence]:
     """Yield how many verdicts on these units had orders that contradict each other, if any."""
     if number := int((table.conflict & units[table.unit]).sum()):
-        verdicts = "verdict counts" if number == 1 else "verdicts count"
-        sentence = f"Orders that contradict each other: {number} {verdicts} by the rule"
-        yield Note(f"{sentence} {quote(table.rule)}.", "conflicts", n=number, rule=table.rule)
+        yield Sentence("notes.conflicts", n=number, rule=table.rule)
 
 
 # Two runs

@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from evenhand.errors import UsageError, quote
-from evenhand.notes import Note, few, join_few
 from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
 from evenhand.stats.estimate import is_significant, mean
 from evenhand.stats.leans import Orders, orders
@@ -30,6 +29,7 @@ from evenhand.stats.rating import (
     rate,
     vote_matches,
 )
+from evenhand.words import Sentence, few
 
 Scale = Literal["log", "elo"]
 ELO = 400 / log(10)
@@ -39,11 +39,6 @@ FRONT_VOTES = 200_000
 """Of more votes no fronts are listed: there would be a page of them for every topic."""
 NAMED = 5
 """So many candidates are named in a note."""
-ONE_TOPIC = Note(
-    "All votes are on one topic: nothing says how far topics vary, so win rates have"
-    " the interval that one observation leaves.",
-    "one_topic",
-)
 WON, LOST, TIED, OPEN = range(4)
 """The outcomes of a pair for its first candidate."""
 
@@ -189,8 +184,7 @@ def rated_board(table: Observations, measure: str, options: BoardOptions) -> Boa
     """Return all figures: win rates, ratings and ranks, and what the options ask for."""
     board = plain_board(table, measure, options.level)
     if not board.n:
-        sentence = "No vote has a verdict: there is nothing to rate."
-        board.notes.append(Note(sentence, "nothing_to_rate"))
+        board.notes.append(Sentence("notes.nothing_to_rate"))
         return board
     _rate(board, table, measure, options)
     if options.length_controlled:
@@ -256,7 +250,7 @@ def plain_board(table: Observations, measure: str, level: float) -> Board:
         topics=topics,
         failed=int((is_open & ~is_dropped).sum()),
         dropped=int(is_dropped.sum()),
-        notes=[ONE_TOPIC] if topics == 1 else [],
+        notes=[Sentence("notes.one_topic")] if topics == 1 else [],
     )
 
 
@@ -347,11 +341,7 @@ def _rate(board: Board, table: Observations, measure: str, options: BoardOptions
     ends = board.sets + 1
     board.rows.sort(key=lambda row: (row.set or ends, row.rank or 0, row.candidate))
     if board.sets > 1:
-        sentence = (
-            f"The candidates fall into {board.sets} sets that never met: each is rated and"
-            " ranked for itself, and ratings of different sets cannot be compared."
-        )
-        board.notes.append(Note(sentence, "sets", n=board.sets))
+        board.notes.append(Sentence("notes.sets", n=board.sets))
 
 
 def _put(
@@ -409,19 +399,10 @@ def _control_length(board: Board, table: Observations, measure: str, level: floa
             row.length_controlled_low, row.length_controlled_high = controlled.low, controlled.high
     none = [row.candidate for row in board.rows if row.length_controlled is None]
     if none:
-        sentence = (
-            f"No length-controlled win rate for {join_few(none, NAMED)}: fewer than {LEAST} votes"
-            " with known lengths, or lengths that do not differ. Win rates at equal lengths rest on"
-            " the pairs whose lengths are known."
-        )
         names = few(none, NAMED)
-        board.notes.append(Note(sentence, "no_length_control", candidates=names, n=LEAST))
+        board.notes.append(Sentence("notes.no_length_control", candidates=names, n=LEAST))
     if len(none) < len(board.rows):
-        board.notes.append(
-            "Win rates at equal lengths are without the difficulties of instructions and anchors"
-            " that AlpacaEval uses, and are no figures of AlpacaEval: there they are up to 23"
-            " points apart."
-        )
+        board.notes.append(Sentence("notes.length_not_alpacaeval"))
 
 
 def _criterion_json(board: Board) -> dict[str, Any]:

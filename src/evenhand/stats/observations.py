@@ -8,7 +8,7 @@ rankings, agreement, gates and reports all start here.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import count
@@ -16,9 +16,13 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import UsageError, nearest, no_such_field, quote
+from evenhand.errors import UsageError, nearest, quote
 from evenhand.observation import OVERALL, QUESTIONS, UNCERTAIN, WINNER, Rule, is_flag
 from evenhand.units import META_FIELDS, pair_key
+from evenhand.words import Sentence, few
+
+LISTED = 10
+"""The number of names that an error lists of those that are there."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -39,6 +43,18 @@ class Field:
 
 
 Fields = Mapping[str, Field]
+
+
+def no_such_field(name: str, fields: Collection[str]) -> UsageError:
+    """Return the error for a field that is none of these."""
+    near = nearest(name, fields)
+    advice = Sentence("stats.did_you_mean", near=near) if near else there_are(fields)
+    return UsageError(Sentence("stats.no_such_field", name=name), advice=advice)
+
+
+def there_are(names: Collection[str]) -> Sentence:
+    """Return the advice that lists what is there."""
+    return Sentence("stats.there_are", names=few(list(names), LISTED))
 
 
 def field_named(fields: Fields, name: str) -> Field:

@@ -193,8 +193,8 @@ class UnitList:
         if isinstance(measure, Voting):
             offered["winner"] = [(name, say.gloss("verdict", name)) for name in OUTCOMES]
         elif measure.has_confidence:
-            offered["confidence"] = list(say.texts["confidence"].items())
-        for group, names in (("tag", run.tag_names()), ("flag", say.texts["flag"])):
+            offered["confidence"] = list(say.glosses("confidence").items())
+        for group, names in (("tag", run.tag_names()), ("flag", say.glosses("flag"))):
             offered[group] = [(name, f"{name} · {say.gloss(group, name)}") for name in names]
         for name, values in offered.items():
             chosen = query.get(name, "")

@@ -9,7 +9,7 @@ from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Comparison, Decision, Row, VariantMean
 from evenhand.stats.leaderboard import Board, BoardRow
 from evenhand.text import visible
-from evenhand.words import Words, p_value
+from evenhand.words import Words
 
 VARIANTS_SHOWN = 4
 NAMES_SHOWN = 6
@@ -21,7 +21,7 @@ SMALL = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class AnswerLine:
     """A sentence in pieces, each with the name of what it tells; `tone` is its outcome."""
 
     tone: str
@@ -32,16 +32,16 @@ class Sentence:
         return "".join(part for part, _ in self.parts)
 
 
-def answers(report: Report, say: Words) -> list[Sentence]:
+def answers(report: Report, say: Words) -> list[AnswerLine]:
     """Return the answer: what is better, what is worse, and what is not decided."""
-    found: list[Sentence] = []
+    found: list[AnswerLine] = []
     if report.comparison:
         found = list(comparison_answers(report.comparison, report.kind.question_noun, say))
     if not found and report.board:
         found = list(board_answers(report.board, say))
     if not found and not report.is_pairs:
         found = [*_mean_answers(report.means, say), *_critical(report, say)]
-    return found or [Sentence("", _nothing(report, say))]
+    return found or [AnswerLine("", _nothing(report, say))]
 
 
 def brackets_note(report: Report, say: Words) -> str:
@@ -66,16 +66,16 @@ def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
     return say.parts("answer.nothing" if not coverage.verdicts else "answer.no_figure")
 
 
-def _critical(report: Report, say: Words) -> Iterator[Sentence]:
+def _critical(report: Report, say: Words) -> Iterator[AnswerLine]:
     """Yield a sentence on the number of critical fails."""
     bars = [bar for bar in report.tags if bar.value == "critical"]
     if bars:
         failed, of = sum(bar.count for bar in bars), sum(bar.of for bar in bars)
         parts = say.parts("answer.critical", n=say.integer(failed), of=say.counted("sample", of))
-        yield Sentence("worse", parts)
+        yield AnswerLine("worse", parts)
 
 
-def comparison_answers(comparison: Comparison, noun: str, say: Words) -> Iterator[Sentence]:
+def comparison_answers(comparison: Comparison, noun: str, say: Words) -> Iterator[AnswerLine]:
     """Yield the sentences on each variant of a comparison, overall first; none for one without
     values. `noun` is what is asked: a question, a task, a topic."""
     yield from _ComparisonAnswers(comparison, noun, say).sentences()
@@ -89,7 +89,7 @@ class _ComparisonAnswers:
         self.baseline = visible(comparison.baseline)
         self.counted = "candidate" if comparison.is_duel else "variant"
 
-    def sentences(self) -> Iterator[Sentence]:
+    def sentences(self) -> Iterator[AnswerLine]:
         """Yield a few variants of which something is decided, each by itself, then the undecided in
         one sentence: a wall of them would hide what matters."""
         rows = [row for row in self.comparison.rows if row.difference is not None]
@@ -104,7 +104,7 @@ class _ComparisonAnswers:
             yield from self._say_variant(rows, with_dimensions=is_single)
         if more := len(decided[VARIANTS_SHOWN:]):
             count = self.say.counted(self.counted, more)
-            yield Sentence("", self.say.parts("answer.more_decided", n=count))
+            yield AnswerLine("", self.say.parts("answer.more_decided", n=count))
         undecided = [rows for rows in variants if not self._is_decided(rows)]
         if len(undecided) == 1 or any(map(self._decision, undecided)):
             for rows in undecided[:VARIANTS_SHOWN]:
@@ -123,7 +123,7 @@ class _ComparisonAnswers:
         tested = (row for row in self.comparison.rows if row.variant == variant)
         return next(filter(None, map(self.comparison.decision, tested)), None)
 
-    def _say_variant(self, rows: Sequence[Row], *, with_dimensions: bool) -> Iterator[Sentence]:
+    def _say_variant(self, rows: Sequence[Row], *, with_dimensions: bool) -> Iterator[AnswerLine]:
         """Yield a sentence about a variant overall, what statistics add, and one about its
         dimensions; what the run's own test says, where it has one."""
         if decision := self._decision(rows):
@@ -132,12 +132,12 @@ class _ComparisonAnswers:
         first = _first(rows)
         yield self._sentence(first)
         if first.outcome == UNDECIDED and (parts := self._statistics(first)):
-            yield Sentence("statistics", parts)
+            yield AnswerLine("statistics", parts)
         rest = [row for row in rows if row is not first] if len(rows) > 2 else []
         if rest and with_dimensions:
-            yield Sentence("dimensions", self._dimensions(rest))
+            yield AnswerLine("dimensions", self._dimensions(rest))
 
-    def _sentence(self, row: Row) -> Sentence:
+    def _sentence(self, row: Row) -> AnswerLine:
         """Return the sentence on a variant on one dimension, or overall, or against a candidate."""
         say, key, digits = self.say, _outcome_key(row), digits_of(row)
         is_duel = self.comparison.is_duel
@@ -163,7 +163,7 @@ class _ComparisonAnswers:
             higher=say.integer(row.higher),
             lower=say.integer(row.lower),
         )
-        return Sentence("undecided" if row.outcome == UNDECIDED else row.outcome, parts)
+        return AnswerLine("undecided" if row.outcome == UNDECIDED else row.outcome, parts)
 
     def _balance(self, row: Row) -> str:
         """Return on how many questions the variant is better, and on how many worse; pairs of
@@ -177,7 +177,7 @@ class _ComparisonAnswers:
         be excluded, and how many more would decide."""
         say, parts = self.say, list[list[tuple[str, str]]]()
         if self._is_held(row):
-            p, adjusted = p_value(say, row.p), p_value(say, row.p_adjusted)
+            p, adjusted = say.p_value(row.p), say.p_value(row.p_adjusted)
             parts.append(say.parts("answer.held", p=p, adjusted=adjusted))
         if not self.comparison.is_duel and row.low is not None and row.high is not None:
             excluded = say.number(max(abs(row.low), abs(row.high)), digits_of(row))
@@ -193,7 +193,7 @@ class _ComparisonAnswers:
             return False
         return row.p <= 1 - self.comparison.level + 1e-12 < row.p_adjusted
 
-    def _say_undecided(self, rows: Sequence[Row]) -> Iterator[Sentence]:
+    def _say_undecided(self, rows: Sequence[Row]) -> Iterator[AnswerLine]:
         """Yield a sentence on several variants of which nothing is decided, with their figures."""
         say, names = self.say, {"baseline": self.baseline}
         if len(rows) > OPEN_SHOWN:
@@ -201,9 +201,11 @@ class _ComparisonAnswers:
         else:
             figures = [f"{visible(row.variant)} ({self._figure(row)})" for row in rows]
             parts = say.parts("answer.open", variants=_join_few(figures, say), **names)
-        yield Sentence("undecided", parts)
+        yield AnswerLine("undecided", parts)
         if held := [visible(row.variant) for row in rows if self._is_held(row)]:
-            yield Sentence("statistics", say.parts("answer.held_of", variants=_join_few(held, say)))
+            yield AnswerLine(
+                "statistics", say.parts("answer.held_of", variants=_join_few(held, say))
+            )
 
     def _figure(self, row: Row) -> str:
         if self.comparison.is_duel:
@@ -223,7 +225,7 @@ class _ComparisonAnswers:
                 sentences.append(say.parts(f"answer.by_{key}", dimensions=_join_few(listed, say)))
         return _space_out(sentences)
 
-    def _say_stopped(self, decision: Decision) -> Sentence:
+    def _say_stopped(self, decision: Decision) -> AnswerLine:
         """Return the sentence on the decision of a run's sequential test."""
         say, is_rate = self.say, decision.measure == "win_rate"
         figure = say("chart.win_rate" if is_rate else "chart.difference")
@@ -240,7 +242,7 @@ class _ComparisonAnswers:
             n=say.integer(decision.questions),
             of=say.counted(self.noun, decision.of_questions),
         )
-        return Sentence("undecided" if outcome == "none" else outcome, parts)
+        return AnswerLine("undecided" if outcome == "none" else outcome, parts)
 
 
 def _space_out(sentences: Sequence[list[tuple[str, str]]]) -> list[tuple[str, str]]:
@@ -322,7 +324,7 @@ def by_win_rate(board: Board) -> list[BoardRow]:
     return sorted(rated, key=lambda row: (-(row.win_rate or 0.0), row.candidate))
 
 
-def board_answers(board: Board, say: Words) -> Iterator[Sentence]:
+def board_answers(board: Board, say: Words) -> Iterator[AnswerLine]:
     """Yield who leads, where only one may be the first, or who all may be."""
     rows = by_win_rate(board)
     if len(rows) < 2:
@@ -337,7 +339,7 @@ def board_answers(board: Board, say: Words) -> Iterator[Sentence]:
         ]
         count = say.counted("pair", sum(row.n for row in rows) // 2)
         parts = say.parts(f"answer.{key}", candidates=_join_few(rates, say, "; "), n=count)
-        yield Sentence("undecided", parts)
+        yield AnswerLine("undecided", parts)
         return
     first, second = top[0], next(row for row in rows if row is not top[0])
     parts = say.parts(
@@ -350,10 +352,10 @@ def board_answers(board: Board, say: Words) -> Iterator[Sentence]:
         other_rate=say.percent(second.win_rate),
         other_interval=say.percents(second.low, second.high),
     )
-    yield Sentence("", parts)
+    yield AnswerLine("", parts)
 
 
-def _mean_answers(means: Sequence[VariantMean], say: Words) -> Iterator[Sentence]:
+def _mean_answers(means: Sequence[VariantMean], say: Words) -> Iterator[AnswerLine]:
     """Yield the means of each variant, overall first."""
     means = [mean for mean in means if mean.mean is not None]
     means = sorted(means, key=lambda mean: mean.dimension != OVERALL)
@@ -372,7 +374,7 @@ def _mean_answers(means: Sequence[VariantMean], say: Words) -> Iterator[Sentence
             n=say.counted("sample", max(mean.n for mean in of_variant)),
             means=_join_few(listed, say, "; "),
         )
-        yield Sentence("", parts)
+        yield AnswerLine("", parts)
     if len(variants) > VARIANTS_SHOWN:
         count = say.counted("variant", len(variants) - VARIANTS_SHOWN)
-        yield Sentence("", say.parts("answer.more_means", n=count))
+        yield AnswerLine("", say.parts("answer.more_means", n=count))

@@ -15,7 +15,7 @@ from evenhand.report.html.answer import by_win_rate, scaled_dimension
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Row
 from evenhand.text import visible
-from evenhand.words import Words, p_value
+from evenhand.words import Words
 
 SHOWN = 24
 """Labels in one chart; the table has them all."""
@@ -257,7 +257,7 @@ class _Charts:
             *(self._dimension(row.dimension), visible(row.variant), str(row.n)),
             *(write(row.mean), write(row.baseline_mean)),
             *(say.signed(row.difference), say.interval(row.low, row.high)),
-            *(p_value(say, row.p), p_value(say, row.p_adjusted)),
+            *(say.p_value(row.p), say.p_value(row.p_adjusted)),
             *(say.number(row.effect), say.gloss("outcome", row.outcome)),
         ]
 

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
-from evenhand.report.html.answer import Sentence, answers, board_answers
+from evenhand.report.html.answer import AnswerLine, answers, board_answers
 from evenhand.report.html.ranking import Ranking, rank
 from evenhand.report.model import Report
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table
@@ -44,7 +44,7 @@ def plain_text(text: str) -> str:
     return safe(text.translate(_PLAIN).replace(NO_BREAK, " "))
 
 
-def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[Text]:
+def sentence_lines(sentences: Iterable[AnswerLine]) -> Iterator[Text]:
     """Sentences one below the other; what is about dimensions or tests is no headline."""
     for sentence in sentences:
         style = _SENTENCE_STYLES.get(sentence.tone, "bold")
