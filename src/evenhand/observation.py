@@ -22,7 +22,7 @@ Rule = Literal["tie", "uncertain", "drop", "split"]
 """What two orders that name different winners come to, where no later round settled it: a tie;
 `uncertain`, half a win to each; nothing; or the mean of what the orders say."""
 Ends = Mapping[str, tuple[float, float]]
-"""The lowest and the highest score of each dimension, as far as they are given."""
+"""By dimension, the worst score and the best: where more is worse, the first is the greater."""
 QUESTIONS = ("question_id", "task_name", "question")
 """Fields of units that say what was asked; the first that is there is believed."""
 
@@ -176,9 +176,9 @@ def observe_scores(
     for name, score in scored.scores.items():
         most = scored.most.get(name)
         low, high = (0.0, most) if most else ends.get(name, (score, score))
-        share = (score - low) / (high - low) if high > low else None
+        share = (score - low) / (high - low) if high != low else None
         shares.append(share)
-        yield Observation(name, share, score, high if share is not None else None)
+        yield Observation(name, share, score, max(low, high) if share is not None else None)
     known = [share for share in shares if share is not None]
     if scored.total is not None:
         yield Observation(OVERALL, scored.total)

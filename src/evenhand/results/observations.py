@@ -232,8 +232,9 @@ def _number(value: float | None) -> float:
 def _to_measure(
     shares: Floats, points: Floats, most: Floats, ends: tuple[float, float] | None
 ) -> tuple[Floats, Scale]:
-    """Return a measure in points where all of it is on one scale, else as shares of it."""
-    if np.isnan(points).all():
+    """Return a measure in points where all of it is on one scale, else as shares of it; as shares
+    too where more points are worse."""
+    if np.isnan(points).all() or (ends is not None and ends[0] > ends[1]):
         return shares, Scale()
     if np.isnan(most).all():
         with np.errstate(invalid="ignore"):

@@ -236,17 +236,18 @@ class RubricProtocol(PreparedProtocol):
     ) -> tuple[Message, ...]:
         texts = {"shape": shape, "tags": self._list_tags()}
         parts = {"question": sample.question, "model_output": sample.model_output}
+        told = rubric.tell(self.words.phrases["higher_is_worse"])
         if self.custom_prompt is not None:
             meta = {"meta": sample.meta} if self.expose_meta else {}
             blind: dict[str, Any] = {**meta, **parts, "rubric": rubric.value}
-            texts["rubric"] = rubric.text
+            texts["rubric"] = told
             return self.fill_custom_prompt(self.custom_prompt, blind, sample.extras, texts)
         extras = extra_blocks(sample.extras, self.use)
         if self.expose_meta:
             extras["meta"] = jsontext.dump(sample.meta)
             texts["after_extras"] = self.words.phrases["copy_meta"]
         shared = ("rubric", "shape", "tags") if sample.rubric is None else ("tags",)
-        return self.fill_prompt(style, {**parts, "rubric": rubric.text}, extras, texts, shared)
+        return self.fill_prompt(style, {**parts, "rubric": told}, extras, texts, shared)
 
     def _list_tags(self) -> str:
         """Return the failure tags as a judge is told of them, one per line."""

@@ -39,10 +39,18 @@ class Dimension(Struct, frozen=True):
     scale: str
     definition: str
     bands: tuple[Band, ...]
+    higher_is: str = "better"
+    """"better" or "worse": what a higher score says of the output."""
 
     @property
     def scores(self) -> list[int | float]:
         return [band.score for band in self.bands]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return the scores of the worst and the best band."""
+        low, high = float(min(self.scores)), float(max(self.scores))
+        return (low, high) if self.higher_is == "better" else (high, low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +59,19 @@ class Rubric:
 
     dimensions: tuple[Dimension, ...]
     text: str
-    """As a judge reads it."""
+    """As a judge reads it, but for what `tell` adds."""
     value: Mapping[str, Any] = field(compare=False)
     """As it was given."""
 
     def __hash__(self) -> int:
         return hash(self.text)
+
+    def tell(self, worse: str) -> str:
+        """Return the text that a judge reads; `worse` follows the definition of a dimension on
+        which a higher score is worse."""
+        if all(each.higher_is == "better" for each in self.dimensions):
+            return self.text
+        return "\n".join(_describe(each, worse) for each in self.dimensions)
 
 
 @lru_cache(maxsize=64)
@@ -78,7 +93,7 @@ def build_rubric(value: object) -> Rubric:
 
 
 def _read_dimension(value: object, path: Path) -> Dimension:
-    keys = ("bands", "definition", "id", "name", "scale")
+    keys = ("bands", "definition", "higher_is", "id", "name", "scale")
     fields = _read_object(value, path, "a dimension", keys)
     listed = _read_list(fields, "bands", path)
     bands = tuple(_read_band(band, (*path, "bands", i)) for i, band in enumerate(listed))
@@ -100,7 +115,16 @@ def _read_dimension(value: object, path: Path) -> Dimension:
         scale=jsontext.as_text(fields.get("scale", "")),
         definition=_read_text(fields, "definition", path),
         bands=bands,
+        higher_is=_read_direction(fields, path),
     )
+
+
+def _read_direction(fields: Mapping[str, Any], path: Path) -> str:
+    value = fields.get("higher_is", "better")
+    if value not in ("better", "worse"):
+        message = '"higher_is" must be "better" or "worse"'
+        raise RubricTextError(message, path=(*path, "higher_is"))
+    return str(value)
 
 
 def _read_band(value: object, path: Path) -> Band:
@@ -144,10 +168,11 @@ def _require_different(noun: str, name: str, values: Sequence[object], path: Pat
             raise RubricTextError(message, path=(*path, index, name))
 
 
-def _describe(dimension: Dimension) -> str:
+def _describe(dimension: Dimension, worse: str = "") -> str:
     """Return a dimension as a judge reads it."""
     scale = f" [{dimension.scale}]" if dimension.scale else ""
-    head = f"- {dimension.id} ({dimension.name}){scale}: {dimension.definition}"
+    note = f" {worse}" if worse and dimension.higher_is == "worse" else ""
+    head = f"- {dimension.id} ({dimension.name}){scale}: {dimension.definition}{note}"
     bands = [f"  {jsontext.dump(band.score)}: {band.criteria}" for band in dimension.bands]
     return "\n".join([head, *bands])
 

@@ -203,7 +203,7 @@ class _RubricCheck(ReplyCheck):
                 self.problem(
                     "evidence_unsaid", "evidence_missing", f"{path}.evidence", phrase=phrase
                 )
-            if parts.get("score") == max(dimension.scores):
+            if parts.get("score") == dimension.ends[1]:
                 self.flags.append(f"top_without_evidence:{dimension.id}")
         elif quotes is not None and len(quotes) > EVIDENCE_MAX:
             self.problem("evidence_count", "schema", f"{path}.evidence")
@@ -288,11 +288,8 @@ def measure_judgment(judgment: Judgment) -> Scored | None:
 
 
 def ends_of(rubric: Rubric) -> Ends:
-    """Return the lowest and the highest band of each dimension."""
-    return {
-        dimension.id: (float(min(dimension.scores)), float(max(dimension.scores)))
-        for dimension in rubric.dimensions
-    }
+    """Return the worst and the best score of each dimension."""
+    return {dimension.id: dimension.ends for dimension in rubric.dimensions}
 
 
 @lru_cache(maxsize=64)
