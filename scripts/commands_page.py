@@ -1,0 +1,50 @@
+"""Write docs/commands.md from the help of the commands: python scripts/commands_page.py"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evenhand.cli.main import GROUPS, cli
+
+PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+WIDTH = 80
+HEAD = """\
+# Commands
+
+Made from the help of the commands by `scripts/commands_page.py`. RUN is an id, the beginning of one, the name of a
+suite (its last run), `latest` (the default) or `latest~1` (the run of the same name before it).
+
+Exit codes: 0 complete; 1 a gate or `max_failure_rate` not met; 2 wrong usage, suite or protocol; 3 wrong data;
+4 the provider refuses (key, model, quota); 5 stopped early, run the same command again; 6 store problem;
+7 gate: not enough evidence; 70 a bug; 130 interrupted. With 2 and 3 nothing was sent.
+"""
+
+
+def make_page() -> str:
+    """Return the page: the help of every command, in the order of `evenhand --help`."""
+    top = click.Context(cli, info_name="evenhand", max_content_width=WIDTH, terminal_width=WIDTH)
+    parts = [HEAD]
+    for title, group in GROUPS.items():
+        parts.append(f"## {title}\n")
+        for name in group:
+            parts.append(f"### `evenhand {name}`\n\n{_help_blocks(top, name)}")
+    return "\n".join(parts)
+
+
+def _help_blocks(top: click.Context, name: str) -> str:
+    command = cli.get_command(top, name)
+    assert command is not None
+    context = click.Context(command, top, name)
+    blocks = [context.get_help()]
+    if isinstance(command, click.Group):
+        for part in command.list_commands(context):
+            inner = command.get_command(context, part)
+            assert inner is not None
+            blocks.append(click.Context(inner, context, part).get_help())
+    return "".join(f"```\n{block.rstrip()}\n```\n\n" for block in blocks)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(make_page(), encoding="utf-8")
