@@ -15,12 +15,14 @@ from ipaddress import ip_address
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from evenhand.errors import UsageError, hide_in_address
+from evenhand.words import Code, Sentence
 
 SCHEMES = ("postgresql", "postgres")
 DEFAULT_SCHEMA = "evenhand"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 HIGHEST_PORT = 65535
 FORM = "postgresql://USER@HOST:PORT/DATABASE"
+EXAMPLE = "postgresql://me@localhost:5432/evenhand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,7 @@ def read_address(url: str) -> Address:
         raise _unreadable() from None
     schema = values.get("schema", DEFAULT_SCHEMA)
     if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
-        raise UsageError(
-            "a schema of a store is named with small letters, digits and _, at most 63",
-            advice="e.g. ?schema=team_a",
-        )
+        raise UsageError(Sentence("store.schema_name", most=63, example=Code("?schema=team_a")))
     rest = urlencode([option for option in options if option[0] != "schema"])
     dsn = urlunsplit((parts.scheme, parts.netloc, parts.path, rest, ""))
     database = unquote(parts.path.lstrip("/"))
@@ -128,15 +127,9 @@ def _require_ports(hosts: Sequence[str], values: Mapping[str, str]) -> None:
     ports += filter(None, values.get("port", "").split(","))
     if not all(port.isdecimal() and 0 < int(port[:6]) <= HIGHEST_PORT for port in ports):
         raise UsageError(
-            f"a port in the address of the PostgreSQL store is no number from 1 to {HIGHEST_PORT}",
-            advice=f"It looks like {FORM}, e.g. postgresql://me@localhost:5432/evenhand.",
+            Sentence("store.port", most=Code(HIGHEST_PORT), form=Code(FORM), example=Code(EXAMPLE))
         )
 
 
 def _unreadable() -> UsageError:
-    return UsageError(
-        "the address of the PostgreSQL store cannot be read (it is not shown here: it may hold a"
-        " password)",
-        advice=f"It looks like {FORM}; characters such as @ : / ? # in a password are written as"
-        " %40 %3A %2F %3F %23, or the password stands in PGPASSWORD or in the file .pgpass.",
-    )
+    return UsageError(Sentence("store.unreadable_address", form=Code(FORM)))

@@ -31,6 +31,7 @@ from evenhand.store.ports import (
 )
 from evenhand.store.rows import JUDGMENT, LEDGER_CALL, UNIT, ledger_call, row_judgment, unit_digest
 from evenhand.store.session import Row, Session
+from evenhand.words import Sentence
 
 _RUNS = (
     "SELECT r.id, r.name, g.id, r.created, r.started, r.starts"
@@ -133,7 +134,7 @@ class Archive:
             if ident not in self._judgings:
                 self._judgings[ident] = self._judging(record)
             return read_manifest(text, self._judgings[ident])
-        raise StoreError(f"the store has no run {run}", where=self.session.where)
+        raise StoreError(Sentence("store.no_run", run=run), where=self.session.where)
 
     def _judging(self, record: str) -> JudgingRecord:
         """Return a judging with its texts, each of which is kept once."""

@@ -28,6 +28,7 @@ from evenhand.store.rows import (
     unit_digest,
 )
 from evenhand.store.session import Session
+from evenhand.words import Sentence
 
 _UNIT = "digest, id, body, subject, opponent, fields"
 _KEEP_UNIT = f"INSERT INTO units ({_UNIT}) VALUES (?,?,?,?,?,?) ON CONFLICT (digest) DO NOTHING"
@@ -240,8 +241,4 @@ class Copy:
 
     def _require(self, is_whole: bool, what: str) -> None:
         if not is_whole:
-            raise StoreError(
-                f"{what} was altered: what was copied before it is whole, and it is left out",
-                where=self._source.where,
-                advice="evenhand store verify --store says what else is wrong there.",
-            )
+            raise StoreError(Sentence("store.copy_altered", what=what), where=self._source.where)

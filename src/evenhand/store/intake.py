@@ -29,6 +29,7 @@ from evenhand.store.rows import (
     unit_digest,
 )
 from evenhand.store.session import Session
+from evenhand.words import Code, Sentence
 
 REPEATED_IDS_SHOWN = 5
 _TABLES = {
@@ -139,19 +140,12 @@ def repeated_ids(units: Iterable[tuple[str, str]]) -> DataError:
         elif ident not in twice:
             twice[ident] = origin
     places = [
-        f"{quote(ident)} at {origin}, in a file that is named twice"
-        if first[ident] == origin
-        else f"{quote(ident)} at {first[ident]} and {origin}"
+        f"{quote(ident)} ({', '.join(dict.fromkeys((first[ident], origin)))})"
         for ident, origin in islice(twice.items(), REPEATED_IDS_SHOWN)
     ]
-    more = len(twice) - len(places)
-    listed = "; ".join(places) + (f"; and {more} more" if more else "")
-    return DataError(
-        f"ids must be unique, but these repeat: {listed}",
-        advice="Give each row an id of its own (`id`, for pairs `pair_id`, for answers"
-        " `task_name`), or meta fields that tell it apart; files that hold the same questions"
-        ' are told apart so: data = [{ file = "v1.csv", prompt_variant = "v1" }, ...]',
-    )
+    is_same_file = any(first[ident] == origin for ident, origin in twice.items())
+    key = "store.file_twice" if is_same_file else "store.repeated_ids"
+    return DataError(Sentence(key, ids=Code("; ".join(places)), n=len(twice)))
 
 
 def start_run(
@@ -169,7 +163,7 @@ def start_run(
         [(number,)] = session.rows(_RUN, {"run": run})
         if not is_known:
             if waiting is None:
-                raise StoreError(f"the store has no run {run} any more", advice="Start it again.")
+                raise StoreError(Sentence("store.run_gone", run=run))
             waiting.join(number)
         session.write(STAMP, [(run_digest(session, number), number)])
 

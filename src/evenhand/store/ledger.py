@@ -50,6 +50,7 @@ from evenhand.store.rows import (
     now,
 )
 from evenhand.store.session import Connect, GroupWriter, Session, Statement, Write
+from evenhand.words import Sentence
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -287,11 +288,8 @@ def _first_answers(session: Session, keys: Sequence[str]) -> dict[str, Call]:
 
 def busy(run: str, holder: str, where: str) -> StoreBusy:
     """Return the error for a run that another process holds."""
-    return StoreBusy(
-        f"run {run} is being judged by another process{f' ({holder})' if holder else ''}",
-        where=where,
-        advice="Wait until it has ended, or stop it; then run this command again.",
-    )
+    key = "store.busy_with" if holder else "store.busy"
+    return StoreBusy(Sentence(key, run=run, holder=holder), where=where)
 
 
 class QuestionLocks:

@@ -49,6 +49,7 @@ from evenhand.store.session import (
     to_postgres,
     to_postgres_ddl,
 )
+from evenhand.words import Code, Sentence
 
 T = TypeVar("T")
 Connection = Any
@@ -91,8 +92,6 @@ _HOLDER = (
     " AND l.database=(SELECT oid FROM pg_database WHERE datname=current_database())"
     " AND l.classid::bigint=:high AND l.objid::bigint=:low"
 )
-MEND = "See to the server, then run the same command again; it continues where it stopped."
-ANOTHER = "Name another store with --store"
 
 
 def postgres_store(url: str, *, must_exist: bool = False) -> Store:
@@ -163,11 +162,7 @@ class Server:
         await self._require_fit(connection)
         version = await self._version(connection)
         if version is None and must_exist:
-            raise StoreMissing(
-                "there is no such store",
-                where=self.where,
-                advice="Judge something first: evenhand run --store",
-            )
+            raise StoreMissing(Sentence("store.no_such_server_store"), where=self.where)
         if version is None:
             async with connection.transaction():
                 # Of several processes one makes the tables, and the others wait for it.
@@ -180,20 +175,18 @@ class Server:
                         await connection.execute(statement)
                     version = VERSION
         if version != VERSION:
-            what, advice = other_version(version)
-            raise StoreError(what, where=self.where, advice=advice)
+            raise StoreError(other_version(version), where=self.where)
 
     async def _require_fit(self, connection: Connection) -> None:
         """Refuse a server that cannot hold a store."""
         version = connection.get_server_version().major
         if version < OLDEST:
-            raise self._unfit(f"the server is PostgreSQL {version}; {OLDEST} is the oldest that is")
+            what = Sentence("store.old_server", version=Code(version), oldest=Code(OLDEST))
+            raise StoreError(what, where=self.where)
         encoding = await connection.fetchval("SHOW server_encoding")
         if encoding != "UTF8":
-            raise self._unfit(f"the database is encoded in {encoding}; UTF8 is the one that is")
-
-    def _unfit(self, what: str) -> StoreError:
-        return StoreError(f"{what} fit for a store", where=self.where, advice=ANOTHER)
+            what = Sentence("store.other_encoding", encoding=encoding)
+            raise StoreError(what, where=self.where)
 
     async def _version(self, connection: Connection) -> object | None:
         """Return the version of a store's tables; None where there is none yet. Raises StoreError
@@ -205,11 +198,7 @@ class Server:
         if {"calls", "judgments", "units"} <= tables:
             known = "store" in tables
             return await connection.fetchval("SELECT version FROM store") if known else "unknown"
-        raise StoreError(
-            f"the schema {schema} holds tables of another program",
-            where=self.where,
-            advice="Name a schema of its own: --store 'postgresql://...?schema=NAME'",
-        )
+        raise StoreError(Sentence("store.other_tables", schema=schema), where=self.where)
 
     @property
     def where(self) -> str:
@@ -221,25 +210,25 @@ class Server:
         hashed = blake2b(text, digest_size=8, person=b"evenhand-lock").digest()
         return int.from_bytes(hashed, signed=True)
 
-    def error(self, what: str, error: BaseException, advice: str = MEND) -> StoreError:
+    def error(self, key: str, error: BaseException) -> StoreError:
         """Return an error of the driver in words that hold nothing of the address."""
-        return StoreError(f"{what}: {_reason(error)}", where=self.where, advice=advice)
+        return StoreError(Sentence(f"store.{key}", reason=_reason(error)), where=self.where)
 
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, asyncpg.PostgresError):
         return str(getattr(error, "message", None) or error)
     if isinstance(error, TimeoutError):
-        return "it does not answer"
-    if isinstance(error, OSError):
-        return error.strerror or "the connection was lost"
+        return Sentence("store.no_answer")
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     if isinstance(error, pg.TargetServerAttributeNotMatched):
-        return "none of its hosts is what target_session_attrs asks for"
+        return Sentence("store.no_fitting_host")
     if isinstance(error, pg.ClientConfigurationError):
-        return "a setting of its address is wrong"
+        return Sentence("store.wrong_setting")
     if isinstance(error, ValueError | OverflowError):
-        return "a value does not fit, of its address or of a row"
-    return "the connection was lost"
+        return Sentence("store.wrong_value")
+    return Sentence("store.lost_connection")
 
 
 class DriverThread:
@@ -282,12 +271,7 @@ class PostgresSession:
             self._turn, self._connection = self._thread.run(self._begin())
         except FAILED as error:
             self._thread.close()
-            raise server.error(
-                "the store cannot be opened",
-                error,
-                "Look whether the server runs, and whether host, user, password (PGPASSWORD,"
-                " .pgpass) and database are right.",
-            ) from None
+            raise server.error("cannot_connect", error) from None
         except BaseException:
             self._thread.close()
             raise
@@ -305,7 +289,7 @@ class PostgresSession:
         try:
             return self._thread.run(self._do(work, is_repeatable and self._transaction is None))
         except FAILED as error:
-            raise self._server.error("the store cannot be used", error) from None
+            raise self._server.error("cannot_use_server", error) from None
 
     async def _do(self, work: Work[T], is_repeatable: bool) -> T:
         async with self._turn:
@@ -376,7 +360,7 @@ class PostgresSession:
         try:
             self._thread.run(self._do(write, is_repeatable=True))
         except FAILED as error:
-            raise self._server.error("the store cannot be written", error) from None
+            raise self._server.error("cannot_write_server", error) from None
         if self._lost_lock:
             raise busy(self._lost_lock, "", self.where)
 
@@ -385,12 +369,7 @@ class PostgresSession:
 
     def require_writable(self) -> None:
         if self.do(lambda at: at.fetchval("SHOW transaction_read_only")) == "on":
-            raise StoreError(
-                "the store can be read, but not written: the server is read-only, or a standby",
-                where=self.where,
-                advice="Name the server that is written to, or several, of which it is one:"
-                " postgresql://a,b/DATABASE?target_session_attrs=read-write",
-            )
+            raise StoreError(Sentence("store.read_only_server"), where=self.where)
 
     def try_locks(self, names: Sequence[str]) -> set[str]:
         wanted = {name: self._server.lock_number(name) for name in names if name not in self._held}

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, Protocol
 
 from evenhand.errors import StoreError
 from evenhand.limits import BATCH_ROWS, GATHER_SECONDS, HELD_UP_SECONDS, JOIN_SECONDS
+from evenhand.words import Sentence
 
 VERSION = 3
 """Of the tables in `schema.sql`."""
@@ -121,14 +122,10 @@ def schema_names() -> set[str]:
     return {name for _, _, name, *_ in words}
 
 
-def other_version(found: object) -> tuple[str, str]:
-    """Return what to say of a store with another version of the schema, and what to advise."""
-    return (
-        f"the store was made by another version of evenhand (its tables have version {found}, this"
-        f" evenhand reads version {VERSION})",
-        "Read or export it with the version that made it; for new runs name another store with"
-        " --store.",
-    )
+def other_version(found: object) -> Sentence:
+    """Return the message about a store with another version of the schema."""
+    version = "?" if found is None else str(found)
+    return Sentence("store.other_version", version=version, read=str(VERSION))
 
 
 # PostgreSQL
@@ -309,9 +306,8 @@ class GroupWriter:
                 self._broken = error
             except Exception as error:
                 # Whatever it is: a thread that died would leave everyone waiting for ever.
-                self._broken = StoreError(
-                    f"the store cannot be written: {error}", where=self._session.where
-                )
+                what = Sentence("store.cannot_write", reason=str(error))
+                self._broken = StoreError(what, where=self._session.where)
         return self._broken
 
 

@@ -48,17 +48,12 @@ from evenhand.store.session import (
     schema,
     schema_names,
 )
+from evenhand.words import Sentence
 
 APPLICATION = 0x45564E48
 """`EVNH` in the header of the file: by this a store is told from other programs' databases."""
 SMALLEST = 512
 """Bytes of the smallest database: SQLite takes a shorter file for an empty one."""
-ANOTHER = "Name another store with --store sqlite:FILE"
-MEND = "Free some space or mend the file, then run the same command again."
-LOCAL_DISK = (
-    "Wait until nobody else uses it, then run the same command again. If nobody does, the file"
-    " system does not keep locks: put the store on a disk of this machine, --store sqlite:FILE"
-)
 LOCK_ERRORS = (
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -104,7 +99,7 @@ class SqliteFile:
             )
             self._prepare()
         except (sqlite3.Error, OSError) as error:
-            raise self.error("the store cannot be opened", error, ANOTHER) from None
+            raise self.error("cannot_open", error) from None
         self.identity = self.find()
 
     def find(self) -> tuple[int, int] | None:
@@ -118,47 +113,35 @@ class SqliteFile:
     def require_present(self) -> None:
         """Raise StoreError if the path does not lead to the file that was opened."""
         if self.identity is not None and self.find() != self.identity:
-            raise StoreError(
-                "the store was moved, replaced or deleted while it was in use",
-                where=str(self.path),
-                advice="What was recorded before is in the file that was moved. Put it back, or"
-                " name it with --store sqlite:FILE; then run the same command again.",
-            )
+            raise self._refusal("moved")
 
     def _recognise(self) -> None:
         """Raise an error for whatever is no store, and leave it as it is."""
         status = self.place.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is not a plain file")
+            raise self._refusal("no_plain_file")
         if not status.st_size:
             self._require_no_log()
             return
         if status.st_size < SMALLEST:
-            raise OSError("this is not a database")
+            raise self._refusal("no_database")
         # SQLite reads an immutable file without locks, and writes nothing beside it.
         with closing(sqlite3.connect(f"{self.place.as_uri()}?immutable=1", uri=True)) as file:
             (application,) = file.execute("PRAGMA application_id").fetchone()
         if application != APPLICATION:
-            raise self._refusal("this is a database of another program", ANOTHER)
+            raise self._refusal("other_database")
         if status.st_nlink > 1:
-            raise self._refusal(
-                "the file has a second name (a hard link), under which its log is not seen",
-                "Remove the other name, or make a copy instead: cp keeps files apart.",
-            )
+            raise self._refusal("hard_link")
 
     def _require_no_log(self) -> None:
         """Refuse an empty file that was a store: SQLite would drop its log."""
         log = Path(f"{self.place}-wal")
         # Somebody else may just be making the store.
         if log.exists() and log.stat().st_size and not self.place.stat().st_size:
-            raise self._refusal(
-                f"the file is empty, and the log {log.name} beside it is not",
-                "Something has cut the store short: put back a copy of it. To begin anew, remove"
-                " both.",
-            )
+            raise self._refusal("cut_short", log=log.name)
 
-    def _refusal(self, what: str, advice: str) -> StoreError:
-        return StoreError(what, where=str(self.path), advice=advice)
+    def _refusal(self, key: str, **values: str) -> StoreError:
+        return StoreError(Sentence(f"store.{key}", **values), where=str(self.path))
 
     def _prepare(self) -> None:
         """Make the tables of a new store; refuse a store of another version."""
@@ -174,7 +157,7 @@ class SqliteFile:
                             connection.execute(statement)
                 version = _version(connection)
         if version != VERSION:
-            raise self._refusal(*other_version("unknown" if version is None else version))
+            raise StoreError(other_version(version), where=str(self.path))
 
     def _open(self) -> sqlite3.Connection:
         if not self.is_read_only:
@@ -224,28 +207,26 @@ class SqliteFile:
                 # Where another writes before there is a log, SQLite refuses at once to begin one.
                 is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
                 if not is_busy or time.monotonic() >= deadline:
-                    raise self.error("the store cannot be opened", error, ANOTHER) from None
+                    raise self.error("cannot_open", error) from None
             time.sleep(BUSY_LOOK_SECONDS)
 
     def _set_up(self, connection: sqlite3.Connection) -> None:
         """Begin the log of a connection that writes."""
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
-            raise self._refusal(
-                f"SQLite can keep this file in journal mode {mode} only, and a store needs a log",
-                "Put the store on a disk of this machine: --store sqlite:FILE",
-            )
+            raise self._refusal("no_log", mode=mode)
         level = "OFF" if self._is_temporary else "FULL"
         connection.execute(f"PRAGMA synchronous = {level}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}").fetchall()
 
-    def error(self, what: str, error: Exception, advice: str) -> StoreError:
+    def error(self, key: str, error: Exception) -> StoreError:
         """Return an error of the database in our words; the path is named beside it."""
         reason = getattr(error, "strerror", None) or str(error)
-        if getattr(error, "sqlite_errorcode", 0) in LOCK_ERRORS:
-            advice = LOCAL_DISK
-        return StoreError(f"{what}: {reason}", where=str(self.path), advice=advice)
+        is_locked = getattr(error, "sqlite_errorcode", 0) in LOCK_ERRORS
+        advice = Sentence("store.locked_advice") if is_locked else ""
+        what = Sentence(f"store.{key}", reason=reason)
+        return StoreError(what, where=str(self.path), advice=advice)
 
 
 def _create(path: Path) -> None:
@@ -293,7 +274,7 @@ class SqliteSession:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._file.error("the store cannot be used", error, MEND) from None
+            raise self._file.error("cannot_use", error) from None
 
     def rows(self, sql: str, values: Values | None = None) -> list[Any]:
         with self._in_use():
@@ -328,18 +309,14 @@ class SqliteSession:
                 for sql, rows in statements:
                     self._connection.executemany(sql, rows)
         except sqlite3.Error as error:
-            raise self._file.error("the store cannot be written", error, MEND) from None
+            raise self._file.error("cannot_write", error) from None
 
     def lock_table(self, name: str) -> None:
         """Do nothing: a transaction of SQLite writes alone."""
 
     def require_writable(self) -> None:
         if self._file.is_read_only:
-            raise StoreError(
-                "the store can be read here, but not written: the file or its folder is read-only",
-                where=self.where,
-                advice="Make both writable, or go on with a copy of it: --store sqlite:FILE",
-            )
+            raise StoreError(Sentence("store.read_only_file"), where=self.where)
 
     def try_locks(self, names: Sequence[str]) -> set[str]:
         taken: set[str] = set()
@@ -348,11 +325,10 @@ class SqliteSession:
             try:
                 is_taken = lock.take()
             except OSError as error:
-                raise StoreError(
-                    f"the run cannot be locked: {error.strerror or error}",
-                    where=str(lock.path),
-                    advice=LOCAL_DISK,
-                ) from None
+                reason = error.strerror or str(error)
+                what = Sentence("store.cannot_lock", reason=reason)
+                advice = Sentence("store.locked_advice")
+                raise StoreError(what, where=str(lock.path), advice=advice) from None
             if is_taken:
                 self._locks[name] = lock
                 taken.add(name)
@@ -384,14 +360,14 @@ class SqliteSession:
     def check_file(self) -> Iterator[str]:
         for (line,) in self.rows("PRAGMA integrity_check"):
             if line != "ok":
-                yield f"the file is damaged: {line}"
+                yield Sentence("store.damaged_file", line=line)
         # With views in the schema SQLite itself does not miss an index that was dropped.
         made = {name for (name,) in self.rows("SELECT name FROM sqlite_master")}
         for name in sorted(schema_names() - made):
-            yield f"the file is damaged: {name} is missing"
+            yield Sentence("store.missing_table", name=name)
         [(calls, last)] = self.rows("SELECT COUNT(*), coalesce(MAX(no), 0) FROM calls")
         if last > calls:
-            yield f"{last - calls} calls are missing"
+            yield Sentence("store.missing_calls", n=last - calls)
 
     def close(self) -> None:
         self.unlock(list(self._locks))

@@ -23,40 +23,41 @@ from evenhand.store.rows import (
     unit_digest,
 )
 from evenhand.store.session import Session
+from evenhand.words import Sentence
 
 _LOST = {
-    "units belong to no run": (
+    "lost_units": (
         "SELECT COUNT(*) FROM units u WHERE NOT EXISTS"
         " (SELECT 1 FROM run_units m WHERE m.unit=u.no)"
     ),
-    "places of runs hold no unit": (
+    "empty_places": (
         "SELECT COUNT(*) FROM run_units m LEFT JOIN units u ON u.no=m.unit WHERE u.no IS NULL"
     ),
-    "places belong to no run": (
+    "lost_places": (
         "SELECT COUNT(*) FROM run_units m LEFT JOIN runs r ON r.no=m.run WHERE r.no IS NULL"
     ),
-    "runs belong to no judging": (
+    "lost_runs": (
         "SELECT COUNT(*) FROM runs r LEFT JOIN judgings g ON g.no=r.judging WHERE g.no IS NULL"
     ),
-    "judgments belong to no unit": (
+    "lost_judgments": (
         "SELECT COUNT(*) FROM judgments j LEFT JOIN units u ON u.no=j.unit WHERE u.no IS NULL"
     ),
-    "judgments belong to no judging": (
+    "lost_judgings": (
         "SELECT COUNT(*) FROM judgments j LEFT JOIN judgings g ON g.no=j.judging WHERE g.no IS NULL"
     ),
-    "items belong to no batch": (
+    "lost_items": (
         "SELECT COUNT(*) FROM batch_items i LEFT JOIN batches b ON b.name=i.batch"
         " WHERE b.name IS NULL"
     ),
-    "items wait for batches that have ended": (
+    "waiting_items": (
         "SELECT COUNT(*) FROM batch_items i JOIN batches b ON b.name=i.batch"
         " WHERE i.state='open' AND b.stage IN ('ended', 'void')"
     ),
-    "items are answered by no call": (
+    "unanswered_items": (
         "SELECT COUNT(*) FROM batch_items i WHERE i.state='answered'"
         " AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.key=i.key)"
     ),
-    "judgments are neither a verdict nor a failure with a reason": (
+    "no_status": (
         "SELECT COUNT(*) FROM judgments WHERE (status='failure') <> (reason IS NOT NULL)"
     ),
 }
@@ -69,7 +70,7 @@ def verify(archive: Archive) -> list[str]:
         archive.set_frozen(True)
         return list(chain(archive.session.check_file(), _problems(archive.session)))
     except StoreError as error:
-        return [f"the store is damaged: {error.what}"]
+        return [Sentence("store.damaged", reason=error.what)]
     finally:
         archive.set_frozen(False)
 
@@ -87,11 +88,11 @@ def _problems(session: Session) -> Iterator[str]:
             yield from check(session)
         except (ValueError, TypeError, AttributeError, LookupError) as error:
             # A value of another type than was ever written: nothing after it can be looked at.
-            yield f"the store holds what cannot be read: {error}"
-    for what, sql in _LOST.items():
+            yield Sentence("store.unreadable_value", reason=str(error))
+    for key, sql in _LOST.items():
         [(number,)] = session.rows(sql)
         if number:
-            yield f"{number} {what}"
+            yield Sentence(f"store.{key}", n=number)
 
 
 def _altered_calls(session: Session) -> Iterator[str]:
@@ -99,9 +100,9 @@ def _altered_calls(session: Session) -> Iterator[str]:
     for stored, at, *columns in session.stream(every):
         key = columns[0]
         if not str(key).startswith(CALL_TAG):
-            yield f"call {key} has a key of an unknown form"
+            yield Sentence("store.unknown_key", key=str(key))
         if is_altered(columns, stored, at):
-            yield f"the reply of call {key} was altered"
+            yield Sentence("store.altered_reply", key=str(key))
 
 
 def _altered_judgments(session: Session) -> Iterator[str]:
@@ -112,18 +113,22 @@ def _altered_judgments(session: Session) -> Iterator[str]:
     )
     for unit, judging, stored, *row in session.stream(every):
         if row_digest(*row) != stored:
-            of, judged = judging or row[0], unit or row[1]
-            yield f"judging {of}, unit {judged}: the judgment by judge {row[2]} was altered"
+            yield Sentence(
+                "store.altered_judgment",
+                judging=str(judging or row[0]),
+                unit=str(unit or row[1]),
+                judge=str(row[2]),
+            )
 
 
 def _altered_contents(session: Session) -> Iterator[str]:
     """Find units and texts that differ from their digests."""
     for stored, ident, body in session.stream("SELECT digest, id, body FROM units"):
         if unit_digest(ident, body) != stored:
-            yield f"unit {ident} was altered"
+            yield Sentence("store.altered_unit", unit=ident)
     for stored, text in session.stream("SELECT digest, text FROM texts"):
         if digest(text) != stored:
-            yield f"text {stored} was altered"
+            yield Sentence("store.altered_text", text=stored)
 
 
 def _altered_judgings(session: Session) -> Iterator[str]:
@@ -133,13 +138,13 @@ def _altered_judgings(session: Session) -> Iterator[str]:
         try:
             judging = read_judging(record)
         except StoreError as error:
-            yield f"judging {ident}: {error.what}"
+            yield Sentence("store.judging_problem", judging=ident, reason=error.what)
             continue
         if judging.id != ident:
-            yield f"judging {ident} was altered"
+            yield Sentence("store.altered_judging", judging=ident)
         for name, stored in judging.texts.items():
             if stored not in texts:
-                yield f"judging {ident}: the text of {name} is missing"
+                yield Sentence("store.missing_text", judging=ident, name=name)
 
 
 def _altered_runs(session: Session) -> Iterator[str]:
@@ -153,9 +158,9 @@ def _altered_runs(session: Session) -> Iterator[str]:
     for number, ident, name, stored, judging in session.rows(every):
         content = content_of(unit for (unit,) in session.stream(of_run, {"run": number}))
         if run_id(name, judging, content) != ident:
-            yield f"run {ident}: its name or its units are not those that it began with"
+            yield Sentence("store.altered_run", run=ident)
         elif run_digest(session, number) != stored:
-            yield f"run {ident}: what it says of itself, or the order of its units, was altered"
+            yield Sentence("store.altered_record", run=ident)
 
 
 def _lost_calls(session: Session) -> Iterator[str]:
@@ -169,12 +174,12 @@ def _lost_calls(session: Session) -> Iterator[str]:
         rests = [(judging, unit, _calls(body)) for judging, unit, body in batch]
         recorded = _find_recorded(session, {key for *_, keys in rests for key in keys or ()})
         for judging, unit, keys in rests:
-            place = f"judging {judging}, unit {unit}"
+            place = {"judging": judging, "unit": unit}
             if keys is None:
-                yield f"{place}: the judgment cannot be read"
-            yield from (
-                f"{place}: call {key} is missing" for key in keys or () if key not in recorded
-            )
+                yield Sentence("store.unreadable_judgment", **place)
+            for key in keys or ():
+                if key not in recorded:
+                    yield Sentence("store.missing_call", **place, key=key)
 
 
 def _calls(body: str) -> list[str] | None:
