@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
-from evenhand.cli.language import speaker
+from evenhand.cli.language import speaker, terminal_words
 from evenhand.cli.watch import Watcher
 from evenhand.errors import (
     NoVerdicts,
@@ -274,7 +274,8 @@ def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: boo
     # What is shown of a run is loaded when there is something to show.
     from evenhand.cli.show import run_figures, run_json
     from evenhand.report.terminal.comparison import decision_text
-    from evenhand.report.terminal.console import console, outcome_lines
+    from evenhand.report.terminal.console import console
+    from evenhand.report.terminal.summary import outcome_lines
     from evenhand.results.units import failure_details
 
     recorded, counts, scope = find_run(store, summary.run), summary.counts, summary.scope
@@ -284,7 +285,7 @@ def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: boo
     out = console()
     out.print(f"\nrun {summary.run}  {safe(plan.suite.file.name)}")
     details = failure_details(store, scope, plan.kind) if counts.failures else {}
-    out.print(outcome_lines(summary.json(), details, out.width))
+    out.print(outcome_lines(terminal_words(), summary.json(), details, out.width))
     out.print()
     for part in run_figures(store, recorded, scope, is_ranked=summary.decided is None):
         out.print(part)

@@ -18,9 +18,11 @@ from evenhand.cli.common import (
     store_option,
     wait,
 )
+from evenhand.cli.language import terminal_words
 from evenhand.files.protocols import find_protocol
 from evenhand.limits import MAX_ROUNDS_MOST
-from evenhand.report.terminal.console import console, outcome_lines
+from evenhand.report.terminal.console import console
+from evenhand.report.terminal.summary import outcome_lines
 from evenhand.report.terminal.tables import safe
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.rules import NewRules, RuleChange, changed_rules, read_weights_file, rules_of
@@ -92,7 +94,7 @@ def settle_command(
         out.print(f"settled as run {summary.run}, beside it")
     for change in changes:
         out.print(safe(change))
-    out.print(outcome_lines(summary.json()))
+    out.print(outcome_lines(terminal_words(), summary.json()))
     if summary.counts.pending:
         notice(f"{summary.counts.pending} pending: the store has no reply to settle them from")
     if source:

@@ -23,6 +23,7 @@ from evenhand.cli.common import (
     store_option,
     tell_run,
 )
+from evenhand.cli.language import terminal_words
 from evenhand.errors import UsageError, quote
 from evenhand.jsontext import stored_object
 from evenhand.judgment import Judgment, Verdict
@@ -31,7 +32,8 @@ from evenhand.report.html.units import kind_blocks, unit_blocks
 from evenhand.report.terminal.blocks import block_lines, cell_line
 from evenhand.report.terminal.console import console, legend, table
 from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tables
-from evenhand.report.terminal.tables import count_noun, cut, failure_line, safe
+from evenhand.report.terminal.summary import failure_line
+from evenhand.report.terminal.tables import count_noun, cut, safe
 from evenhand.results.pages import overview, standing
 from evenhand.results.pairs import figures_of_pairs, judged_pairs
 from evenhand.results.units import (
@@ -234,7 +236,7 @@ def _no_verdict(judgment: Judgment, width: int = RESULT_SHOWN) -> str:
     """Return why there is no verdict, on a line of `width`."""
     if judgment.reason is None:
         return cut(f"left out: {judgment.detail}", width)
-    return failure_line(f"failed: {judgment.reason}", judgment.reason, judgment.detail, width)
+    return failure_line(terminal_words(), judgment.reason, judgment.detail, width)
 
 
 def _show_unit(store: Archive, run: Recorded, name: str, as_json: bool) -> None:

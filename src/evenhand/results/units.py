@@ -15,7 +15,7 @@ from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.blocks import Block, Columns, Text
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.report.html.units import JudgedRow
-from evenhand.report.terminal.tables import FailureDetail
+from evenhand.report.terminal.summary import FailureDetail
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.store.archive import Archive

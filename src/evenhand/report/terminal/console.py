@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any, cast
 
 from rich.box import SIMPLE_HEAD
@@ -18,14 +18,7 @@ from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.stream import raw_stream
-from evenhand.report.terminal.tables import (
-    ADVICE,
-    FailureDetail,
-    count_noun,
-    failure_line,
-    money,
-    safe,
-)
+from evenhand.report.terminal.tables import safe
 from evenhand.text import visible
 
 _BLANKS = re.compile(r"(?<! ) ++((?:\x1b\[[\d;]*m)*)(?=\n)")
@@ -120,42 +113,3 @@ def wrap(text: str, width: int) -> list[str]:
     """Return a text on lines of at most `width` columns."""
     lines = Text(" ".join(safe(text).split())).wrap(console(), width, overflow="fold")
     return [line.plain.rstrip() for line in lines]
-
-
-def outcome_lines(
-    summary: Mapping[str, Any], details: Mapping[str, FailureDetail] | None = None, width: int = 80
-) -> Text:
-    """Return the state of a run: the counts that add up to what was planned, and what it took.
-    `details` says more of a reason to fail, on one line of `width`."""
-    failures = sum(summary["failures"].values())
-    text = Text()
-    number, noun = count_noun(summary["verdicts"], "verdict").split(" ")
-    text.append(number, style="bold")
-    text.append(f" {noun} + {count_noun(failures, 'failure')} + {summary['pending']:,} pending")
-    text.append(f" = {summary['planned']:,} planned\n")
-    if summary.get("left_out"):
-        text.append(f"  {summary['left_out']} left out: the judge shares a candidate's family\n")
-    for reason, number in summary["failures"].items():
-        detail = (details or {}).get(reason)
-        is_instance = detail is not None and detail.is_instance and reason not in ADVICE
-        head = f"{number} x {reason}{', for instance' if is_instance else ''}"
-        line = failure_line(head, reason, detail.text if detail else None, width - 2)
-        text.append(f"  {line}\n", style="yellow")
-    text.append(
-        f"{count_noun(summary['calls'], 'call')} sent, {summary['cached']:,} from the ledger;"
-        f" {count_noun(summary['reasks'], 're-ask')} and {_spending(summary)}"
-    )
-    usage = summary.get("usage", {})
-    if usage.get("cached_tokens"):
-        share = usage["cached_tokens"] / max(1, usage["input_tokens"])
-        text.append(f"; {share:.0%} of the input from the provider's cache")
-    return text
-
-
-def _spending(summary: Mapping[str, Any]) -> str:
-    """Return what a run has cost; where calls of an earlier command had no price, what this one
-    has."""
-    cost, now = summary["cost_usd"], summary.get("spent_usd")
-    if cost is not None:
-        return f"{money(cost)} in all"
-    return f"{money(now)} now, earlier calls at unknown prices" if now else "price unknown in all"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from evenhand.report.terminal.tables import cut, cut_start, safe
+from evenhand.report.terminal.tables import cut, cut_start
 from evenhand.words import Words
+
+WITHOUT_DETAIL = "truncated"
+"""The reason whose meaning says all, and what to do."""
 
 
 class FailureDetail(NamedTuple):
@@ -22,11 +26,11 @@ class FailureDetail(NamedTuple):
 def outcome_lines(
     say: Words,
     summary: Mapping[str, Any],
-    details: Mapping[str, FailureDetail] | None = None,
+    details: Mapping[str, FailureDetail] = MappingProxyType({}),
     width: int = 80,
 ) -> Text:
     """Return the state of a run: the counts that add up to what was planned, and what it took.
-    `details` says more of a reason to fail, on one line of `width`."""
+    `details` says more of a reason to fail, in lines of `width`."""
     counts = {name: summary[name] for name in ("verdicts", "pending", "planned")}
     counts["failures"] = sum(summary["failures"].values())
     text = Text()
@@ -35,13 +39,11 @@ def outcome_lines(
     if left_out := summary.get("left_out"):
         text.append(f"\n  {say('facts.left_out', n=left_out)}")
     for reason, number in summary["failures"].items():
-        detail = (details or {}).get(reason)
-        line = failure_line(say, say.counted("failure", number), reason, "", width - 2)
-        text.append(f"\n  {line}", style="yellow")
-        if detail is not None and reason != "truncated":
-            key = "cli.for_instance" if detail.is_instance else "cli.said"
-            cut_detail = cut_start if reason == "judge_crash" else cut
-            text.append(f"\n    {cut_detail(say(key, text=detail.text), width - 4)}")
+        text.append(f"\n  {say('cli.failures', n=number, reason=reason)}", style="yellow")
+        if reason in details and reason != WITHOUT_DETAIL:
+            detail, is_instance = details[reason]
+            said = say("cli.for_instance", text=detail) if is_instance else detail
+            text.append(f"\n    {_cut_detail(reason, said, width - 4)}")
     calls = {"sent": summary["calls"], "cached": summary["cached"], "reasks": summary["reasks"]}
     text.append(f"\n{say('cli.calls', **calls)} {_spending(say, summary)}")
     usage = summary.get("usage", {})
@@ -60,6 +62,23 @@ def _spending(say: Words, summary: Mapping[str, Any]) -> str:
     return say("cli.cost", cost=cost)
 
 
-def failure_line(say: Words, head: str, reason: str, detail: str | None, width: int) -> str:
-    """Return a reason to fail on one line of `width`, with what `detail` says; of a judge that
-    broke down its end, where the error itself stands."""
+def failure_line(say: Words, reason: str, detail: str, width: int) -> str:
+    """Return why there is no verdict, on one line of `width`."""
+    head = say("cli.failed", reason=reason)
+    if not detail or reason == WITHOUT_DETAIL:
+        return cut(head, width)
+    return f"{head}: {_cut_detail(reason, detail, width - cell_len(head) - 2)}"
+
+
+def _cut_detail(reason: str, detail: str, width: int) -> str:
+    """Return a detail in `width` columns; of a judge that broke down its end, where the error
+    itself stands."""
+    return (cut_start if reason == "judge_crash" else cut)(detail, width)
+
+
+def command_lines(say: Words, commands: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield commands, each after its label, all in one column."""
+    labelled = [(say(key), command) for key, command in commands]
+    width = 1 + max(cell_len(label) for label, _ in labelled)
+    for label, command in labelled:
+        yield f"{set_cell_size(label, width)} evenhand {command}"

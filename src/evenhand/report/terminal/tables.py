@@ -6,14 +6,10 @@ in it is read as markup.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from rich.cells import cell_len, set_cell_size
 
 from evenhand.text import visible
 
-ADVICE = {"truncated": "the reply was cut off: raise max_tokens under [[judges]]"}
-"""Reasons to fail that say what to do about them."""
 WHOLE_DOLLARS = 10
 
 
@@ -39,13 +35,6 @@ def cut_start(text: object, most: int) -> str:
     return f"…{line[start:].lstrip()}"
 
 
-class FailureDetail(NamedTuple):
-    """The text of a failure; an instance if others with the same reason have another."""
-
-    text: str
-    is_instance: bool
-
-
 def count_noun(number: int, noun: str) -> str:
     """So many of something: `1 call`, `1,200 calls`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -58,15 +47,3 @@ def money(dollars: float) -> str:
     if dollars >= WHOLE_DOLLARS:
         return f"${dollars:,.0f}"
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
-
-
-def failure_line(head: str, reason: str, detail: str | None, width: int) -> str:
-    """A reason to fail on one line of `width`: what to do where code knows, else what `detail`
-    says; of a judge that broke down its end, where the error itself stands."""
-    if reason in ADVICE:
-        return cut(f"{head}: {ADVICE[reason]}", width)
-    if not detail:
-        return head
-    if reason == "judge_crash":
-        return f"{head}: {cut_start(detail, width - len(head) - 2)}"
-    return cut(f"{head}: {detail}", width)
