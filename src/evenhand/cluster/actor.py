@@ -31,7 +31,6 @@ from evenhand.errors import (
     StoreBusy,
     StoreError,
     UsageError,
-    quote,
 )
 from evenhand.folders import is_within
 from evenhand.jsontext import canonical, stored_object
@@ -50,6 +49,7 @@ from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import IncomingUnit, Scope, SentRequest
 from evenhand.suite import ROUTE_KEYS, Suite, suite_of_keys
 from evenhand.suite_file import JudgeSpec
+from evenhand.words import Code, Sentence
 
 COUNTED = ("verdicts", "failures", "left_out", "sent", "cached", "reasks", "cost", "unpriced")
 """The fields of a tally that an actor tells."""
@@ -236,13 +236,15 @@ def _judge_setup(suite: Suite, spec: JudgeSpec, record: JudgeRecord) -> JudgeSet
     """Return a judge of the run as it is here; raises EvenhandError where it is another."""
     provider, model = split_name(spec.model)
     if provider.is_file(model) and not is_within(suite.folder / model, suite.folder):
-        raise UsageError(f"{quote(model)} leads out of the folder of this actor")
+        raise UsageError(Sentence("cluster.outside_folder", path=model))
     trust = Trust(TrustedHosts(), tell=lambda line: None)
     setup = open_judge_setup(suite, spec, environment(), lambda line: None, trust)
     mine, theirs = setup.judge.identity, record.identity
     if canonical(dict(mine)) != canonical(dict(theirs)):
         names = sorted(n for n in mine.keys() | theirs.keys() if mine.get(n) != theirs.get(n))
-        raise UsageError(f"{record.name} is not the same here: {', '.join(names)} differ")
+        raise UsageError(
+            Sentence("cluster.other_judge", judge=record.name, names=Code(", ".join(names)))
+        )
     if setup.judge.unavailable_reason is not None:
         raise setup.judge.unavailable_reason
     setup.judge.load()

@@ -57,6 +57,7 @@ from evenhand.limits import (
 from evenhand.runs.judge import RemoteEngine, RunContext
 from evenhand.runs.plan import Plan
 from evenhand.store.address import read_address, split_address
+from evenhand.words import Sentence
 
 CPUS = 0.1
 """Of a node's CPUs for an actor: it waits for answers most of the time."""
@@ -104,15 +105,9 @@ def ray_engine(
     """Return the engine that judges on a cluster; raises UsageError where that cannot be. Without a
     number there is one actor for each node."""
     if find_spec("ray") is None:
-        raise UsageError(
-            "--ray needs Ray, which is not installed",
-            advice='Install it, here and on every node: pip install "evenhand[ray]"',
-        )
+        raise UsageError(Sentence("cluster.no_ray"))
     if plan.manifest.is_sequential:
-        raise UsageError(
-            "a run that stops when it is decided cannot be judged on a cluster",
-            advice="Leave out --ray, or judge all of it: --ray ADDRESS --to-the-end",
-        )
+        raise UsageError(Sentence("cluster.until_decided"))
     url = without_password(store_url)
     if address != "auto":
         _require_guard(address, allow_insecure=allow_insecure)
@@ -141,10 +136,7 @@ def without_password(url: str) -> str:
     name, colon, _ = user.partition(":")
     query = "&".join(p for p in parts.query.split("&") if not p.startswith("password="))
     if (colon or query != parts.query) and any(parts.netloc in word for word in sys.argv):
-        raise UsageError(
-            "Ray keeps the command line of this process, and the store's password stands in it",
-            advice="Put the password into PGPASSWORD or ~/.pgpass, here and on every node.",
-        )
+        raise UsageError(Sentence("cluster.password_in_command"))
     return urlunsplit((parts.scheme, f"{name}@{hosts}" if name else hosts, parts.path, query, ""))
 
 
@@ -162,17 +154,9 @@ def _require_guard(address: str, *, allow_insecure: bool) -> None:
         check=False,
     )
     if probe.returncode == _ABSENT:
-        raise UsageError(
-            f"no Ray cluster answers at {address}",
-            advice="Start one (ray start --head), or name its address, HOST:PORT.",
-        )
+        raise UsageError(Sentence("cluster.no_cluster", address=address))
     if probe.returncode != _SHUT:
-        raise UsageError(
-            "the Ray cluster answers without a token: whoever reaches it can run code on its nodes,"
-            " with their keys",
-            advice="Start it with RAY_AUTH_MODE=token on every node; or, on a network where nobody"
-            " else is, add --allow-insecure-ray.",
-        )
+        raise UsageError(Sentence("cluster.no_token"))
 
 
 def _connect(address: str, allow_insecure: bool) -> Any:
@@ -185,11 +169,7 @@ def _connect(address: str, allow_insecure: bool) -> Any:
         )
     except Exception as error:
         first = str(error).strip().partition("\n")[0][:200]
-        raise UsageError(
-            f"the Ray cluster at {address} cannot be used: {first}",
-            advice="This process must be on a node of the cluster, with the versions of Ray and"
-            " Python that it has, and with its token (RAY_AUTH_TOKEN).",
-        ) from None
+        raise UsageError(Sentence("cluster.unusable", address=address, reason=first)) from None
     if address == "auto":
         try:
             _require_guard(context.address_info["gcs_address"], allow_insecure=allow_insecure)
@@ -320,13 +300,7 @@ class _Driver:
             if isinstance(error, Exception):
                 raise error
         if not (self._is_at_end or self._stop.requested):
-            self._stop.request(
-                StoppedEarly(
-                    "no actor is left on the cluster, and the run is not at its end",
-                    advice="See to the nodes, then run the same command again: it continues where"
-                    " it stopped.",
-                )
-            )
+            self._stop.request(StoppedEarly(Sentence("cluster.no_actor_left")))
 
     async def _leave(self) -> None:
         """Have the actors send nothing new, and wait for what is under way."""
@@ -363,9 +337,9 @@ class _Driver:
         ready, here = Readiness(*await _get(actor.handle.start.remote())), version("evenhand")
         error = ready.error
         if ready.version != here:
-            error = f"it has evenhand {ready.version}, and this process {here}"
+            error = Sentence("cluster.other_version", there=ready.version, here=here)
         if error:
-            self._tell(f"{ready.host} cannot judge: {error}")
+            self._tell(Sentence("cluster.cannot_judge", host=ready.host, reason=error))
             return False
         actor.host = ready.host
         return True
@@ -392,7 +366,7 @@ class _Driver:
 
     async def _take_back(self, actor: _Actor, chunk: Assignment) -> None:
         """Take back the chunk of a dead actor, once it can surely spend nothing more."""
-        self._tell(f"An actor on {actor.host} died; its units are handed out again.")
+        self._tell(Sentence("cluster.actor_died", host=actor.host))
         self._ray.kill(actor.handle)  # it may only be out of reach
         while True:
             try:

@@ -43,6 +43,7 @@ from evenhand.exchange import (
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.store.batches import Batches, BatchItem, BatchRow, ItemOutcome, NewBatch, item_id
 from evenhand.store.ports import Call
+from evenhand.words import Sentence
 
 _RECORDED_AT_ONCE = 500
 T = TypeVar("T")
@@ -157,8 +158,12 @@ class BatchSender:
         made = await self.batch_store.attach(name, state.id, state.status)
         self.sent += size
         self.tally.sent += size
-        price = f", at most ${usd(made.reserved)}" if self.price else ""
-        self.tell(f"batch {state.id}: {size:,} questions to {self.judge.name}{price}")
+        about = {"batch": state.id, "n": size, "judge": self.judge.name}
+        if self.price:
+            cost = float(usd(made.reserved))
+            self.tell(Sentence("engine.batch_made_at_most", cost=cost, **about))
+        else:
+            self.tell(Sentence("engine.batch_made", **about))
         return made
 
     async def _create(
@@ -264,7 +269,11 @@ class BatchSender:
         await self.batch_store.close_batch(batch.name, "ended", state.status)
         if reader.overcharge is not None and self.budget.cap is not None:
             self.stop.request(reader.overcharge)
-        self.tell(f"batch {batch.ident} has ended ({state.status}): {reader.summary}")
+        counts = reader.counts
+        key = (
+            "batch_ended" if counts["answered"] == sum(counts.values()) else "batch_ended_with_gaps"
+        )
+        self.tell(Sentence(f"engine.{key}", batch=batch.ident, status=state.status, **counts))
         if reader.fatal is not None and not reader.is_proven:
             raise self._end(reader.fatal)
 
@@ -274,7 +283,7 @@ class BatchSender:
         items = await self.batch_store.open_items(batch.name)
         bad = {item_id(item.key): item for item in items if item.line in state.lines}
         said = state.complaint or next(iter(state.lines.values()), state.status)
-        self.tell(f"batch {batch.ident} was refused: {quote(said)}")
+        self.tell(Sentence("engine.batch_refused", batch=batch.ident, reason=said))
         reader = _AnswerReader(self, batch, bad, is_proven=True)
         for ident, item in bad.items():
             body = dumps({"error": {"message": state.lines[item.line]}}).encode()
@@ -283,11 +292,7 @@ class BatchSender:
         await self.batch_store.close_batch(batch.name, "ended", state.status)
         if not bad or len(bad) == len(items):
             raise self._end(
-                ProviderRefused(
-                    f"the provider refused the batch {quote(batch.ident)}: {quote(said)}",
-                    advice="Nothing was billed. Mend that, or send less at a time (--limit), and"
-                    " run the same command again.",
-                )
+                ProviderRefused(Sentence("engine.batch_refused", batch=batch.ident, reason=said))
             )
 
     # What ends the command
@@ -315,9 +320,7 @@ class BatchSender:
     def _end_unreachable(self, loss: CallLost) -> Stopped:
         return self._end(
             StoppedEarly(
-                f"the batches of {self.judge.name} cannot be reached: {loss}",
-                advice="Those under way go on there. Run the same command again: it continues where"
-                " it stopped.",
+                Sentence("engine.batches_unreachable", judge=self.judge.name, reason=str(loss))
             )
         )
 
@@ -404,10 +407,7 @@ class _AnswerReader:
         return list(self._outcomes.values())
 
     @property
-    def summary(self) -> str:
-        """Return in words what has come."""
+    def counts(self) -> dict[str, int]:
+        """Return how many questions were answered, refused and left without an answer."""
         states = Counter(outcome.state for outcome in self._outcomes.values())
-        parts = [f"{states['answered']:,} answered"]
-        parts += [f"{states['refused']:,} refused"] if states["refused"] else []
-        parts += [f"{states['unanswered']:,} without an answer"] if states["unanswered"] else []
-        return ", ".join(parts)
+        return {state: states[state] for state in ("answered", "refused", "unanswered")}

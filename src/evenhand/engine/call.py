@@ -55,6 +55,7 @@ from evenhand.limits import (
 from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call
 from evenhand.store.rows import call_keys
+from evenhand.words import Sentence
 
 AskFn = Callable[[Question], Awaitable[Call]]
 """A question in, a durable call out. Raises CallError, NothingRecorded, or Stopped."""
@@ -237,10 +238,8 @@ class CallStack:
         """Raise StoppedEarly where the provider asks for a pause that is too long to wait."""
         seconds = loss.retry_after or 0
         if seconds > RETRY_AFTER_MOST:
-            raise StoppedEarly(
-                f"the provider asks to wait {seconds:.0f} s: {loss}",
-                advice="Run the same command again later; it continues where it stopped.",
-            ) from None
+            what = Sentence("engine.asked_to_wait", seconds=round(seconds), reason=str(loss))
+            raise StoppedEarly(what) from None
 
     async def _attempt(self, request: _Request, seconds: float) -> Call:
         """Send one request within the seconds left, and record its reply. Raises CallError,
@@ -347,12 +346,7 @@ class Breaker:
             self._tally.silent[self._judge] = str(loss)
         if self._lost_in_a_row >= LOST_IN_A_ROW:
             self._stop.request(
-                StoppedEarly(
-                    f"the judge seems to be down: {self._lost_in_a_row} calls in a row gave no"
-                    f" answer (the last: {loss})",
-                    advice="Mend that, or wait, and run the same command again: it continues where"
-                    " it stopped.",
-                )
+                StoppedEarly(Sentence("engine.judge_down", n=self._lost_in_a_row, reason=str(loss)))
             )
 
     def note_absence(self, loss: CallLost) -> None:
@@ -361,9 +355,5 @@ class Breaker:
         if self._has_answered:
             return
         self._stop.request(
-            StoppedEarly(
-                f"the judge {self._judge} is not there: {loss}",
-                advice="Start it or mend its address (base_url), and run the same command again: it"
-                " continues where it stopped.",
-            )
+            StoppedEarly(Sentence("engine.judge_absent", judge=self._judge, reason=str(loss)))
         )

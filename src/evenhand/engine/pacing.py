@@ -27,6 +27,7 @@ from evenhand.limits import BACKOFF_FIRST, BUSY_PAUSE_MOST, LOST_IN_A_ROW
 from evenhand.store.ledger import Ledger
 from evenhand.store.ports import SentRequest
 from evenhand.store.rows import digest
+from evenhand.words import Sentence
 
 MINUTE = 60.0
 
@@ -158,10 +159,7 @@ class Pacer:
     def _window_pause(self, tokens: int, most: int, now: float) -> float:
         """Return the seconds until the window has room for these tokens."""
         if tokens > most:
-            raise LimitReached(
-                f"one request may take {tokens} tokens, more than tokens_per_minute allows",
-                advice=f"Raise tokens_per_minute from {most}, or lower max_tokens.",
-            )
+            raise LimitReached(Sentence("engine.request_too_large", tokens=tokens, most=most))
         while self._window and self._window[0].at <= now - MINUTE:
             self._window.popleft()
         excess, pause = sum(permit.tokens for permit in self._window) + tokens - most, 0.0
@@ -183,12 +181,7 @@ class Pacer:
         self._congestion.note_refusal(permit.at, self._clock(), asked)
         if self._congestion.pauses_in_a_row >= LOST_IN_A_ROW:
             self._stop.request(
-                StoppedEarly(
-                    f"the provider stays busy: {LOST_IN_A_ROW} pauses in a row brought no answer"
-                    f" (the last: {loss})",
-                    advice="Wait a while and run the same command again: it continues where it"
-                    " stopped. Set requests_per_minute or tokens_per_minute if it happens often.",
-                )
+                StoppedEarly(Sentence("engine.provider_busy", n=LOST_IN_A_ROW, reason=str(loss)))
             )
 
 

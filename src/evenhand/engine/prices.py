@@ -15,6 +15,7 @@ from evenhand.engine.stop import Signal, Stop
 from evenhand.errors import LimitReached, StoppedEarly, nearest
 from evenhand.exchange import Message, Question, Usage
 from evenhand.limits import TOKENS_A_MESSAGE
+from evenhand.words import Sentence
 
 PICO = 10**12
 # Providers that charge more for long prompts do so from 128,000 tokens or later.
@@ -180,14 +181,12 @@ def dollars(pico: int) -> float:
 
 # Budgets
 
-ADVICE = "Raise [limits] budget_usd and run again: nothing is paid for twice."
-
 
 class CallBudget:
     """Picodollars that one run may spend, or several, also one after the other in event loops of
     their own. Without a cap every reservation is granted."""
 
-    def __init__(self, cap: int | None = None, used: int = 0, advice: str = ADVICE) -> None:
+    def __init__(self, cap: int | None = None, used: int = 0, advice: str = "") -> None:
         self.cap, self.used, self._reserved, self._advice = cap, used, 0, advice
         self._released = Signal()
 
@@ -228,14 +227,10 @@ class BatchBudget:
         return True
 
 
-def budget_reached(cap: int, used: int, amount: int, advice: str = ADVICE) -> LimitReached:
+def budget_reached(cap: int, used: int, amount: int, advice: str = "") -> LimitReached:
     """Return the error for a budget that does not allow the next call."""
-    return LimitReached(
-        f"the budget of ${usd(cap)} is reached: ${usd(used)} spent or reserved,"
-        f" and the next call may cost ${usd(amount)}",
-        advice=advice,
-        amount=amount,
-    )
+    figures = {"cap": float(usd(cap)), "used": float(usd(used)), "amount": float(usd(amount))}
+    return LimitReached(Sentence("engine.budget_reached", **figures), advice=advice, amount=amount)
 
 
 class PricedCall(NamedTuple):
@@ -268,20 +263,16 @@ def _overcharge(
     """Return the error for a call that was billed beyond its reservation, else None. A few tokens
     more are how a provider counts, and the prompt's bound has money for them."""
     written, read = usage.output_tokens or 0, usage.input_tokens or 0
+    prices = {"cost": float(usd(cost)), "most": float(usd(most))}
     if written > max_tokens + TOKENS_A_MESSAGE:
-        counted = f"{written:,} output tokens, where max_tokens allows {max_tokens:,}"
+        what = Sentence("engine.overcharged_output", tokens=written, limit=max_tokens, **prices)
     elif read > prompt_tokens:
-        counted = f"{read:,} prompt tokens, where the prompt can have {prompt_tokens:,} at most"
+        what = Sentence("engine.overcharged_prompt", tokens=read, limit=prompt_tokens, **prices)
     elif cost > most:
-        counted = "more than was allowed"
+        what = Sentence("engine.overcharged", **prices)
     else:
         return None
-    return StoppedEarly(
-        f"the budget cannot be kept: the provider counted {counted}; the call cost ${usd(cost)},"
-        f" and at most ${usd(most)} was held for it",
-        advice="Ask the provider what it bills; then raise max_tokens of this judge to what it"
-        " really takes, or take budget_usd out, and run again.",
-    )
+    return StoppedEarly(what, advice=Sentence("engine.overcharged_advice"))
 
 
 def most_tokens(usage: Usage, prompt_tokens: int, max_tokens: int) -> Usage:

@@ -12,6 +12,7 @@ from evenhand.engine.prices import usd
 
 if TYPE_CHECKING:
     from evenhand.judgment import Reason
+    from evenhand.words import Words
 
 
 @dataclass(slots=True)
@@ -69,42 +70,44 @@ class Progress:
         """Return the number of judgments made or left out."""
         return self.judged + self.tally.left_out
 
-    def line(self) -> str:
+    def line(self, say: Words) -> str:
         """Return one line, without colour. What is left out no longer counts as planned."""
         tally = self.tally
-        parts = [f"{self.judged}/{self.planned - tally.left_out} judged", self._rate()]
-        if tally.cost:
-            parts.append(f"${float(usd(tally.cost)):.4f}")
-        if tally.failures:
-            parts.append(f"{tally.failures} failed")
-        if tally.reasks:
-            parts.append(f"{tally.reasks} re-asked")
-        parts.append(self._time_left())
-        if tally.left_out:
-            parts.append(f"{tally.left_out} left out by no_self_judging")
+        counts = {
+            "failed": tally.failures,
+            "reasked": tally.reasks,
+            "left_out": tally.left_out,
+        }
+        parts = [
+            say("runs.judged", n=self.judged, of=self.planned - tally.left_out),
+            self._rate(say),
+            say.money(float(usd(tally.cost))) if tally.cost else "",
+            *(say(f"runs.{name}", n=n) for name, n in counts.items() if n),
+            self._time_left(say),
+        ]
         if tally.actors:
-            parts.append(f"{len(tally.actors)} actors ({'; '.join(tally.actors)})")
-        return ", ".join(part for part in parts if part)
+            what = say.join(map(say.message, tally.actors), between="semicolon")
+            parts.append(say("runs.actors", n=len(tally.actors), what=what))
+        return say.join(filter(None, parts))
 
-    def _rate(self) -> str:
+    def _rate(self, say: Words) -> str:
         speed = self._speed(self.judged)
         if not speed:
             return ""
-        return f"{speed:.1f}/s" if speed >= 1 else f"{60 * speed:.1f}/min"
+        if speed >= 1:
+            return say("runs.per_second", rate=speed)
+        return say("runs.per_minute", rate=60 * speed)
 
-    def _time_left(self) -> str:
+    def _time_left(self, say: Words) -> str:
         """Of what is open some will be left out, in no time, as of what is done."""
         speed, open_ = self._speed(self.done), self.planned - self.done
-        return f"{_format_seconds(open_ / speed)} left" if speed and open_ > 0 else ""
+        if not speed or open_ <= 0:
+            return ""
+        minutes, seconds = divmod(round(open_ / speed), 60)
+        hours, minutes = divmod(minutes, 60)
+        unit = "hours" if hours else "minutes" if minutes else "seconds"
+        return say(f"runs.{unit}_left", hours=hours, minutes=minutes, seconds=seconds)
 
     def _speed(self, number: int) -> float:
         passed = self.clock() - self._began
         return (number - self._before) / passed if passed > 0 else 0.0
-
-
-def _format_seconds(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

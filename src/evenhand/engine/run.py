@@ -24,7 +24,7 @@ from evenhand.engine.call import AskFn, CallStack, route
 from evenhand.engine.loop import offloader
 from evenhand.engine.progress import Tally
 from evenhand.engine.stop import Signal, Stop, Stopped
-from evenhand.errors import NothingRecorded, NoVerdicts, StoreError, quote
+from evenhand.errors import NothingRecorded, NoVerdicts, StoreError
 from evenhand.exchange import Ask, Question, Reply, Style
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, Judgment, JudgmentText, write_judgment
 from evenhand.kinds.conversation import (
@@ -42,6 +42,7 @@ from evenhand.limits import FUTILE_JUDGMENTS
 from evenhand.manifest import RELAY, number_names
 from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call, Scope, StoredJudgment, StoredUnit
+from evenhand.words import Code, Sentence, words
 
 
 class JudgeGroup(Struct, frozen=True, kw_only=True):
@@ -329,34 +330,12 @@ class Engine(Struct, frozen=True, kw_only=True):
 _REPLY_LINES, _REPLY_COLUMNS = 4, 100
 
 _WITHOUT_REPLY = RETRIED_BY_NEXT_RUN | {"filtered", "context_overflow"}
-_ADVICE: dict[str, str] = {
-    "refused": "The judge declines the task: take another model, or change the prompt.",
-    "filtered": "The provider's content filter blocks it: change the filter, or take another"
-    " provider.",
-    "truncated": "Replies are cut off: raise max_tokens of this judge.",
-    "empty": "Replies are empty: raise max_tokens of this judge (a reasoning model may use all of"
-    " it up), or take another model.",
-    "not_json": "Replies are not JSON: take a model that follows the format, and check the chat"
-    " template of a server of your own.",
-    "ambiguous": "Replies hold more than one verdict: take another model, or change the prompt.",
-    "schema": "Replies do not have the form that is asked for: take a stronger model; where the"
-    " prompt is your own, check that it asks for this form.",
-    "out_of_range": "Scores lie outside of the scale: check the scale in the rubric, or take a"
-    " stronger model.",
-    "evidence_missing": "Quotes are not in the judged text: check that the right column is judged,"
-    " or take a stronger model.",
-    "meta_changed": "Replies change the meta fields: take a stronger model.",
-    "transport": "Calls are lost on their way: check the address and the server of the judge.",
-    "timeout": "Answers come too late: raise [limits] attempt_seconds and call_seconds, or lower"
-    " concurrency.",
-    "context_overflow": "The texts are too long for this model: take one with a larger context.",
-    "judge_crash": "The judge itself fails: mend its code, or its installation.",
-}
 
 
 def failure_advice(reason: str) -> str:
     """Return what to change where judgments fail for a reason; empty for an unknown one."""
-    return _ADVICE.get(reason, "")
+    key = f"engine.advice_{reason}"
+    return Sentence(key) if words("en").has(key) else ""
 
 
 def note_outcome(tally: Tally, group: JudgeGroup, judgment: Judgment, reply: str | None) -> None:
@@ -375,16 +354,15 @@ def stop_if_futile(stop: Stop, tally: Tally, group: JudgeGroup) -> None:
     if outcomes.total() < FUTILE_JUDGMENTS or outcomes[None]:
         return
     reasons = [(reason, number) for reason, number in outcomes.most_common() if reason]
-    failed = ", ".join(f"{number:,} failed as {reason}" for reason, number in reasons)
-    judge = quote(RELAY.join(group.names))
-    stop.request(
-        NoVerdicts(
-            f"none of {outcomes.total():,} judgments by {judge} has a verdict: {failed}",
-            advice=f"The last of them:\n{_cut(tally.last_failures.get(group.index, ''))}\n"
-            f"  {failure_advice(reasons[0][0])}\n"
-            "  Then run again: it goes on with the units that are not judged yet.",
-        )
+    what = Sentence(
+        "engine.no_verdicts",
+        n=outcomes.total(),
+        judge=RELAY.join(group.names),
+        reasons=Code(", ".join(f"{reason} {number:,}" for reason, number in reasons)),
+        reply=Code(_cut(tally.last_failures.get(group.index, ""))),
+        todo=failure_advice(reasons[0][0]),
     )
+    stop.request(NoVerdicts(what))
 
 
 def _cut(reply: str) -> str:

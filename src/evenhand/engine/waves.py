@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from evenhand.engine.batch import BatchSender
 from evenhand.engine.call import AskFn, route
 from evenhand.engine.loop import offloader
-from evenhand.engine.prices import ADVICE, BatchBudget, token_bound, usd
+from evenhand.engine.prices import BatchBudget, token_bound, usd
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import JudgeGroup, Schedule, judge_unit, note_outcome, stop_if_futile
 from evenhand.engine.stop import Stop, Stopped
@@ -30,6 +30,7 @@ from evenhand.store.batches import Batches, BatchRow
 from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call, StoredUnit
 from evenhand.store.rows import call_keys
+from evenhand.words import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,8 @@ class Waves:
             if found is not None:
                 self.open[found.name] = found
                 if is_own:
-                    self.tell(f"going on with batch {found.ident} of {found.requests:,} questions")
+                    about = {"batch": found.ident, "n": found.requests}
+                    self.tell(Sentence("engine.batch_continued", **about))
 
     async def _wait(self) -> None:
         """Wait for every batch of this run and those it needs, and take in what each has."""
@@ -159,19 +161,15 @@ class Waves:
         if self.budget.is_short and self.budget.cap is not None:
             self.stop.request(
                 StoppedEarly(
-                    f"the budget of ${usd(self.budget.cap)} is reached: ${usd(self.budget.used)}"
-                    " spent or reserved, and the next question may cost more than is left",
-                    advice=ADVICE,
+                    Sentence(
+                        "engine.budget_used_up",
+                        cap=float(usd(self.budget.cap)),
+                        used=float(usd(self.budget.used)),
+                    )
                 )
             )
         elif any(sender.is_full for sender in self._senders):
-            self.stop.request(
-                StoppedEarly(
-                    "the provider takes no batch for now",
-                    advice="Wait a while and run the same command again: it continues where it"
-                    " stopped.",
-                )
-            )
+            self.stop.request(StoppedEarly(Sentence("engine.no_batch_for_now")))
 
     async def _judge_group(self, members: WaveGroup) -> None:
         """Judge all open units of a group, one after the other."""

@@ -24,6 +24,7 @@ from evenhand.runs.recorded import find_run, split_by_group
 from evenhand.store.archive import Archive
 from evenhand.store.batches import Batches, BatchRow
 from evenhand.store.ledger import Store
+from evenhand.words import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,17 +110,9 @@ async def ask_by_batch(
         await waves.run()
     is_batched = all(sender is not None for sender in senders)
     if waves.left and not stop.requested and not options.then_live and is_batched:
-        stop.request(
-            StoppedEarly(
-                f"batches left {waves.left:,} questions without an answer",
-                advice="Ask them live: the same command without --batch, or with"
-                " --batch-then-live 50.",
-            )
-        )
+        stop.request(StoppedEarly(Sentence("engine.batches_left", n=waves.left)))
     elif waves.left and not stop.requested:
-        is_one = waves.left == 1
-        rest = "question is left: it is" if is_one else "questions are left: they are"
-        options.tell(f"{waves.left:,} {rest} asked live")
+        options.tell(Sentence("engine.rest_live", n=waves.left))
 
 
 def _keep(folder: Path, name: str, data: bytes) -> str:
