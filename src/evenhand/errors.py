@@ -140,7 +140,7 @@ class LimitReached(StoppedEarly):
     """A limit of the suite does not allow the next call, which needs so much money (picodollars; 0
     where it is not about money)."""
 
-    def __init__(self, what: str, *, advice: str, amount: int = 0) -> None:
+    def __init__(self, what: str, *, advice: str = "", amount: int = 0) -> None:
         super().__init__(what, advice=advice)
         self.amount = amount
 

@@ -43,7 +43,7 @@ from evenhand.exchange import (
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.store.batches import Batches, BatchItem, BatchRow, ItemOutcome, NewBatch, item_id
 from evenhand.store.ports import Call
-from evenhand.words import Sentence
+from evenhand.words import Sentence, Value
 
 _RECORDED_AT_ONCE = 500
 T = TypeVar("T")
@@ -158,7 +158,7 @@ class BatchSender:
         made = await self.batch_store.attach(name, state.id, state.status)
         self.sent += size
         self.tally.sent += size
-        about = {"batch": state.id, "n": size, "judge": self.judge.name}
+        about: dict[str, Value] = {"batch": state.id, "n": size, "judge": self.judge.name}
         if self.price:
             cost = float(usd(made.reserved))
             self.tell(Sentence("engine.batch_made_at_most", cost=cost, **about))

@@ -30,7 +30,7 @@ from evenhand.store.batches import Batches, BatchRow
 from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call, StoredUnit
 from evenhand.store.rows import call_keys
-from evenhand.words import Sentence
+from evenhand.words import Sentence, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class Waves:
             if found is not None:
                 self.open[found.name] = found
                 if is_own:
-                    about = {"batch": found.ident, "n": found.requests}
+                    about: dict[str, Value] = {"batch": found.ident, "n": found.requests}
                     self.tell(Sentence("engine.batch_continued", **about))
 
     async def _wait(self) -> None:
