@@ -37,7 +37,7 @@ NAMES = ("v2", "Ответ «а»", "通义千问", "さくら\u202e|{x}")
 SPECS = {"percent", "signed", "money", "p", *(f".{digits}f" for digits in range(7))}
 _GIVEN = re.compile(r'(?<!\w\[)"([a-z_]+)(?:"(?!:)|:\{)')
 """A string of a line about flags: no key of a dict, and only what is before a colon."""
-_ENGLISH = re.compile(r"(?:\b[a-z']{2,}\b[ ,]+){3,}\b[a-z]{2,}")
+_ENGLISH = re.compile(r"(?:\b[a-z']{2,}\b ){3,}\b[a-z]{2,}")
 """Four plain words in a row."""
 _CODE = re.compile(r"evenhand [a-z]+(?: -?[\w.-]+)*|`[^`]*`|pip install \S+")
 """Words that are typed as they stand, whatever the language."""
