@@ -67,9 +67,10 @@ class Places(NamedTuple):
     more: int = 0
 
 
-Value = str | int | float | Names | Places | None
-"""What fills a place of a sentence. A string is a name from outside: it is cut, and what it hides
-is shown; a `Code` and a `Sentence` are not."""
+Value = object
+"""What fills a place of a sentence. A string, a path or an error is from outside: it is cut, and
+what it hides is shown; a `Code` and a `Sentence` are not."""
+_KEPT = str | int | float | Names | Places | None
 
 
 class Sentence(str):
@@ -80,8 +81,9 @@ class Sentence(str):
     values: Mapping[str, Value]
 
     def __new__(cls, key: str, /, **values: Value) -> Sentence:
-        message = super().__new__(cls, words("en").tell(key, values))
-        message.key, message.values = key, values
+        kept = {name: v if isinstance(v, _KEPT) else str(v) for name, v in values.items()}
+        message = super().__new__(cls, words("en").tell(key, kept))
+        message.key, message.values = key, kept
         return message
 
     def __reduce__(self) -> tuple[object, ...]:
