@@ -24,7 +24,6 @@ from evenhand.errors import (
     NoVerdictsWarning,
     StoreBusy,
     UsageError,
-    quote,
 )
 from evenhand.files.outputs import check_output
 from evenhand.files.protocols import find_protocol
@@ -50,6 +49,7 @@ from evenhand.store.ports import IncomingUnit
 from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
 from evenhand.suite_file import StoreSpec
 from evenhand.text import visible
+from evenhand.words import Sentence
 
 if TYPE_CHECKING:
     from evenhand.stats.agreement_result import Agreement
@@ -195,7 +195,7 @@ def _plan_row(
             for unit in plan.judging.read(row)
         ]
     except RowError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(error.args[0]) from None
     return structs.replace(plan, units=lambda judging: iter(units))
 
 
@@ -207,10 +207,8 @@ async def _judge_row(plan: Plan, store: str, options: Options | None) -> Judgmen
         for _, stored in opened.archive.judgments(summary.scope):
             return plan.kind.read_judgment(stored.text)
     (unit,) = plan.units(plan.judging)
-    raise DataError(
-        f"{quote(plan.setups[0].judge.name)} has no reply for unit {quote(unit.id)}",
-        advice="Record a reply under that unit: score() names it by `meta`, as in a data file.",
-    )
+    judge = plan.setups[0].judge.name
+    raise DataError(Sentence("api.no_reply", judge=judge, unit=unit.id))
 
 
 async def _judge_in_turn(plan: Plan, store: Store, options: Options | None) -> Summary:
@@ -354,15 +352,13 @@ async def _run_async(
     if progress or (progress is None and "ipykernel" in sys.modules):
         from evenhand.cli.watch import Watcher
 
-        watcher = Watcher("Run the same again; it continues where it stopped.")
+        watcher = Watcher(Sentence("cli.run_again"))
         options = replace(options, watch=watcher.watch)
     url, folder = plan.suite.store_url, plan.suite.folder
     with closing(open_store(url, folder)) as store:
         summary = await judge_run(plan, store, options)
     stopped = summary.stopped
-    warning = (
-        str(stopped) if isinstance(stopped, NoVerdicts) else visible(summary.no_verdict_reason)
-    )
+    warning = str((isinstance(stopped, NoVerdicts) and stopped) or summary.no_verdicts or "")
     return Run(summary.run, url, folder, summary.json(), stopped, plan.suite.path, warning)
 
 

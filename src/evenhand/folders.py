@@ -12,8 +12,9 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.limits import TEXT_FILE_BYTES
+from evenhand.words import Sentence
 
 
 def is_within(path: Path, root: Path) -> bool:
@@ -31,7 +32,7 @@ def open_plain(path: Path, root: Path | None = None) -> BinaryIO:
     try:
         status = os.fstat(number)
         if not S_ISREG(status.st_mode):
-            raise UsageError("this is no plain file", where=str(path))
+            raise UsageError(Sentence("files.not_plain"), where=str(path))
         if root is not None:
             real = Path(os.path.realpath(path))
             is_it = os.path.samestat(real.lstat(), status)
@@ -45,10 +46,7 @@ def open_plain(path: Path, root: Path | None = None) -> BinaryIO:
 
 def outside(path: Path, root: Path) -> UsageError:
     """Return the error for a file that does not lie where it may."""
-    return UsageError(
-        f"{quote(path)} leads out of the folder {quote(root)}",
-        advice="Put the file into that folder.",
-    )
+    return UsageError(Sentence("files.outside", path=str(path), folder=str(root)))
 
 
 def read_plain(path: Path, root: Path | None = None, most: int = TEXT_FILE_BYTES) -> bytes:
@@ -57,15 +55,14 @@ def read_plain(path: Path, root: Path | None = None, most: int = TEXT_FILE_BYTES
     with open_plain(path, root) as file:
         data = file.read(most + 1)
     if len(data) > most:
-        size = f"{most / 1024**2:g} MB"
-        raise UsageError(f"the file is larger than {size}, which no such file is", where=str(path))
+        raise UsageError(Sentence("files.too_large", megabytes=most / 1024**2), where=str(path))
     return data
 
 
-def read_text(path: Path, what: str, root: Path | None = None) -> str:
-    """Return the text of a file, called `what` where it cannot be read; raise UsageError."""
+def read_text(path: Path, root: Path | None = None) -> str:
+    """Return the text of a file; raise UsageError."""
     try:
         return read_plain(path, root).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{what} cannot be read: {reason}", where=str(path)) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(Sentence("files.unreadable", reason=reason), where=str(path)) from None

@@ -30,10 +30,6 @@ OPTIONS = {
     "budget": "Dollars that all tests together may spend; a test that needs more fails.",
     "language": "Of the judge's prompts where a test names none: ru, zh, ja or en.",
 }
-BUDGET_ADVICE = (
-    "All tests of the session share it; raise --evenhand-budget or evenhand_budget. What was paid"
-    " for is kept: run the tests again, and only the rest is asked."
-)
 LINE_CHARS = 1000
 
 
@@ -120,14 +116,17 @@ class JudgedUnit:
 
     def _output(self, *names: str) -> Any:
         __tracebackhide__ = True
+        from evenhand.words import Sentence
+
         judgment = self.judgment
         if judgment.output is None:
-            pytest.fail(f"no verdict: {judgment.reason or judgment.status}: {judgment.detail}")
+            status = judgment.reason or judgment.status
+            pytest.fail(Sentence("api.no_verdict", status=status, detail=judgment.detail))
         for name in names:
             if name in judgment.output:
                 return judgment.output[name]
         # Not an AttributeError: Python would look for the name in the judgment.
-        raise LookupError(f"a judgment of this kind has no {names[0]}; see its .output")
+        raise LookupError(Sentence("api.no_field", name=names[0]))
 
 
 class Evenhand:
@@ -192,10 +191,11 @@ class _Session:
         """Return the settings of the session, overridden by those that a test gives."""
         from evenhand.engine.prices import PICO, CallBudget
         from evenhand.runs.judge import Options
+        from evenhand.words import Sentence
 
         if self._dollars is not None and self._budget is None:
             cap = int(self._dollars * PICO) // self._workers
-            self._budget = CallBudget(cap, advice=BUDGET_ADVICE)
+            self._budget = CallBudget(cap, advice=Sentence("api.session_budget"))
         options = Options(budget=self._budget, watch=self._watch)
         return {**self._defaults, "options": options, **given}
 
@@ -229,7 +229,9 @@ def dollars(text: str) -> Decimal | None:
     except InvalidOperation:
         amount = Decimal(-1)
     if not amount.is_finite() or amount < 0:
-        raise pytest.UsageError(f"the evenhand budget is an amount of dollars, and is {text!r}")
+        from evenhand.words import Sentence
+
+        raise pytest.UsageError(Sentence("api.not_dollars", text=text))
     return amount
 
 
@@ -252,19 +254,19 @@ def _store_url(request: pytest.FixtureRequest) -> str:
 
 
 def _summary(counts: Mapping[str, int], budget: str) -> str:
-    from evenhand.engine.prices import usd
-    from evenhand.report.terminal.tables import count_noun
+    from evenhand.engine.prices import dollars as to_dollars
+    from evenhand.words import words
 
-    cost = f"${usd(counts['cost'])}" + (f" of ${budget}" if budget else "")
-    parts = [
-        f"{count_noun(counts['sent'], 'call')} sent, {counts['cached']} from the ledger",
-        "price unknown" if counts["unpriced"] else cost,
-    ]
-    if counts["failed"]:
-        parts.append(f"{counts['failed']} without a verdict")
-    if counts["keyless"]:
-        parts.append(f"{counts['keyless']} skipped without a key")
-    return "; ".join(parts)
+    say, cost = words("en", plain=True), to_dollars(counts["cost"])
+    parts = [say("api.calls", sent=counts["sent"], cached=counts["cached"])]
+    if counts["unpriced"]:
+        parts.append(say("api.price_unknown"))
+    elif budget:
+        parts.append(say("api.cost_of", cost=cost, budget=float(budget)))
+    else:
+        parts.append(say("api.cost", cost=cost))
+    parts += [say(f"api.{name}", n=counts[name]) for name in ("failed", "keyless") if counts[name]]
+    return say.join(parts, between="semicolon")
 
 
 def _lines(judgment: Judgment) -> Iterator[str]:

@@ -215,7 +215,7 @@ def _text(path: Path) -> str:
             f"{quote(path)} is data, and no suite",
             advice=f"Make a suite for it: evenhand init --data {path}",
         )
-    return read_text(path, "the suite")
+    return read_text(path)
 
 
 def _addresses(values: Mapping[str, Any], path: Path, text: str) -> dict[str, str]:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from evenhand.cli.common import json_option, print_json
+from evenhand.cli.common import json_option, notice, print_json, tell
 from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol
 from evenhand.files.replies import check_file
 from evenhand.files.rubrics import read_rubric
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import Understood
+from evenhand.words import Sentence
 
 
 @click.command("check")
@@ -52,7 +53,7 @@ def check_command(
             click.echo("\n".join(understood.lines))
         return 0
     if units is None or replies is None:
-        raise click.UsageError("--units and --replies are needed, or --rubric alone")
+        raise click.UsageError(Sentence("cli.check_needs"))
     findings = check_file(protocol, language, rubric, units, replies, expose_meta=expose_meta)
     if as_json:
         print_json(findings.json())
@@ -60,13 +61,10 @@ def check_command(
         for problem in findings.problems:
             click.echo(f"{problem['unit']}: {problem['code']}: {problem['message']}")
         for flagged in findings.flags:
-            click.echo(f"{flagged['unit']}: flag: {flagged['flag']}")
-        click.echo(
-            f"{findings.ok} of {findings.units} keep the contract;"
-            f" {len(findings.problems)} problems,"
-            f" {len(findings.fixes)} fixes, {len(findings.flags)} flags",
-            err=True,
-        )
+            flag = flagged["flag"]
+            tell("cli.check_flag", unit=flagged["unit"], flag=flag, about=flag)
+        counts = {name: len(getattr(findings, name)) for name in ("problems", "fixes", "flags")}
+        notice(Sentence("cli.checked", n=findings.ok, of=findings.units, **counts))
     return 1 if findings.problems else 0
 
 
@@ -79,4 +77,4 @@ def _understood(protocol: str, path: Path) -> Understood:
         if form and path.suffix.lower() in form.endings:
             return form.explain(read_rubric(path, loaded), loaded)
     read_rubric(path, protocols[0])
-    raise UsageError(f"the protocol {protocol} takes no rubric")
+    raise UsageError(Sentence("cli.takes_no_rubric", protocol=protocol))

@@ -18,7 +18,7 @@ import click
 from evenhand.cli.language import speaker, terminal_words
 from evenhand.cli.streams import is_utf8
 from evenhand.engine.loop import run_in_loop
-from evenhand.errors import UsageError, nearest
+from evenhand.errors import EvenhandError, UsageError, nearest
 from evenhand.judges.credentials import environment
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
@@ -27,7 +27,8 @@ from evenhand.store.archive import Archive
 from evenhand.store.ledger import Store
 from evenhand.suite import FILE, load_suite
 from evenhand.suite_file import StoreSpec
-from evenhand.text import visible_json
+from evenhand.text import visible, visible_json
+from evenhand.words import Code, Sentence, Value
 
 T = TypeVar("T")
 
@@ -56,9 +57,9 @@ class NearChoice(click.Choice[str]):
     """One of some names; what is none of them is answered with the one that was meant."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        near = nearest(str(value), self.choices)
-        hint = f" Did you mean {near!r}?" if near else ""
-        return super().get_invalid_choice_message(value, ctx) + hint
+        near, names = nearest(str(value), self.choices), Code(", ".join(self.choices))
+        key = "cli.no_choice_near" if near else "cli.no_choice"
+        return Sentence(key, value=str(value), near=near, names=names)
 
 
 run_argument = click.argument("run", default="latest")
@@ -84,7 +85,7 @@ def mapped_columns(moves: Sequence[str]) -> dict[str, str]:
     for move in moves:
         new, equals, old = move.partition("=")
         if not (new.strip() and equals and old.strip()):
-            raise click.UsageError(f"--map {move!r} is not of the form NEW=OLD")
+            raise click.UsageError(Sentence("cli.map_form", move=move))
         columns[new.strip()] = old.strip()
     return columns
 
@@ -132,10 +133,8 @@ def resume_advice(url: str) -> str:
     continues where something was kept."""
     name = Path(sys.argv[0]).name
     words = ["evenhand" if name.startswith("__main__") else name, *map(_plain, sys.argv[1:])]
-    command = shlex.join(words)
-    if url == MEMORY:
-        return f"Nothing was kept: the store was in memory. To begin again: {command}"
-    return f"To continue: {command}"
+    key = "cli.begin_again" if url == MEMORY else "cli.continue"
+    return Sentence(key, command=Code(shlex.join(words)))
 
 
 def _plain(word: str) -> str:
@@ -172,7 +171,7 @@ def reading(
         except UsageError as error:
             if asks_suite:
                 raise
-            notice(f"Note: {error.where or 'the suite file here'} cannot be read: {error.what}")
+            notice(Sentence("cli.suite_unread", where=error.where or FILE, what=error.what))
         folder_notice(recorded)
         if where or without:
             from evenhand.results.observations import select  # slow to load
@@ -190,11 +189,11 @@ def about_run(run: Recorded) -> dict[str, Any]:
 
 def tell_run(run: Recorded, *, stderr: bool = False, heading: str | None = None) -> None:
     """Print the line that names the run of a command, and one about what of it was selected."""
-    from evenhand.report.terminal.tables import safe
-
-    click.echo(safe(heading or f"run {run.id}  {run.row.name}"), err=stderr)
+    say = terminal_words()
+    named = heading or f"{say('cli.run', run=run.id)}  {run.row.name}"
+    click.echo(visible(named), err=stderr)
     if run.selection is not None:
-        click.echo(safe(run.selection.text), err=stderr)
+        click.echo(visible(say.message(run.selection.text)), err=stderr)
 
 
 def print_json(value: Any) -> None:
@@ -220,12 +219,25 @@ def notice(message: str) -> None:
     click.echo(terminal_words().message(message), err=True)
 
 
+def tell(key: str, **values: Value) -> None:
+    """Print a line of the result in the language of the command."""
+    click.echo(terminal_words().tell(key, values))
+
+
+def tell_error(error: EvenhandError) -> None:
+    """Print an error that does not end the command, on stderr."""
+    click.echo(f"evenhand: {error.text(terminal_words().message)}", err=True)
+
+
 def folder_notice(run: Recorded) -> None:
     """Say on stderr where the suite in this folder is not what a run used."""
     from evenhand.report.terminal.console import console, paragraph
-    from evenhand.runs.differences import folder_note
+    from evenhand.runs.differences import folder_differences
 
-    if text := folder_note(run, Path(), environment()):
+    if differences := folder_differences(run, Path(), environment()):
+        say = terminal_words()
+        what = say.join(map(say.message, differences), between="semicolon")
+        text = say("runs.suite_differs", run=run.id, what=what)
         console(stderr=True).print(paragraph(text))
 
 

@@ -10,10 +10,11 @@ from types import ModuleType
 
 import click
 
-from evenhand.cli.language import users_speaker
+from evenhand.cli.language import Speaker, users_speaker
 from evenhand.cli.streams import lasting_streams, lost_output
-from evenhand.errors import EvenhandError, UsageError, hide_credentials, nearest, quote
+from evenhand.errors import EvenhandError, UsageError, hide_credentials, nearest
 from evenhand.report.terminal.stream import guarded_streams
+from evenhand.words import Sentence
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
@@ -75,8 +76,8 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = nearest(args[0], COMMANDS)
-            hint = f" Did you mean {near!r}?" if near else " See: evenhand --help"
-            ctx.fail(f"there is no command {args[0]!r}.{hint}")
+            key = "cli.no_command_near" if near else "cli.no_command"
+            ctx.fail(Sentence(key, name=args[0], near=near))
         return super().resolve_command(ctx, args)
 
 
@@ -115,17 +116,16 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and leave with the exit code that the error tree gives."""
     lasting_streams()
+    speaker = users_speaker()
     with guarded_streams():
-        code = _exit_code()
+        code = _exit_code(speaker)
     if fault := lost_output():
-        click.echo(f"evenhand: what was to be printed is lost: {fault.strerror}", err=True)
-        code = code or UsageError.exit_code
+        code = code or _tell(speaker, UsageError(Sentence("cli.output_lost", why=fault.strerror)))
     sys.exit(code)
 
 
-def _exit_code() -> int:
+def _exit_code(speaker: Speaker) -> int:
     """Run the command line; the exit code that the error tree gives."""
-    speaker = users_speaker()
     try:
         code = cli.main(prog_name="evenhand", standalone_mode=False, obj=speaker)
     except click.exceptions.Abort:
@@ -135,39 +135,34 @@ def _exit_code() -> int:
         error.show()
         code = 2
     except EvenhandError as error:
-        click.echo(f"evenhand: {error.text(speaker.words.message)}", err=True)
-        code = error.exit_code
+        code = _tell(speaker, error)
     except KeyboardInterrupt:
         code = 130
     except UnicodeEncodeError as error:
-        click.echo(f"evenhand: {_unwritable(error)}", err=True)
-        code = UsageError.exit_code
+        code = _tell(speaker, _unwritable(error))
     except Exception as error:
-        code = _handle_bug(error)
+        code = _handle_bug(speaker, error)
     return code if isinstance(code, int) else 0
+
+
+def _tell(speaker: Speaker, error: EvenhandError) -> int:
+    """Print an error; return its exit code."""
+    click.echo(f"evenhand: {error.text(speaker.words.message)}", err=True)
+    return error.exit_code
 
 
 def _unwritable(error: UnicodeEncodeError) -> UsageError:
     """Return what to say of a text that cannot be written: what comes from files is refused
     where it is read, so that it is the name of a file or folder."""
     part = error.object[max(0, error.start - 40) : error.end + 40]
-    return UsageError(
-        f"the name {quote(part)} cannot be written in {error.encoding}",
-        advice="Rename the file or folder; or, where it is well named, set LC_ALL=C.UTF-8.",
-    )
+    return UsageError(Sentence("cli.unwritable", name=part, encoding=error.encoding))
 
 
-def _handle_bug(error: Exception) -> int:
-    """Tell of an error that nobody raised on purpose; the exit code."""
+def _handle_bug(speaker: Speaker, error: Exception) -> int:
+    """Tell of an error that nobody raised on purpose; return the exit code."""
     if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
-        click.echo(f"evenhand: the name {quote(error.filename)} is too long for a file", err=True)
-        return UsageError.exit_code
-    _report_bug()
-    return 70
-
-
-def _report_bug() -> None:
+        return _tell(speaker, UsageError(Sentence("cli.name_too_long", name=str(error.filename))))
     import traceback
 
     click.echo(hide_credentials(traceback.format_exc()), err=True, nl=False)
-    click.echo("evenhand: this is a bug in evenhand; nothing recorded is lost.", err=True)
+    return _tell(speaker, EvenhandError(Sentence("cli.bug")))

@@ -5,27 +5,30 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenhand.cli.common import json_option, notice, print_json, resume_advice, store_flag, wait
+from evenhand.cli.common import (
+    json_option,
+    notice,
+    print_json,
+    resume_advice,
+    store_flag,
+    tell,
+    tell_error,
+    tell_run,
+    wait,
+)
 from evenhand.cli.language import speaker, terminal_words
 from evenhand.cli.watch import Watcher
-from evenhand.errors import (
-    NoVerdicts,
-    ProviderRefused,
-    StoppedEarly,
-    StoreMissing,
-    UsageError,
-    quote,
-)
+from evenhand.errors import NoVerdicts, ProviderRefused, StoppedEarly, StoreMissing, UsageError
 from evenhand.judges import split_name
 from evenhand.judges.credentials import environment
 from evenhand.judges.trust import KeyUse, Trust, TrustedHosts, host_named
 from evenhand.limits import BATCH_THEN_LIVE
-from evenhand.report.terminal.tables import count_noun, money, safe
 from evenhand.runs.forecast import forecast
 from evenhand.runs.judge import Options, RemoteEngine, Summary, judge_run
 from evenhand.runs.plan import Plan
@@ -37,6 +40,7 @@ from evenhand.store.archive import Archive
 from evenhand.store.ledger import Store
 from evenhand.store.ports import Changes
 from evenhand.suite import FILE, load_suite
+from evenhand.words import Code, Sentence, Words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -113,9 +117,13 @@ def run_command(
     evenhand run --ray auto --workers 8 on a Ray cluster, with a PostgreSQL store
     """
     if ray is not None and batch:
-        raise click.UsageError("--ray asks live, and --batch does not: leave one of them out")
+        raise click.UsageError(
+            Sentence("cli.not_together", flag=Code("--ray"), other=Code("--batch"))
+        )
     if batch_then_live is not None and not batch:
-        raise click.UsageError("--batch-then-live goes with --batch")
+        raise click.UsageError(
+            Sentence("cli.needs", flag=Code("--batch-then-live"), other=Code("--batch"))
+        )
     folder = suite if suite.is_dir() else suite.parent
     environ = environment(folder)
     overrides = _overrides(suite, environ, store, until_decided, judges)
@@ -150,9 +158,9 @@ def _users_trust(trusted: Sequence[str]) -> Trust:
 
 
 def _ask_user(use: KeyUse) -> bool:
-    notice(f"{use.sentence()}.")
-    question = f"May {use.host} have this key, now and later?"
-    return click.confirm(question, default=False, err=True)
+    notice(use.sentence())
+    question = Sentence("cli.may_have_key", host=use.host)
+    return click.confirm(terminal_words().message(question), default=False, err=True)
 
 
 def _overrides(
@@ -189,16 +197,10 @@ def _remote_engine(
     """Return those who judge in the place of this process, if any do; raises UsageError."""
     if ray is None:
         if workers is not None:
-            raise UsageError(
-                "--workers says how many actors --ray starts, and there is no --ray",
-                advice="Add --ray ADDRESS; or raise concurrency in [limits] instead.",
-            )
+            raise UsageError(Sentence("cli.local_workers"))
         return None
     if not is_postgres(url):
-        raise UsageError(
-            "actors on a Ray cluster share a store in PostgreSQL, and this one is a file",
-            advice="Name it with --store postgresql://...",
-        )
+        raise UsageError(Sentence("cli.ray_needs_postgres"))
     from evenhand.cluster.driver import ray_engine
 
     return ray_engine(ray, workers, plan, url, notice, allow_insecure=allow_insecure)
@@ -226,9 +228,7 @@ def _judge(
         watch=watcher.watch,
         notice=watcher.notice,
         batch=batch,
-        tell_changes=lambda changes, differences: notice(
-            changes_line(changes, differences, plan.name)
-        ),
+        tell_changes=partial(_tell_changes, plan.name),
         remote_engine=remote_engine,
     )
     return wait(judge_run(plan, store, options))
@@ -236,68 +236,65 @@ def _judge(
 
 def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
     """Say on stderr what went wrong, if anything did, and what to do; return the exit code."""
-    see = f"  See why: evenhand show {summary.run}{flag};"
+    store = {"run": summary.run, "flag": Code(flag)}
     if summary.stopped:
-        notice(f"evenhand: {summary.stopped}")
+        tell_error(summary.stopped)
         if isinstance(summary.stopped, NoVerdicts):
-            notice(f"{see} judge the failed ones again too: the same command with --retry-failures")
+            notice(Sentence("cli.why_retry", **store))
         if summary.open_batches and not isinstance(summary.stopped, ProviderRefused):
-            notice(
-                f"  Batches at the provider: {len(summary.open_batches)}; the same command takes in"
-                f" the answers. List them: evenhand batches{flag}"
-            )
+            notice(Sentence("cli.open_batches", n=len(summary.open_batches), flag=Code(flag)))
         return summary.stopped.exit_code
-    if summary.has_no_verdict:
-        rest = "" if summary.is_resumable else " with --retry-failures"
-        notice(f"evenhand: {summary.no_verdict_reason}")
-        notice(f"{see} then try again: the same command{rest}")
-        return StoppedEarly.exit_code if summary.is_resumable else 1
+    if summary.no_verdicts:
+        tell_error(summary.no_verdicts)
+        again = summary.is_resumable
+        notice(Sentence("cli.why_again" if again else "cli.why_retry", **store))
+        return StoppedEarly.exit_code if again else 1
     for judge, number in summary.tally.unrecorded.items():
-        pending = f"{count_noun(number, 'judgment')} pending"
-        notice(f"{quote(judge)} has no recorded reply for some units: {pending}")
+        notice(Sentence("cli.unrecorded", judge=judge, n=number))
     if summary.tally.silent:
         for judge, loss in summary.tally.silent.items():
-            notice(f"evenhand: {quote(judge)} gave no answer to any call: {loss}")
-        notice(f"{see} then try again: the same command")
+            notice(Sentence("cli.silent", judge=judge, loss=loss))
+        notice(Sentence("cli.why_again", **store))
         return StoppedEarly.exit_code
     most = plan.suite.file.limits.max_failure_rate
     if most is None or summary.failure_rate <= most:
         return 0
-    notice(
-        f"evenhand: {summary.failure_rate:.1%} of the judgments failed, more than max_failure_rate"
-        f" = {most:g} allows\n{see} judge them again: the same command with --retry-failures"
-    )
+    notice(Sentence("cli.too_many_failures", share=summary.failure_rate, most=most))
+    notice(Sentence("cli.why_retry", **store))
     return 1
 
 
 def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: bool) -> None:
     # What is shown of a run is loaded when there is something to show.
     from evenhand.cli.show import run_figures, run_json
-    from evenhand.report.terminal.comparison import decision_text
+    from evenhand.report.terminal.comparison import decision_lines
     from evenhand.report.terminal.console import console
-    from evenhand.report.terminal.summary import outcome_lines
+    from evenhand.report.terminal.summary import command_lines, outcome_lines
     from evenhand.results.units import failure_details
 
     recorded, counts, scope = find_run(store, summary.run), summary.counts, summary.scope
     if as_json:
         print_json(summary.json() | run_json(store, recorded, scope))
         return
-    out = console()
-    out.print(f"\nrun {summary.run}  {safe(plan.suite.file.name)}")
+    out, say = console(), terminal_words()
+    click.echo()
+    tell_run(recorded)
     details = failure_details(store, scope, plan.kind) if counts.failures else {}
-    out.print(outcome_lines(terminal_words(), summary.json(), details, out.width))
+    out.print(outcome_lines(summary.json(), say, details, out.width))
     out.print()
     for part in run_figures(store, recorded, scope, is_ranked=summary.decided is None):
         out.print(part)
     if summary.decided is not None:
-        out.print(f"\n{decision_text(summary.decided)}")
+        out.print()
+        for line in decision_lines(summary.decided, recorded.kind.question_noun, say):
+            out.print(line)
     for caveat in sorted({setup.judge.caveat for setup in plan.setups} - {""}):
-        out.print(f"\nNote: {caveat}")
+        out.print(f"\n{say('cli.note', text=caveat)}")
     report = _answer(out, summary, plan, recorded, store) if counts.verdicts else None
     if counts.verdicts or counts.failures:
         out.print()
-        for label, command in _next_commands(summary.run, report):
-            out.print(f"{label:13} evenhand {command}{flag}", soft_wrap=True, markup=False)
+        for command in command_lines(_next_commands(summary.run, report), say):
+            out.print(f"{command}{flag}", soft_wrap=True)
 
 
 def _answer(
@@ -310,43 +307,45 @@ def _answer(
     from evenhand.results.report import ReportOptions, make_report
     from evenhand.runs.differences import with_tables
 
-    options = ReportOptions(language="en", answer_only=True)
+    options = ReportOptions(language=speaker().language, answer_only=True)
     if summary.counts.verdicts > ANSWER_AT_ONCE:
-        notice(f"evenhand: computing the answer from {summary.counts.verdicts:,} verdicts ...")
+        notice(Sentence("cli.computing", n=summary.counts.verdicts))
     try:
         report = make_report(store, with_tables(run, plan.suite), options)
     except UsageError as error:
-        notice(f"evenhand: {error}")
+        tell_error(error)
         return None
     if summary.decided is None:
         out.print()
-        for line in report_lines(report):
+        for line in report_lines(report, terminal_words()):
             out.print(line)
     return report
 
 
 def _next_commands(run: str, report: Report | None) -> Iterator[tuple[str, str]]:
-    """Yield what to do with a run, each as a label and a command."""
-    yield "Look closer:", f"show {run}"
+    """Yield what to do with a run, each as the key of a label and a command."""
+    yield "cli.next_show", f"show {run}"
     if report is None:
         return
     if report.is_pairs:
-        yield "Rank:", f"leaderboard {run}"
+        yield "cli.next_leaderboard", f"leaderboard {run}"
     if report.comparison and report.comparison.rows:
-        yield "Compare:", f"compare {run}"
-    yield "Report:", f"report {run} -o report.html"
-    yield "In a browser:", "view"
-    yield "As a table:", f"export {run} --full -o verdicts.csv"
+        yield "cli.next_compare", f"compare {run}"
+    yield "cli.next_report", f"report {run} -o report.html"
+    yield "cli.next_view", "view"
+    yield "cli.next_export", f"export {run} --full -o verdicts.csv"
 
 
-def changes_line(changes: Changes, differences: Sequence[str], name: str) -> str:
-    """Return what is new in the data and in the judging of a run since the last run of its name."""
-    new = f"judging changed: {safe('; '.join(differences))}" if differences else ""
-    if not any(changes):
-        rest = new or "something else changed"
-        return f"The data are those of the last run called {safe(name)}; {rest}."
-    line = f"+{changes.added}, -{changes.removed}, {changes.changed} changed"
-    return f"Data against the last run called {safe(name)}: {line}{'; ' if new else ''}{new}"
+def _tell_changes(name: str, changes: Changes, differences: Sequence[str]) -> None:
+    """Say what is new in the data and in the judging of a run since the last run of its name."""
+    say = terminal_words()
+    key = "cli.data_changed" if any(changes) else "cli.data_same"
+    notice(Sentence(key, name=name, **changes._asdict()))
+    if differences:
+        what = say.join(map(say.message, differences), between="semicolon")
+        notice(say("cli.judging_changed", what=what))
+    elif not any(changes):
+        notice(Sentence("cli.else_changed"))
 
 
 def _dry(
@@ -365,50 +364,41 @@ def _dry(
     finally:
         if store:
             store.close()
-    lacking = [str(error) for error in ahead.lacking(plan.setups)]
+    lacking = ahead.lacking(plan.setups)
     if as_json:
-        print_json({**ahead.json(), "lacking": lacking})
+        print_json({**ahead.json(), "lacking": [str(error) for error in lacking]})
     else:
         _print_forecast(plan, ahead.json())
-    for message in lacking:
-        notice(f"evenhand: {message}")
+    for error in lacking:
+        tell_error(error)
     for setup in plan.setups:
         if split_name(setup.spec.model)[0].runs_code:
-            notice(f"The code of {setup.spec.model} was not run; without --dry-run it is.")
+            notice(Sentence("cli.code_not_run", model=setup.spec.model))
     return 0
 
 
 def _print_forecast(plan: Plan, forecast: dict[str, Any]) -> None:
-    calls = forecast["calls"]
-    excluded = f"; {forecast['left_out']:,} left out by no_self_judging"
-    left_out = excluded if forecast["left_out"] else ""
-    rounds = " and later round" if plan.judging.rounds > 1 else ""
-    click.echo(f"run {forecast['run']}: nothing was sent")
-    click.echo(
-        f"{count_noun(forecast['planned'], 'judgment')} planned,"
-        f" {forecast['done']:,} of them done{left_out}"
-    )
-    click.echo(f"{count_noun(forecast['cached'], 'call')} in the ledger")
-    sure = f"{count_noun(calls['least'], 'call')} to send, at most"
-    start = "as many calls as it takes to decide, at most" if forecast["until_decided"] else sure
-    click.echo(f"{start} {calls['most']:,} with every re-ask{rounds}")
-    click.echo(
-        f"about {forecast['input_tokens']:,} input tokens,"
-        f" at most {forecast['output_tokens_most']:,} output tokens"
-    )
-    click.echo(price_line(forecast["price_usd"], is_open=forecast["until_decided"]))
+    calls, is_open = forecast["calls"], forecast["until_decided"]
+    way = "_open" if is_open else "_rounds" if plan.judging.rounds > 1 else ""
+    tell("cli.dry", run=forecast["run"])
+    tell("cli.dry_planned", planned=forecast["planned"], done=forecast["done"])
+    if forecast["left_out"]:
+        tell("facts.left_out", n=forecast["left_out"])
+    tell("cli.dry_cached", n=forecast["cached"])
+    tell(f"cli.dry_calls{way}", **calls)
+    tell("cli.dry_tokens", input=forecast["input_tokens"], output=forecast["output_tokens_most"])
+    click.echo(price_line(forecast["price_usd"], terminal_words(), is_open=is_open))
 
 
-def price_line(price: Mapping[str, float | None], *, is_open: bool = False) -> str:
+def price_line(price: Mapping[str, float | None], say: Words, *, is_open: bool = False) -> str:
     """Return what a run will about cost, and the most that it can: the budget where that is
     less."""
     likely, most, budget = price["likely"], price["most"], price["budget"]
     if likely is None or most is None:
-        return "price unknown: add `price` to the [[judges]] entry"
+        return say("cli.price_unknown")
     if not most:
-        return "no price: nothing to pay"
-    limit = money(most)
+        return say("cli.price_none")
+    key = "cli.price_open" if is_open else "cli.price_about"
     if budget is not None and budget < most:
-        limit, likely = f"{money(budget)}, your budget", min(likely, budget)
-    about = f"up to {money(likely)}" if is_open else f"about {money(likely)}"
-    return f"{about} (at most {limit})"
+        return say(f"{key}_budget", likely=min(likely, budget), most=budget)
+    return say(key, likely=likely, most=most)

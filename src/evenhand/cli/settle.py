@@ -16,17 +16,19 @@ from evenhand.cli.common import (
     run_argument,
     store_at,
     store_option,
+    tell,
+    tell_run,
     wait,
 )
-from evenhand.cli.language import terminal_words
+from evenhand.cli.language import speaker, terminal_words
 from evenhand.files.protocols import find_protocol
 from evenhand.limits import MAX_ROUNDS_MOST
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.summary import outcome_lines
-from evenhand.report.terminal.tables import safe
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.rules import NewRules, RuleChange, changed_rules, read_weights_file, rules_of
 from evenhand.runs.settle import settle_run
+from evenhand.words import Sentence
 
 
 @click.command("settle")
@@ -79,6 +81,7 @@ def settle_command(
     rules = NewRules(find_protocol(protocol) if protocol else None, values)
     with closing(store_at(store)) as opened:
         recorded = find_run(opened.archive, run)
+        speaker().choose(recorded.manifest.judging.language)
         summary = wait(settle_run(recorded, opened, rules))
         changes = _changes(recorded, find_run(opened.archive, summary.run))
     if protocol is None:
@@ -88,18 +91,17 @@ def settle_command(
         rules_changed = {change.name: change.json() for change in changes}
         print_json(summary.json() | {"settled_from": source, "rules": rules_changed})
         return
-    out = console()
-    out.print(safe(f"run {recorded.id}  {recorded.row.name}"))
+    tell_run(recorded)
     if source:
-        out.print(f"settled as run {summary.run}, beside it")
+        tell("cli.settled_as", run=summary.run)
+    say = terminal_words()
     for change in changes:
-        out.print(safe(change))
-    out.print(outcome_lines(terminal_words(), summary.json()))
+        click.echo(say.message(change.phrase()))
+    console().print(outcome_lines(summary.json(), say))
     if summary.counts.pending:
-        notice(f"{summary.counts.pending} pending: the store has no reply to settle them from")
+        notice(Sentence("cli.not_settled", n=summary.counts.pending))
     if source:
-        beside = f"evenhand compare {summary.run} --against {source}"
-        out.print(f"side by side: {beside}", soft_wrap=True)
+        tell("cli.side_by_side", run=summary.run, source=source)
 
 
 def _changes(recorded: Recorded, new_run: Recorded) -> list[RuleChange]:

@@ -24,7 +24,7 @@ from evenhand.cli.common import (
     tell_run,
 )
 from evenhand.cli.language import terminal_words
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.jsontext import stored_object
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Scoring
@@ -33,7 +33,7 @@ from evenhand.report.terminal.blocks import block_lines, cell_line
 from evenhand.report.terminal.console import console, legend, table
 from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tables
 from evenhand.report.terminal.summary import failure_line
-from evenhand.report.terminal.tables import count_noun, cut, safe
+from evenhand.report.terminal.tables import cut, safe
 from evenhand.results.pages import overview, standing
 from evenhand.results.pairs import figures_of_pairs, judged_pairs
 from evenhand.results.units import (
@@ -51,7 +51,7 @@ from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.pairwise import panel_winner
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope, StoredUnit
-from evenhand.words import words
+from evenhand.words import Sentence, few
 
 
 @click.command("runs")
@@ -65,28 +65,27 @@ def runs_command(store: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"runs": rows})
         return
+    say = terminal_words()
+    heads = ("runs", "name", "verdicts", "failed_column", "pending", "cost_column", "started")
     listing = table(
-        *("run", "name", "verdicts", "failed", "pending", "cost", "started"),
+        *(say(f"cli.{head}") for head in heads),
         right=(2, 3, 4),
         whole=(0, 5, 6),
     )
     for row in rows:
         failed = sum(row["failures"].values())
-        cost = "?" if row["cost_usd"] is None else f"${row['cost_usd']:.4g}"
-        numbers = [str(row["verdicts"]), str(failed), str(row["pending"])]
-        started = row["started"][5:16].replace("T", " ")
+        numbers = [say.integer(n) for n in (row["verdicts"], failed, row["pending"])]
+        cost, started = say.money(row["cost_usd"]), row["started"][5:16].replace("T", " ")
         listing.add_row(row["run"], safe(row["name"]), *numbers, cost, started)
     console().print(listing)
     for row in rows:
         if row["batches"]:
-            console().print(f"run {row['run']}: {_batches(row['batches'])}: evenhand batches")
+            console().print(say("cli.batches_of_run", run=row["run"], **_batches(row["batches"])))
 
 
-def _batches(batches: Sequence[Mapping[str, Any]]) -> str:
+def _batches(batches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Return how many batches are under way, and how many questions wait in them."""
-    waiting = sum(batch["open"] for batch in batches)
-    number = f"{len(batches):,} batch{'' if len(batches) == 1 else 'es'}"
-    return f"{number} under way, {count_noun(waiting, 'question')} without an answer"
+    return {"n": len(batches), "waiting": sum(batch["open"] for batch in batches)}
 
 
 def _overview(store: Archive, run: Recorded) -> dict[str, Any]:
@@ -115,7 +114,7 @@ def show_command(
     pass, or grades with reasons), and each prompt with the raw reply and what was wrong with it.
     """
     if unit and only:
-        raise click.UsageError("--only lists units: leave UNIT out")
+        raise click.UsageError(Sentence("cli.unit_and_only"))
     with reading(store, run, where, without) as (archive, recorded):
         if only:
             _show_only(archive, recorded, only, as_json)
@@ -131,43 +130,40 @@ def _show_run(store: Archive, run: Recorded, as_json: bool) -> None:
         print_json(about | run_json(store, run, scope))
         return
     tell_run(run)
-    out = console()
-    out.print(legend(_about(about, run)))
+    out, say = console(), terminal_words()
+    out.print(legend((say(f"cli.{key}") if key else "", said) for key, said in _about(about, run)))
     out.print()
     for part in run_figures(store, run, scope):
         out.print(part)
     out.print()
     _print_units(out, store, run)
     for caveat in sorted({judge.caveat for judge in run.judges} - {""}):
-        out.print(f"\nNote: {caveat}")
+        out.print(f"\n{say('cli.note', text=caveat)}")
 
 
 def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]:
-    """Yield what a run is, each as a name and what is said of it."""
+    """Yield what a run is, each as the key of a name and what is said of it."""
+    say = terminal_words()
     for key in ("protocol", "protocol_version", "language", "seed"):
-        yield key, str(about[key])
-    yield "started", f"{about['started'][:16].replace('T', ' ')} UTC"
+        yield f"about_{key}", str(about[key])
+    yield "started", say.moment(about["started"])
     if about["prompt"]:
-        yield "prompt", f"{about['prompt']} {about['protocol_version']}"
-    yield "judges", _judges(about["judges"])
+        yield "about_prompt", f"{about['prompt']} {about['protocol_version']}"
+    judges = about["judges"]
+    yield "about_judges", say.join(judges[:JUDGES_SHOWN], max(0, len(judges) - JUDGES_SHOWN))
     if about["imported"]:
-        files = ", ".join(about["imported"]["files"])
-        yield "imported", f"{about['imported']['kind']}: {files}"
+        files = say.join(about["imported"]["files"])
+        yield "about_imported", f"{about['imported']['kind']}: {files}"
     if about["settled_from"]:
-        yield "settled from", about["settled_from"]
+        yield "about_settled_from", about["settled_from"]
         for change in run.rule_changes:
-            yield "", str(change)
-    failed = sum(about["failures"].values())
-    excluded = f"; {about['left_out']:,} left out by no_self_judging"
-    left_out = excluded if about["left_out"] else ""
-    yield (
-        "planned",
-        f"{about['planned']:,} = {count_noun(about['verdicts'], 'verdict')}"
-        f" + {count_noun(failed, 'failure')}"
-        f" + {about['pending']:,} pending{left_out}",
-    )
+            yield "", say.message(change.phrase())
+    failures = sum(about["failures"].values())
+    yield "about_counts", say("cli.outcome", **{**about, "failures": failures})
+    if about["left_out"]:
+        yield "", say("facts.left_out", n=about["left_out"])
     if about["batches"]:
-        yield "batches", _batches(about["batches"])
+        yield "about_batches", say("cli.batches_under_way", **_batches(about["batches"]))
 
 
 def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
@@ -177,13 +173,15 @@ def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
         print_json(about_run(run) | {"judgments": list(full_rows(store, run, is_wanted))})
         return
     tell_run(run)
-    rows = table("unit", "result", "notes" if only == "notes" else "flags")
+    say, last = terminal_words(), "notes" if only == "notes" else "flags"
+    rows = table(say("cli.unit"), say("cli.result"), say(f"cli.{last}"))
     for unit, stored in store.judgments(run.scope):
         judgment = run.judgment(stored)
         if is_wanted(judgment):
             notes = (judgment.output or {}).get("notes") or " ".join(judgment.flags)
             rows.add_row(cut(unit.id, ID_SHOWN), _result(run, unit.body, judgment), safe(notes))
-    console().print(rows if rows.row_count else f"run {run.id} has none: {only}")
+    none = say(f"cli.none_{only.replace('-', '_')}", run=run.id)
+    console().print(rows if rows.row_count else none)
 
 
 UNITS_SHOWN = 50
@@ -194,15 +192,12 @@ RESULT_SHOWN = 100
 """Columns of a terminal for why a unit of a list has no verdict."""
 
 
-def _judges(names: Sequence[str]) -> str:
-    more = f" and {len(names) - JUDGES_SHOWN} more" if len(names) > JUDGES_SHOWN else ""
-    return ", ".join(names[:JUDGES_SHOWN]) + more
-
-
 def _print_units(out: Console, store: Archive, run: Recorded) -> None:
     judgments = store.judgments(run.scope)
     several = run.judgments_per_unit > 1
-    rows = table("unit", "question", *(["judge"] if several else []), "result", "flags")
+    heads = ("unit", "question", *(["judge"] if several else []), "result", "flags")
+    say = terminal_words()
+    rows = table(*(say(f"cli.{head}") for head in heads))
     for unit, stored in islice(judgments, UNITS_SHOWN):
         judge = judge_name(run, stored) + (f" #{stored.repeat}" if stored.repeat else "")
         judgment = run.judgment(stored)
@@ -215,8 +210,7 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
     if rows.row_count:
         out.print(rows)
     if next(judgments, None):
-        all_of_them = f"evenhand export {run.row.id} --full -o verdicts.csv"
-        out.print(f"the first {UNITS_SHOWN}; all of them: {all_of_them}", soft_wrap=True)
+        out.print(say("cli.first_units", n=UNITS_SHOWN, run=run.row.id), soft_wrap=True)
 
 
 def _question(run: Recorded, unit: StoredUnit) -> str:
@@ -228,15 +222,17 @@ def _question(run: Recorded, unit: StoredUnit) -> str:
 def _result(run: Recorded, body: str, judgment: Judgment) -> Text:
     if isinstance(judgment, Verdict):
         shown = run.kind.present(run.kind.load(body), [judgment])
-        return cell_line(shown.judgments[0].line)
+        return cell_line(shown.judgments[0].line, terminal_words())
     return Text(_no_verdict(judgment), style="yellow")
 
 
 def _no_verdict(judgment: Judgment, width: int = RESULT_SHOWN) -> str:
     """Return why there is no verdict, on a line of `width`."""
+    say = terminal_words()
     if judgment.reason is None:
-        return cut(f"left out: {judgment.detail}", width)
-    return failure_line(terminal_words(), judgment.reason, judgment.detail, width)
+        detail = say.gloss("left_out", judgment.detail)
+        return cut(say("unit.left_out", detail=detail), width)
+    return failure_line(judgment.reason, judgment.detail, say, width)
 
 
 def _show_unit(store: Archive, run: Recorded, name: str, as_json: bool) -> None:
@@ -255,11 +251,12 @@ def _show_unit(store: Archive, run: Recorded, name: str, as_json: bool) -> None:
     out = console()
     out.print(Rule(Text(safe(name), style="bold"), align="left"))
     shown = run.kind.present(run.kind.load(unit.body), [entry.judgment for entry in judged])
-    for part in block_lines(unit_blocks(shown, judged, words("en"), names_of(run))):
+    for part in block_lines(unit_blocks(shown, judged, terminal_words(), names_of(run))):
         out.print(part)
     if len(judged) > 1 and run.has_votes:
         (pair,) = judged_pairs(run.kind, store, run.scope, run.judge_groups, "uncertain", name)
-        out.print(f"\nBy majority: {panel_winner(pair.votes)}")
+        winner = panel_winner(pair.votes)
+        out.print(f"\n{terminal_words()('cli.majority', winner=winner)}")
 
 
 def _unit_with(store: Archive, run: Recorded, part: str) -> str:
@@ -271,12 +268,11 @@ def _unit_with(store: Archive, run: Recorded, part: str) -> str:
     for unique in (begun, fitting):
         if len(unique) == 1:
             return unique[0]
-    listed = ", ".join(fitting[:3]) + (f" and {len(fitting) - 3} more" if len(fitting) > 3 else "")
-    what = f"{len(fitting)} units have" if fitting else "no judged unit has"
-    raise UsageError(
-        f"{what} {quote(part)} in the id, in run {run.row.id}",
-        advice=f"Did you mean {listed}?" if fitting else f"List them: evenhand show {run.row.id}",
-    )
+    found = {"run": run.row.id, "part": part}
+    if not fitting:
+        raise UsageError(Sentence("cli.no_such_unit", **found))
+    names = few(fitting, 3)
+    raise UsageError(Sentence("cli.several_units", n=len(fitting), names=names, **found))
 
 
 def run_figures(
@@ -287,7 +283,7 @@ def run_figures(
     kind, measure = run.kind, run.kind.measure
     if isinstance(measure, Scoring):
         blocks = measure.summarise(verdicts_of(kind, store, scope)).blocks
-        yield from block_lines(kind_blocks(blocks, words("en")))
+        yield from block_lines(kind_blocks(blocks, terminal_words()))
         return
     figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
     has_fronts = any(len(sets.candidates) > 2 for sets in figures.fronts.values())
@@ -297,7 +293,7 @@ def run_figures(
         for topic, question in questions.items()
     }
     with_standings = not is_ranked or len(figures.standings) <= RANKED_FROM
-    yield from pair_tables(figures, titles, with_standings=with_standings)
+    yield from pair_tables(figures, titles, terminal_words(), with_standings=with_standings)
     if figures.first_rounds:
         yield ""
         yield from criteria_line(names_of(run))

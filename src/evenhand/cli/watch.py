@@ -14,12 +14,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from evenhand.cli.language import terminal_words
 from evenhand.engine.progress import Progress, Tally
 from evenhand.engine.stop import Stop
-from evenhand.errors import Interrupted, quote
+from evenhand.errors import Interrupted
 from evenhand.report.terminal.stream import raw_stream
+from evenhand.report.terminal.tables import cut
 from evenhand.runs.judge import Watch
 from evenhand.text import visible
+from evenhand.words import Sentence, escape
 
 TERMINAL_SECONDS, PLAIN_SECONDS = 0.2, 10.0
 BAR = 20
@@ -30,7 +33,7 @@ class Watcher:
     `advice` is what to do after an interruption."""
 
     def __init__(self, advice: str) -> None:
-        self._advice = advice
+        self._advice, self._say = advice, terminal_words()
         self._terminal = sys.stderr.isatty()
         self._told: dict[str, int] = {}
 
@@ -40,12 +43,13 @@ class Watcher:
         kind = re.sub(r"\w*\d[\w.,]*", "0", message)
         count = self._told[kind] = self._told.get(kind, 0) + 1
         if str(count).strip("0") == "1":
-            times = "" if count == 1 else f" ({count} times)"
-            self._write(f"{quote(message)[1:-1]}{times}; trying again", end="\n")
+            again = "cli.trying_again" if count == 1 else "cli.trying_again_n"
+            self._write(self._say.tell(again, {"what": message, "n": count}), end="\n")
 
     def tell(self, message: str) -> None:
-        """A line about what has happened."""
-        self._write(quote(message)[1:-1], end="\n")
+        """Print a line about what has happened."""
+        told = self._say.message(message)
+        self._write(told if isinstance(message, Sentence) else escape(told), end="\n")
 
     @property
     def watch(self) -> Watch:
@@ -69,10 +73,10 @@ class Watcher:
 
     def _on_interrupt(self, stop: Stop) -> None:
         if isinstance(stop.cause, Interrupted):
-            self._write(f"left at once. {self._advice}", end="\n")
+            self.tell(Sentence("cli.left_at_once", advice=self._advice))
             os._exit(Interrupted.exit_code)
-        stop.request(Interrupted("interrupted", advice=self._advice))
-        self._write("stopping: waiting for calls under way; Ctrl-C again leaves at once", end="\n")
+        stop.request(Interrupted(Sentence("cli.interrupted"), advice=self._advice))
+        self.tell(Sentence("cli.stopping"))
 
     async def _tick(self, progress: Progress) -> None:
         while True:
@@ -83,11 +87,12 @@ class Watcher:
                 self._write(self._line(progress), end="\n")
 
     def _line(self, progress: Progress) -> str:
+        line = progress.line(self._say)
         if not self._terminal:
-            return progress.line()
+            return line
         filled = BAR * progress.done // max(1, progress.planned)
         bar = "█" * filled + "░" * (BAR - filled)
-        return f"{bar} {progress.line()}"[: shutil.get_terminal_size().columns - 1]
+        return cut(f"{bar} {line}", shutil.get_terminal_size().columns - 1)
 
     def _write(self, line: str, end: str = "") -> None:
         clear = "\r\x1b[2K" if self._terminal else ""

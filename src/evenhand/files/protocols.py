@@ -95,7 +95,7 @@ def _folder_texts(root: Path) -> Iterator[tuple[str, str]]:
     for number, path in enumerate(_files(root, 0), 1):
         if number > PROTOCOL_FILES:
             raise UsageError(f"a protocol of more than {PROTOCOL_FILES} files", where=str(root))
-        yield path.relative_to(root).as_posix(), read_text(path, "a file of the protocol", root)
+        yield path.relative_to(root).as_posix(), read_text(path, root)
 
 
 def _files(folder: Path, depth: int) -> Iterator[Path]:
@@ -140,7 +140,7 @@ def _texts(root: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 def read_custom_prompt(path: Path, root: Path | None = None) -> dict[str, str]:
     """Return a custom judge prompt as a text of its protocol; raises UsageError. With a root, it
     must lie in that folder."""
-    text = read_text(path, "the prompt", root)
+    text = read_text(path, root)
     if not text.strip():
         raise UsageError("the prompt is empty", where=str(path))
     return {CUSTOM_PROMPT: text}

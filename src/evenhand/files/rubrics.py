@@ -50,7 +50,7 @@ def read_rubric(path: Path, protocol: Protocol, root: Path | None = None) -> Any
         raise UsageError(form.about, where=str(path), advice=f"Name it {names}.")
     if not path.exists():
         raise _no_file(path, form)
-    return rubric_in(path, read_text(path, "the rubric", root), protocol)
+    return rubric_in(path, read_text(path, root), protocol)
 
 
 def rubric_in(path: Path, text: str, protocol: Protocol) -> Any:

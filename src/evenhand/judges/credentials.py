@@ -105,7 +105,7 @@ def _settings(path: Path) -> dict[str, str]:
         return {}
     from dotenv import dotenv_values
 
-    values = dotenv_values(stream=StringIO(read_text(path, "the file")), interpolate=False)
+    values = dotenv_values(stream=StringIO(read_text(path)), interpolate=False)
     return {
         name: value
         for name, value in values.items()

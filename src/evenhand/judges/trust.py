@@ -111,7 +111,7 @@ class TrustedHosts:
 
     def _text(self) -> str:
         there = self.file.exists()
-        return read_text(self.file, "the list of hosts that you trust") if there else ""
+        return read_text(self.file) if there else ""
 
 
 class Trust(NamedTuple):

@@ -15,7 +15,7 @@ from evenhand.engine.batch import BatchSender
 from evenhand.engine.call import RetryPolicy
 from evenhand.engine.prices import BatchBudget
 from evenhand.engine.waves import WaveGroup, Waves
-from evenhand.errors import CallLost, StoppedEarly, UsageError, quote
+from evenhand.errors import CallLost, StoppedEarly, UsageError
 from evenhand.exchange import BatchJudge
 from evenhand.runs.batch_files import recorded_judge
 from evenhand.runs.judge import RunContext
@@ -24,7 +24,7 @@ from evenhand.runs.recorded import find_run, split_by_group
 from evenhand.store.archive import Archive
 from evenhand.store.batches import Batches, BatchRow
 from evenhand.store.ledger import Store
-from evenhand.words import Sentence
+from evenhand.words import Names, Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +44,10 @@ class BatchOptions:
 def require_batches(plan: Plan) -> None:
     """Refuse a plan that cannot be judged by the batch; raises UsageError."""
     if plan.manifest.is_sequential:
-        raise UsageError(
-            "a run that stops when it is decided cannot be judged by the batch: all of a batch is"
-            " paid for before any of it is known",
-            advice="Leave out --batch, or judge all of it: --batch --to-the-end",
-        )
+        raise UsageError(Sentence("runs.no_decision_by_batch"))
     if not any(_is_batched(setup) for setup in plan.setups):
-        names = ", ".join(sorted({setup.judge.name for setup in plan.setups}))
-        raise UsageError(
-            f"no judge of this suite can be asked by the batch: {names}",
-            advice="openai, azure, anthropic, google and openrouter can. For a server of your own"
-            " see export --batch-file.",
-        )
+        names = Names(sorted({setup.judge.name for setup in plan.setups}))
+        raise UsageError(Sentence("runs.no_batch_judge", names=names))
 
 
 def at_batch_prices(plan: Plan) -> Plan:
@@ -163,21 +155,18 @@ async def cancel_batch(
     """Have a batch end early at its provider. Raises UsageError, ProviderRefused or
     StoppedEarly."""
     if not batch.ident:
-        raise UsageError(
-            f"nobody knows whether {quote(batch.name)} was ever made",
-            advice="The next run with --batch looks for it.",
-        )
+        raise UsageError(Sentence("runs.batch_unsure", batch=batch.name))
     records = find_run(archive, batch.run).judges
     record = next((record for record in records if record.name == batch.judge), None)
     if record is None:
-        raise UsageError(f"run {batch.run} has no judge {quote(batch.judge)}")
+        raise UsageError(Sentence("runs.no_such_judge", run=batch.run, judge=batch.judge))
     judge = recorded_judge(record, environment, place)
     try:
         if not isinstance(judge, BatchJudge) or judge.batches is None:
-            raise UsageError(f"{quote(batch.judge)} has no batches")
+            raise UsageError(Sentence("runs.has_no_batches", judge=batch.judge))
         await judge.batches.cancel(batch.ident)
     except CallLost as loss:
-        raise StoppedEarly(f"the batch could not be cancelled: {loss}") from None
+        raise StoppedEarly(Sentence("runs.not_cancelled", reason=str(loss))) from None
     finally:
         await judge.close()
 

@@ -18,7 +18,7 @@ from evenhand.engine.prices import most_tokens, token_bound
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import judge_unit
 from evenhand.engine.stop import Stopped
-from evenhand.errors import AskAgain, CallLost, DataError, ProviderRefused, UsageError, quote
+from evenhand.errors import AskAgain, CallLost, DataError, ProviderRefused, UsageError
 from evenhand.exchange import BatchAnswer, BatchJudge, Judge, Question
 from evenhand.judges import JudgeOptions, split_name
 from evenhand.judges.batch_client import read_lines
@@ -33,6 +33,7 @@ from evenhand.store.batches import item_id, item_key
 from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import Call, Scope, StoredUnit
 from evenhand.store.rows import call_keys, run_id
+from evenhand.words import Sentence
 
 
 @dataclass(slots=True)
@@ -169,11 +170,7 @@ class _Answers:
                 self._places.setdefault(ident, place)
             place = self.file.tell()
         if not any(map(item_key, self._places)):
-            raise DataError(
-                f"no line of {total:,} answers a question that was written by export --batch-file",
-                where=str(self.path),
-                advice="Give the file that the server wrote: each line with its custom_id.",
-            )
+            raise DataError(Sentence("runs.no_answers", n=total), where=str(self.path))
 
     @property
     def unused(self) -> int:
@@ -224,18 +221,14 @@ def chat_judges(recorded: Recorded) -> list[BatchJudge]:
     """Return the judges of a run, opened from what it recorded of them, without a key; raise
     UsageError for one that does not speak chat completions."""
     if recorded.imported:
-        raise UsageError(f"run {recorded.id} was imported: there is nothing to ask")
+        raise UsageError(Sentence("runs.nothing_to_ask", run=recorded.id))
     return [_chat_judge(record) for record in recorded.judges]
 
 
 def _chat_judge(record: JudgeRecord) -> BatchJudge:
     provider, _ = split_name(record.name)
     if not provider.is_chat:
-        raise UsageError(
-            f"files in OpenAI's batch form are for judges that speak its protocol, and"
-            f" {quote(record.name)} does not",
-            advice="Name the model as openai/MODEL, with the base_url of its server.",
-        )
+        raise UsageError(Sentence("runs.not_chat", judge=record.name))
     judge = recorded_judge(record, {}, "")
     assert isinstance(judge, BatchJudge)
     return judge
@@ -262,9 +255,5 @@ def recorded_judge(record: JudgeRecord, environment: Any, place: str) -> Judge:
     )
     judge = provider.open(options, model)
     if address and judge.identity != dict(identity):
-        raise UsageError(
-            f"the judge {quote(record.name)} cannot be opened as it was: it was at"
-            f" {quote(address)}",
-            advice="Set its address in the environment as it was, and try again.",
-        )
+        raise UsageError(Sentence("runs.judge_moved", judge=record.name, address=address))
     return judge

@@ -22,37 +22,38 @@ from evenhand.runs.recorded import Recorded
 from evenhand.runs.rules import RuleChange, changed_rules
 from evenhand.suite import FILE, Suite, load_suite
 from evenhand.tomltext import TomlError, parse_toml
+from evenhand.words import Code, Sentence, few
 
 _FILES_NAMED = 3
 
 
 def judging_differences(manifest: Manifest, before: Manifest) -> list[str]:
-    """Return the parts of a judging that are not those of the one before, each in a few words."""
+    """Return the parts of a judging that are not those of the one before, a phrase each."""
     record, old = manifest.judging, before.judging
     words: list[str] = []
     if record.protocol != old.protocol:
         words.append(_protocol_words(manifest.protocol, record.texts, old.texts))
     if bytes(record.rubric_json) != bytes(old.rubric_json):
-        words.append("rubric")
+        words.append(Sentence("runs.differs_rubric"))
     words += [
-        str(RuleChange(name, getattr(old, name), getattr(record, name)))
+        RuleChange(name, getattr(old, name), getattr(record, name)).phrase()
         for name in ("language", "seed")
         if getattr(record, name) != getattr(old, name)
     ]
     names, old_names = ([judge.name for judge in each.judges] for each in (record, old))
     if names != old_names:
-        words.append(f"[[judges]] {RuleChange('model', old_names, names)}")
+        words.append(RuleChange("model", old_names, names).phrase("[[judges]]"))
     else:
         words += filter(None, map(_judge_words, record.judges, old.judges))
     changes = changed_rules(old.settings, record.settings)
-    return words + [f"[settings] {change}" for change in changes if change.name in old.settings]
+    kept = [change for change in changes if change.name in old.settings]
+    return words + [change.phrase("[settings]") for change in kept]
 
 
 def _protocol_words(name: str, texts: Mapping[str, str], used: Mapping[str, str]) -> str:
     """Return a protocol with those of its files that differ."""
     files = sorted(file for file in texts.keys() | used.keys() if texts.get(file) != used.get(file))
-    more = f" and {len(files) - _FILES_NAMED} more" if len(files) > _FILES_NAMED else ""
-    return f"protocol {name} ({', '.join(files[:_FILES_NAMED])}{more})"
+    return Sentence("runs.differs_protocol", name=name, files=few(files, _FILES_NAMED))
 
 
 def _judge_words(judge: JudgeRecord, before: JudgeRecord) -> str:
@@ -60,20 +61,20 @@ def _judge_words(judge: JudgeRecord, before: JudgeRecord) -> str:
     now, then = ({**one.identity, "repeats": one.repeats} for one in (judge, before))
     # The seed of a judge is that of the suite, which is told as such.
     keys = [key for key in now | then if key != "seed" and now.get(key) != then.get(key)]
-    return f"[[judges]] {judge.name}: {', '.join(keys)}" if keys else ""
+    if not keys:
+        return ""
+    return Sentence("runs.differs_judge", judge=judge.name, keys=Code(", ".join(keys)))
 
 
-def folder_note(recorded: Recorded, folder: Path, environment: Mapping[str, str]) -> str | None:
-    """Return a sentence where the suite in a folder is that of the run, and its protocol or rubric
-    is not what the run used; None where there is nothing to say."""
-    if recorded.imported:
-        return None
-    with suppress(UsageError, OSError):
-        differences = list(_differences(recorded, folder, environment))
-        if differences:
-            listed = "; ".join(differences)
-            return f"The suite here differs from what run {recorded.id} used: {listed}."
-    return None
+def folder_differences(
+    recorded: Recorded, folder: Path, environment: Mapping[str, str]
+) -> list[str]:
+    """Return the parts of the suite in a folder that are not what its run used, a phrase each:
+    protocol and rubric."""
+    if not recorded.imported:
+        with suppress(UsageError, OSError):
+            return list(_differences(recorded, folder, environment))
+    return []
 
 
 def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
@@ -92,7 +93,7 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
         path, root = suite.locate("rubric", file.rubric)
         rubric = rubric_json(read_rubric(path, protocol, root))
         if bytes(rubric) != bytes(recorded.manifest.judging.rubric_json):
-            yield f"rubric {file.rubric}"
+            yield Sentence("runs.differs_rubric_file", file=file.rubric)
 
 
 def with_present_suite(recorded: Recorded, place: Path, environment: Mapping[str, str]) -> Recorded:
@@ -132,7 +133,7 @@ def _written_name(path: Path) -> str | None:
     """Return the name that a suite file gives itself, whatever else is wrong with it; None where it
     says none that can be read."""
     try:
-        name = parse_toml(read_text(path, "the suite")).get("name")
+        name = parse_toml(read_text(path)).get("name")
     except (UsageError, TomlError):
         return None
     return name if isinstance(name, str) else None

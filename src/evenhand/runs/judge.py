@@ -49,6 +49,7 @@ from evenhand.store.ports import (
     StoredUnit,
 )
 from evenhand.store.rows import run_id
+from evenhand.words import Sentence
 
 if TYPE_CHECKING:
     from evenhand.runs.batch import BatchOptions
@@ -129,16 +130,19 @@ class Summary:
         return self.counts.planned > 0 and not self.counts.verdicts
 
     @property
-    def no_verdict_reason(self) -> str:
-        """Return why there are no verdicts, and what to change; empty if there are some."""
+    def no_verdicts(self) -> NoVerdicts | None:
+        """Return why there are no verdicts, and what to change; None if there are some."""
         if not self.has_no_verdict:
-            return ""
-        counts = self.counts
-        outcomes = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
-        outcomes += [f"{counts.pending} pending"] if counts.pending else []
-        first = max(counts.failures, key=lambda reason: counts.failures[reason], default=None)
-        advice = f"\n  {failure_advice(first)}" if first else ""
-        return f"nothing could be judged: {', '.join(outcomes)}{advice}"
+            return None
+        failures = self.counts.failures
+        most = max(failures, key=lambda reason: failures[reason], default="")
+        what = Sentence(
+            "runs.nothing_judged" if most else "runs.all_pending",
+            failures=sum(failures.values()),
+            pending=self.counts.pending,
+            reason=most,
+        )
+        return NoVerdicts(what, advice=failure_advice(most))
 
     @property
     def is_resumable(self) -> bool:
@@ -419,10 +423,7 @@ def _tally_so_far(before: Counts) -> Tally:
 @asynccontextmanager
 async def _in_time(stop: Stop, seconds: float | None) -> AsyncIterator[None]:
     """Work to its end, or to the deadline of the run."""
-    late = StoppedEarly(
-        f"the run's time of {seconds} s is over",
-        advice="Run the same command again; it continues where it stopped.",
-    )
+    late = StoppedEarly(Sentence("runs.time_over", seconds=seconds))
     loop = asyncio.get_running_loop()
     timer = loop.call_later(seconds, stop.request, late) if seconds else None
     try:

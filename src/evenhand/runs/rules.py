@@ -17,6 +17,7 @@ from evenhand.folders import read_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import Protocol, ProtocolError, protocol_toml
 from evenhand.manifest import JudgingRecord
+from evenhand.words import Code, Sentence
 
 _KEYS = {"priority": "priority", "max_rounds": "max_rounds", "weights": "types"}
 """Rules by the keys of a protocol that say them."""
@@ -38,26 +39,30 @@ class RuleChange(NamedTuple):
     old: Any
     new: Any
 
-    def __str__(self) -> str:
-        return f"{self.name} {value_text(self.new)} in place of {value_text(self.old)}"
+    def phrase(self, table: str = "") -> Sentence:
+        """Return the change in words, after the name of the table of the suite."""
+        name = Code(f"{table} {self.name}".lstrip())
+        return Sentence(
+            "runs.differs_rule", name=name, new=_value_text(self.new), old=_value_text(self.old)
+        )
 
     def json(self) -> dict[str, Any]:
         return {"old": self.old, "new": self.new}
 
 
-def value_text(value: object) -> str:
-    """Return a rule or a setting as it is written in a suite."""
+def _value_text(value: object) -> str | None:
+    """Return a rule or a setting as it is written in a suite; None for that of the kind."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return ", ".join(map(str, cast("list[object]", value))) or "none"
+        return ", ".join(map(str, cast("list[object]", value))) or "[]"
     if isinstance(value, Mapping):
         rows = cast("Mapping[str, Mapping[str, float]]", value)
         return "; ".join(
             f"{kind} {'/'.join(jsontext.dump(weight) for weight in row.values())}"
             for kind, row in rows.items()
         )
-    return "that of the kind" if value is None else str(value)
+    return None if value is None else str(value)
 
 
 def rules_of(protocol: Protocol, record: JudgingRecord) -> dict[str, Any]:
@@ -159,7 +164,7 @@ def read_weights_file(path: Path) -> dict[str, Any]:
     """Weights by task type from a .toml or .json file, which may also be a protocol.toml; raises
     UsageError."""
     require_file(path)
-    text = read_text(path, "the weights")
+    text = read_text(path)
     try:
         value: object = (
             jsontext.parse(text)

@@ -24,6 +24,7 @@ from evenhand.store.archive import Archive
 from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import IncomingUnit, Scope, StoredUnit
 from evenhand.store.rows import run_id
+from evenhand.words import Sentence
 
 
 async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = None) -> Summary:
@@ -31,10 +32,7 @@ async def settle_run(recorded: Recorded, store: Store, rules: NewRules | None = 
     one becomes pending. Under new rules the run stays as it is, as does a run of an older contract:
     what comes of its replies is a run beside it. Raises UsageError."""
     if recorded.imported:
-        raise UsageError(
-            f"run {recorded.id} was imported: there are no replies to settle it from",
-            advice="Import the file again; how conflicts count is told to leaderboard.",
-        )
+        raise UsageError(Sentence("runs.nothing_to_settle", run=recorded.id))
     archive, tally = store.archive, Tally()
     record = _record(recorded, rules or NewRules())
     judging = judging_of(recorded.protocol, record)

@@ -24,8 +24,8 @@ class FailureDetail(NamedTuple):
 
 
 def outcome_lines(
-    say: Words,
     summary: Mapping[str, Any],
+    say: Words,
     details: Mapping[str, FailureDetail] = MappingProxyType({}),
     width: int = 80,
 ) -> Text:
@@ -45,7 +45,7 @@ def outcome_lines(
             said = say("cli.for_instance", text=detail) if is_instance else detail
             text.append(f"\n    {_cut_detail(reason, said, width - 4)}")
     calls = {"sent": summary["calls"], "cached": summary["cached"], "reasks": summary["reasks"]}
-    text.append(f"\n{say('cli.calls', **calls)} {_spending(say, summary)}")
+    text.append(f"\n{say('cli.calls', **calls)} {_spending(summary, say)}")
     usage = summary.get("usage", {})
     if usage.get("cached_tokens"):
         share = usage["cached_tokens"] / max(1, usage["input_tokens"])
@@ -53,7 +53,7 @@ def outcome_lines(
     return text
 
 
-def _spending(say: Words, summary: Mapping[str, Any]) -> str:
+def _spending(summary: Mapping[str, Any], say: Words) -> str:
     """Return what a run has cost; where calls of an earlier command had no price, what this one
     has."""
     cost, now = summary["cost_usd"], summary.get("spent_usd")
@@ -62,7 +62,7 @@ def _spending(say: Words, summary: Mapping[str, Any]) -> str:
     return say("cli.cost", cost=cost)
 
 
-def failure_line(say: Words, reason: str, detail: str, width: int) -> str:
+def failure_line(reason: str, detail: str, say: Words, width: int) -> str:
     """Return why there is no verdict, on one line of `width`."""
     head = say("cli.failed", reason=reason)
     if not detail or reason == WITHOUT_DETAIL:
@@ -76,7 +76,7 @@ def _cut_detail(reason: str, detail: str, width: int) -> str:
     return (cut_start if reason == "judge_crash" else cut)(detail, width)
 
 
-def command_lines(say: Words, commands: Iterable[tuple[str, str]]) -> Iterator[str]:
+def command_lines(commands: Iterable[tuple[str, str]], say: Words) -> Iterator[str]:
     """Yield commands, each after its label, all in one column."""
     labelled = [(say(key), command) for key, command in commands]
     width = 1 + max(cell_len(label) for label, _ in labelled)
