@@ -29,6 +29,7 @@ from msgspec.json import Decoder, Encoder
 
 from evenhand.errors import StoreError
 from evenhand.limits import JSON_DEPTH, JSON_ELEMENTS, STORED_DEPTH
+from evenhand.words import Sentence
 
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 """The fast writer, for values whose numbers need no spelling kept."""
@@ -345,6 +346,5 @@ def stored_object(text: str, noun: str) -> dict[str, Any]:
 def damage_error(noun: str, error: Exception) -> StoreError:
     """Return the error for a text of a store that cannot be read."""
     return StoreError(
-        f"{noun} in the store cannot be read: {error}",
-        advice="The store is damaged; evenhand store verify says where.",
+        Sentence("web.store_cannot_read", noun=noun, error=error),
     )

@@ -23,6 +23,7 @@ from evenhand import limits
 from evenhand.data.columns import Rows, require_columns
 from evenhand.data.recognise import is_usual_name
 from evenhand.errors import DataError
+from evenhand.words import Sentence
 
 SEPARATORS = (",", ";", "\t")
 """Of equals the first is taken."""
@@ -62,9 +63,8 @@ def read_csv(text: str, name: str, separator: str | None = None) -> Rows:
     for record, line in zip(records, lines, strict=True):
         if len(record) != len(header):
             raise DataError(
-                f"a row of {len(record)}, where the header has {len(header)} columns",
+                Sentence("data.row_where_header_columns", record=len(record), header=len(header)),
                 where=f"{name}:{line}",
-                advice='a cell that holds a comma, quote or line break must stand in "..."',
             )
     return Rows(name, records, header, lines)
 
@@ -104,9 +104,8 @@ def find_header(
     names, where = [cell.strip() for cell in records[start]], f"{name}:{lines[start]}"
     if "" in names:
         raise DataError(
-            f"the header has no name for column {names.index('') + 1}",
+            Sentence("data.header_no_name_column", value=names.index("") + 1),
             where=where,
-            advice="the first line must name every column (pandas: to_csv(..., index=False))",
         )
     require_columns(names, where)
     return names, start + 1
@@ -140,9 +139,8 @@ def _fit(sample: str, separator: str) -> tuple[bool, bool, int]:
 def too_long(where: str) -> DataError:
     """Return the error for a row beyond the bound."""
     return DataError(
-        f"a row longer than {limits.LINE_BYTES // 1024**2} MB",
+        Sentence("data.row_longer_than_mb", line_bytes=limits.LINE_BYTES // 1024**2),
         where=where,
-        advice="a line break, quote or bracket may be missing, or this is not a text file",
     )
 
 

@@ -17,6 +17,7 @@ from evenhand.data.files import did_you_mean
 from evenhand.errors import DataError, quote
 from evenhand.jsontext import TooDeep, is_deeper
 from evenhand.kinds.rows import PlacedRow
+from evenhand.words import Sentence
 
 Row = PlacedRow
 """One row, and where it starts: `samples.jsonl:12` (of Parquet the row's number)."""
@@ -72,9 +73,9 @@ def require_columns(names: Sequence[str], where: str) -> None:
         require_parts(name, where)
     what = ""
     if len(set(names)) < len(names):
-        what = f"the column {quote(Counter(names).most_common(1)[0][0])} stands twice"
+        what = Sentence("data.column_stands_twice", value=Counter(names).most_common(1)[0][0])
     elif clash := parent_among(names):
-        what = f"the column {quote(clash[1])} would stand inside the column {quote(clash[0])}"
+        what = Sentence("data.column_would_stand_inside", clash=clash[1], clash2=clash[0])
     if what:
         raise DataError(what, where=where, advice="rename one of them")
 
@@ -83,9 +84,8 @@ def require_parts(name: str, where: str) -> None:
     """Refuse a dotted name of more parts than anybody nests."""
     if name.count(".") >= limits.NAME_PARTS and len(parts_of(name)) > limits.NAME_PARTS:
         raise DataError(
-            f"the column {quote(name[:60])}... is nested more than {limits.NAME_PARTS} deep",
+            Sentence("data.column_nested_more_than", name=name[:60], name_parts=limits.NAME_PARTS),
             where=where,
-            advice="rename the column: each dot in its name opens an object",
         )
 
 
@@ -150,7 +150,7 @@ def require_sources(
         near = did_you_mean(name, [other for other in names if other not in used])
         listed = ", ".join(quote(other) for other in [*names][:_NAMES_LISTED])
         raise DataError(
-            f"no row has the column {quote(name)} that {source} names",
+            Sentence("data.no_row_column_names", name=name, source=source),
             where=where,
             advice=f"{near} the rows have: {listed}".strip(),
         )
@@ -191,9 +191,8 @@ def set_field(row: dict[str, Any], target: str, value: Any, where: str) -> None:
             inner = holder[part] = {}
         if not isinstance(inner, dict):
             raise DataError(
-                f"{quote(target)} cannot be placed: {quote(part)} is not an object",
+                Sentence("data.cannot_placed_not_object", target=target, part=part),
                 where=where,
-                advice=f"map {quote(part)} to another name under [columns] too",
             )
         holder = cast("dict[str, Any]", inner)
     holder[path[-1]] = value

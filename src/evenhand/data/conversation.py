@@ -13,6 +13,7 @@ from evenhand.data.recognise import recognise
 from evenhand.errors import DataError, quote
 from evenhand.jsontext import dump
 from evenhand.kinds.rows import TableForm, is_given
+from evenhand.words import Code, Sentence
 
 _USER, _ASSISTANT = "User", "Assistant"
 _ROLES = {
@@ -64,10 +65,12 @@ class Turns(NamedTuple):
         own = row.get(self.own_question)
         if is_given(own) and str(own).strip() not in question:
             raise DataError(
-                f"{quote(self.own_question)} and {quote(self.column)} hold different questions",
+                Sentence(
+                    "data.hold_different_questions",
+                    own_question=self.own_question,
+                    column=self.column,
+                ),
                 where=where,
-                advice=f'Say which is meant: [columns] question = "{self.column}" in the suite, or'
-                f" init --map question={self.column}",
             )
         row[self.question] = question
 
@@ -76,26 +79,26 @@ class Turns(NamedTuple):
         turns = [_read_turn(one) for one in messages] if isinstance(messages, list) else []
         if not turns or None in turns:
             raise DataError(
-                f"the field {quote(self.column)} is no list of messages of text",
+                Sentence("data.field_no_list_messages", column=self.column),
                 where=where,
-                advice='A message is {"role": "user", "content": "..."}; leave out what is an image'
-                " or a sound.",
             )
         for role, _ in filter(None, turns):
             if role.casefold() not in _ROLES:
                 raise DataError(
-                    f"{quote(self.column)} has a message of the unknown role {quote(role)}",
+                    Sentence(
+                        "data.message_unknown_role",
+                        column=self.column,
+                        role=role,
+                        roles=Code(", ".join(_ROLES)),
+                    ),
                     where=where,
-                    advice=f"Known roles: {', '.join(_ROLES)}",
                 )
         return [(_ROLES[role.casefold()], text) for role, text in filter(None, turns)]
 
     def _unclear(self, what: str, where: str) -> DataError:
         return DataError(
-            f"{what} {quote(self.column)}",
+            Sentence("data.text", what=what, column=self.column),
             where=where,
-            advice="The answer that is judged is the assistant's, at the end, after a question; or"
-            ' put it into a column of its own, "answer".',
         )
 
 
@@ -145,7 +148,11 @@ def find_conversation(
     chosen = [mapped[field] for field in named] or columns
     if len(set(chosen)) > 1:
         raise DataError(
-            f"a row holds {len(columns)} conversations: {', '.join(map(quote, columns))}",
+            Sentence(
+                "data.row_holds_conversations",
+                columns=len(columns),
+                quote=Code(", ".join(map(quote, columns))),
+            ),
             where=where,
             advice=f'Say which is judged: [columns] answer = "{columns[0]}" in the suite, or init'
             f" --map answer={columns[0]}",

@@ -24,6 +24,7 @@ from typing import IO, Any, cast
 from evenhand import limits
 from evenhand.errors import DataError, UsageError, nearest, quote
 from evenhand.folders import open_plain
+from evenhand.words import Code, Sentence
 
 WRITTEN = {
     ".jsonl": "jsonl",
@@ -70,8 +71,7 @@ def format_of(path: Path, endings: Mapping[str, str] = READ, also: str = "") -> 
         return found
     listed = " ".join(endings) + (f", {also}" if also else "")
     raise UsageError(
-        f"{quote(path)} has an ending that is not known",
-        advice=f"known endings: {listed}, each also with .gz after it",
+        Sentence("data.ending_not_known", path=path, listed=listed),
     )
 
 
@@ -81,7 +81,7 @@ def require_extra(module: str, what: str, extra: str) -> Any:
         return import_module(module)
     except ImportError:
         advice = f'pip install "evenhand[{extra}]"'
-        raise UsageError(f"{what}, which is not installed", advice=advice) from None
+        raise UsageError(Sentence("data.not_installed", what=what), advice=advice) from None
 
 
 def stem_of(path: Path) -> str:
@@ -98,18 +98,18 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def require_file(path: Path) -> None:
     """Raise UsageError for a path that is missing or is a folder."""
     if path.is_dir():
-        raise UsageError(f"{quote(path)} is a folder", advice="name a file in it")
+        raise UsageError(Sentence("data.folder", path=path))
     require_folder(path.parent)
     if not path.exists():
         siblings = sorted(p.name for p in path.parent.iterdir())
         advice = did_you_mean(path.name, siblings)
-        raise UsageError(f"there is no file {quote(path)}", advice=advice)
+        raise UsageError(Sentence("data.no_file", path=path), advice=advice)
 
 
 def require_folder(folder: Path) -> None:
     """Raise UsageError for a folder that does not exist."""
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {quote(folder)}", advice="make it, or name another")
+        raise UsageError(Sentence("data.no_folder", folder=folder))
 
 
 def read_file(path: Path, root: Path | None = None) -> bytes:
@@ -125,12 +125,11 @@ def read_file(path: Path, root: Path | None = None) -> bytes:
                 return read_packed(cast("IO[bytes]", unpacked), size, str(path))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(
-            f"not sound gzip data: {error}",
+            Sentence("data.not_sound_gzip_data", error=error),
             where=str(path),
-            advice="copy it again; take .gz off the name of a file that is not packed",
         ) from None
     except OSError as error:
-        raise UsageError(f"{quote(path)} cannot be read: {error.strerror}") from None
+        raise UsageError(Sentence("data.cannot_read", path=path, strerror=error.strerror)) from None
 
 
 def read_packed(stream: IO[bytes], packed: int, where: str) -> bytes:
@@ -142,9 +141,8 @@ def read_packed(stream: IO[bytes], packed: int, where: str) -> bytes:
         count += len(chunk)
         if count > max(limits.RATIO_FREE_BYTES, packed * limits.UNPACKED_RATIO):
             raise DataError(
-                f"it unpacks to more than {limits.UNPACKED_RATIO} times its size",
+                Sentence("data.unpacks_more_than_times", unpacked_ratio=limits.UNPACKED_RATIO),
                 where=where,
-                advice="is it the right file? if so, unpack it first",
             )
         require_size(count, where)
         chunks.append(chunk)
@@ -155,9 +153,8 @@ def require_size(size: int, where: str) -> None:
     """Raise DataError for more bytes than a table may have: it is read into memory."""
     if size > limits.TABLE_BYTES:
         raise DataError(
-            f"the file holds more than {limits.TABLE_BYTES // 1024**3} GB",
+            Sentence("data.file_holds_more_than", table_bytes=limits.TABLE_BYTES // 1024**3),
             where=where,
-            advice="is it the right file? if so, split it",
         )
 
 
@@ -175,9 +172,8 @@ def decode(raw: bytes, encoding: str | None, name: str) -> str:
     line, looks = raw.count(b"\n", 0, at) + 1, f"; it looks like {guess}" if guess else ""
     entry = f'data = [{{ file = "...", encoding = "{guess or "cp1251"}" }}]'
     raise DataError(
-        f"not UTF-8 text (0x{raw[at]:02X}){looks}",
+        Sentence("data.not_utf_text_x", raw=Code(f"{raw[at]:02X}"), looks=looks, entry=entry),
         where=f"{name}:{line}",
-        advice=f"save the file as UTF-8, or name its encoding: {entry}",
     )
 
 
@@ -201,15 +197,13 @@ def _decode_as(raw: bytes, encoding: str, name: str) -> str:
         return raw.decode(_SUPERSETS.get(codec, codec)).removeprefix("\ufeff")
     except UnicodeError as error:
         raise DataError(
-            f"not {encoding} text: {error}",
+            Sentence("data.not_text", encoding=encoding, error=error),
             where=name,
-            advice="is the encoding right? without one, UTF-8 is read",
         ) from None
     except (LookupError, ValueError):
         raise UsageError(
-            f"there is no encoding {quote(encoding)}",
+            Sentence("data.no_encoding", encoding=encoding),
             where=name,
-            advice="such as cp1251, cp1252, gb18030, shift_jis, euc-jp or utf-16",
         ) from None
 
 

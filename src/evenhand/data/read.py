@@ -37,6 +37,7 @@ from evenhand.jsontext import (
     parse_lenient,
     parse_members,
 )
+from evenhand.words import Code, Sentence
 
 _CUT = "the file looks cut off: copy or export it again"
 _NOT_A_LINE = 'a .jsonl file holds one {"...": ...} on each line; an array goes into a .json file'
@@ -75,7 +76,7 @@ def read_rows(
         else:
             found = read_csv(text, name, "\t" if file_format == "tsv" else None)
     if not len(found):
-        raise NoRows("the file holds no rows", where=name, advice="is this the right file?")
+        raise NoRows(Sentence("data.file_holds_no_rows"), where=name)
     return found
 
 
@@ -143,7 +144,7 @@ def _require_row(value: Any, text: str, where: str, advice: str) -> dict[str, An
     """Return a value if it may be a row; raises DataError."""
     if type(value) is not dict:
         start = quote(text[:1000].strip())
-        raise DataError(f"a row must be an object, this is {start}", where=where, advice=advice)
+        raise DataError(Sentence("data.row_must_object", start=start), where=where, advice=advice)
     row = cast("dict[str, Any]", value)
     # It is rare and costs a walk through the row: first the text is asked whether it can be.
     if "\\u" in text:
@@ -158,7 +159,9 @@ def _json_error(error: ValueError, where: str, advice: str) -> DataError:
         return DataError(quote(error)[1:-1], where=where, advice=advice)
     near = error.doc[error.pos : error.pos + 40].strip()
     at = f"at {quote(near)}" if near else "at its end"
-    what = f"not JSON, column {error.colno}: {error.msg.removesuffix(' at')} {at}"
+    what = Sentence(
+        "data.not_json_column", colno=error.colno, value=error.msg.removesuffix(" at"), at=at
+    )
     return DataError(what, where=where, advice=advice)
 
 
@@ -166,9 +169,8 @@ def _refuse_surrogate(row: Mapping[str, Any], where: str) -> None:
     """Raise DataError for a row that has no UTF-8."""
     if surrogate := _SURROGATE.search(dump(row)):
         raise DataError(
-            f"half of a surrogate pair, \\u{ord(surrogate[0]):04x}, which no UTF-8 text can hold",
+            Sentence("data.half_surrogate_pair_u", surrogate=Code(f"{ord(surrogate[0]):04x}")),
             where=where,
-            advice="write the character itself, or both halves; an emoji may have been cut in two",
         )
 
 
@@ -180,7 +182,7 @@ def memory_rows(table: object, name: str = MEMORY) -> Rows:
     for number, row in enumerate(_records(table), 1):
         where = f"{name}:{number}"
         if not isinstance(row, Mapping):
-            raise DataError(f"a row must be a dict, and is {type(row).__name__}", where=where)
+            raise DataError(Sentence("data.row_must_dict", name__=type(row).__name__), where=where)
         names = [str(name) for name in row]
         require_columns(names, where)
         paths = [parts_of(name) for name in names]
@@ -189,7 +191,7 @@ def memory_rows(table: object, name: str = MEMORY) -> Rows:
         objects.append(nest(paths, values))
         _refuse_surrogate(objects[-1], where)
     if not objects:
-        raise DataError("there are no rows", where=name)
+        raise DataError(Sentence("data.no_rows"), where=name)
     return Rows(name, objects)
 
 
@@ -202,8 +204,7 @@ def _records(table: Any) -> Iterable[Any]:
     if isinstance(table, Iterable) and not isinstance(table, str | bytes | Mapping):
         return table
     raise UsageError(
-        f"{type(table).__name__} is no table of rows",
-        advice="Give a list of dicts, a DataFrame of pandas or polars, or an Arrow table.",
+        Sentence("data.no_table_rows", name__=type(table).__name__),
     )
 
 

@@ -20,6 +20,7 @@ from evenhand.errors import DataError, quote
 from evenhand.kinds.masking import family
 from evenhand.kinds.rows import EXTRAS, TableForm
 from evenhand.units import META_FIELDS
+from evenhand.words import Code, Sentence
 
 COLUMNS_LISTED = 20
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
@@ -221,8 +222,13 @@ def _which(field: str, fits: Sequence[str], names: Sequence[str], where: str) ->
     listed = ", ".join(quote(name) for name in names[:COLUMNS_LISTED])
     more = f" and {len(names) - COLUMNS_LISTED} more" if len(names) > COLUMNS_LISTED else ""
     return DataError(
-        f"{' and '.join(quote(name) for name in fits)} would each fit as {quote(field)}",
+        Sentence(
+            "data.would_each_fit",
+            value=Code(" and ".join(quote(name) for name in fits)),
+            field=field,
+            fits=fits[0],
+            listed=listed,
+            more=more,
+        ),
         where=where,
-        advice=f'Say which: [columns] {field} = "{fits[0]}" in the suite, or init --map'
-        f" {field}={fits[0]}  (the columns: {listed}{more})",
     )

@@ -22,6 +22,7 @@ from evenhand.data.columns import Rows, parts_of, require_columns, require_depth
 from evenhand.data.files import require_extra
 from evenhand.errors import DataError, UsageError, quote
 from evenhand.jsontext import ExactNumber, compact, dump
+from evenhand.words import Sentence
 
 CellKind = Literal["none", "bool", "int", "float", "text"]
 _TYPES: tuple[tuple[str, frozenset[CellKind]], ...] = (
@@ -59,16 +60,14 @@ def query(sql: str) -> Rows:
             statements = duckdb.extract_statements(sql)
             if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
                 raise UsageError(
-                    "--sql takes one query that only reads",
-                    advice="Begin it with SELECT, FROM, WITH or UNPIVOT.",
+                    Sentence("data.sql_takes_one_query"),
                 )
             result = connection.execute(statements[0])
             header = [column[0] for column in result.description]
             records = result.fetchall()
     except duckdb.Error as error:
         raise UsageError(
-            f"the query cannot be run: {quote(error)[1:-1]}",
-            advice="It is SQL of DuckDB; files are named in quotes: select * from 'votes.csv'",
+            Sentence("data.query_cannot_run", error=quote(error)[1:-1]),
         ) from None
     return _rows(header, records, "query", lenient=True)
 
@@ -86,9 +85,8 @@ def read_parquet(raw: bytes, name: str, *, lenient: bool = False) -> Rows:
             records = result.fetchall()
     except (duckdb.Error, ValueError, OverflowError) as error:
         raise DataError(
-            f"not a sound Parquet file: {quote(error)[1:-1]}",
+            Sentence("data.not_sound_parquet_file", error=quote(error)[1:-1]),
             where=name,
-            advice="the file looks cut off or damaged: copy or export it again",
         ) from None
     return _rows(header, records, name, lenient=lenient)
 
@@ -132,9 +130,8 @@ def _json_value(value: Any, where: str, lenient: bool) -> Any:
             return str(value)
         case _:
             raise DataError(
-                f"{quote(value)} ({type(value).__name__}) has no JSON form",
+                Sentence("data.no_json_form", value=value, name__=type(value).__name__),
                 where=where,
-                advice="convert the column to text or numbers, missing values to null",
             )
 
 

@@ -38,6 +38,7 @@ from evenhand.kinds.rows import (
     is_given,
 )
 from evenhand.units import META_FIELDS
+from evenhand.words import Code, Sentence
 
 ROWS_LOOKED_AT = 200
 """How far columns are looked for: rows of JSON need not all have the same."""
@@ -119,9 +120,12 @@ class QuestionFile:
         if len(own) == len(theirs) == 1:
             return own, theirs
         raise DataError(
-            f"{quote(self.path.name)} has no column in common with the data",
-            advice=f"It has {', '.join(map(quote, self._names))}; the data have"
-            f" {', '.join(map(quote, row))}. Call the column that joins them alike.",
+            Sentence(
+                "data.no_column_common_data",
+                name=self.path.name,
+                quote=Code(", ".join(map(quote, self._names))),
+                quote2=Code(", ".join(map(quote, row))),
+            ),
         )
 
     def _index(self, names: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -131,9 +135,12 @@ class QuestionFile:
             further = {name: value for name, value in row.items() if name not in names}
             if index.setdefault(key, further) != further:
                 raise DataError(
-                    f"two rows have the same {' and '.join(names)}: {', '.join(key)}",
+                    Sentence(
+                        "data.two_rows_same",
+                        names=Code(" and ".join(names)),
+                        value=Code(", ".join(key)),
+                    ),
                     where=str(self.path),
-                    advice="A row of the data could be joined with either.",
                 )
         return index
 
@@ -320,11 +327,11 @@ class Tables:
         if table is None or not isinstance(error, FieldError):
             return DataError(str(error), where=where)
         column = table.column_of(error.field)
-        what = f"{quote(column or error.field)} {error.fault}"
+        what = Sentence("data.text_2", value=column or error.field, fault=error.fault)
         if isinstance(error, MissingFieldError):
             if column is None:
                 return DataError(str(MissingFieldError(error.field, table.names)), where=where)
-            what = f"{quote(column)} is missing in this row, and other rows have it"
+            what = Sentence("data.missing_row_other_rows", column=column)
         return DataError(what, where=where, advice="Write it as one text, or take the row out.")
 
 

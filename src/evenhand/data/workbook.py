@@ -18,6 +18,7 @@ from evenhand.data.cells import find_header
 from evenhand.data.columns import Rows
 from evenhand.data.files import did_you_mean, require_extra
 from evenhand.errors import DataError, NoRows, quote
+from evenhand.words import Code, Sentence
 
 _CHUNK = 1 << 16
 _CELL_NAME = re.compile(rb"""\br ?= ?["'] ?([A-Za-z]*+)0*+([0-9]++)""")
@@ -43,11 +44,14 @@ def read_workbook(raw: bytes, name: str, sheet: str | None = None) -> Rows:
     if start == len(rows) and sheet is None and names[1:]:
         first, *others = map(quote, names)
         raise NoRows(
-            f"the first sheet, {first}, holds no rows",
+            Sentence(
+                "data.first_sheet_holds_no",
+                first=first,
+                others=others[0],
+                name=Path(name).name,
+                others2=Code(", ".join(others)),
+            ),
             where=name,
-            advice=f"name another, for init as --sheet {others[0]}, in a suite as"
-            f" data = [{{ file = {quote(Path(name).name)}, sheet = {others[0]} }}]. The other"
-            f" sheets: {', '.join(others)}",
         )
     records = [cells[: len(header)] for cells in rows[start:]]
     return Rows(name, records, header, range(start + 1, len(rows) + 1))
@@ -65,7 +69,7 @@ def _find_sheet(names: list[str], sheet: str | None, name: str) -> str:
         return sheet or names[0]
     listed = ", ".join(map(quote, names))
     raise DataError(
-        f"there is no sheet {quote(sheet)}",
+        Sentence("data.no_sheet", sheet=sheet),
         where=name,
         advice=f"{did_you_mean(sheet, names)} The sheets: {listed}".strip(),
     )
@@ -115,9 +119,8 @@ def _refusal(what: str, name: str) -> DataError:
 
 def _unsound_error(error: Exception, name: str) -> DataError:
     return DataError(
-        f"not a sound workbook: {quote(error)[1:-1]}",
+        Sentence("data.not_sound_workbook", error=quote(error)[1:-1]),
         where=name,
-        advice="open it and save it again as .xlsx, without a password",
     )
 
 

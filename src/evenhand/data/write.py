@@ -31,6 +31,7 @@ from evenhand.data.files import (
 from evenhand.data.sql import CellKind, kind_of, require_duckdb, write_parquet
 from evenhand.errors import DataError, UsageError, quote
 from evenhand.jsontext import compact, dump, loads_trusted
+from evenhand.words import Sentence
 
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 """Values without a spelling to keep: a row of these alone is written in one go."""
@@ -83,7 +84,7 @@ def _open_device(path: Path) -> IO[bytes]:
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
-        raise UsageError(f"{quote(path)} is a pipe that nobody reads") from None
+        raise UsageError(Sentence("data.pipe_nobody_reads", path=path)) from None
     os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "wb")
 
@@ -94,7 +95,7 @@ def _replacing(path: Path) -> Generator[IO[bytes]]:
     pipe or a device is written to as it is: a file must not take its place."""
     target = path.resolve()  # through a link: the file it points to is replaced, not the link
     if target.is_dir():
-        raise UsageError(f"{quote(path)} is a folder", advice="name a file in it")
+        raise UsageError(Sentence("data.folder_2", path=path))
     require_folder(target.parent)
     is_device = target.exists() and not target.is_file()
     temporary = target.with_name(f".evenhand-{secrets.token_hex(8)}.tmp")
@@ -112,7 +113,9 @@ def _replacing(path: Path) -> Generator[IO[bytes]]:
         if not is_device:
             temporary.replace(target)
     except OSError as error:
-        raise UsageError(f"{quote(path)} cannot be written: {error.strerror or error}") from error
+        raise UsageError(
+            Sentence("data.cannot_written", path=path, value=error.strerror or error)
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -124,7 +127,9 @@ def _encode(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
             yield (compact if is_plain else dump)(row).encode()
         except ValueError as error:
             what = "half of a surrogate pair" if isinstance(error, UnicodeError) else str(error)
-            raise DataError(f"row {number} cannot be written as JSON: {what}") from None
+            raise DataError(
+                Sentence("data.row_cannot_written_json", number=number, what=what)
+            ) from None
 
 
 def _write_lines(file: IO[bytes], lines: Iterable[bytes]) -> int:
@@ -162,9 +167,7 @@ def _drop_null_objects(columns: dict[str, set[CellKind]]) -> None:
 
 
 def _no_table(why: str) -> DataError:
-    return DataError(
-        f"the rows do not make a table: {why}", advice="write .jsonl, which keeps any shape"
-    )
+    return DataError(Sentence("data.rows_do_not_make", why=why))
 
 
 def _write_csv(

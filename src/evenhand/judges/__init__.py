@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evenhand.errors import UsageError, nearest, quote
+from evenhand.errors import UsageError, nearest
 from evenhand.exchange import Judge
 from evenhand.judges.providers import PROVIDERS, JudgeOptions, Provider
+from evenhand.words import Sentence
 
 __all__ = ["PROVIDERS", "JudgeOptions", "Provider", "first_judge", "open_judge", "split_name"]
 
@@ -28,7 +29,7 @@ def split_name(name: str) -> tuple[Provider, str]:
     provider = PROVIDERS.get(before)
     if provider and (colon or not provider.needs_model):
         return provider, model
-    raise UsageError(f"no judge is called {quote(name)}", advice=_suggest(name))
+    raise UsageError(Sentence("judges.no_judge_called", name=name), advice=_suggest(name))
 
 
 def _suggest(name: str) -> str:

@@ -25,6 +25,7 @@ from evenhand.judges.error_response import (
 )
 from evenhand.judges.transport import HttpResponse, Transport
 from evenhand.judges.wire import is_list, is_object, load_json, text_of
+from evenhand.words import Sentence
 
 JSON = {"Content-Type": "application/json"}
 
@@ -123,11 +124,14 @@ class BatchClient(BatchEndpoint):
         recipient = self._recipient
         if ident and response.status in (403, 404, 410):
             return ProviderRefused(
-                f"the batch {quote(ident)} is not known to this key at {recipient.base_url}:"
-                f" HTTP {response.status}: {quote(response.text)}",
-                advice=f"Was it made with another account's key? Then set {recipient.key_name} to"
-                " that one. If it is lost for good, give it up: evenhand batches forget"
-                f" {ident}",
+                Sentence(
+                    "judges.batch_not_known_key",
+                    ident=ident,
+                    base_url=recipient.base_url,
+                    status=response.status,
+                    text=response.text,
+                    key_name=recipient.key_name,
+                ),
             )
         error = error_for(response, recipient, proven=False)
         if isinstance(error, CallRejected):

@@ -28,6 +28,7 @@ from evenhand.judges.batch_client import (
 from evenhand.judges.error_response import Recipient
 from evenhand.judges.transport import Transport
 from evenhand.judges.wire import is_list, is_object, object_of, text_of
+from evenhand.words import Sentence
 
 MEGABYTE = 1024 * 1024
 NAME = "evenhand"
@@ -160,8 +161,7 @@ class OpenRouterBatches(OpenAIBatches):
 
     async def cancel(self, ident: str) -> None:
         raise ProviderRefused(
-            "OpenRouter has no way to cancel a batch",
-            advice="It ends by itself within its window of 24 hours.",
+            Sentence("judges.openrouter_no_way_cancel"),
         )
 
 

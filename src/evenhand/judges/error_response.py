@@ -25,6 +25,7 @@ from msgspec import Struct
 from evenhand.errors import CallError, CallLost, CallRejected, ProviderRefused, quote
 from evenhand.judges.transport import PROXY_WANTS_PASSWORD, HttpResponse, proxy_wants_password
 from evenhand.judges.wire import RESPONSE_FORMAT, is_list, is_object, load_json, object_of
+from evenhand.words import Sentence
 
 TEXT_CHARS = 4000
 """A body that is no JSON error (a gateway's HTML page) is quoted, and searched, up to here."""
@@ -211,13 +212,14 @@ def error_for(
     if 300 <= status < 400:
         target = quote(error.text.partition("?")[0])
         return ProviderRefused(
-            f"{address} redirects to {target} (HTTP {status}); keys are not sent to another host",
-            advice="Set base_url to the address that answers itself.",
+            Sentence(
+                "judges.redirects_http_keys_not", address=address, target=target, status=status
+            ),
         )
     if status == PROXY_WANTS_PASSWORD:
         return proxy_wants_password()
     if status in (400, 403, 429) and error.is_out_of_quota:
-        return ProviderRefused(f"the quota is used up: {words}", advice=billing)
+        return ProviderRefused(Sentence("judges.quota_used_up", words=words), advice=billing)
     # A 429 is about size only where it says that waiting does not help.
     is_size = status != 429 or "must be reduced" in error.text
     if status <= 500 and error.is_overflow and is_size:
@@ -231,16 +233,16 @@ def error_for(
         check = f"Check {key}, and that it is a key for {address}."
         unset = f"Set {key} in the environment or in .env; none was sent."
         advice = check if recipient.has_key else unset
-        return ProviderRefused(f"the key is not accepted: {words}", advice=advice)
+        return ProviderRefused(Sentence("judges.key_not_accepted", words=words), advice=advice)
     if status == 402:
-        return ProviderRefused(f"nothing is left to pay with: {words}", advice=billing)
+        return ProviderRefused(Sentence("judges.nothing_left_pay", words=words), advice=billing)
     if status in (404, 405, 410):
-        return ProviderRefused(f"no such model or address: {words}", advice=route)
+        return ProviderRefused(Sentence("judges.no_such_model_address", words=words), advice=route)
     if error.should_retry:
         return _lost(error, words)
     if proven:
         return CallRejected("transport", f"the provider refuses this question: {words}")
-    return ProviderRefused(f"the provider refuses the request: {words}", advice=route)
+    return ProviderRefused(Sentence("judges.provider_refuses_request", words=words), advice=route)
 
 
 def _lost(error: ErrorResponse, words: str) -> CallLost:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from evenhand import limits
 from evenhand.errors import UsageError
 from evenhand.exchange import Judge
+from evenhand.words import Sentence
 
 if TYPE_CHECKING:
     from evenhand.judges.trust import Trust
@@ -115,13 +116,17 @@ class Provider(Struct, frozen=True, kw_only=True):
         kind."""
         if not self.is_installed:
             raise UsageError(
-                f"the judge {options.name} needs {self.package}, which is not installed",
-                advice=f'Install it with: pip install "evenhand[{self.extra}]"',
+                Sentence(
+                    "judges.judge_needs_not_installed",
+                    name=options.name,
+                    package=self.package,
+                    extra=self.extra,
+                ),
             )
         for name in () if self.wire else ("params", "stream", "proxy", "ca_file"):
             if getattr(options, name):
                 raise UsageError(
-                    f"{self.name} takes no {name}: it is no judge over HTTP",
+                    Sentence("judges.takes_no_no_judge", name=self.name, name2=name),
                     where=f"[[judges]] {options.name}",
                     advice=f"Remove {name} for this judge.",
                 )

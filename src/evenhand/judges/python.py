@@ -35,6 +35,7 @@ from evenhand.errors import (
 from evenhand.exchange import Judge, Question, Reply
 from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.text import replace_surrogates
+from evenhand.words import Sentence
 
 ADVICE = "Name it as python/module:function; the module lies in the suite's folder or is installed."
 BEAT_SECONDS = 1.0
@@ -50,7 +51,7 @@ class PythonJudge(Judge):
     def __init__(self, provider: Provider, options: JudgeOptions, target: str) -> None:
         module, _, function = target.partition(":")
         if not all(part.isidentifier() for part in (*module.split("."), function)):
-            raise UsageError(f"{quote(target)} is not module:function", advice=ADVICE)
+            raise UsageError(Sentence("judges.not_module_function", target=target), advice=ADVICE)
         self.name = options.name
         self.account: Hashable = (provider.name, target)
         self._settings: dict[str, Any] = {
@@ -78,13 +79,12 @@ class PythonJudge(Judge):
         function: UserFunction | None = getattr(module, self._name, None)
         if not callable(function):
             raise UsageError(
-                f"there is no function {quote(self._name)}", where=self._file, advice=ADVICE
+                Sentence("judges.no_function", name=self._name), where=self._file, advice=ADVICE
             )
         if not inspect.iscoroutinefunction(function):
             raise UsageError(
-                f"{quote(self._name)} is no coroutine function",
+                Sentence("judges.no_coroutine_function", name=self._name),
                 where=self._file,
-                advice="Write `async def`; await asyncio.to_thread(...) for work that blocks.",
             )
         return function
 
@@ -210,7 +210,7 @@ def _find_source(name: str, folder: Path) -> str:
     for part in parts:
         spec = spec and PathFinder.find_spec(part, spec.submodule_search_locations or ())
     if spec is None:
-        raise UsageError(f"there is no module {quote(name)}", where=str(folder), advice=ADVICE)
+        raise UsageError(Sentence("judges.no_module", name=name), where=str(folder), advice=ADVICE)
     return spec.origin or ""
 
 
@@ -235,9 +235,8 @@ def _import(name: str, folder: Path, file: str) -> Any:
         raise
     except BaseException as error:
         raise UsageError(
-            f"the module cannot be imported: {_describe(error)}",
+            Sentence("judges.module_cannot_imported", error=_describe(error)),
             where=_location(error, file),
-            advice="Correct it, and run again.",
         ) from error
 
 

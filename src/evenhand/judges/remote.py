@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from evenhand import limits
-from evenhand.errors import AskAgain, CallLost, KeyMissing, UsageError, quote
+from evenhand.errors import AskAgain, CallLost, KeyMissing, UsageError
 from evenhand.exchange import (
     BatchAnswer,
     BatchEndpoint,
@@ -45,6 +45,7 @@ from evenhand.judges.wire import (
     unreadable,
 )
 from evenhand.text import replace_surrogates
+from evenhand.words import Code, Sentence
 
 STREAM_BYTES = 4 * limits.BODY_BYTES
 """An event of a stream is about 300 bytes a token."""
@@ -87,9 +88,7 @@ class RemoteJudge(Judge):
         )
         if secret is None and provider.is_billed and str(url) == provider.url:
             self.unavailable_reason = KeyMissing(
-                f"{url} takes no request without a key, and {use.key_name} is not set;"
-                " nothing was sent",
-                advice=f"Set {use.key_name} in the environment or in .env.",
+                Sentence("judges.takes_no_request_without", url=url, key_name=use.key_name),
             )
         connect = partial(
             Transport,
@@ -224,33 +223,32 @@ def _check_options(provider: Provider, options: JudgeOptions, wire: WireFormat) 
     """Raise UsageError for settings that this judge cannot be asked with."""
     if options.temperature is not None and options.temperature > wire.max_temperature:
         raise UsageError(
-            f"{provider.name} takes temperatures from 0 to {wire.max_temperature:g},"
-            f" not {options.temperature:g}",
+            Sentence(
+                "judges.takes_temperatures_from_not",
+                name=provider.name,
+                max_temperature=Code(f"{wire.max_temperature:g}"),
+                temperature=Code(f"{options.temperature:g}"),
+            ),
             where="[[judges]]",
-            advice="Lower temperature; it is not changed silently.",
         )
     if options.proxy_place and parse_proxy(options.proxy or "", options.proxy_place).user:
         raise UsageError(
-            "a proxy's user name and password may not stand in the suite",
+            Sentence("judges.proxy_s_user_name"),
             where=options.proxy_place,
-            advice="Set https_proxy (or http_proxy) in the environment, and take proxy away.",
         )
     where = f"[judges.params] of {options.name}"
     for name in wire.reserved:
         if _sets(options.params, name):
             raise UsageError(
-                f"{quote(name)} may not be set here: Evenhand sends it itself",
+                Sentence("judges.may_not_set_here", name=name),
                 where=where,
-                advice="Remove it. model, temperature, max_tokens and stream stand in [[judges]],"
-                " seed at the top of the suite; the rest is the contract's.",
             )
     try:
         json.dumps(options.params, allow_nan=False)
     except (TypeError, ValueError):
         raise UsageError(
-            f"not all of this is JSON: {quote(options.params)}",
+            Sentence("judges.not_all_json", params=options.params),
             where=where,
-            advice="Write texts, numbers, true, false, lists and tables.",
         ) from None
 
 

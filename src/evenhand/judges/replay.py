@@ -19,6 +19,7 @@ from evenhand.folders import read_plain
 from evenhand.jsontext import dump, parse
 from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.text import replace_surrogates
+from evenhand.words import Sentence
 
 ADVICE = 'A row is {"unit": "...", "reply": "..."}; order, round, repeat and judge may be added.'
 
@@ -64,9 +65,8 @@ def _read_file(path: Path) -> bytes:
         return read_plain(path, most=limits.REPLAY_BYTES)
     except OSError as error:
         raise DataError(
-            f"the recorded replies cannot be read: {error.strerror}",
+            Sentence("judges.recorded_replies_cannot_read", strerror=error.strerror),
             where=str(path),
-            advice="Name the file as replay/FILE, as seen from the suite's folder.",
         ) from None
 
 

@@ -32,6 +32,7 @@ from evenhand import limits
 from evenhand.errors import CallError, CallLost, ProviderRefused, UsageError, quote
 from evenhand.judges.credentials import Secret
 from evenhand.judges.trust import parse_proxy, proxy_for
+from evenhand.words import Sentence
 
 if TYPE_CHECKING:
     import aiohttp
@@ -115,7 +116,7 @@ class Transport:
         import aiohttp
 
         if url.origin() != self._url.origin():
-            raise UsageError(f"{quote(url.origin())} is not where the key may go")
+            raise UsageError(Sentence("judges.not_where_key_may", origin=url.origin()))
         if self._session is None:
             self._session = self._open()  # takes longer than some deadlines
         progress, deadline = _Progress(), asyncio.timeout(self._seconds)
@@ -202,9 +203,7 @@ class Transport:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             reason = getattr(error.certificate_error, "verify_message", "certificate verify failed")
             return ProviderRefused(
-                f"the certificate of {host} is not trusted: {quote(reason)}",
-                advice="Set ca_file in [[judges]], or SSL_CERT_FILE, to the certificates of your"
-                " network; or correct base_url.",
+                Sentence("judges.certificate_not_trusted", host=host, reason=reason),
             )
         if isinstance(error, aiohttp.ClientHttpProxyError):
             if error.status == PROXY_WANTS_PASSWORD:
@@ -256,7 +255,10 @@ def _load_certificates(ca_file: Path | None = None) -> ssl.SSLContext:
             context.load_verify_locations(ca_file)
     except OSError as error:
         raise UsageError(
-            f"ca_file cannot be used: {error.strerror or 'it holds no certificates in PEM form'}",
+            Sentence(
+                "judges.ca_file_cannot_used",
+                value=error.strerror or "it holds no certificates in PEM form",
+            ),
             where=str(ca_file),
         ) from None
     return context
@@ -289,8 +291,7 @@ def _describe(error: Exception) -> str:
 def proxy_wants_password() -> ProviderRefused:
     """Return the error for a 407: nothing was sent further."""
     return ProviderRefused(
-        "the proxy wants a user name and a password: HTTP 407",
-        advice="Set https_proxy (or http_proxy) to http://user:password@host:port.",
+        Sentence("judges.proxy_wants_user_name"),
     )
 
 

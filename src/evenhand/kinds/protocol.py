@@ -24,6 +24,7 @@ from evenhand.judgment import Problem, Reason
 from evenhand.kinds.prompt import CustomForm, CustomPrompt, Prompt, Template
 from evenhand.observation import RESERVED
 from evenhand.tomltext import TomlError, parse_toml
+from evenhand.words import Code, Sentence
 
 FIELDS = ("path", "value", "allowed", "quote", "phrase")
 
@@ -187,7 +188,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
 
     def _prompt(self, file: str, again: Template | None) -> Prompt:
         if file not in self.texts:
-            raise ProtocolError(file, "the protocol has no such prompt")
+            raise ProtocolError(file, Sentence("kinds.protocol_no_such_prompt"))
         try:
             prompt = Prompt.parse(self.texts[file])
         except ValueError as error:
@@ -202,7 +203,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
         rows = self.given.get(table)
         if not isinstance(rows, list) or not rows:
             raise ProtocolError(
-                PROTOCOL_FILE, f"a {self.kind} protocol needs [[{table}]], each with an id"
+                PROTOCOL_FILE, Sentence("kinds.protocol_needs_each_id", kind=self.kind, table=table)
             )
         texts: dict[str, str] = {}
         for number, row in enumerate(rows, 1):
@@ -212,14 +213,20 @@ class Protocol(Struct, frozen=True, kw_only=True):
                 text = values.get("en") or name
             where = f"[[{table}]] {number}"
             if not isinstance(name, str) or not _ID.fullmatch(name):
-                raise ProtocolError(PROTOCOL_FILE, f"{where} needs an id, without full stops and |")
+                raise ProtocolError(
+                    PROTOCOL_FILE, Sentence("kinds.needs_id_without_full", value=where)
+                )
             if name in RESERVED:
-                message = f"[[{table}]] {number}: {name} is the name of a figure; choose another id"
+                message = Sentence(
+                    "kinds.name_figure_choose_another", table=table, number=number, name=name
+                )
                 raise ProtocolError(PROTOCOL_FILE, message)
             if name in texts:
-                raise ProtocolError(PROTOCOL_FILE, f"two of [[{table}]] are called {name}")
+                raise ProtocolError(
+                    PROTOCOL_FILE, Sentence("kinds.two_called", table=table, name=name)
+                )
             if not isinstance(text, str) or not text.strip():
-                message = f'[[{table}]] {name} has no text in "{language}"'
+                message = Sentence("kinds.no_text", table=table, name=name, language=language)
                 raise ProtocolError(PROTOCOL_FILE, message)
             texts[name] = text.strip()
         return texts
@@ -256,7 +263,9 @@ class Protocol(Struct, frozen=True, kw_only=True):
                 phrases=dict(_flatten(texts)),
             )
         except KeyError as key:
-            raise ProtocolError(f"words/{language}.toml", f"the key {key} is missing") from None
+            raise ProtocolError(
+                f"words/{language}.toml", Sentence("kinds.key_missing", value=key)
+            ) from None
         custom_prompt, form = self.custom_prompt, self.form.custom_prompt
         return words.with_names(custom_prompt.part_names(form)) if custom_prompt and form else words
 
@@ -304,18 +313,24 @@ def require_same_ids(protocol: Protocol, asked: Protocol, table: str) -> None:
     if set(ids) != set(asked_ids):
         raise ProtocolError(
             PROTOCOL_FILE,
-            f"its {table} are {', '.join(ids) or 'none'}; the judges were asked for"
-            f" {', '.join(asked_ids) or 'none'}, so other replies would be needed",
+            Sentence(
+                "kinds.its_judges_were_asked",
+                table=table,
+                value=", ".join(ids) or "none",
+                value2=", ".join(asked_ids) or "none",
+            ),
         )
 
 
 def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:
     """Return the kind that a protocol says it is of; raise ProtocolError if there is no such."""
     if PROTOCOL_FILE not in texts:
-        raise ProtocolError(PROTOCOL_FILE, "the folder has no protocol.toml")
+        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.folder_no_protocol_toml"))
     kind = protocol_toml(PROTOCOL_FILE, texts[PROTOCOL_FILE]).get("kind")
     if kind not in kinds:
-        raise ProtocolError(PROTOCOL_FILE, f"kind must be one of {', '.join(kinds)}")
+        raise ProtocolError(
+            PROTOCOL_FILE, Sentence("kinds.kind_must_one", kinds=Code(", ".join(kinds)))
+        )
     return str(kind)
 
 
@@ -328,7 +343,9 @@ def protocol_of(name: str, kind: str, form: ProtocolForm, texts: Mapping[str, st
         if key not in keys:
             near = nearest(key, keys)
             meant = f'did you mean "{near}"?' if near else f"known: {', '.join(keys)}"
-            raise ProtocolError(PROTOCOL_FILE, f'unknown key "{key}"; {meant}')
+            raise ProtocolError(
+                PROTOCOL_FILE, Sentence("kinds.unknown_key", value=key, meant=meant)
+            )
     about = str(values.get("about", ""))
     return Protocol(name=name, kind=kind, form=form, about=about, texts=texts, given=values)
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from evenhand import jsontext
 from evenhand.errors import quote
 from evenhand.jsontext import stored_object, stored_value
+from evenhand.words import Sentence
 
 EXTRAS = ("reference", "context", "messages")
 
@@ -177,7 +178,7 @@ def check_language(language: str | None, spoken: Collection[str]) -> None:
     """Raise RowError unless the protocol speaks a row's language."""
     if language and language not in spoken:
         listed = ", ".join(spoken)
-        raise RowError(f'the protocol speaks {listed}, and "language" is {language}')
+        raise RowError(Sentence("kinds.protocol_speaks_language", listed=listed, language=language))
 
 
 def raw_json(value: Mapping[str, Any]) -> Raw:

@@ -15,7 +15,7 @@ from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison import OVERALL, Comparison
 from evenhand.stats.leaderboard import BoardOptions, Leaderboard, leaderboard
-from evenhand.stats.leans import order_counts
+from evenhand.stats.leans import Orders, order_counts, orders
 from evenhand.stats.observations import Observations
 from evenhand.store.archive import Archive
 from evenhand.words import Sentence, few
@@ -39,10 +39,7 @@ def rank(
 ) -> Leaderboard:
     """Return the leaderboard of a run, with the fronts of its topics; raise UsageError."""
     if not run.has_votes:
-        raise UsageError(
-            f"run {run.row.id} has no votes: its protocol is of the kind {run.kind_name}",
-            advice=f"Compare its variants: evenhand compare {run.row.id} --by FIELD",
-        )
+        raise UsageError(Sentence("compare.no_votes", run=run.row.id, kind=run.kind_name))
     votes = observe(store, run, rule)
     ranking = leaderboard(votes, BoardOptions(**figures), judge=judge, by=by, criterion=criterion)
     rows = ranking.board.rows
@@ -70,6 +67,8 @@ def leader_of(comparison: Comparison) -> str | None:
 
 def position_notes(run: Recorded, votes: Observations, judge: str | None = None) -> Iterator[str]:
     """Yield a warning where judges seldom name the same winner in both orders."""
+    if not votes.is_pairs:
+        return
     counts, size = order_counts(votes), len(votes.judges)
     pairs = np.bincount(counts.judge, minlength=size)
     same = np.bincount(counts.judge[counts.agree], minlength=size)
@@ -87,6 +86,24 @@ def position_notes(run: Recorded, votes: Observations, judge: str | None = None)
         of=of,
         judges=few(names, NAMED),
     )
+
+
+def trust_sentences(
+    run: Recorded, table: Observations | Orders, failed: int, judge: str | None = None
+) -> tuple[Sentence, ...]:
+    """Return who judged, whether they agree with themselves in both orders, and what failed."""
+    names = [record.name for record in run.judges] if judge is None else [judge]
+    sentences = [Sentence("notes.trust_judges", judges=few(list(dict.fromkeys(names)), NAMED))]
+    if run.has_votes:
+        found = table if isinstance(table, Orders) else orders(table)
+        same, first = found.consistency.value, found.first_slot.value
+        if same is not None and first is not None:
+            values = {"share": same, "n": found.first_rounds, "first": first}
+            sentences.append(Sentence("notes.trust_orders", **values))
+        else:
+            sentences.append(Sentence("notes.trust_one_order"))
+    sentences.append(Sentence("notes.trust_failed" if failed else "notes.trust_complete", n=failed))
+    return (*sentences, Sentence("notes.trust_people", run=run.id))
 
 
 def _family_notes(

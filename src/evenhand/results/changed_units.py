@@ -18,6 +18,7 @@ from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import Change, Changes
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope
+from evenhand.words import Sentence
 
 
 class Sides(NamedTuple):
@@ -107,7 +108,7 @@ def _none_if_nan(value: float) -> float | None:
 def _read(store: Archive, run: Recorded, name: str) -> _Read:
     unit = next(store.units(Scope(run.id), name), None)
     if unit is None:
-        raise UsageError(f"run {run.id} has no unit {name}")
+        raise UsageError(Sentence("compare.no_unit", run=run.id, unit=name))
     stored = [judgment for _, judgment in store.judgments(Scope(run.id), name)]
     judgments = [run.judgment(judgment) for judgment in stored]
     judges = [judge_name(run, judgment) for judgment in stored]

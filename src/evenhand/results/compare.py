@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.manifest import Compare
 from evenhand.observation import OVERALL, Rule
 from evenhand.report.model import ChangedUnits
-from evenhand.results.board import leader_of, position_notes, trust_notes
+from evenhand.results.board import leader_of, trust_notes, trust_sentences
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.observations import observe
 from evenhand.runs.early_stop import stored_decision
@@ -25,6 +25,7 @@ from evenhand.stats.variants import Variants
 from evenhand.stats.within import Blocks, compare_within
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope
+from evenhand.words import Code, Names, Sentence
 
 ID_SHOWN = 6
 """Characters of the id of a run beside its name."""
@@ -58,6 +59,7 @@ class RunAnswer:
     blocks: Blocks | None = None
     stability: Stability | None = None
     changed: ChangedUnits | None = None
+    trust: tuple[Sentence, ...] = ()
 
     def out_of(self, most: float | None) -> RunAnswer:
         """Return it as it is shown: what is overall in points, where totals are out of `most`."""
@@ -144,7 +146,7 @@ def own_margin(run: Recorded, question: CompareOptions) -> float | None:
     """Return the margin that is asked for, or the suite's; raise UsageError for one below 0."""
     margin = _own_compare(run).margin if question.margin is None else question.margin
     if margin is not None and not 0 < margin < inf:
-        raise UsageError(f"there is no margin of {margin:g}", advice="Give a number above 0.")
+        raise UsageError(Sentence("compare.no_margin", margin=margin))
     return margin
 
 
@@ -155,12 +157,10 @@ def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswe
     within, stability, level = question.within, question.stability, question.level
     comparison = compare(variants, level, question.margin)
     _refuse_wide_margin(comparison)
-    if run.has_votes:
-        notes = list(position_notes(run, table, question.judge))
-        if question.against is None:
-            notes = trust_notes(run, table, leader_of(comparison), question.judge)
-        comparison = replace(comparison, notes=(*notes, *comparison.notes))
-    elif question.against is None:
+    leader = leader_of(comparison) if run.has_votes and question.against is None else None
+    notes = (*trust_notes(run, table, leader, question.judge), *comparison.notes)
+    comparison = replace(comparison, notes=notes)
+    if not run.has_votes and question.against is None:
         comparison = replace(comparison, repeats=repeats(table))
     changed = None
     if question.worst:
@@ -171,6 +171,7 @@ def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswe
         blocks=compare_within(variants, within, level, question.margin) if within else None,
         stability=compare_stability(table, variants, stability, level) if stability else None,
         changed=changed,
+        trust=trust_sentences(run, table, int(table.failed.sum()), question.judge),
     )
 
 
@@ -178,10 +179,7 @@ def _refuse_wide_margin(comparison: Comparison) -> None:
     """Raise UsageError for a margin as wide as the scale of what is overall: all would be same."""
     margin = comparison.margin or 0.0
     if margin >= 1 and any(row.dimension == OVERALL for row in comparison.rows):
-        raise UsageError(
-            f"a margin of {margin:g} is as wide as the scale of overall, which is from 0 to 1",
-            advice="Give a share of it: of grades out of 100, --margin 0.05 is 5 points.",
-        )
+        raise UsageError(Sentence("compare.wide_margin", margin=margin))
 
 
 def _observe(store: Archive, run: Recorded, question: CompareOptions) -> Observations:
@@ -215,32 +213,24 @@ def _refuse_misfits(run: Recorded, question: CompareOptions) -> None:
     if run.has_votes:
         _only_candidates(question.by or _own_compare(run).by, question.pair_by)
         if question.stability is not None:
-            raise UsageError(
-                "--stability is for runs of samples or answers", advice="Leave it out."
-            )
+            raise UsageError(Sentence("compare.not_for_pairs", flag=Code("--stability")))
     else:
         refuse_rule(question.rule)
     if question.stability is not None and question.against is not None:
-        raise UsageError("--stability is about one run", advice="Leave out --against.")
+        raise UsageError(Sentence("compare.stability_of_one_run"))
 
 
 def refuse_against(run: Recorded, earlier: Recorded, question: CompareOptions) -> None:
     """Raises UsageError for two runs that cannot be compared, or a question that is about one."""
     if run.id == earlier.id:
-        raise UsageError(f"run {run.id} is compared with itself", advice="Name another run.")
+        raise UsageError(Sentence("compare.same_run", run=run.id))
     if run.has_votes != earlier.has_votes:
-        raise UsageError(
-            f"run {run.id} is of the kind {run.kind_name}, run {earlier.id} of the kind"
-            f" {earlier.kind_name}",
-            advice="Compare runs of one kind.",
-        )
+        kinds = {"kind": run.kind_name, "other_kind": earlier.kind_name}
+        raise UsageError(Sentence("compare.two_kinds", run=run.id, other=earlier.id, **kinds))
     if question.by or question.baseline:
-        raise UsageError(
-            "--by and --baseline are about the variants of one run, --against about two runs",
-            advice="Leave them out; --where looks at one variant, --within at each.",
-        )
+        raise UsageError(Sentence("compare.by_with_against"))
     if question.within is not None and run.has_votes:
-        raise UsageError("--within is about pairs of one run", advice="Use --where instead.")
+        raise UsageError(Sentence("compare.within_with_against"))
 
 
 def _refuse_unjudged(store: Archive, run: Recorded) -> None:
@@ -251,27 +241,21 @@ def _refuse_unjudged(store: Archive, run: Recorded) -> None:
     # Of pairs that failed it can be told who they are of.
     if counts.verdicts or (failed and run.has_votes):
         return
-    among = f" with {run.selection.condition}" if run.selection else ""
-    raise UsageError(
-        f"no unit of run {run.id}{among} has a verdict: {failed} failed, {counts.pending} pending",
-        advice="Judge them first: evenhand run (what failed, with --retry-failures).",
-    )
+    what = Sentence("compare.unjudged", run=run.id, failed=failed, pending=counts.pending)
+    raise UsageError(what)
 
 
-def _what_may_differ(run: Recorded, earlier: Recorded | None) -> Iterator[str]:
+def _what_may_differ(run: Recorded, earlier: Recorded | None) -> Iterator[Sentence]:
     """Yield what else than the answers may differ between two runs."""
     if earlier is None:
         return
     if is_of_same_replies(run, earlier):
-        yield "Both runs rest on the same replies, weighed anew: what differs are the rules."
+        yield Sentence("notes.same_replies")
     elif run.row.judging != earlier.row.judging:
-        yield (
-            "The two runs were not judged alike (protocol, prompt, judges, seed or settings): what"
-            " differs may be the judge."
-        )
+        yield Sentence("notes.judged_otherwise")
 
 
-def _shared_texts(store: Archive, run: Recorded, earlier: Recorded | None) -> Iterator[str]:
+def _shared_texts(store: Archive, run: Recorded, earlier: Recorded | None) -> Iterator[Sentence]:
     """Yield how many texts two runs have in common."""
     if earlier is None or is_of_same_replies(run, earlier):
         return
@@ -279,12 +263,11 @@ def _shared_texts(store: Archive, run: Recorded, earlier: Recorded | None) -> It
     here = sum(1 for _ in store.units(Scope(run.id)))
     same = here - changes.added - changes.changed
     names = run_names(run, earlier)
-    yield (
-        f"Of the units of both runs {same} have the same texts, {changes.changed} have others;"
-        f" {changes.added} are only in {names[0]}, {changes.removed} only in {names[1]}."
-    )
+    counts = {"same": same, "changed": changes.changed}
+    counts |= {"added": changes.added, "removed": changes.removed}
+    yield Sentence("notes.shared_texts", run=names[0], earlier=names[1], **counts)
     if same and run.row.judging == earlier.row.judging:
-        yield "Units with the same texts share their judgments, so they do not differ."
+        yield Sentence("notes.shared_judgments")
 
 
 def is_of_same_replies(run: Recorded, earlier: Recorded) -> bool:
@@ -326,7 +309,7 @@ def _plain(fields: Sequence[str]) -> list[str]:
 def refuse_rule(rule: Rule | None) -> None:
     """Scores have no orders that could contradict each other; raises UsageError."""
     if rule is not None:
-        raise UsageError("--on-conflict is for runs of pairs", advice="Leave it out.")
+        raise UsageError(Sentence("compare.only_for_pairs", flag=Code("--on-conflict")))
 
 
 def field_names(names: Iterable[str]) -> list[str]:
@@ -337,19 +320,11 @@ def field_names(names: Iterable[str]) -> list[str]:
 def _only_candidates(fields: Sequence[str], pair_by: Sequence[str]) -> None:
     """Pairs are compared by candidate and nothing else; raises UsageError."""
     if list(fields) not in ([], ["candidate"]):
-        raise UsageError(
-            f"pairs cannot be compared by {quote(' / '.join(fields))}",
-            advice="--by candidate compares them; for a field of meta see evenhand leaderboard.",
-        )
+        raise UsageError(Sentence("compare.pairs_by", fields=Names(fields)))
     if pair_by:
-        raise UsageError("--pair-by is for runs of samples or answers", advice="Leave it out.")
+        raise UsageError(Sentence("compare.not_for_pairs", flag=Code("--pair-by")))
 
 
-def _history(run: Recorded) -> list[str]:
+def _history(run: Recorded) -> list[Sentence]:
     """Return the notes that a reader needs on how the run came about."""
-    if not run.manifest.is_sequential:
-        return []
-    return [
-        "This run was to stop once its comparison was decided. That sequential decision keeps its"
-        " error; p values and intervals here are those of a number of units fixed before."
-    ]
+    return [Sentence("notes.stopped")] if run.manifest.is_sequential else []

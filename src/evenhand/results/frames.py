@@ -21,6 +21,7 @@ from evenhand.observation import (
 from evenhand.results.units import judge_name, question_of, texts_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.archive import Archive
+from evenhand.words import Sentence
 
 ROWS_SHOWN = 20
 
@@ -38,7 +39,7 @@ class Frame(list[Mapping[str, Any]]):
         try:
             return import_module("pandas").DataFrame(self._flat())
         except ImportError:
-            raise UsageError("pandas is not installed", advice="pip install pandas") from None
+            raise UsageError(Sentence("results.pandas_not_installed")) from None
 
     def _repr_html_(self) -> str:
         rows = self._flat()[:ROWS_SHOWN]

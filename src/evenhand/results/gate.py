@@ -12,7 +12,7 @@ from evenhand.errors import UsageError
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.manifest import plain
 from evenhand.observation import OVERALL, Rule
-from evenhand.results.board import position_notes
+from evenhand.results.board import position_notes, trust_sentences
 from evenhand.results.compare import field_names, is_own_question, refuse_rule
 from evenhand.results.observations import observe
 from evenhand.runs.early_stop import stored_decision
@@ -23,12 +23,8 @@ from evenhand.stats.conditions import AGAINST, CONDITIONS, Conditions, Figure, J
 from evenhand.stats.gate import Gate, Sequential, hold_to, is_set
 from evenhand.stats.observations import Observations, place_of
 from evenhand.store.archive import Archive
+from evenhand.words import Code, Sentence
 
-STOPPED = (
-    "This run was to stop once its comparison was decided. That comparison is taken from the"
-    " sequential test{level}, whose error and interval allow for stopping; other figures do not."
-    " Failures are a share of the judgments that it began."
-)
 PER_VARIANT = {"baseline": "--baseline", "variant": "--variant", "pair_by": "--pair-by"}
 """What means nothing for scores unless a field tells variants apart."""
 
@@ -46,11 +42,7 @@ def conditions_of(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Conditi
     conditions |= {name: value for name, value in flags.items() if is_set(value)}
     settings = {**compared, **conditions}
     if not any(is_set(settings.get(name)) for name in CONDITIONS):
-        raise UsageError(
-            "a gate needs a condition",
-            advice=f"Give one or more: {', '.join(CONDITIONS.values())}; or a [gate] table in the"
-            " suite.",
-        )
+        raise UsageError(Sentence("gate.no_condition", flags=Code(", ".join(CONDITIONS.values()))))
     settings["dimensions"] = tuple(settings.pop("dimension", None) or (OVERALL,))
     settings["by"] = _by(settings.get("by") or (), pairs=pairs)
     settings["pair_by"] = tuple(field_names(settings.get("pair_by") or ()))
@@ -77,7 +69,9 @@ def _numbers(request: Conditions) -> None:
     for name, flag in CONDITIONS.items():
         value = getattr(request, name)
         if value is not None and not isfinite(value):
-            raise UsageError(f"{flag.split()[0]} is {value}", advice="Give a number.")
+            raise UsageError(
+                Sentence("gate.not_finite", flag=Code(flag.split()[0]), value=Code(value))
+            )
 
 
 def _fits(request: Conditions, kind: Kind) -> None:
@@ -85,32 +79,20 @@ def _fits(request: Conditions, kind: Kind) -> None:
     measure = kind.measure
     pairs = isinstance(measure, Voting)
     if pairs and request.min_mean is not None:
-        raise UsageError("pairs have no mean score", advice="Use --min-win-rate with --candidate.")
+        raise UsageError(Sentence("gate.pairs_without_mean"))
     if pairs and (request.by or request.pair_by):
-        raise UsageError(
-            "pairs are compared by candidate and nothing else",
-            advice="Leave out --by and --pair-by.",
-        )
+        raise UsageError(Sentence("gate.pairs_by_candidate"))
     if not pairs and request.min_win_rate is not None:
-        raise UsageError("only pairs have a win rate", advice="Use --min-mean, or --better.")
+        raise UsageError(Sentence("gate.win_rate_of_pairs"))
     if not pairs and request.candidate is not None:
-        raise UsageError("only pairs have candidates", advice="Use --by FIELD --variant V.")
+        raise UsageError(Sentence("gate.candidates_of_pairs"))
     if request.max_critical_fails is not None and not _has_critical_fails(measure):
-        raise UsageError(
-            "only answers graded by the weighted protocol have critical fails",
-            advice="Leave out --max-critical-fails.",
-        )
+        raise UsageError(Sentence("gate.critical_of_answers"))
     compared = [name for name in AGAINST if is_set(getattr(request, name))]
     if compared and request.baseline is None:
-        raise UsageError(
-            f"{CONDITIONS[compared[0]]} needs something to compare with",
-            advice="Name it: --baseline V, or `baseline` under [compare] in the suite.",
-        )
+        raise UsageError(Sentence("gate.needs_baseline", flag=Code(CONDITIONS[compared[0]])))
     if compared and not pairs and not request.by:
-        raise UsageError(
-            f"{CONDITIONS[compared[0]]} needs to know what tells the variants apart",
-            advice="Name the field: --by FIELD, or `by` under [compare] in the suite.",
-        )
+        raise UsageError(Sentence("gate.needs_by", flag=Code(CONDITIONS[compared[0]])))
 
 
 def _has_critical_fails(measure: Scoring | Voting) -> bool:
@@ -121,11 +103,7 @@ def _whole(conditions: Mapping[str, Any]) -> None:
     """Refuse to hold all units to what was meant for variants."""
     for name, flag in PER_VARIANT.items():
         if is_set(conditions.get(name)):
-            raise UsageError(
-                f"{flag} needs --by",
-                advice="Name the field that tells the variants apart: --by FIELD, or `by` under"
-                " [compare] in the suite.",
-            )
+            raise UsageError(Sentence("gate.needs_by", flag=Code(flag)))
 
 
 def gate_run(
@@ -141,16 +119,12 @@ def gate_run(
     table = observe(store, recorded, rule)
     _on_scale(request, table)
     gate = hold_to(table, counts, request, decisions)
-    if recorded.has_votes:
-        warnings = position_notes(recorded, table, request.judge)
-        gate = replace(gate, notes=(*warnings, *gate.notes))
-    if recorded.selection is not None:
-        gate = replace(gate, notes=(recorded.selection.text, *gate.notes))
+    notes: list[str] = [] if recorded.selection is None else [recorded.selection.text]
+    notes += [*position_notes(recorded, table, request.judge), *gate.notes]
     if recorded.manifest.is_sequential:
-        levels = {f" at level {check.figure.level:.4g}" for check in decisions.values()}
-        note = STOPPED.format(level="".join(levels) if len(levels) == 1 else "")
-        gate = replace(gate, notes=(*gate.notes, note))
-    return gate
+        notes.append(Sentence("gate.stopped"))
+    trust = trust_sentences(recorded, table, counts.failed, request.judge)
+    return replace(gate, notes=tuple(notes), trust=trust)
 
 
 def _on_scale(request: Conditions, table: Observations) -> None:
@@ -160,13 +134,12 @@ def _on_scale(request: Conditions, table: Observations) -> None:
         if measure not in table.measures or not table.scale(measure).is_known:
             continue
         low, high = table.scale(measure).ends
-        runs = f"{name} runs from {low:g} to {high:g}"
+        about = {"dimension": name, "low": low, "high": high}
         mean, margin = request.min_mean, request.no_worse_than
         if mean is not None and not low <= mean <= high:
-            raise UsageError(f"--min-mean is {mean:g}, but {runs}", advice="Give a mean on it.")
+            raise UsageError(Sentence("gate.mean_off_scale", value=mean, **about))
         if margin is not None and margin >= high - low:
-            advice = f"Give a margin below {high - low:g}: no difference can be greater."
-            raise UsageError(f"--no-worse-than is {margin:g}, but {runs}", advice=advice)
+            raise UsageError(Sentence("gate.margin_off_scale", value=margin, **about))
 
 
 def _sequential(

@@ -44,6 +44,7 @@ from evenhand.stats.observations import (
 )
 from evenhand.store.archive import Archive
 from evenhand.store.ports import ObservedRow, Scope
+from evenhand.words import Sentence
 
 LISTED = 10
 """So many values of a field are listed where one is not there."""
@@ -312,8 +313,7 @@ def _select(archive: Archive, run: Recorded, where: _Texts, without: _Texts) -> 
     selection = Selection(where=where, without=without, positions=tuple(positions), of=units)
     if not positions:
         raise UsageError(
-            f"no unit of run {run.id} is all of it: {selection.condition}",
-            advice="Each is there, but not together: leave one out.",
+            Sentence("results.no_unit_run_all", id=run.id, condition=selection.condition),
         )
     return Recorded(run.row, run.manifest, selection)
 
@@ -371,8 +371,7 @@ def _conditions(flag: str, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name = name.strip().removeprefix("meta.")
         if not name or not equals:
             raise UsageError(
-                f"{flag} {quote(condition)} names no field and value",
-                advice=f"Write FIELD=VALUE, for instance {flag} model=gpt-4.1-mini",
+                Sentence("results.names_no_field_value", flag=flag, condition=condition),
             )
         conditions[name] = (*conditions.get(name, ()), value.strip())
     return conditions
@@ -403,6 +402,6 @@ def _no_such_value(run: Recorded, name: str, value: str, values: Sequence[str]) 
     more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
     there = f"There are: {', '.join(map(quote, values[:LISTED]))}{more}"
     return UsageError(
-        f"no unit of run {run.id} has {quote(value)} as its {name}",
+        Sentence("results.no_unit_run_its", id=run.id, value=value, name=name),
         advice=f"Did you mean {quote(near)}?" if near else there,
     )

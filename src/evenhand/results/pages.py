@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.engine.prices import dollars
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.jsontext import StoredText, stored_object
 from evenhand.manifest import plain
 from evenhand.report.html.units import JudgedRow
@@ -31,6 +31,7 @@ from evenhand.store.ports import (
     StoredUnit,
 )
 from evenhand.text import visible
+from evenhand.words import Sentence
 
 WINDOW, REACH = 2_000, 50_000
 """Rows that are looked at for one of them, and for a page of them."""
@@ -163,7 +164,7 @@ def read_place(text: str) -> Cursor:
             raise ValueError
         return Cursor(unit, *rest)
     except ValueError:
-        raise UsageError(f"{quote(text)} is no place in a list") from None
+        raise UsageError(Sentence("results.no_place_list", text=text)) from None
 
 
 def _beside(

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.kinds.kind import Scoring
 from evenhand.manifest import Compare
 from evenhand.observation import ScoredUnit, VotedUnit
@@ -173,8 +173,7 @@ def _score_figures(
         changed = changed and changed.out_of(recorded.full_marks)
     elif baseline:
         raise UsageError(
-            f"a baseline {quote(baseline)}, but nothing to compare by",
-            advice="Say by which field: --by FIELD",
+            Sentence("results.baseline_but_nothing_compare", baseline=baseline),
         )
     means = [in_points(mean, recorded.full_marks or 1) for mean in plain_means(table)]
     measure = recorded.kind.measure
@@ -231,9 +230,7 @@ def _pair_figures(
     own = recorded.manifest.compare or Compare()
     by, baseline = tuple(options.by or own.by), options.baseline or own.baseline
     if by and by != ("candidate",):
-        raise UsageError(
-            "pairs are compared by candidate", advice="Leave out --by; name a --baseline."
-        )
+        raise UsageError(Sentence("results.pairs_compared_candidate"))
     comparison = changed = None
     if baseline or len(table.candidates) == 2:
         variants = lay_out(table, (), baseline)

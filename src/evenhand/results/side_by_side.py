@@ -23,6 +23,7 @@ from evenhand.stats.layout import usual_fields
 from evenhand.stats.observations import Bools, Floats, Ints, place_of
 from evenhand.stats.variants import Variants
 from evenhand.store.archive import Archive
+from evenhand.words import Sentence
 
 Only = Literal["", "different", "failures"]
 Sort = Literal["worst", "best", "order"]
@@ -154,7 +155,7 @@ def _variants(store: Archive, run: Recorded, setting: Setting) -> Variants:
     if setting.against is None and not run.has_votes:
         fields = tuple(own_fields(run) or usual_fields(table))
         if not fields:
-            raise NothingBeside("nothing tells variants of this run apart")
+            raise NothingBeside(Sentence("compare.nothing_beside"))
     question = CompareOptions(by=fields, baseline=setting.baseline, against=setting.against)
     if setting.against is not None:
         refuse_against(run, setting.against, question)
@@ -172,7 +173,7 @@ def page_of(
 def _chosen_variant(variants: Variants, name: str | None) -> int:
     """Return the place of the variant that is named, else of the first beside the baseline."""
     if not variants.others:
-        raise NothingBeside("nothing tells variants of this run apart")
+        raise NothingBeside(Sentence("compare.nothing_beside"))
     if name is None or name == variants.baseline:
         return variants.others[0]
     return place_of(variants.names, name, "variant")

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from evenhand.engine.loop import run_in_loop
 from evenhand.engine.prices import dollars
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.blocks import Block, Columns, Text
 from evenhand.kinds.kind import Kind, Scoring, Voting
@@ -21,6 +21,7 @@ from evenhand.runs.recorded import Recorded
 from evenhand.store.archive import Archive
 from evenhand.store.ports import LedgerCall, Scope, StoredJudgment, StoredUnit
 from evenhand.units import question_hash
+from evenhand.words import Sentence
 
 Selector = Callable[[Judgment], bool]
 
@@ -33,9 +34,12 @@ def selector(recorded: Recorded, only: str) -> Selector:
     )
     if not has_any:
         raise UsageError(
-            f"run {quote(recorded.id)} judged by the kind {recorded.kind_name}, which has no"
-            f" {only.removeprefix('low-')}",
-            advice="Leave out --only.",
+            Sentence(
+                "results.run_judged_kind_no",
+                id=recorded.id,
+                kind_name=recorded.kind_name,
+                value=only.removeprefix("low-"),
+            ),
         )
     assert isinstance(measure, Scoring)
     score = measure.judgment

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from math import fsum
 
 from evenhand.engine.run import JudgeGroup, Work
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.judgment import RETRIED_BY_NEXT_RUN, JudgmentText
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting
 from evenhand.manifest import Compare, Manifest, Stopping, Wave
@@ -32,6 +32,7 @@ from evenhand.stats.layout import choose
 from evenhand.stats.sequential import Betting
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope, StoredUnit
+from evenhand.words import Sentence
 
 AHEAD = 8
 """So many questions are under way before the first has ended, and one more for each that has."""
@@ -281,8 +282,7 @@ def _deciding_variants(plan: Planned, stop: Stopping) -> list[str]:
     names = [name for name in names if plan.questions[name]]
     if not names:
         raise UsageError(
-            f"nothing can be decided: nothing is paired with {quote(plan.baseline)}",
-            advice="See [compare] by and baseline in the suite, and what the units share.",
+            Sentence("runs.nothing_can_decided_nothing", baseline=plan.baseline),
         )
     return names
 
@@ -293,8 +293,7 @@ def _plan(units: Iterable[StoredUnit], manifest: Manifest, measure: Scoring | Vo
         return planned_pairs(measure, units, compare.baseline)
     if not compare.by:
         raise UsageError(
-            "nothing says what is to be decided",
-            advice='Name it in the suite: [compare] by = "prompt_variant", baseline = "v1".',
+            Sentence("runs.nothing_says_what_decided"),
         )
     return planned_scores(measure, units, compare.by, compare.baseline)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from evenhand.engine.prices import PICO, Price, similar_model
 from evenhand.engine.run import JudgeGroup
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.exchange import Judge
 from evenhand.files.protocols import judging_of
 from evenhand.judges import split_name
@@ -34,6 +34,7 @@ from evenhand.runs.recorded import judge_groups
 from evenhand.store.ports import IncomingUnit, Spent, StoredJudgment
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec
+from evenhand.words import Sentence
 
 
 class JudgeSetup(Struct, frozen=True, kw_only=True):
@@ -160,10 +161,13 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
                 near = similar_model(provider.name, model)
                 question = f'Did you mean "{provider.name}/{near}"? If not, add' if near else "Add"
                 raise UsageError(
-                    f"a budget is set, but the price of {quote(setup.judge.name)} is not known",
+                    Sentence(
+                        "runs.budget_set_but_price",
+                        name=setup.judge.name,
+                        question=question,
+                        index=index + 1,
+                    ),
                     where=str(self.suite.path or ""),
-                    advice=f"{question} to its [[judges]] entry, in dollars a million tokens:"
-                    f' price = {{ input = "0.40", output = "1.60" }}  (entry {index + 1})',
                 )
 
     async def aclose(self) -> None:

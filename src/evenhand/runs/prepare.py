@@ -27,6 +27,7 @@ from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec, Settings
+from evenhand.words import Code, Sentence
 
 if TYPE_CHECKING:
     from evenhand.judges.trust import Trust
@@ -191,9 +192,13 @@ def _settings(suite: Suite, kind: str) -> dict[str, Any]:
     for name, value in values.items():
         if name not in names and value != defaults[name]:
             raise UsageError(
-                f"the protocol kind {kind} has no setting {quote(name)}",
+                Sentence(
+                    "runs.protocol_kind_no_setting",
+                    kind=kind,
+                    name=name,
+                    names=Code(", ".join(names)),
+                ),
                 where=str(suite.path or ""),
-                advice=f"It has: {', '.join(names)}.",
             )
     return {name: values[name] for name in names} | {"use": suite.file.use}
 
@@ -206,9 +211,8 @@ def _read_rubric(suite: Suite, protocol: Protocol) -> object:
         return None
     if KINDS[protocol.kind].rubric_form is None:
         raise UsageError(
-            f"a {protocol.kind} suite has no rubric",
+            Sentence("runs.suite_no_rubric", kind=protocol.kind),
             where=str(suite.path or ""),
-            advice="Take the key out; criteria stand in the protocol.",
         )
     if is_rubric_text(name):
         return rubric_of_text(name, protocol, suite.file.language, str(suite.path or "rubric"))
@@ -227,12 +231,11 @@ def _refuse_twins(setups: Sequence[JudgeSetup]) -> None:
     for index, setup in enumerate(setups):
         if any(setup.judge.identity == earlier.judge.identity for earlier in setups[:index]):
             raise UsageError(
-                f"the judge {quote(setup.judge.name)} is named twice",
-                advice="To judge each unit several times, set repeats in its [[judges]] entry.",
+                Sentence("runs.judge_named_twice", name=setup.judge.name),
             )
 
 
 def _one_number_of_repeats(setups: Sequence[JudgeSetup]) -> None:
     """A relay is one judgment, so it cannot be repeated more often by one of its judges."""
     if len({setup.spec.repeats for setup in setups}) > 1:
-        raise UsageError("the judges of a relay must all have the same repeats")
+        raise UsageError(Sentence("runs.judges_relay_must_all"))

@@ -17,6 +17,7 @@ from evenhand.observation import OVERALL, WINNER, read_observations
 from evenhand.stats.layout import choose, lay_out
 from evenhand.stats.observations import UNIT, FieldColumns, without_judgments
 from evenhand.store.ports import StoredUnit
+from evenhand.words import Sentence
 
 
 class Contrast(NamedTuple):
@@ -148,6 +149,6 @@ def _check(dimension: str, names: Sequence[str]) -> None:
     if dimension not in there:
         near = nearest(dimension, there)
         raise UsageError(
-            f"there is no dimension {quote(dimension)} to decide on",
+            Sentence("runs.no_dimension_decide_on", dimension=dimension),
             advice=f"Did you mean {quote(near)}?" if near else f"There are: {', '.join(there)}",
         )

@@ -24,6 +24,7 @@ from evenhand.observation import Rule
 from evenhand.runs.rules import RuleChange, changed_rules, rules_of
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Counts, RunRow, Scope, StoredJudgment
+from evenhand.words import Sentence
 
 LATEST = "latest"
 LABELS = "labels"
@@ -52,9 +53,10 @@ class Selection(Struct, frozen=True, kw_only=True):
         return ", ".join(parts)
 
     @property
-    def text(self) -> str:
+    def text(self) -> Sentence:
         """Return a sentence with the condition and the number of units that it selects."""
-        return f"Only {self.condition}: {len(self.positions)} of {self.of} units."
+        counts = {"n": len(self.positions), "of": self.of}
+        return Sentence("notes.selected", condition=self.condition, **counts)
 
     def json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""

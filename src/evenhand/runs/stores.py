@@ -6,13 +6,14 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from evenhand.errors import StoreMissing, UsageError, quote
+from evenhand.errors import StoreMissing, UsageError
 from evenhand.store.address import FORM, is_postgres, read_address
 from evenhand.store.archive import Archive
 from evenhand.store.copy import Copied, Copy, Progress
 from evenhand.store.ledger import Store
 from evenhand.store.rows import digest
 from evenhand.store.session import Session
+from evenhand.words import Sentence
 
 MEMORY = "sqlite::memory:"
 """The address of a store that vanishes when it is closed."""
@@ -47,7 +48,7 @@ def copy_store(source: str, target: str, progress: Progress) -> Copied:
     archive = open_archive(source)
     try:
         if _place(source) == _place(target):
-            raise UsageError("both stores are the same")
+            raise UsageError(Sentence("runs.both_stores_same"))
         archive.set_frozen(True)
         session = _connect(target)
         try:
@@ -84,17 +85,14 @@ def _postgres() -> ModuleType:
         if error.name != "asyncpg":
             raise
         raise UsageError(
-            "a PostgreSQL store needs the driver asyncpg",
-            advice="Install it: pip install 'evenhand[postgres]'",
+            Sentence("runs.postgresql_store_needs_driver"),
         ) from None
 
 
 def _existing(url: str, folder: Path | None) -> Path:
     path = store_path(url, folder)
     if not path.exists():
-        raise StoreMissing(
-            "there is no such store", where=str(path), advice="Judge something first: evenhand run"
-        )
+        raise StoreMissing(Sentence("runs.no_such_store"), where=str(path))
     return path
 
 
@@ -103,7 +101,6 @@ def store_path(url: str, folder: Path | None = None) -> Path:
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite" or not rest or "\0" in rest:
         raise UsageError(
-            f"the store {quote(url)} is not of a known kind",
-            advice=f"Use sqlite:FILE or {FORM}.",
+            Sentence("runs.store_not_known_kind", url=url, form=FORM),
         )
     return (folder or Path()) / rest.removeprefix("//")

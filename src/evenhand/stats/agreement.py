@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.observation import OVERALL, UNCERTAIN, WINNER
 from evenhand.stats import coefficients
-from evenhand.stats.agreement_result import Agreement, AgreementRow, Usability
+from evenhand.stats.agreement_result import BANDS, Agreement, AgreementRow, Usability
 from evenhand.stats.coefficients import (
     CATEGORIES,
     TIE,
@@ -43,12 +43,13 @@ from evenhand.stats.observations import (
 )
 from evenhand.stats.ppi import CorrectedRow, corrected_mean, label_notes
 from evenhand.stats.variants import candidate_share
+from evenhand.words import Names, Sentence, few
 
 JUDGES = 10
 """Judges up to which every two are compared by themselves."""
-SUBSTANTIAL, MODERATE = 0.6, 0.4
-"""The least kappa, and the least lower end of its interval, of a judge that is usable as it is: the
-bounds of Landis and Koch (1977)."""
+MODERATE, SUBSTANTIAL = (end for end, _ in BANDS[1:3])
+"""The least lower end of the interval of kappa, and the least kappa, of a judge that is usable as
+it is."""
 BIASED = 0.05
 """The part of the scale by which a judge may be off before its means have to be corrected."""
 SCALES = 4.0
@@ -56,7 +57,9 @@ SCALES = 4.0
 scales, unless both scales are known."""
 RANKS = ("spearman", "pearson", "kendall")
 """The coefficients that do not depend on the scale."""
-TWO_SCALES = "the two sides are on different scales"
+TWO_SCALES = "two scales"
+SHOWN = 5
+"""Dimensions that a note names; more are counted."""
 Ties = Literal["keep", "drop"]
 
 
@@ -147,7 +150,7 @@ class _Comparison:
         self.is_votes = run.is_pairs
         shared = _dimensions(run) if other is None else _dimensions(other)
         self.dimensions = [name for name in _dimensions(run) if name in shared]
-        self.notes: list[str] = []
+        self.notes: list[Sentence] = []
         self.tied = dict[str, int]()
         """Of each dimension the units that have a tie and nothing else to compare."""
         self.two_scales = set[str]()
@@ -181,7 +184,7 @@ class _Comparison:
         if self.is_votes and any(
             (table.column(UNCERTAIN) == 1).any() for table in (self.run, self.other) if table
         ):
-            notes.append("uncertain counts as a tie")
+            notes.append(Sentence("agreement.uncertain_is_tie"))
         return Agreement(
             matched=matched,
             only_run=rated.size - matched,
@@ -199,25 +202,18 @@ class _Comparison:
         """Note dimensions of one side alone; raise UsageError where none is shared."""
         ours, theirs = (table.dimensions for table in (self.run, other))
         if not self.is_votes and ours and theirs and not set(ours) & set(theirs):
-            sides = (", ".join(map(quote, names)) for names in (ours, theirs))
-            raise UsageError(
-                f"the two sides have no dimension in common: {' against '.join(sides)}",
-                advice="Import one of them again with the other's names of dimensions.",
-            )
+            sides = {"ours": Names(ours), "theirs": Names(theirs)}
+            raise UsageError(Sentence("agreement.no_shared_dimension", **sides))
         if alone := sorted(set(ours) ^ set(theirs)):
-            self.notes.append(f"only one side has: {', '.join(alone)}")
+            self.notes.append(Sentence("agreement.only_one_side", dimensions=Names(alone)))
 
-    def _count_notes(self, rows: Sequence[AgreementRow]) -> Iterator[str]:
+    def _count_notes(self, rows: Sequence[AgreementRow]) -> Iterator[Sentence]:
         """Yield why rows have fewer units than were matched, or more comparisons than units."""
-        if self.tied:
-            counts = ", ".join(f"{number} on {name}" for name, number in self.tied.items())
-            yield f"units with a tie were left out: {counts}"
+        for name, number in self.tied.items():
+            yield Sentence("agreement.tied", n=number, dimension=name)
         annotators = 1 if self.labels is None else np.unique(self.labels.judge).size
         if annotators > 1 and not self.options.majority and any(row.n > row.units for row in rows):
-            yield (
-                f"n counts comparisons: each of {annotators} annotators is held against the judge"
-                " separately"
-            )
+            yield Sentence("agreement.annotators", n=annotators)
 
     def _count_tied(self, name: str, pairs: Pairs) -> None:
         """Keep how many units are left out of a dimension where ties are dropped."""
@@ -235,8 +231,8 @@ class _Comparison:
         pairs = against(self._single(run), labels)
         self._count_tied(name, pairs)
         if scales := self._scales(name, pairs):
-            said = "the run's scores go from {:g} to {:g}, the other side's from {:g} to {:g}"
-            self.notes.insert(0, f"{name}: {TWO_SCALES}: {said.format(*scales)}")
+            ends = dict(zip(("low", "high", "other_low", "other_high"), scales, strict=True))
+            self.notes.insert(0, Sentence("agreement.two_scales", dimension=name, **ends))
             self.two_scales.add(name)
         yield self._row(name, pairs)
         present = np.unique(self.run.judge)
@@ -257,7 +253,7 @@ class _Comparison:
             repeats, judge = np.unique(self.run.repeat, return_inverse=True)
             names = tuple(f"repeat {number + 1}" for number in range(repeats.size))
             self.run = replace(self.run, judge=judge, judges=names)
-            self.notes.append("there is one judge: its repeats are compared with each other")
+            self.notes.append(Sentence("agreement.repeats"))
         rows, matched = list[AgreementRow](), set[int]()
         for name in self.dimensions:
             column = one_per_unit(_column(self.run, name), is_votes=self.is_votes, each=True)
@@ -382,22 +378,22 @@ class _Comparison:
             return None
         if np.ptp(pairs.a) == 0 and row.n > 1:
             said = self._rating(float(pairs.a[0]))
-            return Usability("not usable", f"the judge says {said} of every unit")
+            return Usability("not usable", Sentence("agreement.because_constant", rating=said))
         kappa = row.figures["kappa" if self.is_votes else "kappa_quadratic"]
         if kappa.value is None:
             return None
         if kappa.low is None or kappa.low <= 0:
-            reason = f"{row.clusters} questions do not show more agreement than chance gives"
+            reason = Sentence("agreement.because_chance", n=row.clusters)
             return Usability("not usable", reason)
         bias, (low, high) = row.figures.get("bias"), self._ends(row.dimension)
         if bias and bias.value is not None and bias.low is not None and bias.high is not None:
             is_off = abs(bias.value) >= BIASED * (high - low)
             if is_off and not bias.low <= 0 <= bias.high:
                 way = "higher" if bias.value > 0 else "lower"
-                return Usability("usable corrected", f"the judge rates {way} than the labels")
+                return Usability("usable corrected", Sentence(f"agreement.because_{way}"))
         if kappa.value < SUBSTANTIAL or kappa.low < MODERATE:
-            return Usability("usable corrected", "the judge often parts from the labels")
-        return Usability("usable", "the judge mostly says what the labels say")
+            return Usability("usable corrected", Sentence("agreement.because_differs"))
+        return Usability("usable", Sentence("agreement.because_same"))
 
     def _corrected_rows(self, labels: Observations) -> Iterator[CorrectedRow]:
         """Return mean scores by dimension, or win rates by candidate, of each variant too."""
@@ -424,7 +420,7 @@ class _Comparison:
                     )
 
 
-def _why(rows: Sequence[AgreementRow]) -> Iterator[str]:
+def _why(rows: Sequence[AgreementRow]) -> Iterator[Sentence]:
     """Return why figures are missing, once for all rows of which it is true."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
@@ -432,4 +428,5 @@ def _why(rows: Sequence[AgreementRow]) -> Iterator[str]:
             if figure.why and figure.why != TWO_SCALES and row.variant is None:
                 reasons.setdefault(figure.why, []).append(row.dimension)
     for why, names in reasons.items():
-        yield f"{', '.join(dict.fromkeys(names))}: no figure where {why}"
+        where = few(list(dict.fromkeys(names)), SHOWN)
+        yield Sentence("agreement.no_figure", dimensions=where, why=why)

@@ -11,6 +11,14 @@ from evenhand.stats.coefficients import Coefficient
 from evenhand.stats.leans import LengthLean, PositionLean
 from evenhand.stats.ppi import CorrectedRow
 
+BANDS = ((0.2, "chance"), (0.4, "weak"), (0.6, "fair"), (0.8, "good"))
+"""The upper ends of kappa with the names of the bands of Landis and Koch (1977) in plain words."""
+
+
+def band(kappa: float) -> str:
+    """Return the name of what an agreement beyond chance means, from the table `band`."""
+    return next((name for end, name in BANDS if kappa < end), "very good")
+
 
 @dataclass(frozen=True, slots=True)
 class Usability:

@@ -24,10 +24,10 @@ CATEGORIES = 20
 """Different scores up to which each counts as a category."""
 LARGEST = 3_000
 """Ratings up to which every two are compared for Kendall's tau-b."""
-NOTHING = "there is nothing to compare"
-SAME = "one side gives every unit the same rating"
-TOO_MANY = f"more than {CATEGORIES} different scores are no categories"
-MANY = f"there are more than {LARGEST} ratings"
+NOTHING = "nothing to compare"
+SAME = "all rated the same"
+TOO_MANY = "too many different scores"
+MANY = "too many ratings"
 
 
 @dataclass(frozen=True, slots=True)

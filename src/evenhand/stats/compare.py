@@ -30,6 +30,7 @@ from evenhand.stats.estimate import (
 )
 from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.variants import Measure, Variants
+from evenhand.words import Code, Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class Shared:
 def proper_level(level: float) -> None:
     """Raise UsageError for a level that no interval can have."""
     if not 0.5 <= level < 1:
-        raise UsageError(f"there is no level of {level:g}", advice="Give a share such as 0.95.")
+        raise UsageError(Sentence("stats.no_level", level=Code(f"{level:g}")))
 
 
 def contrast(shared: Shared, level: float) -> Row:

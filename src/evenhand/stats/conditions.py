@@ -7,18 +7,19 @@ exact. What is missing is taken at its worst: a condition that it could turn is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from evenhand.errors import quote
 from evenhand.observation import OVERALL
 from evenhand.stats.bounded import interval
 from evenhand.stats.compare import Shared
 from evenhand.stats.comparison import Outcome, Row
 from evenhand.stats.estimate import LARGEST, More, more_questions, question_means
 from evenhand.stats.observations import Floats, Ints
+from evenhand.words import Code, Sentence, Value
 
 OPEN: Outcome = "not enough evidence"
 CONDITIONS = {
@@ -31,9 +32,6 @@ CONDITIONS = {
 }
 AGAINST = ("better", "no_worse_than")
 """Conditions that compare with a baseline."""
-MISSING = "judge what is missing (evenhand run; what failed, with --retry-failures)"
-LEFT = "judge what is missing (evenhand run --to-the-end; what failed, with --retry-failures)"
-UNSEEN = "compare finds it, but a gate also reckons with rare failures that were not seen"
 _ROUNDING = 1e-12
 
 
@@ -84,7 +82,7 @@ class Figure:
     bounds: tuple[float, float] | None = None
     counted: str = "units"
     """The noun for what `n` counts."""
-    unfit: str = ""
+    unfit: Sentence | None = None
     """Why it cannot decide, whatever it is."""
     left: bool = False
     """True if the run leaves units on purpose, which only `--to-the-end` judges."""
@@ -162,30 +160,35 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The claim of a condition in words: `yes` if it is met, `no` if it is not."""
+    """What a condition asks, and of whom; `values` fill its sentence."""
 
     name: str
-    yes: str
-    no: str
-    unit: str = "it"
+    values: Mapping[str, Value]
     threshold: float | None = None
     dimension: str | None = None
     variant: str | None = None
-    signed: bool = False
+    is_rate: bool = False
+    """True for what is told in percent."""
+
+
+def subject(
+    variant: str | None = None, dimension: str = OVERALL, baseline: str | None = None
+) -> Sentence:
+    """Return who a condition is about: a variant, perhaps against another, or the whole run."""
+    key = "versus" if baseline is not None else "run" if variant is None else "variant"
+    if dimension != OVERALL:
+        key += "_on"
+    return Sentence(f"gate.{key}", variant=variant, baseline=baseline, dimension=dimension)
 
 
 def no_worse_than(figure: Figure, margin: float, variant: str, base: str, of: str) -> Condition:
     """Return whether the difference to the baseline is not below -margin: non-inferiority."""
-    worse = f"worse than {quote(base)} by more than {margin:g}{on_dimension(of)}"
     claim = Claim(
         name="no_worse_than",
-        yes=f"{quote(variant)} is not {worse}",
-        no=f"{quote(variant)} is {worse}",
-        unit="the difference",
+        values={"who": subject(variant, of), "baseline": base, "margin": margin},
         threshold=margin,
         dimension=of,
         variant=variant,
-        signed=True,
     )
     return _held_to(claim, figure, -margin)
 
@@ -194,12 +197,9 @@ def is_better(row: Row, figure: Figure, base: str) -> Condition:
     """Return whether a variant is better: by the comparison, and by the gate's own interval."""
     claim = Claim(
         name="better",
-        yes=f"{quote(row.variant)} is better than {quote(base)}{on_dimension(row.dimension)}",
-        no=f"{quote(row.variant)} is worse than {quote(base)}{on_dimension(row.dimension)}",
-        unit="the difference",
+        values={"who": subject(row.variant, row.dimension), "baseline": base},
         dimension=row.dimension,
         variant=row.variant,
-        signed=True,
     )
     if figure.unfit:
         return _condition(claim, figure, OPEN, figure.unfit)
@@ -208,14 +208,16 @@ def is_better(row: Row, figure: Figure, base: str) -> Condition:
     # The run's own sequential test has no standard error: its interval is the decision itself.
     low, high = figure.low, figure.high
     if figure.error is not None and low is not None and high is not None and low <= 0 <= high:
-        return _open(claim, figure, _more(figure, 0.0), UNSEEN)
+        return _open(claim, figure, _more(figure, 0.0), Sentence("gate.unseen"))
     return _unless_missing(claim, figure, row.outcome, 0.0)
 
 
-def at_least(name: str, figure: Figure, least: float, what: str, **about: Any) -> Condition:
-    """Return whether a mean or a rate is not below its threshold; `what` says of whom."""
-    yes, no = f"{what} is at least {least:g}", f"{what} is below {least:g}"
-    return _held_to(Claim(name=name, yes=yes, no=no, threshold=least, **about), figure, least)
+def at_least(name: str, figure: Figure, least: float, who: Sentence, **about: Any) -> Condition:
+    """Return whether a mean or a rate is not below its threshold."""
+    is_rate = name == "min_win_rate"
+    values = {"who": who, "least": 100 * least if is_rate else least}
+    claim = Claim(name=name, values=values, threshold=least, is_rate=is_rate, **about)
+    return _held_to(claim, figure, least)
 
 
 def _held_to(claim: Claim, figure: Figure, threshold: float) -> Condition:
@@ -223,7 +225,7 @@ def _held_to(claim: Claim, figure: Figure, threshold: float) -> Condition:
     if figure.unfit:
         return _condition(claim, figure, OPEN, figure.unfit)
     if figure.value is None or figure.low is None or figure.high is None:
-        why = "nothing was judged that says so" if not figure.n else "there is no interval"
+        why = Sentence("gate.no_interval" if figure.n else "gate.nothing_judged")
         return _condition(claim, figure, OPEN, why)
     if figure.low >= threshold - _ROUNDING:
         return _unless_missing(claim, figure, "better", threshold)
@@ -239,12 +241,13 @@ def _unless_missing(claim: Claim, figure: Figure, outcome: Outcome, threshold: f
     is_turned |= most is not None and outcome == "worse" and most >= threshold - _ROUNDING
     if not is_turned:
         return _condition(claim, figure, outcome)
-    sign = "+" if claim.signed else ""
-    why = (
-        f"missing judgments could make it anything from {least:{sign}z.3g} to {most:{sign}z.3g}:"
-        f" {LEFT if figure.left else MISSING}"
-    )
-    return _condition(claim, figure, OPEN, why)
+    why = Sentence("gate.turned", low=least, high=most)
+    return _condition(claim, figure, OPEN, why, _missing(is_left=figure.left))
+
+
+def _missing(*, is_left: bool) -> Sentence:
+    """Return how to have missing judgments made; `is_left` if the run leaves some on purpose."""
+    return Sentence("gate.judge_left" if is_left else "gate.judge_missing")
 
 
 def _more(figure: Figure, threshold: float) -> More | None:
@@ -253,34 +256,23 @@ def _more(figure: Figure, threshold: float) -> More | None:
     return more_questions(figure.value - threshold, figure.error, figure.clusters, 1 - figure.level)
 
 
-def _open(claim: Claim, figure: Figure, more: More | None, why: str = "") -> Condition:
+def _open(claim: Claim, figure: Figure, more: More | None, *why: Sentence) -> Condition:
     """Return a condition that more questions may decide."""
-    if more is None:
-        said = "more questions may decide it"
-    elif more == "more than is practical":
-        said = "deciding it would take more questions than is practical"
-    else:
-        said = f"{more} more questions may decide it (run --until-decided)"
-    parts = [part for part in (why, said, LEFT if figure.left else "") if part]
-    return replace(_condition(claim, figure, OPEN, "; ".join(parts)), more=more)
+    said = Sentence("gate.more", more=more) if more else Sentence("gate.more_unknown")
+    left = [_missing(is_left=True)] if figure.left else []
+    return replace(_condition(claim, figure, OPEN, *why, said, *left), more=more)
 
 
 def count_at_most(
     name: str, number: int, missing: int, most: int, *, left: bool = False, **about: Any
 ) -> Condition:
     """Return whether critical fails are few: exact but for judgments that are missing."""
-    whose = f" of {quote(about['variant'])}" if about.get("variant") else ""
-    claim = Claim(
-        name=name,
-        yes=f"the critical fails{whose} are at most {most}",
-        no=f"the critical fails{whose} are more than {most}",
-        unit="there are",
-        threshold=most,
-        **about,
-    )
+    who = subject(about.get("variant"))
+    values: dict[str, Value] = {"who": who, "n": number, "most": most}
+    claim = Claim(name=name, values=values, threshold=most, **about)
     figure = Figure(value=number, low=number, high=number + missing, n=0, clusters=0)
-    why = f"{_judgments(missing)} missing: {LEFT if left else MISSING}"
-    return _exact(claim, figure, most, why)
+    why = Sentence("gate.missing", n=missing)
+    return _exact(claim, figure, most, why, _missing(is_left=left))
 
 
 def share_at_most(name: str, counts: JudgmentCounts, most: float) -> Condition:
@@ -289,14 +281,10 @@ def share_at_most(name: str, counts: JudgmentCounts, most: float) -> Condition:
     awaited = counts.pending - counts.left
     done = counts.verdicts + counts.failed
     planned = done + awaited
-    claim = Claim(
-        name=name,
-        yes=f"the share of failed judgments is at most {most:g}",
-        no=f"the share of failed judgments is more than {most:g}",
-        threshold=most,
-    )
+    values: dict[str, Value] = {"n": counts.failed, "of": done, "most": 100 * most}
+    claim = Claim(name=name, values=values, threshold=most)
     if not planned:
-        return _condition(claim, NOTHING, OPEN, "nothing is planned")
+        return _condition(claim, NOTHING, OPEN, Sentence("gate.nothing_planned"))
     figure = Figure(
         value=counts.failed / done if done else None,
         low=counts.failed / planned,
@@ -305,39 +293,47 @@ def share_at_most(name: str, counts: JudgmentCounts, most: float) -> Condition:
         clusters=done,
         counted="judgments",
     )
-    return _exact(claim, figure, most, f"{_judgments(awaited)} pending: evenhand run")
+    return _exact(claim, figure, most, Sentence("gate.pending", n=awaited))
 
 
-def _exact(claim: Claim, figure: Figure, most: float, why: str) -> Condition:
+def _exact(claim: Claim, figure: Figure, most: float, *why: Sentence) -> Condition:
     """Return what a count between what it is and what it can still become says."""
     assert figure.low is not None and figure.high is not None
     if figure.low > most + _ROUNDING:
         return _condition(claim, figure, "worse")
     if figure.high <= most + _ROUNDING:
         return _condition(claim, figure, "better")
-    return _condition(claim, figure, OPEN, why)
-
-
-def _judgments(number: int) -> str:
-    return "1 judgment is" if number == 1 else f"{number} judgments are"
+    return _condition(claim, figure, OPEN, *why)
 
 
 def unknown_condition(
-    name: str, why: str, threshold: float | None = None, **about: Any
+    name: str, why: Sentence, threshold: float | None = None, **about: Any
 ) -> Condition:
     """Return a condition for which there is nothing to go by."""
-    claim = Claim(name=name, yes="", no="", threshold=threshold, **about)
-    return replace(_condition(claim, NOTHING, OPEN), reason=f"{name}: {why}.")
+    claim = Claim(name=name, values={}, threshold=threshold, **about)
+    flag = Code(CONDITIONS[name].split()[0])
+    return _result(claim, NOTHING, OPEN, Sentence("gate.unknown", condition=flag, why=why))
 
 
-def _condition(claim: Claim, figure: Figure, outcome: Outcome, why: str = "") -> Condition:
-    leads = {"better": claim.yes, "worse": claim.no, OPEN: f"cannot tell yet whether {claim.yes}"}
-    lead = leads[outcome]
-    parts = [part for part in (_figure_text(claim, figure), why) if part]
+_CLAIMS = {"better": "better", "worse": "worse"}
+
+
+def _condition(claim: Claim, figure: Figure, outcome: Outcome, *why: Sentence) -> Condition:
+    reason = Sentence(f"gate.{claim.name}_{_CLAIMS.get(outcome, 'open')}", **claim.values)
+    if (measured := _measured(claim, figure)) is not None:
+        reason = Sentence("gate.with_figure", claim=reason, figure=measured)
+    else:
+        reason = Sentence("gate.alone", claim=reason)
+    for sentence in why:
+        reason = Sentence("gate.both", first=reason, second=sentence)
+    return _result(claim, figure, outcome, reason)
+
+
+def _result(claim: Claim, figure: Figure, outcome: Outcome, reason: Sentence) -> Condition:
     return Condition(
         name=claim.name,
         outcome=outcome,
-        reason=f"{lead[0].upper()}{lead[1:]}: {'; '.join(parts)}.",
+        reason=reason,
         value=figure.value,
         low=figure.low,
         high=figure.high,
@@ -349,22 +345,17 @@ def _condition(claim: Claim, figure: Figure, outcome: Outcome, why: str = "") ->
     )
 
 
-def _figure_text(claim: Claim, figure: Figure) -> str:
-    if figure.value is None:
-        return ""
-    sign = "+" if claim.signed else ""
-    if figure.clusters == 0:
-        return f"{claim.unit} {figure.value:g}"
-    value, bounds = f"{figure.value:{sign}z.3g}", ""
-    if figure.low is not None and figure.high is not None and figure.low < figure.high:
-        form = f"{sign}z.{3 if abs(figure.value) <= 1 else 2}f"
-        value, bounds = f"{figure.value:{form}}", f" [{figure.low:{form}}, {figure.high:{form}}]"
-    counted = figure.counted.removesuffix("s") if figure.n == 1 else figure.counted
-    among = ""
-    if figure.clusters != figure.n:
-        among = f" on {figure.clusters} question{'' if figure.clusters == 1 else 's'}"
-    return f"{claim.unit} is {value}{bounds} over {figure.n} {counted}{among}"
-
-
-def on_dimension(dimension: str) -> str:
-    return "" if dimension == OVERALL else f" on {quote(dimension)}"
+def _measured(claim: Claim, figure: Figure) -> Sentence | None:
+    """Return the value with its interval and what it rests on; None of what the claim tells."""
+    if figure.value is None or "of" in claim.values or not figure.clusters:
+        return None
+    grouped = "" if figure.clusters == figure.n else "_grouped"
+    basis = Sentence(f"gate.of_{figure.counted}{grouped}", n=figure.n, clusters=figure.clusters)
+    ends = {"value": figure.value, "low": figure.low, "high": figure.high}
+    if figure.low is None or figure.high is None or figure.low >= figure.high:
+        return Sentence("gate.measured_alone", value=figure.value, basis=basis)
+    if claim.is_rate:
+        shares = {name: 100 * (end or 0.0) for name, end in ends.items()}
+        return Sentence("gate.measured_rate", **shares, basis=basis)
+    key = "measured" if abs(figure.value) <= 1 else "measured_points"
+    return Sentence(f"gate.{key}", **ends, basis=basis)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.observation import CRITICAL_FAIL, OVERALL
 from evenhand.stats.compare import bounds, cells_of, compare, pair_cells
 from evenhand.stats.comparison import Outcome, Row
@@ -33,15 +33,15 @@ from evenhand.stats.conditions import (
     is_better,
     mean_figure,
     no_worse_than,
-    on_dimension,
     share_at_most,
+    subject,
     unknown_condition,
 )
 from evenhand.stats.estimate import mean_of_questions
 from evenhand.stats.layout import conflict_notes, lay_out
 from evenhand.stats.observations import Bools, Ints, Observations, place_of, there_are
 from evenhand.stats.variants import Measure, Variants, candidate_share, unit_measure
-from evenhand.words import Sentence
+from evenhand.words import Code, Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,8 @@ class Gate:
     conditions: tuple[Condition, ...]
     level: float
     notes: tuple[str, ...] = ()
+    trust: tuple[Sentence, ...] = ()
+    """How far the judges themselves may be trusted."""
 
     @property
     def outcome(self) -> Outcome:
@@ -85,11 +87,9 @@ class Sequential:
         often than the gate may."""
         figure = self.figure
         if figure.level < level - 1e-12:
-            why = (
-                f"the run stops at an error of {1 - figure.level:.3g} and this gate asks for"
-                f" {1 - level:.3g}: run it on with a smaller alpha under [stop], or give"
-                f" --level {floor(figure.level * 1e4 + 1e-8) / 1e4:g}"
-            )
+            lower = floor(figure.level * 1e4 + 1e-8) / 1e4
+            errors = {"error": 1 - figure.level, "asked": 1 - level}
+            why = Sentence("gate.unfit", **errors, level=Code(f"--level {lower:g}"))
             figure = replace(figure, low=None, high=None, unfit=why)
         if not self.skipped or figure.value is None:
             return figure
@@ -150,8 +150,7 @@ def _of_variants(
     wanted = (request.candidate if is_duel else None) or request.variant
     names = _subjects(everybody, request.baseline, wanted, what)
     if not names:
-        why = f"there is no {what} beside the baseline {quote(compared.baseline)}"
-        return _open_all(request, why), ()
+        return _open_all(request, Sentence(f"gate.no_{what}", baseline=compared.baseline)), ()
     conditions: list[Condition] = []
     for name, dimension in product(names, request.dimensions):
         row = compared.row(name, dimension)
@@ -205,14 +204,13 @@ def _against(
     if request.no_worse_than is not None:
         yield no_worse_than(figure, request.no_worse_than, row.variant, base, row.dimension)
     if is_duel and request.min_win_rate is not None:
-        whose = f"{quote(row.variant)} against {quote(base)}"
-        what = f"the win rate of {whose}{on_dimension(row.dimension)}{_weighing(figure)}"
+        who = subject(row.variant, row.dimension, base)
         about = {"variant": row.variant, "dimension": row.dimension}
-        yield at_least("min_win_rate", figure.as_rate, request.min_win_rate, what, **about)
+        yield at_least("min_win_rate", figure.as_rate, request.min_win_rate, who, **about)
 
 
 def _never_met(request: Conditions, variant: str, base: str, dimension: str) -> Iterator[Condition]:
-    why = f"{quote(variant)} was never compared with {quote(base)}"
+    why = Sentence("gate.never_compared", variant=variant, baseline=base)
     for name in (*AGAINST, "min_win_rate"):
         if is_set(value := getattr(request, name)):
             threshold = None if name == "better" else value
@@ -229,21 +227,15 @@ def _of_candidate(
     if least is None:
         return
     if name is None:
-        raise UsageError(
-            "--min-win-rate needs to know whose",
-            advice=there_are(table.candidates),
-        )
+        raise UsageError(Sentence("gate.no_candidate"), advice=there_are(table.candidates))
     if request.dimensions != (OVERALL,):
-        raise UsageError(
-            "a win rate on one criterion is against a baseline", advice="Add --baseline C."
-        )
+        raise UsageError(Sentence("gate.criterion_without_baseline"))
     share = candidate_share(table, name)
     units = ~np.isnan(share.least)
     figure = _mean(share.of_entries(units), table.question[units], request.level)
     figure = replace(figure, counted="pairs", left=is_left)
     about = {"variant": name, "dimension": OVERALL}
-    what = f"the win rate of {quote(name)}{_weighing(figure)}"
-    yield at_least("min_win_rate", figure, least, what, **about)
+    yield at_least("min_win_rate", figure, least, subject(name), **about)
 
 
 def _gate(
@@ -261,11 +253,11 @@ def _gate(
 
 
 def _nothing_yet(counts: JudgmentCounts, request: Conditions) -> Gate:
-    why = f"no judgment has a verdict ({counts.failed} failed, {counts.pending} pending)"
+    why = Sentence("gate.no_verdict", failed=counts.failed, pending=counts.pending)
     return _gate(_open_all(request, why), counts, request)
 
 
-def _open_all(request: Conditions, why: str) -> list[Condition]:
+def _open_all(request: Conditions, why: Sentence) -> list[Condition]:
     """Return every condition but that on failures, for want of anything to go by."""
     return [
         unknown_condition(name, why, None if name == "better" else getattr(request, name))
@@ -283,16 +275,8 @@ def _subjects(
         return tuple(name for name in names if name != baseline)
     place_of(names, variant, what)
     if variant == baseline:
-        raise UsageError(
-            f"the {what} {quote(variant)} is the baseline itself",
-            advice=there_are(names),
-        )
+        raise UsageError(Sentence("gate.is_baseline", variant=variant), advice=there_are(names))
     return (variant,)
-
-
-def _weighing(figure: Figure) -> str:
-    """Return how pairs weigh in a gate where some topics have several: not as in a win rate."""
-    return "" if figure.clusters == figure.n else ", topics weighing alike,"
 
 
 def _of_units(
@@ -305,13 +289,12 @@ def _of_units(
 ) -> Iterator[Condition]:
     """Yield the conditions on what some units have, whatever the others have; `cluster` is the
     question of each unit."""
-    whose = f" of {quote(variant)}" if variant is not None else ""
     for name in request.dimensions if request.min_mean is not None else ():
         assert request.min_mean is not None
         figure = _mean(unit_measure(table, name).of_entries(units), cluster[units], request.level)
-        figure, what = replace(figure, left=is_left), f"the mean{whose}{on_dimension(name)}"
+        figure, who = replace(figure, left=is_left), subject(variant, name)
         about = {"variant": variant, "dimension": name}
-        yield at_least("min_mean", figure, request.min_mean, what, **about)
+        yield at_least("min_mean", figure, request.min_mean, who, **about)
     if request.max_critical_fails is not None:
         rows = units[table.unit]
         fails = int(np.nansum(table.column(CRITICAL_FAIL)[rows]))

@@ -38,7 +38,7 @@ from evenhand.stats.variants import (
     unit_entries,
     unit_measure,
 )
-from evenhand.words import Sentence, few
+from evenhand.words import Code, Sentence, few
 
 USUAL = ("prompt_variant", "model")
 """Fields that tell variants apart most often."""
@@ -88,7 +88,7 @@ def choose(
 ) -> tuple[int, list[str]]:
     """Return the place of the baseline, and what to say where nobody named it; raise UsageError."""
     if not variants:
-        raise UsageError(f"there is no {what} to compare", advice="Judge something first.")
+        raise UsageError(Sentence("stats.no_compare", what=what))
     if baseline is None:
         key = "no_baseline_candidate" if what == "candidate" else "no_baseline"
         return 0, [Sentence(f"notes.{key}", variant=variants[0])]
@@ -126,11 +126,14 @@ def _only_field(table: Observations) -> str:
         return names[0]
     if names:
         raise UsageError(
-            f"the units differ in {', '.join(names[:-1])} and {names[-1]}: which tells the"
-            " variants apart?",
+            Sentence(
+                "stats.units_differ_tells_variants",
+                names=Code(", ".join(names[:-1])),
+                names2=names[-1],
+            ),
             advice=f"--by {names[0]}, or `by` under [compare] in the suite.",
         )
-    raise UsageError("nothing to compare by", advice=f"--by FIELD, of: {_list(table.fields)}")
+    raise UsageError(Sentence("stats.nothing_compare", fields=_list(table.fields)))
 
 
 def _variant_codes(fields: Fields, by: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
@@ -154,8 +157,7 @@ def _pairing(table: Observations, by: Sequence[str], pair_by: Sequence[str]) -> 
         names = [plain_name(table.fields, name) for name in pair_by]
         if clash := set(names) & set(by):
             raise UsageError(
-                f"units cannot be paired on {quote(min(clash))}: the variants differ in it",
-                advice="Leave it out of --pair-by.",
+                Sentence("stats.units_cannot_paired_on", clash=min(clash)),
             )
         return names
     # An id that stands for itself tells every unit apart, so nothing is shared.
@@ -164,8 +166,11 @@ def _pairing(table: Observations, by: Sequence[str], pair_by: Sequence[str]) -> 
     questions = [name for name in QUESTIONS if name in table.fields and name not in by]
     if not id_fields and not questions:
         raise UsageError(
-            f"nothing says which units of different {' / '.join(by)} belong together",
-            advice=f"--pair-by FIELD names what they share, of: {_list(table.fields, by)}",
+            Sentence(
+                "stats.nothing_says_units_different",
+                by=Code(" / ".join(by)),
+                fields=_list(table.fields, by),
+            ),
         )
     return id_fields or questions[:1]
 
@@ -202,8 +207,7 @@ def _candidates(table: Observations, baseline: str | None) -> Variants:
     base, notes = choose(table.candidates if judged else (), baseline, CANDIDATE)
     if base not in judged:
         raise UsageError(
-            f"no judged pair has the candidate {quote(table.candidates[base])}",
-            advice="Judge its pairs first: evenhand run",
+            Sentence("stats.no_judged_pair_candidate", candidates=table.candidates[base]),
         )
     is_self = table.subject == table.opponent
     is_met = ((table.subject == base) | (table.opponent == base)) & ~is_self
@@ -278,7 +282,9 @@ def lay_out_runs(
         # Of two candidates the first says all that there is.
         candidates = candidates[: 1 if len(table.candidates) == 2 else None]
         if not candidates:
-            raise UsageError(f"the runs {runs[0]} and {runs[1]} have no candidate in common")
+            raise UsageError(
+                Sentence("stats.runs_no_candidate_common", runs=runs[0], runs2=runs[1])
+            )
         table, baseline = (_about(each, candidates) for each in (table, baseline))
     else:
         notes = list(_dimension_notes(table, baseline))
@@ -287,8 +293,7 @@ def lay_out_runs(
     keys = [unit_keys(each, pair_by) for each in (baseline, table)]
     if not set(keys[0]) & set(keys[1]):
         raise UsageError(
-            f"the runs {runs[0]} and {runs[1]} have no unit in common",
-            advice="Units are paired by their ids; --pair-by FIELD names what they share instead.",
+            Sentence("stats.runs_no_unit_common", runs=runs[0], runs2=runs[1]),
         )
     # The baseline comes first, as everywhere.
     both = _join(baseline, table)
@@ -298,7 +303,7 @@ def lay_out_runs(
     else:
         measures = _unit_measures(both)
         if not both.dimensions:
-            raise UsageError("the runs have no dimension in common")
+            raise UsageError(Sentence("stats.runs_no_dimension_common"))
     numbers = {name: place for place, name in enumerate(dict.fromkeys([*keys[0], *keys[1]]))}
     key = np.array([numbers[name] for name in (*keys[0], *keys[1])], np.int64)
     return Variants(

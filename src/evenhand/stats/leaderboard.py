@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
 from evenhand.stats.estimate import is_significant, mean
 from evenhand.stats.leans import Orders, orders
@@ -445,7 +445,7 @@ def leaderboard(
 
 def _check(table: Observations, options: BoardOptions, criterion: str | None) -> None:
     if not 0 < options.level < 1:
-        raise UsageError(f"level {options.level}: a share between 0 and 1 is wanted, as 0.95")
+        raise UsageError(Sentence("stats.level_share_between_wanted", level=options.level))
     if criterion is not None:
         place_of(table.dimensions, criterion, "criterion")
     if options.anchor is not None:
@@ -457,8 +457,7 @@ def _levels(table: Observations, measure: str, by: str, options: BoardOptions) -
     column, levels = field_named(table.fields, by), dict[str, Level]()
     if len(column.levels) > VALUES:
         raise UsageError(
-            f"--by {quote(by)} would make {len(column.levels)} boards",
-            advice=f"Name a field with at most {VALUES} values.",
+            Sentence("stats.would_make_boards", by=by, levels=len(column.levels), values=VALUES),
         )
     for code, name in enumerate(column.levels):
         part = table.of_units(column.codes == code)

@@ -24,6 +24,7 @@ from scipy.special import expit
 from evenhand.errors import UsageError
 from evenhand.stats.estimate import logit_interval
 from evenhand.stats.observations import Bools, Floats, Ints
+from evenhand.words import Sentence
 
 FOLDS = 5
 STRENGTHS = np.logspace(-4, 4, 10)
@@ -164,8 +165,7 @@ def _scikit_learn() -> tuple[Any, dict[str, Any]]:
         from sklearn.linear_model import LogisticRegression
     except ImportError as missing:
         raise UsageError(
-            "length-controlled win rates need scikit-learn, which is not installed",
-            advice='pip install "evenhand[length]"',
+            Sentence("stats.length_controlled_win_rates"),
         ) from missing
     new = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
     return LogisticRegression, {"l1_ratio": 1.0} if new else {"penalty": "l1"}

@@ -77,7 +77,7 @@ def place_of(names: Sequence[str], name: str, what: str) -> int:
     near = nearest(name, names)
     there = ", ".join(map(quote, names[:10])) or "none"
     raise UsageError(
-        f"no {what} is called {quote(name)}",
+        Sentence("stats.no_called", what=what, name=name),
         advice=f"Did you mean {quote(near)}?" if near else f"There are: {there}",
     )
 
@@ -286,7 +286,7 @@ def is_by(table: Observations, names: Sequence[str]) -> Bools:
             near = nearest(name, table.judges)
             there = f"There are: {', '.join(table.judges[:20])}"
             raise UsageError(
-                f"there is no judge {quote(name)} in the run",
+                Sentence("stats.no_judge_run", name=name),
                 advice=f"Did you mean {quote(near)}?" if near else there,
             )
         meant += found

@@ -22,12 +22,13 @@ import numpy as np
 from evenhand.stats.coefficients import Coefficient, no_coefficient, of_estimate
 from evenhand.stats.estimate import HALF, logit_interval, mean
 from evenhand.stats.observations import Bools, Floats, Ints
+from evenhand.words import Sentence
 
 FEWEST = 3
 """Labelled questions below which nothing is said about the correction."""
 SHIFTED = 3.0
 """Standard errors by which labelled units may differ from the others before it is said."""
-TOO_FEW = f"fewer than {FEWEST} labelled questions"
+TOO_FEW = "too few labelled questions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,15 +126,19 @@ class CorrectedRow:
         }
 
 
-def label_notes(rows: Sequence[CorrectedRow]) -> Iterator[str]:
+def label_notes(rows: Sequence[CorrectedRow]) -> Iterator[Sentence]:
     """Return what has to be known to read corrected figures."""
     part = [row for row in rows if row.labelled < row.judged]
     for row in part:
-        if row.estimate.shift is not None and abs(row.estimate.shift) > SHIFTED:
-            of = row.name if row.variant is None else f"{row.name}, {row.variant}"
-            way = "higher" if row.estimate.shift > 0 else "lower"
-            yield f"{of}: the judge rates labelled units {way} than others: no random part of them"
+        shift = row.estimate.shift
+        if shift is not None and abs(shift) > SHIFTED:
+            way = "higher" if shift > 0 else "lower"
+            if row.variant is None:
+                yield Sentence(f"agreement.labelled_{way}", name=row.name)
+            else:
+                about = {"name": row.name, "variant": row.variant}
+                yield Sentence(f"agreement.labelled_{way}_variant", **about)
     if any(row.estimate.corrected.value is not None for row in part):
-        yield "corrected figures hold if the labelled units are a random part of the judged ones"
-    if short := [row for row in rows if row.estimate.corrected.value is None]:
-        yield f"nothing is corrected with {short[0].estimate.corrected.why}"
+        yield Sentence("agreement.random_part")
+    if any(row.estimate.corrected.value is None for row in rows):
+        yield Sentence("agreement.few_labels", n=FEWEST)

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.observation import OVERALL
 from evenhand.stats.comparison import Outcome
 from evenhand.stats.estimate import holm_by_family, is_significant
 from evenhand.stats.layout import lay_out
 from evenhand.stats.observations import Floats, Ints, Observations, plain_name
 from evenhand.stats.variants import Variants
+from evenhand.words import Code, Sentence
 
 _NOTHING = 1e-18
 """A sum of squares that is rounding alone."""
@@ -90,8 +91,7 @@ def compare_stability(
             rows.append(replace(row, dimension=measure.name, variant=repeats.names[place]))
     if not any(row.n for row in rows):
         raise UsageError(
-            f"nothing was answered under two values of {quote(field)} by both variants",
-            advice="--stability names the field that tells repeated runs apart, such as run_id.",
+            Sentence("compare.nothing_repeated", field=field),
         )
     rows = with_outcomes(rows, level)
     return Stability(field=field, baseline=variants.baseline, level=level, rows=tuple(rows))
@@ -100,13 +100,11 @@ def compare_stability(
 def _refuse(field: str, by: Sequence[str], pairing: Sequence[str]) -> None:
     if field in by:
         raise UsageError(
-            f"--stability {quote(field)} is what the variants differ in",
-            advice="Name another field.",
+            Sentence("compare.is_by", flag=Code("--stability"), field=field),
         )
     if not pairing or "unit" in pairing:
         raise UsageError(
-            f"nothing says which units of different {field} answer the same",
-            advice="Name what they share: --pair-by question_id (and model, and set).",
+            Sentence("compare.repeats_unpaired", field=field),
         )
 
 

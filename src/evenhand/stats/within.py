@@ -10,13 +10,14 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import fdtrc, stdtrit
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.observation import OVERALL
 from evenhand.stats.compare import Shared, cells_of, compare, pair_cells
 from evenhand.stats.comparison import Comparison
 from evenhand.stats.estimate import HALF, holm_by_family, is_significant, mean_of_questions
 from evenhand.stats.observations import Floats, Ints, plain_name
 from evenhand.stats.variants import Variants
+from evenhand.words import Code, Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +152,11 @@ def compare_within(
     field = variants.fields[field_name]
     if field_name in variants.by:
         raise UsageError(
-            f"--within {quote(name)} is what the variants differ in",
-            advice="Name another field.",
+            Sentence("compare.is_by", flag=Code("--within"), field=name),
         )
     if not 1 < len(field.levels) <= VALUES:
         raise UsageError(
-            f"--within {quote(name)} would make {len(field.levels)} blocks",
-            advice=f"Name a field with 2 to {VALUES} values.",
+            Sentence("compare.too_many_blocks", field=name, n=len(field.levels), most=VALUES),
         )
     parts, blocks = list[Variants](), list[Within]()
     for code, value in enumerate(field.levels):

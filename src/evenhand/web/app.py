@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError, quote
+from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError
 from evenhand.report.html.page import static
 from evenhand.store.ledger import Store
 from evenhand.web.lists import ChangesPage, UnitList
@@ -24,6 +24,7 @@ from evenhand.web.pages import Pages
 from evenhand.web.render import Renderer, language_of
 from evenhand.web.security import Endpoint, Guard
 from evenhand.web.service import NotFound, Timeouts, ViewService
+from evenhand.words import Sentence
 
 STATUSES: tuple[tuple[type[EvenhandError], int], ...] = (
     (NotFound, 404),
@@ -93,8 +94,7 @@ def listening(host: str, port: int) -> socket.socket:
         if bound is not None:
             bound.close()
         raise UsageError(
-            f"cannot listen at {quote(host)}, port {port}: {error.strerror or error}",
-            advice="Name another port, or leave --port out for a free one.",
+            Sentence("web.cannot_listen_port", host=host, port=port, value=error.strerror or error),
         ) from None
     return bound
 
@@ -108,7 +108,7 @@ def _add_files(app: FastAPI) -> None:
     @app.get("/static/{name}")
     def send_file(name: str) -> Response:
         if name not in texts:
-            raise NotFound("there is no such file")
+            raise NotFound(Sentence("web.no_such_file"))
         media_type = "text/css" if name.endswith(".css") else "text/javascript"
         return Response(texts[name], media_type=f"{media_type}; charset=utf-8")
 

@@ -12,7 +12,7 @@ from fastapi import Path as PathParameter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.kinds.kind import Voting
 from evenhand.observation import OVERALL
 from evenhand.report.html.answer import scaled_dimension
@@ -27,11 +27,11 @@ from evenhand.store.ports import Browsed, PageRequest, StoredUnit
 from evenhand.text import visible
 from evenhand.web.render import Renderer
 from evenhand.web.service import ROWS, ViewService
-from evenhand.words import Words
+from evenhand.words import Code, Sentence, Words
 
 RunName = Annotated[str, PathParameter(max_length=64)]
 Text = Annotated[str, Query(max_length=200)]
-Code = Annotated[str, Query(pattern="^[a-z_]*$", max_length=40)]
+Word = Annotated[str, Query(pattern="^[a-z_]*$", max_length=40)]
 CursorText = Annotated[str, Query(pattern=r"^(\d{1,18}(\.-?\d{1,9}){0,2})?$", max_length=40)]
 Number = Annotated[int, Query(ge=0, le=2**62)]
 Status = Literal["", "verdict", "failure", "left_out", "pending"]
@@ -45,7 +45,7 @@ Links = list[tuple[str, str | None]]
 
 def read_filters(
     status: Status = "",
-    reason: Code = "",
+    reason: Word = "",
     judge: Text = "",
     winner: Literal["", "A", "B", "tie", "uncertain"] = "",
     candidate: Text = "",
@@ -68,8 +68,9 @@ def selection(run: Recorded, filters: Mapping[str, Any]) -> Browsed:
     name = filters["judge"]
     if name and name not in run.names:
         raise UsageError(
-            f"run {run.row.id} has no judge {quote(name)}",
-            advice=f"It has: {', '.join(run.names)}.",
+            Sentence(
+                "web.run_no_judge", id=run.row.id, name=name, names=Code(", ".join(run.names))
+            ),
         )
     return Browsed(**{**filters, "judge": run.names.index(name) if name else None})
 

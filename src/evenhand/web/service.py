@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import Empty, Full, LifoQueue
 from typing import Any, Generic, TypeVar
 
-from evenhand.errors import EvenhandError, StoreError, UsageError, quote
+from evenhand.errors import EvenhandError, StoreError, UsageError
 from evenhand.judges.credentials import environment
 from evenhand.report.html.render import render
 from evenhand.report.model import ChangedPair, Report
@@ -26,6 +26,7 @@ from evenhand.runs.differences import with_present_suite
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.store.archive import Archive
 from evenhand.store.ledger import Store
+from evenhand.words import Sentence
 
 T = TypeVar("T")
 IDLE_STORES = 4
@@ -164,7 +165,9 @@ class FigureCache:
         except EvenhandError as error:
             figure.error = error
         except Exception as error:  # whoever asks must not wait for ever
-            figure.error = EvenhandError(f"this cannot be computed: {type(error).__name__}")
+            figure.error = EvenhandError(
+                Sentence("web.cannot_computed", name__=type(error).__name__)
+            )
         finally:
             figure.made_at = time.monotonic()
             figure.took = figure.made_at - begun
@@ -275,5 +278,5 @@ class ViewService:
         with self.stores.borrow() as store:
             detail = unit_detail(store, run, name)
         if detail is None:
-            raise NotFound(f"run {run.row.id} has no unit {quote(name)}")
+            raise NotFound(Sentence("web.run_no_unit", id=run.row.id, name=name))
         return detail

@@ -44,6 +44,7 @@ from evenhand.data.layouts.tidy import (
 from evenhand.data.read import read_array, read_object, read_rows
 from evenhand.errors import DataError, UsageError
 from evenhand.jsontext import dump
+from evenhand.words import Sentence
 
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 SETTING_CHARS = 200
@@ -89,9 +90,7 @@ class _Archive:
                 data = read_packed(stream, entry.compress_size, str(self._path))
         except NotImplementedError:
             raise UsageError(
-                "this log is packed with Zstandard",
-                advice='pip install "evenhand[inspect]", or: inspect log convert --to json'
-                " --output-dir DIR FILE",
+                Sentence("data.log_packed_zstandard"),
             ) from None
         except (
             *(self._zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error),
@@ -101,18 +100,18 @@ class _Archive:
         self._left -= len(data)
         if self._left < 0:
             raise DataError(
-                f"it unpacks to more than {limits.UNPACKED_BYTES // 1024**3} GB",
+                Sentence(
+                    "data.unpacks_more_than_gb", unpacked_bytes=limits.UNPACKED_BYTES // 1024**3
+                ),
                 where=str(self._path),
-                advice="Is it the right file? Split the log, or export its scores as a table.",
             )
         where = f"{self._path}/{name}"
         return read_array(decode(data, None, where), where)
 
     def _damage_error(self, error: Exception) -> DataError:
         return DataError(
-            f"not a sound zip archive: {error}",
+            Sentence("data.not_sound_zip_archive", error=error),
             where=str(self._path),
-            advice="The file looks cut off or damaged: copy it again.",
         )
 
 
@@ -127,7 +126,7 @@ def _open_log(path: Path) -> tuple[Object, Iterator[tuple[Object, str]]]:
         return object_of(log.get("eval")), placed
     archive = _Archive(path)
     if "header.json" not in archive.names:
-        raise DataError("there is no header.json in it", where=str(path), advice=_NOT_A_LOG)
+        raise DataError(Sentence("data.no_header_json"), where=str(path), advice=_NOT_A_LOG)
     header = next(archive.read("header.json").values(), {})
     rows = (row for name in _sample_files(archive.names) for row in archive.read(name))
     return object_of(header.get("eval")), ((row.value, row.where) for row in rows)
@@ -149,7 +148,7 @@ def read_inspect(file: JudgmentFile) -> Iterator[TidyRow]:
         for dimension, score in _inspect_scores(sample):
             yield TidyRow("scores", unit | {"dimension": dimension, "score": score}, where)
     if unit is None:
-        raise DataError("there are no samples in it", where=str(path), advice=_NOT_A_LOG)
+        raise DataError(Sentence("data.no_samples"), where=str(path), advice=_NOT_A_LOG)
 
 
 def inspect_settings(paths: Sequence[Path]) -> list[str]:
@@ -223,9 +222,8 @@ def read_promptfoo(file: JudgmentFile) -> Iterator[TidyRow]:
             yield TidyRow("scores", about | {"dimension": dimension, "score": score}, where)
     if about is None:
         raise DataError(
-            "there are no results in it",
+            Sentence("data.no_results"),
             where=str(path),
-            advice="Write them with: promptfoo eval --output results.json",
         )
 
 

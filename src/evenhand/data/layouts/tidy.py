@@ -20,6 +20,7 @@ from evenhand.data.read import read_rows
 from evenhand.data.recognise import judgment_columns
 from evenhand.errors import DataError, UsageError, quote
 from evenhand.jsontext import as_text, parse_lenient
+from evenhand.words import Sentence
 
 Shape = Literal["", "votes", "scores", "grades"]
 Side = Literal["first", "second", "tie", ""]
@@ -97,8 +98,7 @@ class JudgmentFile:
         does not have."""
         if self.path is None or self.columns:
             raise UsageError(
-                f"a file of the kind {kind} has no columns to rename and is no table of rows",
-                advice="Name the file, and leave out --map and --sql.",
+                Sentence("data.file_kind_no_columns", kind=kind),
             )
         return self.path
 
@@ -118,7 +118,7 @@ def missing(name: str, there: Iterable[str], where: str, kind: str) -> DataError
     rest = f" and {len(columns) - NAMES_SHOWN} more" if len(columns) > NAMES_SHOWN else ""
     advice = f"the columns are: {listed}{rest}; rename one: --map {name}=COLUMN"
     return DataError(
-        f"there is no column {quote(name)}, which --kind {kind} needs",
+        Sentence("data.no_column_kind_needs", name=name, kind=kind),
         where=where,
         advice=f"{did_you_mean(name, columns)} {advice}".strip(),
     )
@@ -192,10 +192,8 @@ def read_candidate(row: Mapping[str, Any], name: str, where: str) -> str:
         raise _empty(name, where)
     if candidate in _SIDES:
         raise DataError(
-            f"the column {quote(name)} holds a candidate called {quote(candidate)}, a word that"
-            " says who won",
+            Sentence("data.column_holds_candidate_called", name=name, candidate=candidate),
             where=where,
-            advice="rename the candidate, there and where it is the winner",
         )
     return candidate
 
@@ -278,7 +276,7 @@ def unit_of(row: Mapping[str, Any], where: str, kind: str) -> str:
 
 
 def _empty(name: str, where: str) -> DataError:
-    what = f"the column {quote(name)} is empty"
+    what = Sentence("data.column_empty", name=name)
     return DataError(what, where=where, advice="name it in every row")
 
 

@@ -35,6 +35,7 @@ from evenhand.exchange import Judge, Question, Reply, Style
 from evenhand.judges.embedded import models
 from evenhand.judges.embedded.decoding import VERSION
 from evenhand.judges.providers import JudgeOptions, Provider
+from evenhand.words import Sentence
 
 CAVEAT = "This judge is an embedded model: for trying things out, not validated for real decisions."
 # -P: a file of the working folder must not pass for a module.
@@ -61,8 +62,7 @@ class EmbeddedJudge(Judge):
             self._path: Path | None = options.folder / Path(model).expanduser()
             if not self._path.is_file():
                 raise UsageError(
-                    f"there is no model file {quote(model)}",
-                    advice="Give the path of a GGUF file: embedded/FILE.gguf",
+                    Sentence("judges.no_model_file", model=model),
                 )
             options.notify(f"checking {self._path.name}")
             sha256 = models.hash_file(self._path)
@@ -72,8 +72,9 @@ class EmbeddedJudge(Judge):
             if self._path is None:
                 megabytes = f"{pinned.download / 1e6:.0f} MB"
                 self.unavailable_reason = ModelMissing(
-                    f"the embedded model {pinned.name} is not here",
-                    advice=f"Fetch it ({megabytes}): evenhand models get {pinned.name}",
+                    Sentence(
+                        "judges.embedded_model_not_here", name=pinned.name, megabytes=megabytes
+                    ),
                 )
         self.account: Hashable = (provider.name, sha256)
         self._settings: dict[str, Any] = {
@@ -145,13 +146,16 @@ class EmbeddedJudge(Judge):
                 raise CallRejected("schema", str(reason))
             case {"altered": reason}:
                 raise ProviderRefused(
-                    f"the model {quote(self._path)} is not what it was: {reason}",
-                    advice="Fetch it again (`evenhand models get`), or run again for the new file.",
+                    Sentence("judges.model_not_what_was", path=self._path, reason=reason),
                 )
             case {"failed": reason}:
                 raise ProviderRefused(
-                    f"the model {quote(self._path)} could not be loaded: {quote(reason)}",
-                    advice=f"Check the file; `evenhand models get {models.DEFAULT}` fetches one.",
+                    Sentence(
+                        "judges.model_could_not_loaded",
+                        path=self._path,
+                        reason=reason,
+                        default=models.DEFAULT,
+                    ),
                 )
             case _:
                 raise JudgeCrashed(f"the model's process said {quote(line)}")

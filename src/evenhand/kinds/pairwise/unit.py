@@ -44,6 +44,7 @@ from evenhand.units import (
     question_hash,
     topic_id,
 )
+from evenhand.words import Sentence
 
 _TEXTS = ("topic",)
 FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
@@ -147,7 +148,7 @@ def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
         candidate = _candidate(each, number)
         if candidate.id in candidates:
             message = f"two candidates are called {quote(candidate.id)}"
-            raise RowError(f"candidates.{number}.id: {message}")
+            raise RowError(Sentence("kinds.candidates_id", number=number, message=message))
         candidates[candidate.id] = candidate
     return list(candidates.values())
 
@@ -191,10 +192,7 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
     if not paired:
         counted = _count(lonely, "topic with one answer", "topics with one answer each")
         also = f", and {_count(empty, 'empty answer', 'empty answers')}" if empty else ""
-        raise RowError(
-            f"no topic has two answers: {counted}{also}; answers to compare must have the same"
-            " topic, letter by letter, or the same question_id"
-        )
+        raise RowError(Sentence("kinds.no_topic_two_answers", counted=counted, also=also))
     remarks: list[str] = []
     if empty:
         verbs = ("answer is empty and meets", "answers are empty and meet")
@@ -236,11 +234,7 @@ def _author_fields(rows: Sequence[PlacedRow]) -> list[str]:
     values = {name: {joined_id(filled_meta(row.value, [name])) for row in rows} for name in AUTHORS}
     given = [name for name in AUTHORS if values[name] - {""}]
     if rows and not given:
-        raise RowError(
-            "no column says whose answer it is, so that answers to one topic can be compared;"
-            ' map one: [columns] meta.model = "COLUMN", or name a file per model:'
-            ' data = [{ file = "a.csv", model = "a" }, ...]'
-        )
+        raise RowError(Sentence("kinds.no_column_says_whose"))
     return [name for name in given if len(values[name]) > 1] or given
 
 
@@ -302,11 +296,15 @@ def _name_answers(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict
         # A name in one field is what people call it. Of several, what is joined must stay apart.
         ident = as_text(values[0]) if values and len(names) == 1 else joined_id(values)
         if not ident:
-            raise RowError("nothing says whose answer it is", where=row.where)
+            raise RowError(Sentence("kinds.nothing_says_whose_answer"), where=row.where)
         if ident in origins:
             raise RowError(
-                f"{quote(ident)} answers the same topic at {origins[ident]} and {row.where};"
-                ' tell them apart: [columns] meta.run_id = "COLUMN"'
+                Sentence(
+                    "kinds.answers_same_topic_tell",
+                    ident=ident,
+                    origins=origins[ident],
+                    value=row.where,
+                )
             )
         origins[ident] = row.where
         candidate = {"id": ident, "text": row.value["answer"]}

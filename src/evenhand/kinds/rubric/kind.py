@@ -55,6 +55,7 @@ from evenhand.kinds.rubric.verdict import (
 from evenhand.limits import REPAIRS
 from evenhand.observation import Ends
 from evenhand.units import Sample, sample_id
+from evenhand.words import Sentence
 
 ALIASES = {"answer": "model_output", "output": "model_output"}
 
@@ -103,18 +104,18 @@ def _read_rubric(row: Mapping[str, Any], has_rubric: bool) -> Mapping[str, Any] 
     rubric = row.get("rubric")
     if rubric is None:
         if not has_rubric:
-            raise RowError('there is no "rubric", neither in this row nor in the suite')
+            raise RowError(Sentence("kinds.no_rubric_neither_row_2"))
         return None
     if isinstance(rubric, str):
         try:
             rubric = jsontext.parse(rubric)
         except ValueError as error:
-            raise RowError(f'"rubric" is a text that is not JSON: {error}') from None
+            raise RowError(Sentence("kinds.rubric_text_not_json", error=error)) from None
     try:
         parse_rubric(jsontext.dump(rubric))
     except RubricTextError as error:
         path = ".".join(map(str, ("rubric", *error.path)))
-        raise RowError(f"{path}: {error}") from None
+        raise RowError(Sentence("kinds.text_2", path=path, error=error)) from None
     return cast("Mapping[str, Any]", rubric)
 
 
@@ -291,7 +292,7 @@ def _output_key(output: Mapping[str, Any]) -> str | None:
     if "scores" not in output:
         return None
     if not isinstance(output.get("meta"), Mapping):
-        raise RowError('"meta" must be an object: it names the unit')
+        raise RowError(Sentence("kinds.meta_must_object_names"))
     return sample_id({"meta": output["meta"]})
 
 

@@ -15,11 +15,12 @@ from typing import Any, cast
 from msgspec import Struct
 
 from evenhand import jsontext
-from evenhand.errors import nearest, quote
+from evenhand.errors import nearest
 from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
 from evenhand.kinds.protocol import Protocol
 from evenhand.observation import RESERVED
 from evenhand.tomltext import TomlError, parse_toml
+from evenhand.words import Code, Sentence
 
 Path = tuple[str | int, ...]
 
@@ -98,16 +99,16 @@ def _read_dimension(value: object, path: Path) -> Dimension:
     listed = _read_list(fields, "bands", path)
     bands = tuple(_read_band(band, (*path, "bands", i)) for i, band in enumerate(listed))
     if len(bands) < 2:
-        raise RubricTextError("a dimension needs at least two bands", path=(*path, "bands"))
+        raise RubricTextError(Sentence("kinds.dimension_needs_least_two"), path=(*path, "bands"))
     _require_different("bands", "score", [band.score for band in bands], (*path, "bands"))
     try:
         jsontext.dump(fields).encode()
     except (TypeError, ValueError):
         # Half of a surrogate pair, a date of TOML, NaN.
-        raise RubricTextError("a dimension holds what is no text or number", path=path) from None
+        raise RubricTextError(Sentence("kinds.dimension_holds_what_no"), path=path) from None
     ident = _read_text(fields, "id", path)
     if ident in RESERVED:
-        message = f"{ident} is the name of a figure; choose another id"
+        message = Sentence("kinds.name_figure_choose_another_2", ident=ident)
         raise RubricTextError(message, path=(*path, "id"))
     return Dimension(
         id=ident,
@@ -122,7 +123,7 @@ def _read_dimension(value: object, path: Path) -> Dimension:
 def _read_direction(fields: Mapping[str, Any], path: Path) -> str:
     value = fields.get("higher_is", "better")
     if value not in ("better", "worse"):
-        message = '"higher_is" must be "better" or "worse"'
+        message = Sentence("kinds.higher_must_better_worse")
         raise RubricTextError(message, path=(*path, "higher_is"))
     return str(value)
 
@@ -131,25 +132,29 @@ def _read_band(value: object, path: Path) -> Band:
     fields = _read_object(value, path, "a band", ("criteria", "score"))
     score = fields.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
-        raise RubricTextError("a band's score must be a number", path=(*path, "score"))
+        raise RubricTextError(Sentence("kinds.band_s_score_must"), path=(*path, "score"))
     return Band(score, _read_text(fields, "criteria", path))
 
 
 def _read_object(value: object, path: Path, noun: str, keys: Sequence[str]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise RubricTextError(f"{noun} must be an object with {', '.join(keys)}", path=path)
+        raise RubricTextError(
+            Sentence("kinds.must_object", noun=noun, keys=Code(", ".join(keys))), path=path
+        )
     for key in value:
         if key not in keys:
             near = nearest(key, keys)
             meant = f'did you mean "{near}"?' if near else f"it has {', '.join(keys)}"
-            raise RubricTextError(f"{noun} has no key {quote(key)}; {meant}", path=(*path, key))
+            raise RubricTextError(
+                Sentence("kinds.no_key", noun=noun, value=key, meant=meant), path=(*path, key)
+            )
     return dict(value)
 
 
 def _read_list(fields: Mapping[str, Any], name: str, path: Path) -> Sequence[object]:
     value = fields.get(name)
     if not isinstance(value, list) or not value:
-        message = f'"{name}" must be a list with at least one entry'
+        message = Sentence("kinds.must_list_least_one", name=name)
         raise RubricTextError(message, path=(*path, name))
     return cast("list[object]", value)
 
@@ -157,14 +162,14 @@ def _read_list(fields: Mapping[str, Any], name: str, path: Path) -> Sequence[obj
 def _read_text(fields: Mapping[str, Any], name: str, path: Path) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise RubricTextError(f'"{name}" must be a text that is not empty', path=(*path, name))
+        raise RubricTextError(Sentence("kinds.must_text_not_empty", name=name), path=(*path, name))
     return value
 
 
 def _require_different(noun: str, name: str, values: Sequence[object], path: Path) -> None:
     for index, value in enumerate(values):
         if value in values[:index]:
-            message = f"two {noun} have the {name} {jsontext.dump(value)}"
+            message = Sentence("kinds.two", noun=noun, name=name, value=jsontext.dump(value))
             raise RubricTextError(message, path=(*path, index, name))
 
 
@@ -183,7 +188,9 @@ def _parse_file(text: str, ending: str, protocol: Protocol) -> Any:
     except TomlError as error:
         raise RubricTextError(str(error), line=error.line) from None
     except ValueError as error:
-        raise RubricTextError(f"not JSON: {error}", line=getattr(error, "lineno", None)) from None
+        raise RubricTextError(
+            Sentence("kinds.not_json", error=error), line=getattr(error, "lineno", None)
+        ) from None
     return build_rubric(value).value
 
 

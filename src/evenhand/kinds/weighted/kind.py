@@ -71,6 +71,7 @@ from evenhand.kinds.weighted.verdict import (
 from evenhand.observation import Ends
 from evenhand.text import hidden_characters
 from evenhand.units import Answer, answer_id, task_name_of
+from evenhand.words import Sentence
 
 ALIASES = {"task_specific_rubric": "rubric", "task": "prompt", "question": "prompt"}
 
@@ -125,14 +126,14 @@ def _read_rubric(row: Mapping[str, Any], types: tuple[str, ...], has_rubric: boo
     rubric = row.get("rubric")
     if rubric is None:
         if not has_rubric:
-            raise RowError('there is no "rubric", neither in this row nor in the suite')
+            raise RowError(Sentence("kinds.no_rubric_neither_row"))
         return None
     if not isinstance(rubric, str):
-        raise RowError(f'"rubric" must be a text or the name of a file, and is {type_name(rubric)}')
+        raise RowError(Sentence("kinds.rubric_must_text_name", rubric=type_name(rubric)))
     try:
         read_task(rubric, types)
     except RubricTextError as error:
-        raise RowError(f'"rubric", line {error.line}: {error}') from None
+        raise RowError(Sentence("kinds.rubric_line", line=error.line, error=error)) from None
     return rubric
 
 
@@ -158,14 +159,16 @@ def read_weights(protocol: Protocol) -> dict[str, dict[str, float]]:
 def _read_weights(name: str, weights: object, dimensions: list[str]) -> dict[str, float]:
     if not isinstance(weights, dict) or set(weights) != set(dimensions):
         listed = ", ".join(dimensions)
-        raise ProtocolError(PROTOCOL_FILE, f"the weights of type {name} must name each of {listed}")
+        raise ProtocolError(
+            PROTOCOL_FILE, Sentence("kinds.weights_type_must_name", name=name, listed=listed)
+        )
     for dimension, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
-            message = f"type {name}: the weight of {dimension} must be a number from 0 to 100"
+            message = Sentence("kinds.type_weight_must_number", name=name, dimension=dimension)
             raise ProtocolError(PROTOCOL_FILE, message)
     total = sum(Decimal(str(weight)) for weight in weights.values())
     if total != FULL_MARKS:
-        message = f"the weights of type {name} add up to {total}, not to 100"
+        message = Sentence("kinds.weights_type_add_up", name=name, total=total)
         raise ProtocolError(PROTOCOL_FILE, message)
     return {dimension: weights[dimension] for dimension in dimensions}
 

@@ -17,10 +17,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 from unicodedata import category, normalize
 
-from evenhand.errors import nearest, quote
+from evenhand.errors import nearest
 from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
 from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.weighted.conditions import CodeCondition, ConditionError, parse_condition
+from evenhand.words import Sentence
 
 TYPES = ("fact", "creative", "speculative")
 RUBRIC_CHARS = 200_000
@@ -62,7 +63,7 @@ def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
         else:
             critical.append(entry)
     if len(conditions) > CONDITIONS_MOST:
-        message = f"there are more than {CONDITIONS_MOST} conditions for code to decide"
+        message = Sentence("kinds.more_than_conditions_code", conditions_most=CONDITIONS_MOST)
         raise RubricTextError(message, line=conditions[CONDITIONS_MOST].line)
     facts = [_read_facts(each) for each in sections if each.name == "facts"]
     return TaskRubric(
@@ -78,14 +79,16 @@ def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
 def _check_text(text: str) -> None:
     """Raise RubricTextError unless the text has content and can be stored and sent."""
     if not text.strip("\ufeff \t\r\n"):
-        raise RubricTextError("the rubric is empty", line=1)
+        raise RubricTextError(Sentence("kinds.rubric_empty"), line=1)
     if len(text) > RUBRIC_CHARS:
-        raise RubricTextError(f"the rubric is longer than {RUBRIC_CHARS} characters", line=1)
+        raise RubricTextError(
+            Sentence("kinds.rubric_longer_than_characters", rubric_chars=RUBRIC_CHARS), line=1
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise RubricTextError("the rubric is not Unicode text", line=line) from None
+        raise RubricTextError(Sentence("kinds.rubric_not_unicode_text"), line=line) from None
 
 
 class Block(NamedTuple):
@@ -169,7 +172,9 @@ def _take_type(lines: list[str], blocks: Sequence[Block], types: Sequence[str]) 
                 lines[start:end] = [""] * (end - start)
     if len(found) > 1:
         (one, first), (other, line) = list(found.items())[:2]
-        raise RubricTextError(f"task_type is {other} here and {one} on line {first}", line=line)
+        raise RubricTextError(
+            Sentence("kinds.task_type_here_on", other=other, one=one, first=first), line=line
+        )
     return next(iter(found), None)
 
 
@@ -177,14 +182,14 @@ def _name_type(value: str, types: Sequence[str], line: int) -> str | None:
     """Return the type that a value names, itself or in one of the four languages; None where it
     says that none is given."""
     if not _key(value):
-        raise RubricTextError(f"task_type has no value beside it: task_type: {types[0]}", line=line)
+        raise RubricTextError(Sentence("kinds.task_type_no_value", types=types[0]), line=line)
     words = {name: labels()["values"].get(name, ()) for name in types}
     named = [name for name in types if _key(value) in map(_key, (name, *words[name]))]
     if named or _key(value) in _keys("none"):
         return named[0] if named else None
     near = nearest(value.strip(" *_`\"'"), types)
     meant = f'did you mean "{near}"? The' if near else "the"
-    message = f"unknown task_type {quote(value.strip())}; {meant} known types are "
+    message = Sentence("kinds.unknown_task_type_known", strip=value.strip(), meant=meant)
     raise RubricTextError(message + ", ".join(types), line=line)
 
 
@@ -234,10 +239,12 @@ def _name_section(lines: list[str], block: Block) -> str | None:
         if key in known and _key(beside) in _keys("none"):
             lines[index] = ""
         elif key in known and (is_prose or not _key(beside)):
-            message = f'no heading here; write "## {known[key]}" on a line of its own'
-            raise RubricTextError(f"{quote(lines[index].strip())} is {message}", line=index + 1)
+            message = Sentence("kinds.no_heading_here_write", known=known[key])
+            raise RubricTextError(
+                Sentence("kinds.text", strip=lines[index].strip(), message=message), line=index + 1
+            )
         if block.level and len(key) > 7 and (near := nearest(key, known, cutoff=0.87)):
-            message = f'{quote(lines[index])}: did you mean the heading "{known[near]}"?'
+            message = Sentence("kinds.did_you_mean_heading", lines=lines[index], known=known[near])
             raise RubricTextError(message, line=index + 1)
     return None
 
@@ -255,11 +262,11 @@ def _read_entries(section: RubricSection) -> list[tuple[int, str]]:
         if is_lead or block.kind == "html_block" or not _key(text):
             continue
         if block.kind not in ("list_item_open", "paragraph_open"):
-            message = "write each condition as a list item or a paragraph"
+            message = Sentence("kinds.write_each_condition_list")
             raise RubricTextError(message, line=block.start + 1)
         entries.append((block.start + 1, _ITEM.sub("", text, count=1).strip()))
     if not entries:
-        message = 'nothing stands under this heading; write a condition, or "none"'
+        message = Sentence("kinds.nothing_stands_under_heading")
         raise RubricTextError(message, line=section.number)
     return [entry for entry in entries if _key(entry[1]) not in _keys("none")]
 
@@ -274,7 +281,7 @@ def _decide(line: int, entry: str) -> CodeCondition | None:
 def _read_facts(section: RubricSection) -> str:
     """Return the text of a section, empty where it says that there are no facts."""
     if not section.text.strip():
-        message = 'nothing stands under this heading; write the facts, or "none"'
+        message = Sentence("kinds.nothing_stands_under_heading_2")
         raise RubricTextError(message, line=section.number)
     return "" if _key(section.text) in _keys("none") else section.text
 

@@ -19,7 +19,7 @@ from evenhand import jsontext
 from evenhand.data.columns import Rows
 from evenhand.data.files import require_file, stem_of
 from evenhand.data.layouts import LAYOUTS, JudgmentFile, Layout, TidyRow
-from evenhand.errors import DataError, UsageError, quote
+from evenhand.errors import DataError, UsageError
 from evenhand.folders import open_plain
 from evenhand.limits import ROWS_A_NOTICE
 from evenhand.manifest import Imported as Facts
@@ -34,6 +34,7 @@ from evenhand.runs.recorded import LABELS, find_run
 from evenhand.store.ledger import Store
 from evenhand.store.ports import IncomingUnit
 from evenhand.store.rows import run_id
+from evenhand.words import Sentence
 
 VERSION = 9
 """Of how rows are read: a change gives other runs."""
@@ -137,7 +138,7 @@ def _without_collections() -> Iterator[None]:
 async def _import(store: Store, request: ImportRequest) -> ImportResult:
     labelled = None
     if (request.kind is None) == (request.labels_for is None):
-        raise UsageError("say either of which kind the files are, or for which run they are labels")
+        raise UsageError(Sentence("runs.say_either_kind_files"))
     kind = request.kind or LABELS
     if request.labels_for is not None:
         labelled = LabelledRun(store.archive, find_run(store.archive, request.labels_for))
@@ -146,7 +147,7 @@ async def _import(store: Store, request: ImportRequest) -> ImportResult:
         layout = IMPORT_KINDS[kind]
     else:
         there = ", ".join(IMPORT_KINDS)
-        raise UsageError(f"there is no kind {quote(kind)}", advice=f"There are: {there}")
+        raise UsageError(Sentence("runs.no_kind", kind=kind, there=there))
     files = [
         JudgmentFile(path=None, memory=table, columns=request.columns)
         if isinstance(table, Rows)
@@ -203,7 +204,7 @@ def _gather(
     if first is None:
         if labelled and labelled.left_out:
             raise labelled.none_known()
-        raise UsageError("there is nothing to import", advice="Name a file that holds judgments.")
+        raise UsageError(Sentence("runs.nothing_import"))
     judge, known = request.judge or layout.judge, labelled.units if labelled else {}
     gathered: _Gathered
     if kind == OBJECTS:
@@ -214,10 +215,13 @@ def _gather(
     for row in chain([first], rows):
         if row.shape != first.shape:
             raise DataError(
-                f"these are {row.shape}, and the rows from {quote(first.where)} on are"
-                f" {first.shape}",
+                Sentence(
+                    "runs.these_rows_from_on",
+                    shape=row.shape,
+                    value=first.where,
+                    shape2=first.shape,
+                ),
                 where=row.where,
-                advice="Import them one after the other.",
             )
         gathered.add(row)
     gathered.finish()
@@ -267,10 +271,15 @@ def _unreadable(tally: ImportTally, files: Sequence[JudgmentFile]) -> DataError:
     values = [f"{value} {count:,}" for value, count in tally.unreadable.most_common(VALUES_TOLD)]
     listed = f"Unreadable are {', '.join(values)}: say what they mean by --sql. " if values else ""
     return DataError(
-        f"no judgment can be read: {number:,} of {sum(tally.failures.values()):,} are {reason},"
-        f" the first because {tally.details.get(reason, 'there is nothing')}",
+        Sentence(
+            "runs.no_judgment_can_read",
+            number=number,
+            values=sum(tally.failures.values()),
+            reason=reason,
+            reason2=tally.details.get(reason, "there is nothing"),
+            listed=listed,
+        ),
         where=files[0].name,
-        advice=f"{listed}Are --kind and --map right? Nothing was imported.",
     )
 
 

@@ -27,6 +27,7 @@ from evenhand.runs.recorded import LABELS, Recorded
 from evenhand.store.archive import Archive
 from evenhand.store.ports import IncomingUnit
 from evenhand.units import META_FIELDS, Sample, named_pair_id, question_hash
+from evenhand.words import Sentence
 
 HUMAN = "human"
 _JOINED = ("unit", "question", *META_FIELDS, "task_name")
@@ -146,17 +147,17 @@ class LabelledRun:
         )
         more = "first, second" if self.has_votes else "model, prompt_variant, unit"
         return DataError(
-            f"several units of run {self.run} have {named or 'these candidates'}",
+            Sentence(
+                "runs.several_units_run", run=self.run, value=named or "these candidates", more=more
+            ),
             where=where,
-            advice=f"Add a column that tells them apart: {more}.",
         )
 
     def none_known(self) -> DataError:
         """Return the error for labels of which none is about a unit of the run."""
         ids = ", ".join(list(self.units)[:_NAMED])
         return DataError(
-            f"none of the labels is about a unit of run {self.run}",
-            advice=f"Its units are called {ids}, ...; rename the column: --map unit=COLUMN",
+            Sentence("runs.none_labels_about_unit", run=self.run, ids=ids),
         )
 
     def _vote(self, about: dict[str, Any], row: Mapping[str, Any], where: str) -> TidyRow:
@@ -167,9 +168,15 @@ class LabelledRun:
             shown = text_of(row.get(name))
             if shown and shown not in (first, second):
                 raise DataError(
-                    f'"{name}" is {quote(shown)}, no candidate of {quote(about["unit"])}',
+                    Sentence(
+                        "runs.no_candidate",
+                        name=name,
+                        shown=shown,
+                        about=about["unit"],
+                        first=first,
+                        second=second,
+                    ),
                     where=where,
-                    advice=f"They are {quote(first)} and {quote(second)}.",
                 )
         if "winner" not in row and "preference" not in row:
             raise missing("winner", row, where, LABELS)

@@ -39,6 +39,7 @@ from evenhand.runs.imports.scores import TAGS
 from evenhand.runs.imports.tally import ImportTally
 from evenhand.store.ports import IncomingUnit
 from evenhand.units import Answer, Candidate, Pair, Sample
+from evenhand.words import Sentence
 
 _TYPES: dict[str, type[VerdictValue]] = {
     "pairwise": PairVerdict,
@@ -72,9 +73,8 @@ def _kind_of(row: Row) -> str:
         if mark in row.value:
             return kind
     raise DataError(
-        "no output object of a contract: there is no pair_id, scores or task_name",
+        Sentence("runs.no_output_object_contract"),
         where=row.where,
-        advice="Tables of votes and scores have kinds of their own: --kind votes, --kind scores.",
     )
 
 
@@ -101,7 +101,7 @@ class ObjectRows:
         except RowError as error:
             raise DataError(str(error), where=where) from None
         if not ident:
-            raise DataError("nothing names its unit", where=where, advice='Add "unit".')
+            raise DataError(Sentence("runs.nothing_names_its_unit"), where=where)
         names = _names_of(output, ident)
         judgment = self._read(output, ident, names)
         if ident not in self._units:
