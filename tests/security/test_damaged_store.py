@@ -65,6 +65,8 @@ def test_damage_is_told_through_every_door(sound: Path, tmp_path: Path, damage: 
     name = unquote(unit.removeprefix("unit?id="))
     outcome = evenhand_here("show", "latest", name, cwd=tmp_path)
     assert (outcome.returncode, ADVICE in outcome.stderr) == (6, True), outcome.stderr
+    verified = evenhand_here("store", "verify", cwd=tmp_path)
+    assert (verified.returncode, "cannot be read" in verified.stdout) == (6, True)
 
     with pytest.raises(StoreError, match="cannot be read") as refused:
         list(evenhand.open(store=f"sqlite:{store}").judgments())
