@@ -60,44 +60,39 @@ def test_votes_come_from_any_kind_of_data_file(tmp_path: Path, name: str) -> Non
     ],
 )
 def test_a_winner_is_a_side_a_tie_or_a_name(winner: str, said: str) -> None:
-    assert read(VOTE | {"winner": winner}, "here").side == said
+    assert read(VOTE | {"winner": winner}).side == said
 
 
 @pytest.mark.parametrize("winner", ["A", "Tie", "gpt", "neither", "?", 7, True, ["a"]])
 def test_any_other_label_is_a_failure_that_keeps_it(winner: object) -> None:
-    vote = read(VOTE | {"winner": winner}, "here")
+    vote = read(VOTE | {"winner": winner})
     assert (vote.side, vote.failed) == ("", "schema")
     assert (winner if isinstance(winner, str) else "") in vote.detail
 
 
 @pytest.mark.parametrize("row", [{"winner": ""}, {"winner": None}, {}, {"preference": ""}])
 def test_no_label_is_a_failure_too(row: dict[str, Any]) -> None:
-    assert read(VOTE | row, "here").failed == "empty"
+    assert read(VOTE | row).failed == "empty"
 
 
 @pytest.mark.parametrize("side", ["first", "second"])
 @pytest.mark.parametrize("name", ["first", "second", "tie", " tie "])
 def test_a_candidate_called_like_a_word_for_a_side_is_an_error(side: str, name: str) -> None:
     with pytest.raises(DataError, match=f'the column "{side}" .* called "{name.strip()}"'):
-        read(VOTE | {side: name, "winner": "a"}, "here")
-
-
-def test_names_are_told_apart_by_case_from_words_for_a_side() -> None:
-    row = {"first": "Tie", "second": "b", "winner": "Tie"}
-    assert read(row, "here").side == "first"
+        read(VOTE | {side: name, "winner": "a"})
 
 
 @pytest.mark.parametrize(
     ("preference", "said"), [(0, "first"), ("0.49", "first"), (0.5, "tie"), ("1", "second")]
 )
 def test_without_a_winner_the_preference_names_it(preference: object, said: str) -> None:
-    vote = read(VOTE | {"preference": preference}, "here")
+    vote = read(VOTE | {"preference": preference})
     assert (vote.side, vote.preference) == (said, float(preference))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("preference", [-0.1, 1.01, "much", "nan", "inf", True])
 def test_a_preference_outside_0_to_1_is_a_failure(preference: object) -> None:
-    vote = read(VOTE | {"winner": "first", "preference": preference}, "here")
+    vote = read(VOTE | {"winner": "first", "preference": preference})
     assert vote.failed == "schema" and "from 0 to 1" in vote.detail
 
 
@@ -107,11 +102,15 @@ def test_a_preference_outside_0_to_1_is_a_failure(preference: object) -> None:
 def test_a_winner_and_a_preference_that_contradict_are_a_failure(
     winner: str, preference: object
 ) -> None:
-    vote = read(VOTE | {"winner": winner, "preference": preference}, "here")
+    vote = read(VOTE | {"winner": winner, "preference": preference})
     assert (vote.side, vote.preference, vote.failed) == ("", None, "schema")
     assert vote.detail == (f'winner "{winner}" and preference {preference} contradict each other')
-    agreed = read(VOTE | {"winner": "a", "preference": 0.1}, "here")
+    agreed = read(VOTE | {"winner": "a", "preference": 0.1})
     assert (agreed.side, agreed.preference, agreed.failed) == ("first", 0.1, "")
+
+
+def test_names_are_told_apart_by_case_from_words_for_a_side() -> None:
+    assert read({"first": "Tie", "second": "b", "winner": "Tie"}).side == "first"
 
 
 def test_a_vote_that_does_not_say_whom_it_compares_is_an_error() -> None:
@@ -223,7 +222,7 @@ CELLS = st.none() | st.booleans() | st.integers() | NUMBERS | st.text(max_size=2
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(sorted(VOTE_COLUMNS), CELLS)))
 def test_no_label_makes_a_vote_an_error(row: dict[str, Any]) -> None:
-    vote = read(row | {"first": "a", "second": "b"}, "here")
+    vote = read(row | {"first": "a", "second": "b"})
     assert bool(vote.side) != bool(vote.failed)
     assert vote.preference is None or 0 <= vote.preference <= 1
 
