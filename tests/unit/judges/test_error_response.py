@@ -100,6 +100,7 @@ def in_choice(**error):
         ("google", "billed", google_error(504, "DEADLINE_EXCEEDED", "No."), ""),
         ("google", "lost", within_200(code=503, message="odd"), "odd"),
         ("google", "lost", full(), ""),
+        ("google", "billed", encoded([]), "without candidates"),
         ("google", "billed", encoded({"candidates": []}), "without candidates"),
         ("google", "billed", encoded({"candidates": [], "promptFeedback": {}}), "without"),
         ("google", "billed", encoded({"candidates": [{"content": {"parts": [3]}}]}), "without"),

@@ -102,7 +102,11 @@ async def test_the_key_of_gemini_has_two_names(environment, key):
 
 @pytest.mark.parametrize(
     ("name", "path"),
-    [("google/tunedModels/mine", "tunedModels/mine"), ("google/gemini-1", "models/gemini-1")],
+    [
+        ("google/tunedModels/mine", "tunedModels/mine"),
+        ("google/gemini-1", "models/gemini-1"),
+        ("google:models/gemini-1", "models/gemini-1"),
+    ],
 )
 async def test_a_model_of_gemini_may_be_named_by_its_resource(name, path):
     _, endpoint = await ask(name, candidate("well"))
