@@ -14,6 +14,7 @@ import numpy as np
 from evenhand.stats.bounded import rejects
 from evenhand.stats.estimate import difference
 from evenhand.stats.observations import Floats
+from tests.unit.stats.coverage import DIFFERENCES, simulate
 from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE, Law
 from tests.unit.stats.sequences import decisions
 
@@ -139,16 +140,6 @@ def stopping_tables(rounds: int) -> None:
     table("A difference of 0.6 standard deviations", columns, power())
 
 
-def coverage(gaps: Floats, truth: float) -> float:
-    """How often the interval of `compare` holds the truth."""
-    questions, hits = np.arange(gaps.shape[1]), 0
-    for row in gaps:
-        estimate = difference(row, questions, 1.0)
-        assert estimate.low is not None and estimate.high is not None
-        hits += estimate.low - 1e-12 <= truth <= estimate.high + 1e-12
-    return hits / len(gaps)
-
-
 def compare_tables(rounds: int) -> None:
     """What `compare` wrongly decides where means are equal, and how often its interval holds the
     truth."""
@@ -164,8 +155,8 @@ def compare_tables(rounds: int) -> None:
             yield [name, *said]
 
     def held() -> Iterator[list[str]]:
-        for name, law in WORSE.items():
-            shares = (coverage(samples(law, n, rounds), law.mean) for n in SIZES)
+        for name, case in DIFFERENCES.items():
+            shares = (float(simulate(case, n, rounds)[0][0]) for n in SIZES)
             yield [name, *(f"{100 * share:.1f} %" for share in shares)]
 
     said = [f"better / worse, n = {n}" for n in SIZES]
