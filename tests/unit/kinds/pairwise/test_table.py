@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evenhand.kinds.kind import TableError
 from evenhand.kinds.pairwise.table import header, line, read_lines
+from tests.unit.kinds.tables import lines
 
 
 class TableRow(NamedTuple):
@@ -20,7 +21,13 @@ class TableRow(NamedTuple):
     notes: str
 
 
-CRITERIA = ["C1", "C2", "C3", "C4", "C5"]
+CRITERIA = lines("""
+C1
+C2
+C3
+C4
+C5
+""")
 HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
 ODD = "|\\ \t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\u00a0\u3000\ufeff\u200b\x00nrstuA+é語ж😀\ud800"
 TEXTS = st.text(st.sampled_from(ODD), max_size=12) | st.text(st.characters(), max_size=12)
@@ -152,7 +159,19 @@ def test_what_could_not_be_read_back_is_not_written(winner, marks):
 def test_a_table_is_read_by_its_header():
     head = "pair_id | winner | C5 | C4 | C3 | C2 | C1 | notes"
     rows = rows_in([head, "p | A | B+ | tie | A+ | tie | B+ | n"], CRITERIA)
-    marks = dict(zip(CRITERIA, ("B+", "tie", "A+", "tie", "B+"), strict=True))
+    marks = dict(
+        zip(
+            CRITERIA,
+            lines("""
+B+
+tie
+A+
+tie
+B+
+"""),
+            strict=True,
+        )
+    )
     assert rows == [TableRow("p", "A", marks, "n")]
 
 

@@ -12,8 +12,15 @@ from evenhand.kinds.pairwise.table import Ambiguous, TableReply, line, read_repl
 from evenhand.kinds.reply import JudgedText
 from tests.suites import pair_reply
 from tests.unit.kinds.pairing import protocol
+from tests.unit.kinds.tables import cells, lines
 
-CRITERIA = ["C1", "C2", "C3", "C4", "C5"]
+CRITERIA = lines("""
+C1
+C2
+C3
+C4
+C5
+""")
 HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
 RULE = f"|{'---|' * 8}"
 LINE = "p1 | A | A+ | tie | tie | B+ | tie | shorter but right"
@@ -58,7 +65,19 @@ def test_a_line_is_found(text: str) -> None:
     found = read_line(text)
     assert (found.winner, list(found.marks.items())) == (
         "A",
-        list(zip(CRITERIA, ("A+", "tie", "tie", "B+", "tie"), strict=True)),
+        list(
+            zip(
+                CRITERIA,
+                lines("""
+A+
+tie
+tie
+B+
+tie
+"""),
+                strict=True,
+            )
+        ),
     )
     assert (found.notes, found.unread) == ("shorter but right", ())
 
@@ -80,24 +99,52 @@ def test_notes_keep_bars_and_ticks(end: str, notes: str) -> None:
 
 WINNERS_READ = {
     "A": ["a", " A ", "А", "Ａ", "Α", "**A**", "A лучше", "`A` лучше", "А лучше", "A is better"],
-    "B": ["b", "В", "Ｂ", "Β", "B лучше", "в лучше", "Ответ B лучше", "B 更好", "B (точнее)"],
-    "tie": ["Tie", "TIE", "tie (ничья)", "ничья", "Ничья.", "паритет", "平局", "引き分け", "平"],
+    "B": lines("""
+b
+В
+Ｂ
+Β
+B лучше
+в лучше
+Ответ B лучше
+B 更好
+B (точнее)
+"""),
+    "tie": lines("""
+Tie
+TIE
+tie (ничья)
+ничья
+Ничья.
+паритет
+平局
+引き分け
+平
+"""),
 }
 WINNERS_READ["A"] += ["Aの勝ち", '"A"', "«A»", "「A」", "\u200bA"]
 MARKS_READ = {
-    "A+": [
-        "a+",
-        "A +",
-        "А+",
-        "Ａ＋",
-        "Α+",
-        "A+ (факты точнее)",
-        "A+（更准确）",
-        "A лучше",
-        "**A+**",
-    ],
+    "A+": lines("""
+a+
+A +
+А+
+Ａ＋
+Α+
+A+ (факты точнее)
+A+（更准确）
+A лучше
+**A+**
+"""),
     "B+": ["b+", "В+", "Ｂ+", "B + ", "B+ (B cites a source)", "B+ (в целом лучше)", "B 更好"],
-    "tie": ["TIE", "ничья", "паритет", "tie (ничья)", "tie (паритет)", "引き分け", "tie (both)"],
+    "tie": lines("""
+TIE
+ничья
+паритет
+tie (ничья)
+tie (паритет)
+引き分け
+tie (both)
+"""),
 }
 MARKS_READ["A+"] += ['"A+"', "«A+» (точнее)", "A+\u200b", "\u200eA+", "A+ (A лучше)"]
 
@@ -157,19 +204,19 @@ def test_a_cell_that_cannot_be_read_is_named(name: str) -> None:
 
 @pytest.mark.parametrize(
     "cell",
-    [
-        "A+ (нет, B лучше)",
-        "A+（但B更好）",
-        "A+（Bの方が良い）",
-        "A+ (but b is slightly better)",
-        "A+ (B wins.)",
-        "A+ («B» чуть лучше)",
-        "A+（“B”更好）",
-        "B+ (А чуть лучше)",
-        "B+ (a is much better)",
-        "tie (A чуть лучше)",
-        "A лучше (B лучше)",
-    ],
+    lines("""
+A+ (нет, B лучше)
+A+（但B更好）
+A+（Bの方が良い）
+A+ (but b is slightly better)
+A+ (B wins.)
+A+ («B» чуть лучше)
+A+（“B”更好）
+B+ (А чуть лучше)
+B+ (a is much better)
+tie (A чуть лучше)
+A лучше (B лучше)
+"""),
 )
 def test_a_mark_whose_remark_names_another_side_is_not_read(cell: str) -> None:
     [unread] = read_line(LINE.replace("B+", cell)).unread
@@ -231,7 +278,18 @@ def test_a_table_that_gives_no_second_verdict_is_stepped_over(beside: str) -> No
 @given(
     st.sampled_from(["A", "B", "tie"]),
     st.lists(MARKS, min_size=5, max_size=5),
-    st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp", "Zs"]), min_size=1),
+    st.text(
+        st.characters(
+            exclude_categories=lines("""
+Cs
+Cc
+Zl
+Zp
+Zs
+""")
+        ),
+        min_size=1,
+    ),
 )
 def test_a_line_as_the_table_writes_it_is_a_reply(
     winner: str, marks: list[str], notes: str
@@ -332,18 +390,32 @@ def test_a_line_is_read_by_its_header(text: str) -> None:
     checked = protocol(tables=True).check(text)
     assert checked.problems == ()
     assert checked.value is not None
-    marks = dict(zip(CRITERIA, ("A+", "tie", "tie", "B+", "tie"), strict=True))
+    marks = dict(
+        zip(
+            CRITERIA,
+            lines("""
+A+
+tie
+tie
+B+
+tie
+"""),
+            strict=True,
+        )
+    )
     assert (checked.value.winner, checked.value.marks) == ("A", marks)
 
 
-UNKNOWN_HEADERS = {
-    "other names for all criteria": "pair | winner | facts | scope | logic | style | links | notes",
-    "in Russian": "Пара | Победитель | Точность | Полнота | Логика | Слог | Источники | Заметки",
-    "a criterion twice": "pair_id | winner | C1 | C2 | C3 | C4 | C4 | notes",
-    "a criterion left out": "pair_id | C5 | C4 | C3 | C2 | winner | notes | x",
-    "no winner in its place": "Sieger | pair_id | x | C1 | C2 | C3 | C4 | C5 | notes",
-    "two winners": "winner | winner | C5 | C4 | C3 | C2 | C1 | notes",
-}
+UNKNOWN_HEADERS = dict(
+    cells("""
+other names for all criteria => pair | winner | facts | scope | logic | style | links | notes
+in Russian => Пара | Победитель | Точность | Полнота | Логика | Слог | Источники | Заметки
+a criterion twice => pair_id | winner | C1 | C2 | C3 | C4 | C4 | notes
+a criterion left out => pair_id | C5 | C4 | C3 | C2 | winner | notes | x
+no winner in its place => Sieger | pair_id | x | C1 | C2 | C3 | C4 | C5 | notes
+two winners => winner | winner | C5 | C4 | C3 | C2 | C1 | notes
+""")
+)
 
 
 @pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
@@ -380,7 +452,13 @@ NAMED = {
     "p | A/B | tie | tie | tie | tie | tie | n": ["winner"],
     "A | tie | so-so | tie | tie | tie | n": ["C2"],
     "| p | A | A | A | tie | tie | tie | n |": ["C1", "C2"],
-    "p | A | 1 | 1 | 2 | 1 | 1 | n": ["C1", "C2", "C3", "C4", "C5"],
+    "p | A | 1 | 1 | 2 | 1 | 1 | n": lines("""
+C1
+C2
+C3
+C4
+C5
+"""),
     "p｜B｜✓｜✗｜平局｜✗｜✗｜更简洁": ["C1", "C2", "C4", "C5"],
     f"| {HEADER} |\n{RULE}\n| p | 1 | tie | tie | tie | tie | 2 | n |": ["winner", "C5"],
 }

@@ -19,6 +19,7 @@ from evenhand.kinds.weighted.conditions import (
     decide,
     parse_condition,
 )
+from tests.unit.kinds.tables import lines
 
 
 def condition_of(key: str, value: str, line: int = 1) -> CodeCondition:
@@ -176,7 +177,16 @@ def test_a_pattern_that_would_fill_memory_is_not_compiled(pattern, flags):
         check_pattern(pattern, flags)
 
 
-@pytest.mark.parametrize("call", ["(?R)", "(?1)", "(?-1)", "(?&n)", "(?P>n)"])
+@pytest.mark.parametrize(
+    "call",
+    lines("""
+(?R)
+(?1)
+(?-1)
+(?&n)
+(?P>n)
+"""),
+)
 def test_a_pattern_that_calls_itself_is_refused(call):
     with pytest.raises(ConditionError, match="calls itself"):
         check_pattern(f"(?P<n>a{call}?b)")
@@ -204,7 +214,19 @@ def test_an_escaped_bracket_closes_no_group():
     assert count_parts("(a){2,}(b)*") == (11 + 3) * 3
 
 
-ATOMS = st.sampled_from(["a", ".", r"\w", "[ab]", r"\)", "漢", "[^)]", r"\p{L}", "(?=a)"])
+ATOMS = st.sampled_from(
+    lines(r"""
+a
+.
+\w
+[ab]
+\)
+漢
+[^)]
+\p{L}
+(?=a)
+""")
+)
 COUNTS = st.sampled_from(["", "*", "+", "?", "{2}", "{3,}", "{,4}", "{1,2}", "+?", "{9}", "*+"])
 PATTERNS = st.recursive(
     st.tuples(ATOMS, COUNTS).map("".join),

@@ -17,6 +17,7 @@ from evenhand.kinds.weighted.conditions import Hit
 from evenhand.kinds.weighted.kind import KIND, read_answer, read_types
 from evenhand.kinds.weighted.verdict import compact_schema
 from tests.unit.kinds.grading import DIMENSIONS, WEIGHTS, protocol
+from tests.unit.kinds.tables import lines
 
 OWN = """
 kind = "weighted"
@@ -137,7 +138,15 @@ def test_the_system_text_states_the_contract(language: str) -> None:
     system = protocol_texts("weighted")[f"prompts/{language}.md"].partition("<!-- user -->")[0]
     for name in ("inferred_task_type", "critical_fail", "critical_fail_reason", "reasoning"):
         assert f"`{name}`" in system, name
-    for name in ("critical", "facts", "rubric", "prompt", "answer", "reference", "context"):
+    for name in lines("""
+critical
+facts
+rubric
+prompt
+answer
+reference
+context
+"""):
         assert f"`{name}`" in system, name
     # Reasons before verdicts.
     assert system.rindex("`reasoning`") < system.rindex("`score`") < system.rindex("`confidence`")
