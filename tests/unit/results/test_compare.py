@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from evenhand.cli.main import cli
 from evenhand.errors import UsageError
-from tests.suites import pair_reply, pair_row, write_pairs
+from tests.suites import pair_reply, pair_row, write_pairs, write_rows, write_suite
 
 
 def call(*arguments: str) -> str:
@@ -51,16 +51,9 @@ def test_pairs_that_are_not_judged_yet_are_pending_and_move_the_bounds(folder: P
     assert "judgments have a score" not in text and "-0.200 to +1.000" in text
     call("run", ".")
     comparison = compared("latest", "--baseline", "c1")
-    assert comparison["missing"]["c2"] | {"missing_scores": {}} == {
-        "units": 10,
-        "incomplete": 0,
-        "planned": 10,
-        "scored": 10,
-        "failed": 0,
-        "pending": 0,
-        "missing_scores": {},
-        "unpaired": 0,
-    }
+    whole = dict.fromkeys(("units", "planned", "scored"), 10)
+    whole |= dict.fromkeys(("incomplete", "failed", "pending", "unpaired"), 0)
+    assert comparison["missing"]["c2"] | {"missing_scores": {}} == whole | {"missing_scores": {}}
     assert {tuple(row["bounds"]) for row in comparison["rows"]} == {(1.0, 1.0)}
     assert "All 10" in call("compare", "latest", "--baseline", "c1")
 
@@ -133,6 +126,16 @@ def run_of(*arguments: str) -> str:
     return ident
 
 
+def run_before_and_after(
+    folder: Path, rows: list[dict[str, Any]], *options: str, judge: str = "other"
+) -> tuple[str, str]:
+    """Two runs of the same pairs, the second by another judge."""
+    write_pairs(folder, rows, name="before")
+    before = run_of()
+    write_pairs(folder, rows, {"model": f"python/judge:{judge}"}, name="after")
+    return before, run_of(*options)
+
+
 def counted(comparison: dict[str, Any], run: str) -> tuple[int, ...]:
     earlier, later = comparison["missing"].values()
     count = earlier if run == comparison["against"] else later
@@ -141,10 +144,7 @@ def counted(comparison: dict[str, Any], run: str) -> tuple[int, ...]:
 
 def test_pairs_of_other_candidates_are_not_missing_between_two_runs(folder: Path) -> None:
     rows = [pair_row(f"p{i}", 1, 2, 3, topic=f"Topic {i}?") for i in range(4)]
-    write_pairs(folder, rows, name="before")
-    before = run_of()
-    write_pairs(folder, rows, {"model": "python/judge:other"}, name="after")
-    after = run_of()
+    before, after = run_before_and_after(folder, rows)
     comparison = compared(after, "--against", before)
     assert counted(comparison, after) == counted(comparison, before) == (12, 12, 0, 0, 0)
     assert not any(count["missing_scores"] for count in comparison["missing"].values())
@@ -157,10 +157,7 @@ def test_pairs_of_other_candidates_are_not_missing_between_two_runs(folder: Path
 
 def test_pairs_that_one_of_two_runs_has_still_to_judge_are_pending(folder: Path) -> None:
     rows = [pair_row(f"p{i}", 1, 2, 3, topic=f"Topic {i}?") for i in range(4)]
-    write_pairs(folder, rows, name="before")
-    before = run_of()
-    write_pairs(folder, rows, {"model": "python/judge:other"}, name="after")
-    after = run_of("--limit", "6")
+    before, after = run_before_and_after(folder, rows, "--limit", "6")
     comparison = compared(after, "--against", before)
     assert counted(comparison, before) == (12, 12, 0, 0, 0)
     assert counted(comparison, after) == (12, 6, 0, 6, 6)
@@ -190,7 +187,7 @@ def write_replies(folder: Path, units: list[str]) -> dict[str, str]:
         for unit in units
         for order, mark in (("12", "B+"), ("21", "A+"))
     ]
-    (folder / "replies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in replies))
+    write_rows(folder, replies, "replies.jsonl")
     return {"model": "replay/replies.jsonl"}
 
 
@@ -325,10 +322,7 @@ def test_two_runs_of_which_nothing_is_judged_are_not_said_to_be_of_other_candida
     folder: Path,
 ) -> None:
     rows = [*won(2, area="law"), pair_row("q", 2, 9, topic="Q?", meta={"area": "art"})]
-    write_pairs(folder, rows, name="before")
-    before = run_of()
-    write_pairs(folder, rows, {"model": "python/judge:other"}, name="after")
-    after = run_of("--limit", "2")
+    before, after = run_before_and_after(folder, rows, "--limit", "2")
     for runs in ((after, "--against", before), (before, "--against", after)):
         said = refused(*runs, "--where", "area=art")
         assert f"no unit of run {after} with area = art has a verdict" in said
@@ -336,10 +330,7 @@ def test_two_runs_of_which_nothing_is_judged_are_not_said_to_be_of_other_candida
 
 
 def test_a_judge_that_one_of_two_runs_lacks_is_said(folder: Path) -> None:
-    write_pairs(folder, won(2), name="before")
-    before = run_of()
-    write_pairs(folder, won(2), {"model": "python/judge:other"}, name="after")
-    after = run_of()
+    before, after = run_before_and_after(folder, won(2))
     said = refused(after, "--against", before, "--judge", "python/judge:other")
     assert "no judge is called" in said
     assert "no judge is called" in refused(after, "--against", before, "--judge", "nobody")
@@ -359,3 +350,64 @@ def test_two_runs_of_pairs_say_nothing_of_an_overall_figure(
     assert {row["dimension"] for row in comparison["rows"]} == wanted
     assert not [note for note in comparison["notes"] if "overall" in note]
     assert "overall" not in call("compare", after, "--against", before)
+
+
+REPLIES = "replies.jsonl"
+REPLAY = f"replay/{REPLIES}"
+
+
+def samples() -> list[dict[str, Any]]:
+    return [
+        {"id": f"{variant}/q{i}", "question": f"Question {i}?", "model_output": "worth 5 points"}
+        | {"meta": {"prompt_variant": variant, "question_id": f"q{i}"}}
+        for variant in ("v1", "v2")
+        for i in range(3)
+    ]
+
+
+@pytest.fixture
+def replies(folder: Path) -> Path:
+    """The folder of a judge that has a reply to the first repeat of every sample."""
+    given = {"evidence": ["worth 5"], "rationale": "so", "score": 5}
+    reply = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
+    write_rows(
+        folder, [{"unit": row["id"], "reply": json.dumps(reply)} for row in samples()], REPLIES
+    )
+    return folder
+
+
+def pending(comparison: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    counts = comparison["missing"].items()
+    return {name: (count["scored"], count["pending"]) for name, count in counts}
+
+
+def test_unfinished_repeats_of_one_judge_are_pending(replies: Path) -> None:
+    judge = {"model": REPLAY, "repeats": 3}
+    write_suite(replies, samples(), judge, {"model": "python/judge:good"})
+    call("run", ".")
+    by = ("latest", "--by", "prompt_variant", "--baseline", "v1")
+    assert pending(compared(*by)) == {"v1": (6, 6), "v2": (6, 6)}
+    judged = compared(*by, "--judge", REPLAY)
+    assert pending(judged) == {"v1": (3, 6), "v2": (3, 6)}
+    assert judged["rows"][0]["bounds"] == pytest.approx([-8 / 3, 8 / 3])
+    judged = compared(*by, "--judge", "python/judge:good")
+    assert pending(judged) == {"v1": (3, 0), "v2": (3, 0)}
+
+
+def test_unfinished_repeats_of_one_judge_are_pending_between_two_runs(replies: Path) -> None:
+    write_suite(replies, samples(), {"model": REPLAY}, name="before")
+    before = run_of()
+    write_suite(replies, samples(), {"model": REPLAY, "repeats": 3}, name="after")
+    judged = compared(run_of(), "--against", before, "--judge", REPLAY)
+    assert pending(judged) == {"before": (6, 0), "after": (6, 12)}
+
+
+def test_two_runs_of_which_nothing_is_judged_are_not_said_to_have_other_dimensions(
+    replies: Path,
+) -> None:
+    write_suite(replies, samples(), {"model": REPLAY}, name="before")
+    before = run_of()
+    write_suite(replies, samples(), {"model": "python/judge:bad"}, name="after")
+    after = json.loads(CliRunner().invoke(cli, ["run", ".", "--json"]).stdout)["run"]
+    said = refused(after, "--against", before)
+    assert f"no unit of run {after} has a verdict: 6 failed, 0 pending" in said

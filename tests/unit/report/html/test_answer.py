@@ -9,54 +9,20 @@ from typing import Any
 
 import pytest
 
-from evenhand.kinds import KINDS
-from evenhand.manifest import Manifest
 from evenhand.report.html.answer import answers
-from evenhand.report.model import Bar, Coverage, Report
-from evenhand.stats.comparison import Comparison, Row, VariantMean
-from evenhand.stats.leaderboard import Board, BoardRow
+from evenhand.report.model import Bar
+from evenhand.stats.comparison import Row
+from evenhand.stats.leaderboard import BoardRow
 from evenhand.words import words
-
-COVERAGE = Coverage(
-    units=120,
-    planned=240,
-    verdicts=240,
-    failures={},
-    pending=0,
-    left_out=0,
-    calls=240,
-    usage={},
-    cost_usd=None,
+from tests.unit.report.reports import (
+    COVERAGE,
+    board,
+    compared,
+    difference,
+    make_report,
+    plain_mean,
+    standing,
 )
-
-
-def difference(dimension: str, outcome: Any, **more: Any) -> Row:
-    given: dict[str, Any] = {"variant": "v2", "n": 120, "clusters": 120, "error": 0.06}
-    given |= {"mean": 0.62, "mean_low": 0.55, "mean_high": 0.69, "baseline_mean": 0.38}
-    given |= {"difference": 0.21, "low": 0.08, "high": 0.34, "p": 0.01, "p_adjusted": 0.02}
-    given |= {"effect": 0.3, "higher": 70, "lower": 30, "scale": (0.0, 1.0)}
-    given |= {"baseline_low": None, "baseline_high": None}
-    return Row(dimension=dimension, outcome=outcome, **(given | more))
-
-
-def compared(rows: Sequence[Row], **more: Any) -> Comparison:
-    given: dict[str, Any] = {"by": "prompt_variant", "baseline": "v1", "level": 0.95, "means": ()}
-    return Comparison(rows=tuple(rows), **(given | more))
-
-
-def plain_mean(dimension: str, variant: str = "", n: int = 9, **more: Any) -> VariantMean:
-    given: dict[str, Any] = {"mean": 3.2, "low": 2.9, "high": 3.5}
-    return VariantMean(dimension=dimension, variant=variant, n=n, clusters=n, **(given | more))
-
-
-def board(rows: Sequence[BoardRow]) -> Board:
-    return Board(rows=list(rows), n=0, votes=0, topics=0, failed=0, dropped=0)
-
-
-def make_report(kind: str = "rubric", language: str = "en", **more: Any) -> Report:
-    given: dict[str, Any] = {"run": "r", "name": "n", "created": "", "started": ""}
-    given |= {"manifest": Manifest(), "coverage": COVERAGE, "rule": "uncertain"}
-    return Report(kind=KINDS[kind], language=language, **(given | more))
 
 
 def said(
@@ -106,11 +72,6 @@ def test_not_enough_evidence_never_reads_like_no_difference(language: str) -> No
         assert any(word in text for word in ("Not enough", "едостаточно", "数据不足", "足りず"))
 
 
-def test_a_small_difference_is_not_written_as_none() -> None:
-    row = difference("overall", "worse", difference=-0.0017, low=-0.003, high=-0.0004)
-    assert "(−0.002 [−0.003, 0.000])" in said(differences=[row])[0]
-
-
 def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
     undecided = "not enough evidence"
     rows = [
@@ -143,7 +104,9 @@ def test_what_lies_within_the_margin_is_the_same(language: str, wanted: str) -> 
     assert sentence.startswith(wanted)
 
 
-def test_before_and_after_add_up_to_the_difference() -> None:
+def test_figures_have_digits_enough_to_add_up() -> None:
+    row = difference("overall", "worse", difference=-0.0017, low=-0.003, high=-0.0004)
+    assert "(−0.002 [−0.003, 0.000])" in said(differences=[row])[0]
     row = difference("overall", "worse", baseline_mean=0.4856, mean=0.4515, difference=-0.0341)
     assert "0.486 → 0.452 of 1 (−0.034 [" in said(differences=[row])[0]
     row = difference("overall", "better", baseline_mean=0.4, mean=0.61, difference=0.21)
@@ -219,13 +182,6 @@ ONE_MORE = {
 def test_one_more_is_said_as_one(language: str) -> None:
     won = [difference("overall", "better", variant=f"w{i}") for i in range(5)]
     assert said(language, differences=won)[-1] == ONE_MORE[language]
-
-
-def standing(name: str, rate: float, best: int | None, worst: int | None) -> BoardRow:
-    more: dict[str, Any] = {"wins": 1, "losses": 0, "ties": 0, "uncertain": 0, "pairs": 1}
-    more |= {"low": 0.5, "high": 0.8, "rank_low": best, "rank_high": worst, "votes": 40}
-    more |= {"failed": 0, "dropped": 0, "se": None, "points": 1.0, "average_win_rate": rate}
-    return BoardRow(candidate=name, n=40, win_rate=rate, **more)
 
 
 def test_many_candidates_are_said_by_who_leads() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from evenhand.report.html.ranking import rank_variants
 from evenhand.report.terminal.comparison import number_text
 from evenhand.words import words
-from tests.unit.report.test_answer import compared, difference, plain_mean
+from tests.unit.report.reports import compared, difference, plain_mean
 
 
 def test_variants_have_no_places_that_nothing_decided() -> None:
@@ -19,7 +18,8 @@ def test_variants_have_no_places_that_nothing_decided() -> None:
         for name, value in (("v1", 0.5), ("v2", 0.4))
     ]
     undecided: Any = "not enough evidence"
-    rows = [replace(difference("overall", undecided), baseline_mean=0.5, mean=0.4, difference=-0.1)]
+    figures = {"baseline_mean": 0.5, "mean": 0.4, "difference": -0.1}
+    rows = [difference("overall", undecided, **figures)]
     tags = [difference("critical fail", undecided, mean=0.5, baseline_mean=0.25)]
     comparison = compared(rows, means=tuple(means), tags=tuple(tags))
     ranking = rank_variants(comparison, words("en"))
@@ -35,14 +35,8 @@ def test_two_variants_are_ranked_by_what_both_have() -> None:
         plain_mean("overall", name, 25, mean=value, low=0.1, high=0.9)
         for name, value in (("v1", 0.41), ("v2", 0.56))
     ]
-    row = replace(
-        difference("overall", "better"),
-        variant="v2",
-        n=24,
-        mean=0.562,
-        baseline_mean=0.385,
-        difference=0.177,
-    )
+    figures = {"n": 24, "mean": 0.562, "baseline_mean": 0.385, "difference": 0.177}
+    row = difference("overall", "better", **figures)
     ranking = rank_variants(compared([row], means=tuple(means)), words("en"))
     assert ranking is not None
     before, after = (cells[1].split()[0] for cells in (ranking.rows[1], ranking.rows[0]))

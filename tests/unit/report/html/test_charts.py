@@ -20,7 +20,7 @@ from evenhand.report.html.charts import (
 from evenhand.report.model import Bar
 from evenhand.stats.comparison import VariantMean
 from evenhand.words import LANGUAGES, words
-from tests.unit.report.test_answer import make_report, plain_mean
+from tests.unit.report.reports import make_report, plain_mean
 
 EN = words("en")
 
