@@ -1,4 +1,4 @@
-"""Votes to judgments: which rows make one, what it comes to, and what figures it gives."""
+"""Votes to judgments: which rows make one, its verdict, and its figures."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from evenhand.results.pairs import figures_of_pairs, row_sizes
 from evenhand.stats.pairwise import topic_fronts
 from tests.unit.runs.importing import Importer, Judgments, vote
 
+UNCERTAIN = ("uncertain", "uncertain")
+
 
 def outcomes(judgments: Judgments) -> list[tuple[str, str]]:
     outputs = [one.output or {"winner": one.reason, "settled": ""} for one in judgments.values()]
@@ -22,7 +24,9 @@ def outcomes(judgments: Judgments) -> list[tuple[str, str]]:
 
 
 def test_both_orders_that_agree_are_one_stable_judgment(imported: Importer) -> None:
-    found = imported("votes", [vote("a", "b", "b"), vote("b", "a", "first", area="x")])
+    lengths = {"first_length": "12", "second_length": 7, "area": "x"}
+    rows = [vote("a", "b", "b", **lengths), vote("b", "a", "first", area="y")]
+    found = imported("votes", rows)
     assert (found.tally.rows, found.tally.units, found.tally.verdicts) == (2, 1, 1)
     (judgment,) = imported.judgments.values()
     assert judgment.output == {
@@ -34,48 +38,38 @@ def test_both_orders_that_agree_are_one_stable_judgment(imported: Importer) -> N
         "criteria": {},
         "unstable": [],
         "notes": "",
-        "meta": {},
+        "meta": {"area": "x"},
     }
     assert [(p.order, p.winner) for p in judgment.passes] == [("12", "B"), ("21", "B")]
+    (body,) = imported.bodies
+    assert (body["lengths"], body["meta"]) == ([12, 7], {"area": "x"})
 
 
 @pytest.mark.parametrize(
-    ("winners", "outcome"),
+    ("rows", "expected"),
     [
-        (("first", "first"), ("uncertain", "uncertain")),
-        (("first", "tie"), ("uncertain", "uncertain")),
-        (("tie", "tie"), ("tie", "stable")),
-        (("second", "first"), ("B", "stable")),
-        (("first",), ("A", "one_order")),
+        ("ab:first ba:first", [UNCERTAIN]),
+        ("ab:first ba:tie", [UNCERTAIN]),
+        ("ab:tie ba:tie", [("tie", "stable")]),
+        ("ab:second ba:first", [("B", "stable")]),
+        ("ab:first", [("A", "one_order")]),
+        ("aa:first:1 aa:first:2", [UNCERTAIN]),
+        ("ab:a ab:a ba:a ab:b", [("A", "stable"), ("A", "one_order"), ("B", "one_order")]),
+        ("ab:a::0 ab:b::1 ba:b::1 ba:a::0", [("A", "stable"), ("B", "stable")]),
     ],
 )
 def test_orders_are_settled_as_a_pass_pair(
-    imported: Importer, winners: tuple[str, ...], outcome: tuple[str, str]
+    imported: Importer, rows: str, expected: list[tuple[str, str]]
 ) -> None:
-    orders = (("a", "b"), ("b", "a"))
-    imported(
-        "votes", [vote(*order, winner) for order, winner in zip(orders, winners, strict=False)]
-    )
-    assert outcomes(imported.judgments) == [outcome]
-
-
-def test_rows_in_the_same_order_are_repeats_and_none_is_dropped(imported: Importer) -> None:
-    rows = [vote("a", "b", "a"), vote("a", "b", "a"), vote("b", "a", "a"), vote("a", "b", "b")]
-    found = imported("votes", rows)
-    assert outcomes(imported.judgments) == [("A", "stable"), ("A", "one_order"), ("B", "one_order")]
-    assert found.json()["repeats"] == 3
-    assert imported.recorded.judges[0].repeats == 3
-
-
-def test_samples_are_repeats_each_with_its_own_orders(imported: Importer) -> None:
-    rows = [
-        vote("a", "b", "a", sample=0),
-        vote("a", "b", "b", sample=1),
-        vote("b", "a", "b", sample=1),
-        vote("b", "a", "a", sample=0),
-    ]
-    imported("votes", rows)
-    assert outcomes(imported.judgments) == [("A", "stable"), ("B", "stable")]
+    """Each row: the order, the winner, the pass and the sample, which is a repeat of its own."""
+    votes = []
+    for row in rows.split():
+        order, winner, *more = row.split(":")
+        given = {k: v for k, v in zip(("pass", "sample"), more, strict=False) if v}
+        votes.append(vote(*order, winner, **given))
+    found = imported("votes", votes)
+    assert outcomes(imported.judgments) == expected
+    assert found.json()["repeats"] == imported.recorded.judges[0].repeats == len(expected)
 
 
 def test_a_failed_row_fails_its_judgment_and_says_what_the_other_order_says(
@@ -104,21 +98,24 @@ def test_preferences_are_turned_to_the_second_candidate_and_averaged(imported: I
 def test_criteria_give_marks_and_without_a_verdict_of_the_whole_the_winner(
     imported: Importer,
 ) -> None:
-    rows = [
-        vote("a", "b", "a", criterion="C1"),
-        vote("a", "b", "tie", criterion="C2"),
-        vote("b", "a", "a", criterion="C1"),
-        vote("b", "a", "b", criterion="C2"),
-    ]
+    winners = {("ab", "C1"): "a", ("ab", "C2"): "tie", ("ba", "C1"): "a", ("ba", "C2"): "b"}
+    rows = [vote(*pair, winner, criterion=name) for (pair, name), winner in winners.items()]
+    rows[0] |= {"explanation": "More precise."}
     found = imported("votes", rows)
     (judgment,) = imported.judgments.values()
     # In the second order the marks conflict, which without a priority list is a tie.
     assert [one.winner for one in judgment.passes] == ["A", "tie"]
     assert judgment.passes[0].marks == {"C1": "A+", "C2": "tie"}
+    first = pair_passes(judgment)[0]
+    assert (first.criteria["C1"].comment, first.explanation) == ("More precise.", "")
     assert judgment.output is not None
     assert judgment.output["criteria"] == {"C1": "A+", "C2": "tie"}
     assert judgment.output["unstable"] == ["C2"] and judgment.output["settled"] == "uncertain"
     assert found.json()["criteria"] == ["C1", "C2"] and imported.recorded.criteria == ["C1", "C2"]
+    # Judgments with different criteria have figures too.
+    rows = [vote("a", "b", "a", criterion="C1"), vote("b", "a", "a", criterion="C2")]
+    imported("votes", [*rows, vote("a", "b", "b", criterion="C3", judge="k")])
+    assert figures(imported).settled == {"stable": 1, "one_order": 1}
 
 
 def test_the_verdict_of_the_whole_beats_its_marks_and_a_lost_mark_is_flagged(
@@ -132,67 +129,33 @@ def test_the_verdict_of_the_whole_beats_its_marks_and_a_lost_mark_is_flagged(
     assert judgment.flags == ("marks_missing",)
 
 
-def test_judgments_with_different_criteria_still_have_figures(imported: Importer) -> None:
-    rows = [
-        vote("a", "b", "a", criterion="C1"),
-        vote("b", "a", "a", criterion="C2"),
-        vote("a", "b", "b", criterion="C3", judge="k"),
-    ]
-    imported("votes", rows)
-    run = imported.recorded
-    figures = figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
-    assert figures.settled == {"stable": 1, "one_order": 1}
-
-
 def test_a_unit_with_several_pairs_names_them(imported: Importer) -> None:
-    rows = [
-        vote("b", "a", "a"),
-        vote("a", "c", "a"),
-        vote("a", "b", "a"),
-        vote("a", "b", "a", unit="r"),
-    ]
-    found = imported("votes", rows)
+    # In the last pair of q c is shown first, though a has the first place among the three.
+    orders = ("ba", "ac", "ab", "bc", "ca")
+    rows = [vote(*pair, min(pair), criterion="C1") for pair in orders]
+    found = imported(
+        "votes", [*rows, vote("a", "a", "first", **{"pass": 1}), vote("a", "b", "a", unit="r")]
+    )
     # By the order of their names, so that another run about the same pairs has the same ids.
-    assert [body["id"] for body in imported.bodies] == ["q#a~b", "q#a~c", "r#a~b"]
+    ids = ["q#a~b", "q#a~c", "q#b~c", "q#a~a", "r#a~b"]
+    assert [body["id"] for body in imported.bodies] == ids
     assert found.json()["candidates"] == ["a", "b", "c"]
     pairs = [load_pair(u.body) for u in imported.store.archive.units(imported.recorded.scope)]
-    assert [(p.first.id, p.second.id, p.row) for p in pairs] == [
-        ("b", "a", "q"),
-        ("a", "c", "q"),
-        ("a", "b", "r"),
-    ]
+    assert [p.first.id + p.second.id for p in pairs] == ["ba", "ac", "bc", "aa", "ab"]
+    assert [p.row for p in pairs] == list("qqqqr")
     sizes = row_sizes(imported.recorded.kind, imported.store.archive, imported.recorded.id)
     assert sizes == {"q": 3}
-
-
-def test_a_topic_with_several_candidates_has_its_fronts(imported: Importer) -> None:
-    # In the last pair c is shown first, though a has the first place among the three.
-    rows = [
-        vote("a", "b", "a", criterion="C1"),
-        vote("b", "c", "b", criterion="C1"),
-        vote("c", "a", "a", criterion="C1"),
-        vote("a", "a", "first", **{"pass": 1}),
-    ]
-    imported("votes", rows)
-    run = imported.recorded
-    figures = figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
-    (front,) = figures.fronts.values()
-    assert (front.candidates, front.front, front.pareto) == (["a", "b", "c"], ["a"], ["a"])
-    assert front.complete
+    front = next(iter(figures(imported).fronts.values()))
+    assert (front.front, front.pareto, front.complete) == (["a"], ["a"], True)
 
 
 def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer) -> None:
     """Several judges and repeats, marks that one judge lacks, ties, failures, topics of two and of
     four, and a candidate beside itself."""
     chance = random.Random(3)
+    winners = ("first", "second", "tie", "?")
     rows = [
-        vote(
-            *pair,
-            chance.choice(["first", "second", "tie", "?"]),
-            unit=unit,
-            judge=judge,
-            half=n % 2,
-        )
+        vote(*pair, chance.choice(winners), unit=unit, judge=judge, half=n % 2)
         | ({"criterion": criterion} if criterion else {})
         | ({"pass": 1} if pair[0] == pair[1] else {})
         for unit, names in (("q", "abcd"), ("r", "abcd"), ("s", "ab"), ("t", "abc"))
@@ -202,44 +165,9 @@ def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer)
         if criterion != "C2" or judge == "x"
     ]
     imported("votes", rows)
-    store, run = imported.store.archive, imported.recorded
-    figures = figures_of_pairs(run.kind, store, run.scope, run.judge_groups)
-    assert topic_fronts(observe(store, run)) == figures.fronts and len(figures.fronts) >= 3
-
-
-def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:
-    rows = [
-        {
-            "question_id": "q",
-            "judge": "j",
-            "model_a": a,
-            "model_b": b,
-            "winner": "model_a",
-            "turn": t,
-        }
-        for a, b in ("ab", "bc", "ca")
-        for t in (1, 2)
-    ]
-    imported("fastchat", rows)
-    assert imported.bodies[0]["id"] == "q/1#a~b"
-    assert imported.bodies[0]["meta"] == {"unit": "q", "turn": 1}
-    assert {body["row"] for body in imported.bodies} == {"q"}
-    run = imported.recorded
-    figures = figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
-    assert figures.fronts == {}
-
-
-def test_lengths_and_meta_are_those_of_the_first_row(imported: Importer) -> None:
-    rows = [vote("b", "a", "a", first_length="12", second_length=7, area="x"), vote("a", "b", "a")]
-    imported("votes", rows)
-    (body,) = imported.bodies
-    assert (body["lengths"], body["meta"]) == ([12, 7], {"area": "x"})
-
-
-def test_a_candidate_that_meets_itself_goes_by_its_pass(imported: Importer) -> None:
-    rows = [vote("a", "a", "first", **{"pass": n}) for n in (1, 2)]
-    imported("votes", rows)
-    assert outcomes(imported.judgments) == [("uncertain", "uncertain")]
+    fronts = figures(imported).fronts
+    assert topic_fronts(observe(imported.store.archive, imported.recorded)) == fronts
+    assert len(fronts) >= 3
 
 
 def test_every_row_is_accounted_for(imported: Importer) -> None:
@@ -270,35 +198,35 @@ def test_every_row_is_accounted_for(imported: Importer) -> None:
 
 def test_votes_bring_what_was_judged_and_why(imported: Importer) -> None:
     texts = {"question": "Why?", "first_answer": " Because. ", "second_answer": "So."}
-    imported(
-        "votes",
-        [
-            vote("a", "b", "a", explanation="Assistant 1 says more.", **texts),
-            vote("b", "a", "b", explanation="Assistant 1 is shorter."),
-        ],
-    )
+    said = ["Assistant 1 says more.", "Assistant 1 is shorter."]
+    rows = [vote("a", "b", "a", explanation=said[0], **texts)]
+    imported("votes", [*rows, vote("b", "a", "b", explanation=said[1])])
     (body,) = imported.bodies
     assert body["topic"] == "Why?" and body["meta"] == {} and body["lengths"] == [10, 3]
     assert [candidate["text"] for candidate in body["candidates"]] == [" Because. ", "So."]
     (judgment,) = imported.judgments.values()
-    explanations = [pass_.explanation for pass_ in pair_passes(judgment)]
-    assert explanations == ["Assistant 1 says more.", "Assistant 1 is shorter."]
-    assert judgment.output and judgment.output["notes"] == "Assistant 1 says more."
+    assert [pass_.explanation for pass_ in pair_passes(judgment)] == said
+    assert judgment.output and judgment.output["notes"] == said[0]
+    # Both are shown, once each.
+    kind, (unit,) = imported.recorded.kind, imported.store.archive.units(imported.recorded.scope)
+    (page,) = kind.present(kind.load(unit.body), [judgment]).judgments
+    assert [str(page.blocks).count(text) for text in said] == [1, 1]
 
 
-def test_both_explanations_of_an_imported_pair_are_shown_once(imported: Importer) -> None:
-    rows = [vote("a", "b", "a", explanation="One."), vote("b", "a", "b", explanation="Two.")]
-    imported("votes", rows)
+def figures(imported: Importer) -> Any:
     run = imported.recorded
-    (unit,) = imported.store.archive.units(run.scope)
-    (page,) = run.kind.present(
-        run.kind.load(unit.body), list(imported.judgments.values())
-    ).judgments
-    assert [str(page.blocks).count(text) for text in ("One.", "Two.")] == [1, 1]
+    return figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
 
 
-def test_the_explanation_of_a_criterion_is_its_comment(imported: Importer) -> None:
-    imported("votes", [vote("a", "b", "a", criterion="C1", explanation="More precise.")])
-    (judgment,) = imported.judgments.values()
-    (pass_,) = pair_passes(judgment)
-    assert pass_.criteria["C1"].comment == "More precise." and pass_.explanation == ""
+def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:
+    rows = [
+        {"question_id": "q", "judge": "j", "model_a": a, "model_b": b}
+        | {"winner": "model_a", "turn": turn}
+        for a, b in ("ab", "bc", "ca")
+        for turn in (1, 2)
+    ]
+    imported("fastchat", rows)
+    assert imported.bodies[0]["id"] == "q/1#a~b"
+    assert imported.bodies[0]["meta"] == {"unit": "q", "turn": 1}
+    assert {body["row"] for body in imported.bodies} == {"q"}
+    assert figures(imported).fronts == {}
