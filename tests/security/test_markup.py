@@ -1,4 +1,5 @@
-"""Every field of a report filled with hostile strings: nothing runs, nothing leaves, all is shown.
+"""Every field of a report and of the pages of the view filled with hostile strings: nothing runs,
+nothing leaves, all is shown as text.
 
 Pages are opened with their policy switched off: escaping alone must hold. The policy is the second
 wall, and is tested by itself.
@@ -7,142 +8,54 @@ wall, and is tested by itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from evenhand.report.html.render import render
 from evenhand.results.report import ReportOptions, make_report, write_report
 from evenhand.runs.recorded import Recorded, find_run
-from evenhand.runs.stores import open_store
+from evenhand.runs.stores import open_archive, open_store
 from evenhand.store.archive import Archive
+from evenhand.store.ports import Scope
 from evenhand.text import visible
 from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened
 from tests.security.hostile import HOST, HOSTILE
-from tests.suites import TASK, write_answers, write_pairs, write_suite
+from tests.security.hostile_runs import hostile_suites
+from tests.suites import write_suite
 from tests.unit.runs.importing import import_files
+from tests.unit.web.serving import Site, judge_all, run_ids, served
 from tests.waiting import PATIENCE
 
 __all__ = ["chromium", "open_page"]
 Open = Callable[..., Any]
 STRINGS = [text for text in HOSTILE if text.strip()]
-NAMES = [*STRINGS[:8], *(text for text in STRINGS if "\x1b" in text or "\x00" in text)][:12]
-"""For what is drawn in pictures: markup, and characters that cannot be drawn."""
 _TAGS = """
 html head meta title link style body a header div h1 h2 h3 h4 span nav ul li label select option
 main section p dl dt dd svg g path rect code details summary figure
 figcaption table thead tbody tr th td form input button footer script noscript b mark small pre
 """
 TAGS = set(_TAGS.split())
-ECHO = r'''
-import json, re
-BLOCK = re.compile(r"\[\[(\w+) ([0-9a-f]+)\]\]\n(.*?)\n\[\[/\1 \2\]\]", re.DOTALL)
-
-def blocks(messages):
-    return {name: text for name, _, text in BLOCK.findall(messages[-1]["content"])}
-
-async def rubric(messages, schema, params):
-    """Says back what it reads; every seventh time that is all it says."""
-    text = blocks(messages).get("model_output") if len(messages) < 3 else None
-    if text is None or len(text) % 7 == 0:
-        return messages[1]["content"][:2000]
-    given = {"evidence": [text[:200]], "rationale": text, "score": 1 + 2 * (len(text) % 3)}
-    names = list(schema["properties"]["scores"]["properties"])
-    scores = dict.fromkeys(names, given)
-    return json.dumps({"scores": scores, "failure_tags": ["A"], "notes": text[:280]})
-
-async def pairs(messages, schema, params):
-    shown = blocks(messages)
-    said = {"first_meets": True, "second_meets": False, "comment": shown["topic"]}
-    first = len(shown["candidate_1"]) > len(shown["candidate_2"])
-    criteria = {c: said | {"mark": "A+" if first else "B+"} for c in ("C1", "C2", "C3", "C4", "C5")}
-    winner = "A" if first else "B"
-    return json.dumps({"criteria": criteria, "explanation": shown["topic"], "winner": winner})
-
-async def grade(messages, schema, params):
-    text = blocks(messages)["answer"]
-    names = list(schema["properties"]["score"]["properties"])
-    failed = len(text) % 3 == 0
-    return json.dumps({"inferred_task_type": None, "critical_fail": failed,
-        "critical_fail_reason": text if failed else None,
-        "reasoning": dict.fromkeys(names, text[:190]),
-        "score": dict.fromkeys(names, 0 if failed else 5), "confidence": "low"})
-'''
-
-
-def _of(place: int) -> str:
-    return STRINGS[place % len(STRINGS)]
-
-
-def rubric_suite(folder: Path) -> Path:
-    """Ids, questions, answers, names of fields and their values, dimensions and bands."""
-    samples = [
-        {
-            "id": f"{i} {one}",
-            "question": one,
-            "model_output": f"{one} {i % 5 * '.'}",
-            "reference": one,
-            "meta": {
-                "prompt_variant": _of(i % 2),
-                "question_id": f"q{i // 2}",
-                f"field {_of(i + 5)}": _of(i + 9),
-            },
-        }
-        for i, one in enumerate(STRINGS)
-    ]
-    suite = write_suite(folder, samples, {"model": "python/judge:rubric"}, judge=ECHO)
-    rubric = {
-        "dimensions": [
-            {"id": one, "name": one, "scale": one, "definition": one}
-            | {"bands": [{"score": s, "criteria": f"{one} {s}"} for s in (1, 3, 5)]}
-            for one in ('<img src=x onerror="window.struck&&struck(1)">', "</script><script>x")
-        ]
-    }
-    (folder / "rubric.json").write_text(json.dumps(rubric))
-    return suite
-
-
-def pairs_suite(folder: Path) -> Path:
-    rows = [
-        {"pair_id": f"{i} {one}", "topic": one, "meta": {"area": one}}
-        | {
-            "candidates": [
-                {"id": NAMES[i % len(NAMES)], "text": f"{one} longer"},
-                {"id": "plain", "text": one},
-            ]
-        }
-        for i, one in enumerate(STRINGS)
-    ]
-    return write_pairs(folder, rows, {"model": "python/judge:pairs"}, judge=ECHO)
-
-
-def _task(text: str) -> str:
-    """A rubric in which a text is one point among others."""
-    flat = " ".join(text.replace("`", "'").split())
-    return TASK.replace("if it is right", f"if it is right {flat}")
-
-
-def answers_suite(folder: Path) -> Path:
-    rows = [
-        {"task_name": f"{i} {one}", "prompt": one, "answer": one, "rubric": _task(one)}
-        | {"meta": {"model": _of(i % 3)}}
-        for i, one in enumerate(STRINGS)
-    ]
-    return write_answers(folder, rows, {"model": "python/judge:grade"}, judge=ECHO)
-
-
-SUITES = {"rubric": rubric_suite, "pairwise": pairs_suite, "weighted": answers_suite}
+KINDS = ("rubric", "pairwise", "weighted")
 
 
 def imported(folder: Path) -> Path:
     """Votes made elsewhere: names of judges, candidates and criteria are anybody's."""
     folder.mkdir()
     rows = [
-        {"unit": f"{i // 2} {one}", "judge": _of(i % 3), "first": _of(i % 4), "second": "plain"}
+        {
+            "unit": f"{i // 2} {one}",
+            "judge": STRINGS[i % 3],
+            "first": STRINGS[i % 4],
+            "second": "plain",
+        }
         | {"winner": ("first", "second", "tie", one)[i % 4], "area": one}
         for i, one in enumerate(STRINGS)
     ]
@@ -155,8 +68,8 @@ def imported(folder: Path) -> Path:
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("hostile")
     reports: dict[str, Path] = {}
-    for kind, write in SUITES.items():
-        with opened(judge(write(root / kind))) as (store, run):
+    for kind, suite in zip(KINDS, hostile_suites(root, STRINGS), strict=True):
+        with opened(judge(suite)) as (store, run):
             reports[kind] = _written(root / f"{kind}.html", store, run)
     store = open_store("sqlite:imported.db", root)
     try:
@@ -187,7 +100,7 @@ class _Seen(HTMLParser):
         self.attributes += [(name, value or "") for name, value in attrs]
 
 
-@pytest.mark.parametrize("kind", [*SUITES, "imported"])
+@pytest.mark.parametrize("kind", [*KINDS, "imported"])
 def test_a_page_holds_no_element_and_no_attribute_of_theirs(
     files: dict[str, Path], kind: str
 ) -> None:
@@ -221,7 +134,7 @@ PICTURE_FAILED = """() => new Promise((done) => {
 """Waits until a picture that cannot be shown has said so: all that came before it has, too."""
 
 
-@pytest.mark.parametrize("kind", [*SUITES, "imported"])
+@pytest.mark.parametrize("kind", [*KINDS, "imported"])
 def test_nothing_runs_and_nothing_leaves(
     files: dict[str, Path], open_page: Open, kind: str
 ) -> None:
@@ -240,14 +153,14 @@ def test_nothing_runs_and_nothing_leaves(
 ALL_UNITS = "() => [...document.querySelectorAll('.unit .id')].map((one) => one.textContent)"
 
 
-@pytest.mark.parametrize("kind", SUITES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_string_is_shown_to_the_letter(
     files: dict[str, Path], open_page: Open, kind: str
 ) -> None:
     names = open_page(files[kind], bypass_csp=True).evaluate(ALL_UNITS)
     assert len(STRINGS) >= 200 and len(names) == len(STRINGS)
     for i, text in enumerate(STRINGS):
-        expected = visible(f"{i} {text}").strip()
+        expected = visible(f"{text} {i}").strip()
         assert any(expected in name for name in names), text
 
 
@@ -287,3 +200,112 @@ def test_words_of_data_are_never_read_as_a_template(tmp_path: Path) -> None:
     with opened(judge(suite)) as (store, run):
         page = render(make_report(store, run, ReportOptions(language="en")))
     assert "{{ 7*7 }} {0.__class__} {n}" in page and "{% for x in y %}" in page
+
+
+ALLOWED = re.compile(r"/(?!/)|\?|#|data:,$")
+FOREIGN = (
+    "iframe",
+    "object",
+    "embed",
+    "base",
+    "image",
+    "math",
+    "video",
+    "audio",
+    "portal",
+    "style",
+)
+HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f]")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder: Path = tmp_path_factory.mktemp("hostile")
+    store = folder / "all.db"
+    judge_all(*hostile_suites(folder, store={"url": f"sqlite:{store}"}))
+    with served(store) as found:
+        yield found
+
+
+SCRIPTS = ({"src": "/static/view.js"}, {"src": "/static/sort.js", "defer": None})
+"""Those of the view's own pages."""
+
+
+class Watch(HTMLParser):
+    """Notes whatever in a page could act."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag in FOREIGN or (tag == "script" and given not in SCRIPTS):
+            self.faults.append(tag)
+        if tag == "meta" and "http-equiv" in given:
+            self.faults.append(str(given))
+        for name, value in attrs:
+            if name.startswith("on") or name in ("style", "srcset", "srcdoc", "formaction"):
+                self.faults.append(name)
+            if name in ("href", "src", "action") and not ALLOWED.match(value or ""):
+                self.faults.append(f"{name}={value}")
+
+
+def check(page: str) -> None:
+    watch = Watch()
+    watch.feed(page)
+    assert not watch.faults
+    # What a form was asked with stands in it again as it was.
+    assert not HIDDEN.search(re.sub(r'<input [^>]*value="[^"]*"', "", page))
+
+
+def test_pages_hold_no_element_that_data_made(site: Site) -> None:
+    for run in run_ids(site).values():
+        base = f"/runs/{run}"
+        pages = ("", "/protocol", "/changes", "/changes?only=failures&sort=best")
+        for path in (*(base + page for page in pages), "/"):
+            check(site.get(path).text)
+        path = f"{base}/units"
+        shown = 0
+        while path:
+            page = site.get(path).text
+            check(page)
+            shown += len(re.findall(r'<tr class="row">', page))
+            found = re.search(r'href="([^"]*)" rel="next"', page)
+            path = found[1].replace("&amp;", "&") if found else ""
+        assert shown == len(HOSTILE)
+
+
+def test_every_unit_is_found_by_its_id_and_shown_as_text(site: Site, long: bool) -> None:
+    """In the short form every text in one of the three kinds."""
+    for kind, run in enumerate(run_ids(site).values()):
+        with closing(open_archive(site.store)) as store:
+            units = [unit.id for unit in store.units(Scope(run))]
+        assert len(units) == len(HOSTILE)
+        for unit in units if long else units[kind::3]:
+            answer = site.get(f"/runs/{run}/unit?id={quote(unit, safe='')}")
+            assert answer.status_code == 200, unit
+            check(answer.text)
+
+
+@pytest.mark.parametrize("place", range(len(HOSTILE)))
+def test_what_is_asked_for_comes_back_as_text(site: Site, place: int, long: bool) -> None:
+    """In the short form every text is asked for in some of the ways."""
+    text = HOSTILE[place]
+    sent = quote(text[:190], safe="")
+    paths = (
+        f"/runs/latest/units?text={sent}",
+        f"/runs/latest/units?field={sent}&value={sent}&flag={sent}",
+        f"/runs/latest/units?reason={sent}",
+        f"/runs/latest/units?score={sent}&tag={sent}&sort=lowest",
+        f"/runs/latest/changes?baseline={sent}&variant={sent}",
+        f"/runs/latest/changes?against={sent}",
+        f"/runs/latest/unit?id={sent}",
+        f"/runs/{quote(text[:60], safe='')}",
+        f"/runs/latest/protocol?lang={sent}",
+        f"/runs/latest?field={sent}&value={sent}",
+    )
+    for path in paths if long else paths[place % 3 :: 3]:
+        answer = site.get(path)
+        assert answer.status_code in (200, 400, 404, 422), path
+        check(answer.text)
