@@ -1,8 +1,7 @@
-"""Judge prompts of the user's own, run unchanged: the examples, and what may go wrong with one."""
+"""Prompts of the user, run unchanged: the examples, and what may go wrong with one."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 from collections.abc import Callable
@@ -27,7 +26,22 @@ from tests.suites import (
     write_suite,
 )
 
+SECRETS = ("de-gezeiten", "de-brot", "model-a", "model-b", '"set"', "run_id", "prompt_variant")
+
+
+SECRETS += ("question_id", "zh-zhongqiu", "zh-wudeng", "own-prompt-")
+
+
+SHORT_PROMPTS = {
+    "pairwise": "Welcher Text ist besser?\n\nNr | Sieger | C1 | C2 | C3 | C4 | C5 | Begründung\n",
+    "rubric": "点検してください。\n{{ Rubric }}\n",
+    "weighted": "{{Task_Specific_Rubric}}\n{{ prompt }}\n{{ANSWER}}\n",
+}
+
+
 EXAMPLES = Path(__file__).parents[3] / "examples" / "own-prompts"
+
+
 PROMPTS = {"pairwise": "richter.md", "rubric": "saiten.md", "weighted": "pingfen.md"}
 
 
@@ -103,11 +117,14 @@ REPLIES = {"pairwise": as_table, "rubric": as_output, "weighted": as_grade}
 
 
 async def run_example(kind: str, folder: Path, **more: Any) -> tuple[p.Provider, list[Any]]:
+    """Judge an example twice, of which the second costs nothing."""
     place = example(kind, folder)
     async with p.Provider(answering(REPLIES[kind])) as provider:
-        ready = prepared(place, judges=[at(provider.url)], **more)
-        summary = await judged(ready)
+        for _ in range(2):
+            summary = await judged(prepared(place, judges=[at(provider.url)], **more))
+            calls = len(provider.calls)
     assert summary.counts.planned == summary.counts.verdicts > 0
+    assert calls == len(provider.calls)
     return provider, stored(place)
 
 
@@ -117,17 +134,17 @@ async def test_a_german_prompt_that_asks_for_a_table_line(tmp_path: Path) -> Non
     for call in provider.calls:
         system, user = call.body["messages"]
         assert system == {"role": "system", "content": prompt_of("pairwise")}
-        assert user["role"] == "user"
-        assert list(asked(call)) == ["topic", "candidate_1", "candidate_2"]
+        assert (user["role"], list(asked(call))) == (
+            "user",
+            ["topic", "candidate_1", "candidate_2"],
+        )
         assert "response_format" not in call.body
     shown = [asked(call) for call in provider.calls]
-    first = [one["candidate_1"] for one in shown if "Flut" in one["topic"]]
-    assert len(set(first)) == 2
-    by_unit = {row["unit"]: row["output"] for row in rows}
-    assert by_unit["de-gezeiten"]["winner"] == "A"
-    assert by_unit["de-brot"]["winner"] == "B"
-    assert by_unit["de-brot"]["settled"] == "stable"
-    assert by_unit["de-brot"]["criteria"]["C1"] == "B+"
+    assert len({one["candidate_1"] for one in shown if "Flut" in one["topic"]}) == 2
+    outputs = {row["unit"]: row["output"] for row in rows}
+    assert (outputs["de-gezeiten"]["winner"], outputs["de-brot"]["winner"]) == ("A", "B")
+    assert outputs["de-brot"]["settled"] == "stable"
+    assert outputs["de-brot"]["criteria"]["C1"] == "B+"
 
 
 async def test_a_japanese_prompt_that_demands_the_whole_output(tmp_path: Path) -> None:
@@ -135,8 +152,7 @@ async def test_a_japanese_prompt_that_demands_the_whole_output(tmp_path: Path) -
     before, _, after = prompt_of("rubric").partition("{{ Rubric }}")
     for call in provider.calls:
         system = call.body["messages"][0]["content"]
-        assert system.startswith(before)
-        assert system.endswith(after)
+        assert system.startswith(before) and system.endswith(after)
         assert "- tejun (手順の正しさ) [1, 2, 3]" in system
         assert list(asked(call)) == ["question", "model_output"]
     for row in rows:
@@ -148,9 +164,7 @@ async def test_a_japanese_prompt_that_demands_the_whole_output(tmp_path: Path) -
 async def test_the_copy_of_meta_is_verified_where_it_is_exposed(tmp_path: Path) -> None:
     exposed = {"settings": {"expose_meta": True}}
     provider, rows = await run_example("rubric", tmp_path / "copied", **exposed)
-    assert [list(asked(call)) for call in provider.calls] == [
-        ["meta", "question", "model_output"]
-    ] * 2
+    assert {tuple(asked(call)) for call in provider.calls} == {("meta", "question", "model_output")}
     assert all([fix["code"] for fix in row["fixes"]] == ["unwrapped"] for row in rows)
     place = example("rubric", tmp_path / "changed")
 
@@ -165,30 +179,19 @@ async def test_the_copy_of_meta_is_verified_where_it_is_exposed(tmp_path: Path) 
 
 async def test_a_chinese_prompt_that_inserts_everything(tmp_path: Path) -> None:
     provider, rows = await run_example("weighted", tmp_path)
-    assert len(provider.calls) == 2
-    for call in provider.calls:
-        (message,) = call.body["messages"]
-        assert message["role"] == "user"
-        assert "{{" not in message["content"]
-    texts = "\n".join(call.body["messages"][0]["content"] for call in provider.calls)
-    rubric = (EXAMPLES / "weighted" / "zhongqiu.md").read_text(encoding="utf-8")
-    assert rubric in texts
+    messages = [call.body["messages"] for call in provider.calls]
+    assert [[message["role"] for message in one] for one in messages] == [["user"]] * 2
+    texts = "\n".join(one[0]["content"] for one in messages)
+    assert (EXAMPLES / "weighted" / "zhongqiu.md").read_text(encoding="utf-8") in texts
+    assert "{{" not in texts
     by_unit = {row["unit"]: row for row in rows}
     graded = by_unit["zh-zhongqiu/model-a"]
     assert graded["output"]["total_score"] == 54.5
     assert graded["output"]["weights"]["logic_and_fact"] == 60
-    codes = {fix["code"] for fix in graded["fixes"]}
-    assert codes == {"unwrapped", "meta", "weights", "total"}
+    assert {fix["code"] for fix in graded["fixes"]} == {"unwrapped", "meta", "weights", "total"}
     assert graded["flags"] == ["low_confidence"]
     assert by_unit["zh-zhongqiu/model-b"]["flags"] == ["decided_by_code"]
     assert by_unit["zh-wudeng/model-a"]["output"]["inferred_task_type"] == "speculative"
-
-
-SHORT_PROMPTS = {
-    "pairwise": "Welcher Text ist besser?\n\nNr | Sieger | C1 | C2 | C3 | C4 | C5 | Begründung\n",
-    "rubric": "点検してください。\n{{ Rubric }}\n",
-    "weighted": "{{Task_Specific_Rubric}}\n{{ prompt }}\n{{ANSWER}}\n",
-}
 
 
 @pytest.mark.model
@@ -217,47 +220,15 @@ def test_the_embedded_judge_runs_them_too(tmp_path: Path, kind: str, long: bool)
     assert checked.returncode == 0, checked.stdout
 
 
-@pytest.mark.parametrize("kind", PROMPTS)
-async def test_nothing_of_ids_models_and_meta_is_in_any_request(tmp_path: Path, kind: str) -> None:
-    provider, _ = await run_example(kind, tmp_path)
-    secrets = ("de-gezeiten", "de-brot", "model-a", "model-b", '"set"', "run_id", "prompt_variant")
-    secrets += ("question_id", "zh-zhongqiu", "zh-wudeng", f"own-prompt-{kind}")
-    for call in provider.calls:
-        told = json.dumps(call.body, ensure_ascii=False)
-        assert not [secret for secret in secrets if secret in told]
-
-
-async def test_the_prompts_text_is_part_of_the_run_and_of_every_key(tmp_path: Path) -> None:
-    async with p.Provider(answering(as_table)) as provider:
-        place = example("pairwise", tmp_path)
-        judges = {"judges": [at(provider.url)]}
-        first = await judged(prepared(place, **judges))
-        again = await judged(prepared(place, **judges))
-        assert (again.run, len(provider.calls)) == (first.run, 4)
-        path = place / "richter.md"
-        path.write_text(path.read_text(encoding="utf-8") + "\nNur Mut.", encoding="utf-8")
-        other = await judged(prepared(place, **judges))
-        assert (other.run != first.run, len(provider.calls)) == (True, 8)
-    calls = [
-        {key for row in stored(place, run.run) for key in row["calls"]} for run in (first, other)
-    ]
-    assert not calls[0] & calls[1]
-
-
 def test_show_says_which_prompt_judged(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("Grade by {{rubric}}.")
-    reply = {"scores": {}, "failure_tags": [], "notes": ""}
-    code = f"async def good(messages, schema, params):\n    return {json.dumps(reply)!r}\n"
-    write_suite(tmp_path, 1, judge=code, prompt="mine.md")
-    assert evenhand_here("run", cwd=tmp_path).returncode == 1  # nothing was judged
-    about = json.loads(evenhand_here("show", "--json", cwd=tmp_path).stdout)
-    assert about["prompt"] == "mine.md"
-    lines = evenhand_here("show", cwd=tmp_path).stdout.splitlines()
-    assert f"{'prompt':17} mine.md {about['protocol_version']}" in lines
-    write_suite(tmp_path, 1)
-    assert evenhand_here("run", cwd=tmp_path).returncode == 0
-    assert json.loads(evenhand_here("show", "--json", cwd=tmp_path).stdout)["prompt"] is None
-    assert "prompt   " not in evenhand_here("show", cwd=tmp_path).stdout
+    for prompt in ("mine.md", None):
+        write_suite(tmp_path, 1, **({"prompt": prompt} if prompt else {}))
+        evenhand_here("run", cwd=tmp_path)
+        about = json.loads(evenhand_here("show", "--json", cwd=tmp_path).stdout)
+        assert about["prompt"] == prompt
+        text = evenhand_here("show", cwd=tmp_path).stdout
+        assert (f"\n{'prompt':17} mine.md {about['protocol_version']}\n" in text) is bool(prompt)
 
 
 BAD = {
@@ -270,20 +241,17 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("write", [write_suite, write_pairs, write_answers])
-async def test_a_prompt_that_cannot_be_used_is_told_and_nothing_is_sent(
-    tmp_path: Path, name: str, write: Callable[..., Path]
+def test_a_prompt_that_cannot_be_used_is_told_and_nothing_is_sent(
+    tmp_path: Path, name: str
 ) -> None:
     content, said = BAD[name]
     if content is not None:
         (tmp_path / "mine.md").write_bytes(content)
-    async with p.Provider(p.valid()) as provider:
-        write(tmp_path, 1, at(provider.url), prompt="mine.md")
-        done = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
-        assert provider.calls == []
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    for write in (write_suite, write_pairs, write_answers):
+        write(tmp_path, 1, prompt="mine.md")
+        done = evenhand_here("run", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert said in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -296,26 +264,23 @@ async def test_a_prompt_that_cannot_be_used_is_told_and_nothing_is_sent(
         ("mute", 'the protocol mute has no prompt in "en"'),
     ],
 )
-async def test_a_protocol_folder_that_cannot_be_used_is_told_and_nothing_is_sent(
+def test_a_protocol_folder_that_cannot_be_used_is_told_and_nothing_is_sent(
     tmp_path: Path, protocol: str, said: str
 ) -> None:
-    for name, text in {
+    texts = {
         "foreign": "kind = 'rubric' # критерии".encode("cp1251"),
         "unkind": b'kind = "poetry"',
         "mute": b'kind = "rubric"',
-    }.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "protocol.toml").write_bytes(text)
-    (tmp_path / "empty").mkdir()
-    async with p.Provider(p.valid()) as provider:
-        write_suite(tmp_path, 1, at(provider.url), protocol=protocol)
-        done = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
-        assert provider.calls == []
+    }
+    if protocol != "none":
+        (tmp_path / protocol).mkdir()
+    if text := texts.get(protocol):
+        (tmp_path / protocol / "protocol.toml").write_bytes(text)
+    write_suite(tmp_path, 1, protocol=protocol)
+    done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert said in done.stderr
+    assert said in done.stderr and "Traceback" not in done.stderr
 
-
-# A language that the product does not know
 
 GERMAN = """<!-- user -->
 {{question}}
@@ -328,26 +293,28 @@ Falsch: {{problems}}
 
 
 async def test_a_protocol_folder_in_another_language_with_its_own_phrase(tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    (mine / "prompts").mkdir(parents=True)
-    (mine / "words").mkdir()
-    (mine / "protocol.toml").write_text('kind = "rubric"\n')
-    (mine / "words" / "de.toml").write_text('no_evidence = "kein Beleg gefunden"\n')
-    (mine / "prompts" / "de.md").write_text(GERMAN)
-
-    def saying(rationale: str) -> p.Behaviour:
-        given = {"evidence": [], "rationale": rationale, "score": 1}
-        value = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
-        return p.saying(json.dumps(value))
-
+    files = {
+        "protocol.toml": 'kind = "rubric"\n',
+        "words/de.toml": 'no_evidence = "kein Beleg gefunden"\n',
+        "prompts/de.md": GERMAN,
+    }
+    for name, text in files.items():
+        path = tmp_path / "mine" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     script = [saying("no evidence found"), saying("Es wurde KEIN BELEG gefunden.")]
     async with p.Provider(script) as provider:
         write_suite(tmp_path, 1, at(provider.url), protocol="mine", language="de")
         summary = await judged(tmp_path)
     assert (summary.counts.verdicts, len(provider.calls)) == (1, 2)
     again = provider.calls[1].body["messages"][-1]["content"]
-    assert again.startswith("Falsch: ")
-    assert "kein Beleg gefunden" in again
+    assert again.startswith("Falsch: ") and "kein Beleg gefunden" in again
+    # Units keep their own language beside a custom prompt.
+    (tmp_path / "mine.md").write_text("Judge.")
+    async with p.Provider(saying("該当する根拠なし")) as provider:
+        rows = [row | {"language": "ja"} for row in samples(1)]
+        write_suite(tmp_path, rows, at(provider.url), prompt="mine.md", language="de")
+        assert (await judged(tmp_path)).counts.verdicts == 1
 
 
 @pytest.mark.parametrize("kind", ["pairwise", "weighted"])
@@ -391,12 +358,15 @@ async def test_an_own_prompt_needs_no_prompt_and_no_texts_of_its_protocol(
     assert found == ("tie" if kind == "pairwise" else 70)
 
 
-async def test_units_keep_their_own_language_beside_an_own_prompt(tmp_path: Path) -> None:
-    (tmp_path / "mine.md").write_text("Judge.")
-    rows = [row | {"language": "ja"} for row in samples(1)]
-    given = {"evidence": [], "rationale": "該当する根拠なし", "score": 1}
+@pytest.mark.parametrize("kind", PROMPTS)
+async def test_nothing_of_ids_models_and_meta_is_in_any_request(tmp_path: Path, kind: str) -> None:
+    provider, _ = await run_example(kind, tmp_path)
+    for call in provider.calls:
+        told = json.dumps(call.body, ensure_ascii=False)
+        assert not [secret for secret in SECRETS if secret in told]
+
+
+def saying(rationale: str) -> p.Behaviour:
+    given = {"evidence": [], "rationale": rationale, "score": 1}
     value = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
-    async with p.Provider(p.saying(json.dumps(value))) as provider:
-        write_suite(tmp_path, rows, at(provider.url), prompt="mine.md", language="de")
-        summary = await judged(tmp_path)
-    assert summary.counts.verdicts == 1
+    return p.saying(json.dumps(value))

@@ -1,5 +1,4 @@
-"""Failure tags of a protocol folder: the same letters and names in prompt, report, view, figures
-and export."""
+"""Failure tags of a protocol folder: in prompt, report, view, figures and export."""
 
 from __future__ import annotations
 
@@ -24,6 +23,8 @@ meaning = { zh = "写出了材料中没有的内容。" }
 id = "F2"
 zh = "答非所问"
 """
+
+
 JUDGE = """
 import json, re
 OUTPUT = re.compile(r"\\[\\[(model_output [0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1\\]\\]", re.DOTALL)
@@ -85,21 +86,17 @@ def test_the_export_has_their_letters_in_the_protocols_order(judged_folder: Path
     assert tags == [["F2"], ["F1", "F2"], ["F2"], ["F2"], ["F2"], ["F2"]]
 
 
-def test_figures_are_by_their_letters(judged_folder: Path) -> None:
-    done = evenhand_here("compare", "--by", "prompt_variant", "--json", cwd=judged_folder)
-    assert done.returncode == 0, done.stderr
-    assert {row["tag"] for row in json.loads(done.stdout)["tags"]} == {"F1", "F2"}
-
-
 @pytest.mark.parametrize("language", ["zh", "ru"])
 def test_the_report_names_them_as_the_prompt_does(judged_folder: Path, language: str) -> None:
     """In a language that the protocol has no names in, by those it has."""
-    page = judged_folder / f"{language}.html"
-    done = evenhand_here("report", "-o", page.name, "--language", language, cwd=judged_folder)
+    done = evenhand_here(
+        "report", "-o", "r.html", "--language", language, "--force", cwd=judged_folder
+    )
     assert done.returncode == 0, done.stderr
-    text = page.read_text(encoding="utf-8")
-    assert "F1 · 编造事实" in text
-    assert "F2 · 答非所问" in text
+    text = (judged_folder / "r.html").read_text(encoding="utf-8")
+    assert "F1 · 编造事实" in text and "F2 · 答非所问" in text
+    compared = evenhand_here("compare", "--by", "prompt_variant", "--json", cwd=judged_folder)
+    assert {row["tag"] for row in json.loads(compared.stdout)["tags"]} == {"F1", "F2"}
 
 
 def test_the_view_names_and_filters_by_them(judged_folder: Path) -> None:
