@@ -16,7 +16,6 @@ from tests.unit.cli.conftest import CallCommand
 from tests.unit.cli.weekly import BY, JUDGE, READ, ROWS, by_question, mean, paired
 from tests.unit.stats.twin import naive_difference
 
-
 # `latest` is the run judged last in this store: no import, and no run copied from elsewhere
 
 VOTES = [
