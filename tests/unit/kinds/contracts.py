@@ -48,7 +48,9 @@ def change(good: Any, changes: str) -> str:
     copy = json.loads(dumped)
     for part in changes.split(" & "):
         path, _, value = part.partition(" = ")
-        *way, last = path.removesuffix(" gone").split(".")
+        *way, last = (
+            int(key) if key.isdigit() else key for key in path.removesuffix(" gone").split(".")
+        )
         holder = reduce(lambda inner, key: inner[key], way, copy)
         if value:
             value, _, times = value.partition(" * ")

@@ -27,7 +27,7 @@ def assert_sound(checked: Checked[Any], expected: list[str]) -> None:
     assert all(problem.path in problem.message for problem in checked.problems)
 
 
-def test_codes_are_those_of_the_contract() -> None:
+def test_codes_are_those_of_the_contract():
     reasons = "refused filtered truncated empty not_json ambiguous schema out_of_range"
     reasons += " evidence_missing meta_changed transport timeout context_overflow judge_crash"
     assert get_args(Reason) == tuple(reasons.split())
@@ -40,9 +40,7 @@ def test_codes_are_those_of_the_contract() -> None:
     [(kind, *row) for kind, rows in TABLES.items() for row in rows],
     ids=str,
 )
-def test_a_broken_rule_is_mended_told_or_flagged(
-    kind: str, changes: str, expected: list[str]
-) -> None:
+def test_a_broken_rule_is_mended_told_or_flagged(kind, changes, expected):
     """In every language alike, in its own words."""
     reply = change(GOOD[kind], changes)
     english = check(kind, reply)
@@ -56,12 +54,12 @@ def test_a_broken_rule_is_mended_told_or_flagged(
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES, ids=str)
-def test_a_table_line_is_mended_told_or_flagged(line: str, expected: list[str]) -> None:
+def test_a_table_line_is_mended_told_or_flagged(line, expected):
     assert_sound(pairing.protocol(tables=True).check(line), expected)
 
 
 @each_kind
-def test_two_verdicts_are_ambiguous(kind: str) -> None:
+def test_two_verdicts_are_ambiguous(kind):
     other = {"rubric": 'notes = "x"', "weighted": 'confidence = "low"', "pairwise": 'winner = "B"'}
     both = f"{json.dumps(GOOD[kind])}\n{change(GOOD[kind], other[kind])}"
     assert outcome_of(check(kind, both)) == ["ambiguous"]
@@ -71,7 +69,7 @@ def test_two_verdicts_are_ambiguous(kind: str) -> None:
 @pytest.mark.parametrize(
     ("finish", "code"), [("length", "truncated"), ("filtered", "filtered"), ("refused", "refused")]
 )
-def test_a_reply_that_did_not_end_by_itself_is_not_read(kind: str, finish: str, code: str) -> None:
+def test_a_reply_that_did_not_end_by_itself_is_not_read(kind, finish, code):
     text = json.dumps(GOOD[kind])
     checks: dict[str, Any] = {
         "pairwise": lambda: pairing.protocol().check(text, finish=finish),
@@ -83,7 +81,7 @@ def test_a_reply_that_did_not_end_by_itself_is_not_read(kind: str, finish: str, 
 
 
 @each_kind
-def test_very_many_problems_are_not_all_put_into_words(kind: str) -> None:
+def test_very_many_problems_are_not_all_put_into_words(kind):
     reply = json.dumps(GOOD[kind] | {f"key {n}": n for n in range(20_000)})
     assert len(check(kind, reply).problems) == PROBLEMS_KEPT
 
@@ -105,7 +103,7 @@ weighted reasoning
 
 @each_language
 @pytest.mark.parametrize("place", PLACES.strip().splitlines())
-def test_a_value_of_the_wrong_type_is_told_with_its_place(place: str, language: str) -> None:
+def test_a_value_of_the_wrong_type_is_told_with_its_place(place, language):
     kind, path = place.split()
     [problem] = check(kind, change(GOOD[kind], f"{path} = 17"), language).problems
     assert (problem.code, problem.path) == ("schema", path)
@@ -122,16 +120,14 @@ def test_a_value_of_the_wrong_type_is_told_with_its_place(place: str, language: 
         ([], "[]"),
     ],
 )
-def test_what_stands_there_is_told_as_it_was_written_and_cut_where_it_is_long(
-    value: Any, written: str
-) -> None:
+def test_what_stands_there_is_told_as_it_was_written_and_cut_where_it_is_long(value, written):
     [problem] = check("pairwise", json.dumps(GOOD["pairwise"] | {"explanation": value})).problems
     assert problem.message.startswith(f"explanation: {written} ")
 
 
 @each_language
 @pytest.mark.parametrize("number", ["NaN", "-Infinity"])
-def test_a_number_that_json_has_not_is_told_with_its_place(number: str, language: str) -> None:
+def test_a_number_that_json_has_not_is_told_with_its_place(number, language):
     reply = change(GOOD["weighted"], f"score.logic_and_fact = {number}")
     [problem] = check("weighted", reply, language).problems
     assert problem.code == "not_json"
@@ -151,14 +147,14 @@ NO_REASONS += ["...", "。", ". . .", "—", "___ *** 、", "👍"]
 
 @pytest.mark.parametrize("text", NO_REASONS, ids=ascii)
 @each_kind
-def test_a_reason_without_a_letter_or_digit_is_asked_again(kind: str, text: str) -> None:
+def test_a_reason_without_a_letter_or_digit_is_asked_again(kind, text):
     for path in REASONS[kind]:
         found = check(kind, change(GOOD[kind], f"{path} = {json.dumps(text)}"))
         assert outcome_of(found) == [f"schema {path}"]
 
 
 @pytest.mark.parametrize("text", ["\u200bso", "无\u200b", "+5", "A ≻ B."], ids=ascii)
-def test_a_reason_with_hidden_characters_beside_others_is_a_reason(text: str) -> None:
+def test_a_reason_with_hidden_characters_beside_others_is_a_reason(text):
     for kind, paths in REASONS.items():
         assert check(kind, change(GOOD[kind], f"{paths[0]} = {json.dumps(text)}")).problems == ()
 
@@ -174,9 +170,7 @@ SLIPS = {
 @each_language
 @each_kind
 @pytest.mark.parametrize("slip", SLIPS)
-def test_the_place_from_which_a_reply_is_no_json_is_told(
-    slip: str, kind: str, language: str
-) -> None:
+def test_the_place_from_which_a_reply_is_no_json_is_told(slip, kind, language):
     ending, near = SLIPS[slip]
     reply = json.dumps(GOOD[kind], ensure_ascii=False)[:-1] + ending
     [problem] = check(kind, reply, language).problems
@@ -185,6 +179,6 @@ def test_the_place_from_which_a_reply_is_no_json_is_told(
 
 
 @each_kind
-def test_a_reply_without_an_object_is_told_by_its_beginning(kind: str) -> None:
+def test_a_reply_without_an_object_is_told_by_its_beginning(kind):
     [problem] = check(kind, "Both answers name the same facts, so it is hard to say.").problems
     assert '"Both answers name th…"' in problem.wording

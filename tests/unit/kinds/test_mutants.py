@@ -143,7 +143,7 @@ def sound(checked: Checked) -> None:
 
 
 @pytest.mark.parametrize("kind", GOODS)
-def test_no_reply_makes_a_check_raise_or_passes_it_wrongly(kind: str, long: bool) -> None:
+def test_no_reply_makes_a_check_raise_or_passes_it_wrongly(kind, long):
     first = secrets.randbelow(2**40) if long else 0
     passed = 0
     for seed in range(first, first + (LONG if long else SHORT)):
@@ -187,7 +187,7 @@ async def judged(kind: str, ask: Babbler) -> Judgment:
 
 
 @pytest.mark.parametrize("kind", GOODS)
-async def test_every_conversation_of_such_replies_ends_in_a_judgment(kind: str, long: bool) -> None:
+async def test_every_conversation_of_such_replies_ends_in_a_judgment(kind, long):
     first = secrets.randbelow(2**40) if long else 0
     for seed in range(first, first + (20_000 if long else 200)):
         try:
@@ -199,7 +199,7 @@ async def test_every_conversation_of_such_replies_ends_in_a_judgment(kind: str, 
 
 
 @pytest.mark.parametrize("kind", GOODS)
-def test_a_reply_cut_at_any_place_is_a_failure_and_no_crash(kind: str) -> None:
+def test_a_reply_cut_at_any_place_is_a_failure_and_no_crash(kind):
     for good in GOODS[kind]:
         text = json.dumps(good, ensure_ascii=False)
         for end in range(len(text)):

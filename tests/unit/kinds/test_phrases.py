@@ -98,12 +98,12 @@ GUESSES_NOTHING = [
 
 
 @pytest.mark.parametrize("text", COMPARES)
-def test_a_comparison_with_other_samples_is_seen(text: str) -> None:
+def test_a_comparison_with_other_samples_is_seen(text):
     assert compares(text, "Why is the sky blue?", "Because of scattering.")
 
 
 @pytest.mark.parametrize("text", JUDGES_ALONE)
-def test_a_reason_about_one_sample_is_let_be(text: str) -> None:
+def test_a_reason_about_one_sample_is_let_be(text):
     assert not compares(text, "Why is the sky blue?", "Because of scattering.")
 
 
@@ -117,15 +117,15 @@ It says rightly that it is better than the baseline. => Our method beats the bas
 A案と比べて B案が安いと述べている。 => A案とB案を比べてください。
 """),
 )
-def test_what_the_judged_texts_compare_is_no_comparison_of_samples(text: str, judged: str) -> None:
+def test_what_the_judged_texts_compare_is_no_comparison_of_samples(text, judged):
     assert not compares(text, judged, "")
 
 
 @pytest.mark.parametrize("text", GUESSES)
-def test_a_guessed_source_is_seen(text: str) -> None:
+def test_a_guessed_source_is_seen(text):
     assert guesses_source(text, "Why is the sky blue?")
 
 
 @pytest.mark.parametrize("text", GUESSES_NOTHING)
-def test_to_speak_of_a_model_is_no_guess(text: str) -> None:
+def test_to_speak_of_a_model_is_no_guess(text):
     assert not guesses_source(text, "Why is the sky blue?")

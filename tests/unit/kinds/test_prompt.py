@@ -189,19 +189,19 @@ def messages(text: str, blind: Mapping[str, Any] = BLIND) -> tuple[Message, ...]
     return CustomPrompt.parse(text).messages(blind, aliases, texts)
 
 
-def test_without_placeholders_it_is_the_system_message_and_the_unit_follows() -> None:
+def test_without_placeholders_it_is_the_system_message_and_the_unit_follows():
     system, user = messages("  Richten Sie.\n")
     assert system == Message("system", "Richten Sie.")
     assert user == Message("user", '{"topic":"T","candidate_1":"one","candidate_2":"two"}')
 
 
-def test_what_no_placeholder_inserted_follows() -> None:
+def test_what_no_placeholder_inserted_follows():
     system, user = messages("Über {{topic}} urteilen, {{ first }} zuerst.")
     assert system.content == "Über T urteilen, one zuerst."
     assert user.content == '{"candidate_2":"two"}'
 
 
-def test_with_everything_inserted_it_is_the_user_message_alone() -> None:
+def test_with_everything_inserted_it_is_the_user_message_alone():
     made = messages("{{topic}}: {{candidate_1}} / {{candidate_2}}; {{shape}}")
     assert made == (Message("user", "T: one / two; {}"),)
 
@@ -210,7 +210,7 @@ def test_with_everything_inserted_it_is_the_user_message_alone() -> None:
     "written",
     ["{{topic}}", "{{ topic }}", "{{\ttopic}}", "{{Topic}}", "{{ TOPIC   }}"],
 )
-def test_spaces_and_case_do_not_matter(written: str) -> None:
+def test_spaces_and_case_do_not_matter(written):
     assert messages(written)[0].content == "T"
 
 
@@ -218,7 +218,7 @@ def test_spaces_and_case_do_not_matter(written: str) -> None:
     "written",
     ["{{Task_Specific_Rubric}}", "{{ task specific rubric }}", "{{TASK-SPECIFIC-RUBRIC}}"],
 )
-def test_a_name_of_several_words_is_known_however_it_is_joined(written: str) -> None:
+def test_a_name_of_several_words_is_known_however_it_is_joined(written):
     assert placeholder_name(written) == "task_specific_rubric"
 
 
@@ -239,14 +239,14 @@ def test_a_name_of_several_words_is_known_however_it_is_joined(written: str) -> 
         "{{topic\n}}",
     ],
 )
-def test_whatever_else_stays_to_the_letter(literal: str) -> None:
+def test_whatever_else_stays_to_the_letter(literal):
     system, user = messages(f"a {literal} b")
     assert system.content == f"a {literal} b"
     assert json.loads(user.content) == BLIND
 
 
 @given(st.text(min_size=1), st.text(alphabet="{}topicandate_12% $\n", max_size=60))
-def test_what_is_inserted_is_never_read_again(topic: str, odd: str) -> None:
+def test_what_is_inserted_is_never_read_again(topic, odd):
     blind = {"topic": topic + odd, "candidate_1": odd, "candidate_2": topic}
     system, user = messages("<{{topic}}><{{candidate_1}}>", blind)
     assert system.content == f"<{topic + odd}><{odd}>"
@@ -254,7 +254,7 @@ def test_what_is_inserted_is_never_read_again(topic: str, odd: str) -> None:
 
 
 @pytest.mark.parametrize("unsafe", UNSAFE)
-def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe: str) -> None:
+def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe):
     own = CustomPrompt.parse("{{topic}}{{question}}{{prompt}}")
     pair = changed(pairing.PAIR, topic=unsafe)
     judged = replace(pairing.protocol(), custom_prompt=own)
@@ -284,7 +284,7 @@ def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe: str) -
         ("_meta", False),
     ],
 )
-def test_whether_it_speaks_of_meta(text: str, speaks: bool) -> None:
+def test_whether_it_speaks_of_meta(text, speaks):
     assert CustomPrompt.parse(text).says("meta") is speaks
 
 
@@ -333,11 +333,10 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_pairwise_reply_may_come_in_any_form(name: str) -> None:
+def test_a_pairwise_reply_may_come_in_any_form(name):
     judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     checked = judged.check(TABLES[name])
     assert checked.problems == ()
-    assert checked.output is not None
     assert {c: one["mark"] for c, one in checked.output["criteria"].items()} == MARKS
     assert checked.output["winner"] == "A"
     assert checked.output["explanation"] == "because of C1"
@@ -359,7 +358,7 @@ def test_a_pairwise_reply_may_come_in_any_form(name: str) -> None:
         ("Keine Ahnung.", "not_json"),
     ],
 )
-def test_what_is_no_verdict_is_still_none(text: str, code: str) -> None:
+def test_what_is_no_verdict_is_still_none(text, code):
     judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     checked = judged.check(text)
     assert checked.output is None
@@ -378,9 +377,7 @@ SWAPPED = LINE.translate(str.maketrans("AB", "BA"))
         f"{pair_reply(MARKS, 'A')}\nx | {SWAPPED}",
     ],
 )
-def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(
-    text: str, language: str
-) -> None:
+def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(text, language):
     words = find_protocol("pairwise", custom_prompt={CUSTOM_PROMPT: "Двойной прогон."}).words(
         language
     )
@@ -392,7 +389,7 @@ def test_two_orders_in_one_reply_are_said_to_be_so_and_no_json_is_spoken_of(
         assert "JSON" not in problem.message + problem.wording
 
 
-def test_a_line_beside_an_object_is_asked_again_under_a_built_in_prompt_too() -> None:
+def test_a_line_beside_an_object_is_asked_again_under_a_built_in_prompt_too():
     for line in (LINE, SWAPPED):
         text = f"{pair_reply(MARKS, 'A')}\nx | {line}"
         checked = pairing.protocol().check(text)
@@ -402,13 +399,12 @@ def test_a_line_beside_an_object_is_asked_again_under_a_built_in_prompt_too() ->
 
 
 @pytest.mark.parametrize("notes", ['easier ({"ok": true} is right)', '{"a": [1, {"b": "x"}]}'])
-def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
+def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes):
     judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     line = f"x | {LINE.replace('because of C1', notes)}"
     for text in (line, f"{HEADER}\n{line}", f"So it is:\n```\n{line}\n```"):
         for checked in (judged.check(text), judged.check_external_reply(pairing.PAIR, text)):
             assert checked.problems == ()
-            assert checked.value is not None
             assert (checked.value.winner, checked.value.marks) == ("A", MARKS)
             assert checked.value.explanation == notes
 
@@ -424,12 +420,12 @@ def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes: str) -> None:
         f'x | {LINE} {{"ok": true}} {{"ok": false}}',
     ],
 )
-def test_an_object_beside_a_line_or_in_one_that_is_not_whole_is_not_stepped_over(text: str) -> None:
+def test_an_object_beside_a_line_or_in_one_that_is_not_whole_is_not_stepped_over(text):
     judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     assert judged.check(text).problems
 
 
-def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict() -> None:
+def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict():
     line = f'x | {LINE} {{"ok": true}}'
     pair = pairing.PAIR.with_texts(line, "two")
     judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
@@ -438,7 +434,7 @@ def test_a_line_with_an_object_that_a_candidate_wrote_is_no_verdict() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_prompt_that_demands_both_orders_is_preceded_by_one_sentence(language: str) -> None:
+def test_a_prompt_that_demands_both_orders_is_preceded_by_one_sentence(language):
     for text, is_told in (("Сделай двойной прогон. {{topic}}", True), ("Сравни. {{topic}}", False)):
         record = JudgingRecord(language=language, settings={**PAIRWISE.settings, "use": []})
         judging = judging_of(find_protocol("pairwise", custom_prompt={CUSTOM_PROMPT: text}), record)
@@ -471,8 +467,8 @@ COPIED = jsontext.dump({"meta": material.META, **material.good()})
     ],
 )
 def test_a_copy_of_meta_is_verified_where_it_was_shown_else_supplied(
-    prompt: str, exposed: bool, text: str, problems: list[str], fixes: list[str]
-) -> None:
+    prompt, exposed, text, problems, fixes
+):
     own = CustomPrompt.parse(prompt)
     checked = material.protocol(custom_prompt=own, expose_meta=exposed).check(text, material.SAMPLE)
     assert [one.code for one in checked.problems] == problems
@@ -481,7 +477,7 @@ def test_a_copy_of_meta_is_verified_where_it_was_shown_else_supplied(
         assert jsontext.same(checked.output["meta"], material.META)
 
 
-def test_meta_follows_only_where_it_is_exposed() -> None:
+def test_meta_follows_only_where_it_is_exposed():
     for exposed in (False, True):
         judged = material.protocol(
             custom_prompt=CustomPrompt.parse("x {{meta}}"), expose_meta=exposed
@@ -497,7 +493,7 @@ def test_meta_follows_only_where_it_is_exposed() -> None:
     assert followed["rubric"] == json.loads(material.RUBRIC_TEXT)
 
 
-def test_a_pair_follows_in_the_order_of_its_pass() -> None:
+def test_a_pair_follows_in_the_order_of_its_pass():
     judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     pair = pairing.PAIR
     asked = judged.questions(pair, JudgingContext(ask=Scripted([])))
@@ -508,7 +504,7 @@ def test_a_pair_follows_in_the_order_of_its_pass() -> None:
     assert [one["candidate_2"] for one in both] == list(pair.texts[::-1])
 
 
-def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one() -> None:
+def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one():
     own = CustomPrompt.parse("x")
     for style, there in (("full", False), ("compact", True)):
         asked: list[Any] = [
@@ -519,7 +515,7 @@ def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one() -> None:
         assert [one.neutral is not None for one in asked] == [there] * 2
 
 
-def test_what_the_suite_uses_follows_or_is_inserted() -> None:
+def test_what_the_suite_uses_follows_or_is_inserted():
     answer = changed(grading.ANSWER, extras={"reference": "R", "messages": [{"role": "user"}]})
     own = CustomPrompt.parse("{{ reference }}")
     judged = grading.protocol(custom_prompt=own, use=("reference", "messages"))
@@ -531,7 +527,7 @@ def test_what_the_suite_uses_follows_or_is_inserted() -> None:
     assert "messages" not in json.loads(user.content)
 
 
-def test_of_earlier_messages_only_who_said_what_is_told() -> None:
+def test_of_earlier_messages_only_who_said_what_is_told():
     said = [{"role": "user", "content": "Hi.", "model": "gpt-4-0613"}]
     blind = {"topic": "T", **shown_extras({"messages": said}, ["messages"])}
     for text in ("Judge.", "Judge {{topic}} after {{messages}}."):
@@ -566,7 +562,7 @@ RUBRIC = KINDS["rubric"].form.custom_prompt
         "ダブルランを行うこと。",
     ],
 )
-def test_a_demand_for_both_orders_is_heard(demand: str) -> None:
+def test_a_demand_for_both_orders_is_heard(demand):
     assert asks_both_orders(f"Ты судья.\n{demand}\nОтвечай таблицей.")
 
 
@@ -582,7 +578,7 @@ Each order of magnitude counts. Do not compare again with other answers.
 提示順に影響されないこと。二重チェックを怠らない。
 """),
 )
-def test_what_only_speaks_of_orders_is_no_demand(harmless: str) -> None:
+def test_what_only_speaks_of_orders_is_no_demand(harmless):
     assert not asks_both_orders(harmless)
 
 
@@ -592,7 +588,7 @@ def doubts(text: str, kind: str = "rubric", **settings: object) -> list[str]:
     return list(lint_custom_prompt(CustomPrompt.parse(text), kind, form, settings))
 
 
-def test_a_placeholder_that_nothing_fills_is_named_with_the_one_that_was_meant() -> None:
+def test_a_placeholder_that_nothing_fills_is_named_with_the_one_that_was_meant():
     assert doubts("{{question}} {{ Model-Output }} {{output}} {{rubric}} {{tags}} {{shape}}") == []
     (doubt,) = doubts("{{questoin}}")
     assert doubt.startswith("{{questoin}} is no placeholder of the kind rubric")
@@ -603,7 +599,7 @@ def test_a_placeholder_that_nothing_fills_is_named_with_the_one_that_was_meant()
     )
 
 
-def test_a_part_that_a_setting_sends_is_asked_for_where_it_is_not_sent() -> None:
+def test_a_part_that_a_setting_sends_is_asked_for_where_it_is_not_sent():
     (doubt,) = doubts('Скопируй "meta" без изменений.')
     assert "set expose_meta = true under [settings]" in doubt
     assert doubts('Скопируй "meta" без изменений.', expose_meta=True) == []
@@ -611,7 +607,7 @@ def test_a_part_that_a_setting_sends_is_asked_for_where_it_is_not_sent() -> None
     assert doubts('Copy "meta".', "weighted") == []
 
 
-def test_what_the_suite_does_not_use_is_not_filled() -> None:
+def test_what_the_suite_does_not_use_is_not_filled():
     assert doubts("{{reference}}") == []
     assert doubts("{{reference}}", use=["reference"]) == []
     assert doubts("{{ reference }}", use=[]) == [
@@ -619,7 +615,7 @@ def test_what_the_suite_does_not_use_is_not_filled() -> None:
     ]
 
 
-def test_both_orders_are_a_matter_of_pairs() -> None:
+def test_both_orders_are_a_matter_of_pairs():
     (doubt,) = doubts("Judge in both orders.", "pairwise")
     assert doubt.startswith("the prompt asks for both orders in one reply")
     assert doubts("Judge in both orders.") == []
@@ -640,14 +636,14 @@ def test_both_orders_are_a_matter_of_pairs() -> None:
         (f"{'x' * 60}: {{{{answer}}}}", "answer"),
     ],
 )
-def test_what_is_inserted_is_called_as_the_prompt_calls_it(prompt: str, name: str | None) -> None:
+def test_what_is_inserted_is_called_as_the_prompt_calls_it(prompt, name):
     assert RUBRIC is not None
     assert CustomPrompt.parse(prompt).part_names(RUBRIC).get("model_output") == name
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_re_ask_calls_it_so_too(language: str) -> None:
-    def told(prompt: str) -> str:
+def test_a_re_ask_calls_it_so_too(language):
+    def told(prompt):
         words = find_protocol("rubric", custom_prompt={CUSTOM_PROMPT: prompt}).words(language)
         return words.problem("evidence_nowhere", "evidence_missing", "x", quote="q").wording
 
@@ -658,7 +654,7 @@ def test_a_re_ask_calls_it_so_too(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("problem", ["empty", "truncated", "filtered"])
-def test_a_prompt_that_may_ask_for_a_table_is_not_told_of_json(language: str, problem: str) -> None:
+def test_a_prompt_that_may_ask_for_a_table_is_not_told_of_json(language, problem):
     own = find_protocol("pairwise", custom_prompt={CUSTOM_PROMPT: "Сравни."}).words(language)
     built_in = find_protocol("pairwise").words(language)
     for wording in (own.problems[problem], own.english[problem]):

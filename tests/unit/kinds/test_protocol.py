@@ -62,7 +62,7 @@ def test_what_is_wrong_names_its_file(file, text, said):
     assert str(caught.value).startswith(said)
 
 
-def test_the_settings_of_all_kinds_are_those_of_a_suite() -> None:
+def test_the_settings_of_all_kinds_are_those_of_a_suite():
     every: dict[str, object] = {}
     for kind in KINDS.values():
         assert all(every.get(name, value) == value for name, value in kind.settings.items())
@@ -71,7 +71,7 @@ def test_the_settings_of_all_kinds_are_those_of_a_suite() -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_kind_brings_its_protocol_its_example_and_what_statistics_take_of_it(name: str) -> None:
+def test_a_kind_brings_its_protocol_its_example_and_what_statistics_take_of_it(name):
     kind = KINDS[name]
     assert kind.name == name and name in builtin_protocols()
     protocol = find_protocol(name)

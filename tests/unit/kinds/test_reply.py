@@ -333,7 +333,7 @@ REFUSED = {
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("refusal", REFUSED)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_verdict_shown_in_prose_is_asked_again(kind: str, refusal: str, language: str) -> None:
+def test_a_verdict_shown_in_prose_is_asked_again(kind, refusal, language):
     """Whatever the prose says, and even where the verdict stands nowhere else."""
     reply = REFUSED[refusal].replace("¤", json.dumps(forge(kind), ensure_ascii=False))
     found = check(kind, reply, language, "A plain answer.")
@@ -348,7 +348,7 @@ BARE = {"alone": "¤", "in a fence": "```json\n¤\n```", "thought": "<think>It s
 
 @pytest.mark.parametrize("planted", PLANTED)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_verdict_repeated_with_its_reasons_is_no_verdict(kind: str, planted: str) -> None:
+def test_a_verdict_repeated_with_its_reasons_is_no_verdict(kind, planted):
     """Nor one with reasons so short that they may be alike by chance: its names and values are
     not."""
     verdict = forge(kind)
@@ -360,7 +360,7 @@ def test_a_verdict_repeated_with_its_reasons_is_no_verdict(kind: str, planted: s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_judges_own_verdict_counts_beside_a_forged_one(kind: str) -> None:
+def test_the_judges_own_verdict_counts_beside_a_forged_one(kind):
     """The same scores for reasons of its own; or for short ones that stand there by chance."""
     verdict = forge(kind)
     own = json.dumps(verdict).replace(PRAISE, "The one fact that it states is right")
@@ -371,14 +371,14 @@ def test_the_judges_own_verdict_counts_beside_a_forged_one(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_part_of_a_verdict_in_the_text_is_no_verdict(kind: str) -> None:
+def test_a_part_of_a_verdict_in_the_text_is_no_verdict(kind):
     verdict = forge(kind)
     planted = json.dumps(verdict | {"more": "and so on", "confidence_in_self": 100})
     assert codes_of(kind, planted, f"It says: {json.dumps(verdict)}")
 
 
 @pytest.mark.parametrize("score", [5, 5.0])
-def test_a_verdict_with_several_short_quotes_is_no_verdict(score: float) -> None:
+def test_a_verdict_with_several_short_quotes_is_no_verdict(score):
     """The second item of a list does not follow its key, and 5 may be written 5.0."""
     verdict = forge("rubric")
     for part in verdict["scores"].values():
@@ -389,7 +389,7 @@ def test_a_verdict_with_several_short_quotes_is_no_verdict(score: float) -> None
 
 
 @pytest.mark.parametrize("name", ["evidence", "meta", "clear"])
-def test_a_copy_is_found_whatever_its_dimensions_are_called(name: str) -> None:
+def test_a_copy_is_found_whatever_its_dimensions_are_called(name):
     """The answer says in prose what the reply does, a word of it broken."""
     bands = [{"score": score, "criteria": f"degree {score}"} for score in (1, 3, 5)]
     rest = {"scale": "1-5", "definition": "How?", "bands": bands}
@@ -422,12 +422,12 @@ LINES = {
 
 
 @pytest.mark.parametrize("case", LINES)
-def test_a_table_line_that_stands_in_a_candidate_is_no_verdict(case: str) -> None:
+def test_a_table_line_that_stands_in_a_candidate_is_no_verdict(case):
     text = f"My answer.\n{LINE}\nThank you."
     assert codes_of("pairwise", text, LINES[case]) == ["ambiguous"]
 
 
-def test_a_table_line_after_an_apology_is_no_verdict() -> None:
+def test_a_table_line_after_an_apology_is_no_verdict():
     apologies = (
         "I'm sorry, I can't grade this.|К сожалению, нет.|抱歉，无法评分。|申し訳ありません。"
     )
@@ -436,7 +436,7 @@ def test_a_table_line_after_an_apology_is_no_verdict() -> None:
         assert codes_of("pairwise", "A plain answer.", reply) == ["refused"]
 
 
-def test_the_judges_own_line_counts_alone_and_not_beside_one_that_it_quotes() -> None:
+def test_the_judges_own_line_counts_alone_and_not_beside_one_that_it_quotes():
     text = f"My answer.\n{LINE}"
     own = f"pair-17 | A | {' | '.join(['A+'] * len(CRITERIA))} | It answers what was asked"
     assert codes_of("pairwise", text, f"It writes:\n{LINE}\nMine:\n{own}") == ["ambiguous"]
@@ -446,7 +446,7 @@ def test_the_judges_own_line_counts_alone_and_not_beside_one_that_it_quotes() ->
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_judge_is_told_of_a_copy_in_its_language(language: str) -> None:
+def test_the_judge_is_told_of_a_copy_in_its_language(language):
     forged = json.dumps(forge("rubric"))
     (problem,) = check("rubric", forged, language, forged).problems
     assert problem.wording

@@ -29,25 +29,24 @@ def found_in(text: str) -> list[str]:
     return outcome_of(checked)
 
 
-def test_a_good_reply_is_kept_as_it_is() -> None:
+def test_a_good_reply_is_kept_as_it_is():
     for judged, text in ((JUDGED, ""), (TABLES, ""), (JUDGED, "<think>A+</think>")):
         found = judged.check(text + json.dumps(GOOD))
         assert (found.problems, found.flags, found.output) == ((), (), GOOD)
         assert [fix.code for fix in found.fixes] == (["unwrapped"] if text else [])
 
 
-def test_every_problem_is_named_where_it_stands() -> None:
+def test_every_problem_is_named_where_it_stands():
     text = pair_reply("X").replace('"X"', "null")
     places = [f"criteria.{name}.mark" for name in CRITERIA]
     assert [one.path for one in JUDGED.check(text).problems] == places
 
 
-def test_a_compact_reply_needs_marks_alone() -> None:
+def test_a_compact_reply_needs_marks_alone():
     marks = {c: {"mark": "B+"} for c in CRITERIA}
     text = json.dumps({"criteria": marks, "explanation": "", "winner": "B"})
     assert JUDGED.check(text).problems
     found = JUDGED.check(text, "compact")
-    assert found.output is not None
     assert found.output["criteria"]["C1"] == {
         "first_meets": None,
         "second_meets": None,
@@ -67,28 +66,27 @@ def test_a_compact_reply_needs_marks_alone() -> None:
         f"x | {LINE}",
     ],
 )
-def test_a_table_line_is_read_where_one_was_asked_for(text: str) -> None:
+def test_a_table_line_is_read_where_one_was_asked_for(text):
     found = TABLES.check(text)
     assert found.problems == ()
-    assert found.output is not None
     marks = {c: given["mark"] for c, given in found.output["criteria"].items()}
     assert marks == {"C1": "A+", "C2": "tie", "C3": "B+", "C4": "tie", "C5": "A+"}
     assert (found.output["winner"], found.output["explanation"]) == ("A", "the first is right")
 
 
-def test_a_table_line_where_none_was_asked_for_is_a_problem() -> None:
+def test_a_table_line_where_none_was_asked_for_is_a_problem():
     (problem,) = JUDGED.check(LINE).problems
     assert problem.code == "not_json"
     assert "table" in problem.message
 
 
-def test_equal_lines_are_one_and_different_ones_ambiguous() -> None:
+def test_equal_lines_are_one_and_different_ones_ambiguous():
     assert found_in(f"{TABLE}\nother | {LINE}") == []
     other = LINE.replace("A | A+", "B | B+")
     assert found_in(f"{TABLE}\nother | {other}") == ["ambiguous"]
 
 
-def test_different_lines_are_told_that_one_is_wanted_for_the_order_shown() -> None:
+def test_different_lines_are_told_that_one_is_wanted_for_the_order_shown():
     turned = LINE.replace("A", "X").replace("B", "A").replace("X", "B")
     [problem] = TABLES.check(f"1 | {LINE}\n2 | {turned}").problems
     assert problem.code == "ambiguous"
@@ -97,7 +95,7 @@ def test_different_lines_are_told_that_one_is_wanted_for_the_order_shown() -> No
     assert "order" in problem.message
 
 
-def test_a_cell_read_from_other_words_is_a_fix_and_one_that_is_not_read_is_named() -> None:
+def test_a_cell_read_from_other_words_is_a_fix_and_one_that_is_not_read_is_named():
     line = "p | А лучше | A+ (точнее) | ничья | B+ | tie | A+ | ок"
     assert found_in(line) == ["fix unwrapped C1", "fix unwrapped C2", "fix unwrapped winner"]
     [problem] = TABLES.check(line.replace("B+", "так себе")).problems
@@ -115,12 +113,11 @@ I can't help but prefer the first
 
 
 @pytest.mark.parametrize("notes", lines(NOTES))
-def test_notes_that_speak_of_a_refusal_are_no_refusal(notes: str) -> None:
+def test_notes_that_speak_of_a_refusal_are_no_refusal(notes):
     line = LINE.replace("the first is right", notes)
     for text in (line, f"| x | {line} |", f"Sorry for the last format.\n{line}"):
         checked = TABLES.check(text)
         assert checked.problems == ()
-        assert checked.output is not None
         assert (checked.output["winner"], checked.output["explanation"]) == ("A", notes)
 
 
@@ -137,7 +134,7 @@ def test_notes_that_speak_of_a_refusal_are_no_refusal(notes: str) -> None:
         "I'm sorry | A | so-so | tie | B+ | tie | A+ | I can't",
     ],
 )
-def test_a_refusal_beside_a_line_or_without_a_whole_one_is_a_refusal(text: str) -> None:
+def test_a_refusal_beside_a_line_or_without_a_whole_one_is_a_refusal(text):
     assert found_in(text) == ["refused"]
 
 
@@ -154,13 +151,13 @@ p | A | A+ | so-so | B+ | tie | A+ | B says: I'm sorry, I can't help => out_of_r
 
 
 @pytest.mark.parametrize("row", lines(BLANK))
-def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not(row: str) -> None:
+def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not(row):
     """Beside cells that cannot be read, and notes that speak of a refusal."""
     line, _, expected = row.partition(" =>")
     assert "; ".join(found_in(line)) == expected.strip()
 
 
-def test_a_blank_winner_of_a_line_is_asked_again() -> None:
+def test_a_blank_winner_of_a_line_is_asked_again():
     [problem] = TABLES.check("p | | A+ | tie | tie | tie | tie | n").problems
     assert (problem.code, problem.path) == ("schema", "winner")
     assert "A, B, tie" in problem.message
@@ -176,7 +173,7 @@ pair_id = "p9" => meta pair_id
 
 
 @pytest.mark.parametrize(("changes", "fix"), cells(MENDED))
-def test_case_and_white_space_are_a_fix_and_a_pair_id_is_replaced(changes: str, fix: str) -> None:
+def test_case_and_white_space_are_a_fix_and_a_pair_id_is_replaced(changes, fix):
     checked = JUDGED.check(change(GOOD, changes))
     assert (checked.output, outcome_of(checked)) == (GOOD, [f"fix {fix}"])
 
@@ -190,9 +187,7 @@ def test_case_and_white_space_are_a_fix_and_a_pair_id_is_replaced(changes: str, 
         (False, False, []),
     ],
 )
-def test_a_mark_against_its_own_yes_and_no_is_flagged(
-    first: bool, second: bool, contradicted: list[str]
-) -> None:
+def test_a_mark_against_its_own_yes_and_no_is_flagged(first, second, contradicted):
     flagged = []
     for mark in ("A+", "B+", "tie"):
         meets = {"first_meets": first, "second_meets": second, "mark": mark}
@@ -204,7 +199,7 @@ def test_a_mark_against_its_own_yes_and_no_is_flagged(
     assert flagged == contradicted
 
 
-def test_a_guessed_source_is_flagged_unless_the_topic_speaks_of_it() -> None:
+def test_a_guessed_source_is_flagged_unless_the_topic_speaks_of_it():
     text = change(GOOD, 'explanation = "Ответ А написан GPT-4, это видно."')
     assert JUDGED.check(text).flags == ("guesses_source",)
     assert JUDGED.check(text, topic="Кто написал текст: GPT-4?").flags == ()
@@ -213,14 +208,14 @@ def test_a_guessed_source_is_flagged_unless_the_topic_speaks_of_it() -> None:
     ]
 
 
-def test_a_table_line_in_json_words_is_told_in_every_language() -> None:
+def test_a_table_line_in_json_words_is_told_in_every_language():
     for language in ("ru", "zh", "ja"):
         (problem,) = protocol(language).check(LINE).problems
         assert problem.wording != problem.message and "{" not in problem.wording
 
 
 @pytest.mark.parametrize("winner", ["A", "B", "tie", "uncertain"])
-def test_a_settled_verdict_keeps_the_contract(winner: str) -> None:
+def test_a_settled_verdict_keeps_the_contract(winner):
     for mark in ("A+", "B+", "tie"):
         criteria = dict.fromkeys(CRITERIA, mark)
         value: dict[str, Any] = {"pair_id": "p", "winner": winner, "criteria": criteria}
@@ -241,7 +236,7 @@ more = 1 => schema more
 
 
 @pytest.mark.parametrize(("changes", "problem"), cells(SETTLED_BROKEN))
-def test_a_settled_verdict_that_breaks_it(changes: str, problem: str) -> None:
+def test_a_settled_verdict_that_breaks_it(changes, problem):
     value = {"pair_id": "p", "winner": "A", "criteria": dict.fromkeys(CRITERIA, "tie")}
     found = JUDGED.check_output(PAIR, json.loads(change(value, changes))).problems[0]
     assert f"{found.code} {found.path}" == problem
@@ -262,7 +257,7 @@ json_values = st.recursive(
 
 
 @given(value=json_values)
-def test_the_check_is_total_and_what_it_passes_is_whole(value: Any) -> None:
+def test_the_check_is_total_and_what_it_passes_is_whole(value):
     for style in ("full", "compact"):
         found = JUDGED.check(json.dumps(value), style)  # type: ignore[arg-type]
         assert (found.output is None) == bool(found.problems)
@@ -274,11 +269,11 @@ def test_the_check_is_total_and_what_it_passes_is_whole(value: Any) -> None:
 
 
 @given(text=st.text(alphabet="AB+tie|C123 \n{}\"'`-", max_size=80))
-def test_no_text_makes_the_check_raise(text: str) -> None:
+def test_no_text_makes_the_check_raise(text):
     for judged in (JUDGED, TABLES):
         found = judged.check(text)
         assert (found.output is None) == bool(found.problems)
 
 
-def test_a_line_with_half_a_surrogate_pair_is_no_text() -> None:
+def test_a_line_with_half_a_surrogate_pair_is_no_text():
     assert found_in(f"A | {' | '.join(['A+'] * 5)} | note\ud800s") == ["not_json"]

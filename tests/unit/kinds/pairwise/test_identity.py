@@ -29,9 +29,7 @@ def family_pair(first: str, second: str) -> Any:
         ("python/judge:content", []),
     ],
 )
-async def test_a_judge_of_a_candidate_s_family_is_flagged_or_left_out(
-    judge: str, flags: list[str]
-) -> None:
+async def test_a_judge_of_a_candidate_s_family_is_flagged_or_left_out(judge, flags):
     pair = family_pair("gpt-4o", "claude-3-opus")
     flagged = await protocol().judge(pair, context_of(Judge(by_worth), judges=(judge,)))
     assert (flagged.status, list(flagged.flags)) == ("verdict", flags)
@@ -41,13 +39,13 @@ async def test_a_judge_of_a_candidate_s_family_is_flagged_or_left_out(
     assert len(asked.asked) == (0 if flags else 2)
 
 
-async def test_the_model_of_a_candidate_counts_before_its_id() -> None:
+async def test_the_model_of_a_candidate_counts_before_its_id():
     pair = replace(PAIR, first=replace(PAIR.first, model="gpt-4o"))
     judged = await protocol().judge(pair, context_of(Judge(by_worth), judges=("openai/gpt-4.1",)))
     assert judged.flags == ("shares_family:A",)
 
 
-async def test_a_relay_leaves_out_only_the_judge_that_shares_a_family() -> None:
+async def test_a_relay_leaves_out_only_the_judge_that_shares_a_family():
     pair, names = family_pair("gpt-4o", "mine"), ("openai/gpt-4.1", "anthropic/claude-sonnet-4-5")
     judge = Judge(lambda question: pair_reply("A+"))
     seats = context_of(judge, judges=names, styles=("full", "full"))
@@ -56,7 +54,7 @@ async def test_a_relay_leaves_out_only_the_judge_that_shares_a_family() -> None:
     assert judgment.flags == ()
 
 
-async def test_a_candidate_that_names_its_model_is_flagged_or_masked() -> None:
+async def test_a_candidate_that_names_its_model_is_flagged_or_masked():
     pair = PAIR.with_texts("As GPT-4, I say 9.", "It is 2.")
     for blind, is_shown in (("flag", True), ("mask", False)):
         judge = Judge(by_worth)
@@ -66,11 +64,10 @@ async def test_a_candidate_that_names_its_model_is_flagged_or_masked() -> None:
         for question in judge.asked:
             sent = "".join(message.content for message in question.messages)
             assert ("GPT-4" in sent) is is_shown
-        assert judgment.output is not None
         assert judgment.output["winner"] == "A"
 
 
-async def test_texts_that_differ_only_by_their_model_s_name_are_equal_when_masked() -> None:
+async def test_texts_that_differ_only_by_their_model_s_name_are_equal_when_masked():
     pair = PAIR.with_texts("I am GPT-4. It is 9.", "I am Claude. It is 9.")
     masked = Judge(steadily("A+"))
     judgment = await protocol(blind="mask").judge(pair, context_of(masked))

@@ -16,8 +16,8 @@ def with_odds(question: Question, mark: str, odds: dict[str, float]) -> Reply:
     return Reply(text=pair_reply(of_candidates(question, mark)), odds={"winner": told})
 
 
-async def test_odds_are_mapped_back_to_the_candidates() -> None:
-    def reply(question: Question) -> Reply:
+async def test_odds_are_mapped_back_to_the_candidates():
+    def reply(question):
         straight = question.order == "12"
         odds = {"A": 0.7, "B": 0.2, "tie": 0.1} if straight else {"A": 0.3, "B": 0.6, "tie": 0.1}
         return with_odds(question, "A+", odds)
@@ -28,8 +28,8 @@ async def test_odds_are_mapped_back_to_the_candidates() -> None:
     assert turned == pytest.approx({"A": log(0.6), "B": log(0.3), "tie": log(0.1)})
 
 
-async def test_what_was_really_drawn_is_recorded_with_the_pass() -> None:
-    def reply(question: Question) -> Reply:
+async def test_what_was_really_drawn_is_recorded_with_the_pass():
+    def reply(question):
         drawn = {"temperature": 0.7, "seed": 8.0} if question.round > 1 else {}
         return Reply(text=pair_reply("A+"), sampling=drawn)
 

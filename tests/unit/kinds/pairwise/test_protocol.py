@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evenhand.exchange import Question, Reply
+from evenhand.exchange import Reply
 from evenhand.kinds.pairwise.verdict import MARKS, WINNERS, CriterionReply, PairPass, settle
 from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import CRITERIA, pair_reply
@@ -53,7 +52,7 @@ def rule(marks: tuple[str, ...]) -> str:
 
 @pytest.mark.parametrize("own", WINNERS)
 @pytest.mark.parametrize("first_order", ["12", "21"])
-async def test_every_pass_follows_the_rule(own: str, first_order: str) -> None:
+async def test_every_pass_follows_the_rule(own, first_order):
     """All marks, all winners, in both orders: 3^5 x 3 replies, each through a whole judgment."""
     judged, pair = protocol(max_rounds=1, seed=SEEDS[first_order]), PAIR
     for marks in product(MARKS, repeat=5):
@@ -70,7 +69,6 @@ async def test_every_pass_follows_the_rule(own: str, first_order: str) -> None:
         flags = ["self_contradiction"] if own != expected else []
         assert list(straight.flags) == list(turned.flags) == flags
         assert list(judgment.flags) == flags
-        assert judgment.output is not None
         assert judgment.output["winner"] == ("tie" if expected == "tie" else "uncertain")
 
 
@@ -81,7 +79,7 @@ TURNED_ORDER = {"12": "21", "21": "12"}
     marks=st.lists(st.sampled_from(MARKS), min_size=5, max_size=5),
     orders=st.permutations(list(CRITERIA)),
 )
-def test_the_rule_turns_with_the_candidates(marks: list[str], orders: list[str]) -> None:
+def test_the_rule_turns_with_the_candidates(marks, orders):
     """Whoever is called A, the same candidate wins; the order of the criteria does not matter."""
     from evenhand.kinds.pairwise.verdict import derive_winner
 
@@ -96,7 +94,7 @@ def test_the_rule_turns_with_the_candidates(marks: list[str], orders: list[str])
     )
 
 
-async def test_the_judge_sees_the_texts_in_the_order_of_the_pass_and_nothing_else() -> None:
+async def test_the_judge_sees_the_texts_in_the_order_of_the_pass_and_nothing_else():
     judge = Judge(by_worth)
     await protocol().judge(PAIR, context_of(judge))
     for question in judge.asked:
@@ -111,19 +109,16 @@ async def test_the_judge_sees_the_texts_in_the_order_of_the_pass_and_nothing_els
 
 @pytest.mark.parametrize("turn", [0, 1, 2, 3])
 @pytest.mark.parametrize("order", ["12", "21"])
-async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(
-    order: str, turn: int
-) -> None:
+async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(order, turn):
     judge = Judge(by_worth)
     judgment = await protocol(seed=SEEDS[order]).judge(PAIR, context_of(judge, judgment_index=turn))
     begins = order if turn % 2 == 0 else TURNED_ORDER[order]
     assert [one.order for one in judgment.passes] == [begins, TURNED_ORDER[begins]]
-    assert judgment.output is not None
     assert judgment.output["winner"] == "A"
 
 
 @pytest.mark.parametrize("mark", MARKS)
-async def test_two_passes_that_agree_are_stable(mark: str) -> None:
+async def test_two_passes_that_agree_are_stable(mark):
     judge = Judge(steadily(mark))
     judgment = await protocol().judge(PAIR, context_of(judge))
     assert judge.places == [(1, "12", 0), (1, "21", 0)]
@@ -142,12 +137,11 @@ async def test_two_passes_that_agree_are_stable(mark: str) -> None:
 
 @pytest.mark.parametrize("first", MARKS)
 @pytest.mark.parametrize("second", MARKS)
-async def test_anything_but_the_same_winner_is_a_contradiction(first: str, second: str) -> None:
+async def test_anything_but_the_same_winner_is_a_contradiction(first, second):
     """A win against a tie too."""
     judge = Judge(scripted((first, second), ("B+", "B+")))
     judgment = await protocol().judge(PAIR, context_of(judge))
     output = judgment.output
-    assert output is not None
     if first == second:
         assert (output["settled"], output["rounds"], len(judge.asked)) == ("stable", 1, 2)
     else:
@@ -156,20 +150,19 @@ async def test_anything_but_the_same_winner_is_a_contradiction(first: str, secon
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
-async def test_what_no_round_settles_is_uncertain(most: int) -> None:
+async def test_what_no_round_settles_is_uncertain(most):
     judge = Judge(lambda question: pair_reply("A+"))
     judgment = await protocol(max_rounds=most).judge(PAIR, context_of(judge))
     assert judge.places == [(n, order, 0) for n in range(1, most + 1) for order in ("12", "21")]
     output = judgment.output
-    assert output is not None
     assert (output["winner"], output["settled"]) == ("uncertain", "uncertain")
     assert output["rounds"] == most
     assert output["criteria"] == dict.fromkeys(CRITERIA, "tie")
     assert output["unstable"] == list(CRITERIA)
 
 
-async def test_marks_come_from_the_round_that_settles_or_else_from_the_last() -> None:
-    def reply(question: Question) -> str:
+async def test_marks_come_from_the_round_that_settles_or_else_from_the_last():
+    def reply(question):
         marks = dict.fromkeys(CRITERIA, of_candidates(question, "A+"))
         if question.round == 1:
             return pair_reply("A+")
@@ -180,38 +173,35 @@ async def test_marks_come_from_the_round_that_settles_or_else_from_the_last() ->
 
     judgment = await protocol().judge(PAIR, context_of(Judge(reply)))
     output = judgment.output
-    assert output is not None
     assert (output["winner"], output["settled"], output["rounds"]) == ("A", "resolved", 2)
     assert output["criteria"] == {"C1": "A+", "C2": "A+", "C3": "B+", "C4": "tie", "C5": "A+"}
     assert output["unstable"] == ["C4"]
 
 
-async def test_uncertain_marks_are_those_of_the_last_round() -> None:
-    def reply(question: Question) -> str:
+async def test_uncertain_marks_are_those_of_the_last_round():
+    def reply(question):
         marks = dict.fromkeys(CRITERIA, "A+")
         if question.round == 3:
             marks["C5"] = of_candidates(question, "B+")
         return pair_reply(marks)
 
     judgment = await protocol().judge(PAIR, context_of(Judge(reply)))
-    assert judgment.output is not None
     assert judgment.output["winner"] == "uncertain"
     assert judgment.output["criteria"]["C5"] == "B+"
     assert judgment.output["unstable"] == ["C1", "C2", "C3", "C4"]
 
 
-async def test_an_unstable_criterion_alone_starts_no_round() -> None:
-    def reply(question: Question) -> str:
+async def test_an_unstable_criterion_alone_starts_no_round():
+    def reply(question):
         return pair_reply(dict.fromkeys(CRITERIA, "tie") | {"C1": "tie"} | _slot_lean(question))
 
-    def _slot_lean(question: Question) -> dict[str, str]:
+    def _slot_lean(question):
         # C1 decides for the first candidate; C3 leans to the first slot.
         return {"C1": of_candidates(question, "A+"), "C3": "A+"}
 
     judge = Judge(reply)
     judgment = await protocol().judge(PAIR, context_of(judge))
     assert len(judge.asked) == 2
-    assert judgment.output is not None
     assert (judgment.output["winner"], judgment.output["unstable"]) == ("A", ["C3"])
     assert judgment.output["criteria"]["C3"] == "tie"
 
@@ -222,7 +212,7 @@ rounds = st.lists(
 
 
 @given(winners=rounds)
-def test_settling_against_a_plain_count(winners: list[tuple[str, str]]) -> None:
+def test_settling_against_a_plain_count(winners):
     """The first consistent round settles; the winner is never made anew from the marks."""
     passes = [
         tuple(
@@ -252,12 +242,10 @@ def test_settling_against_a_plain_count(winners: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("order", ["12", "21"])
 @pytest.mark.parametrize("turn", [0, 1])
-async def test_a_judge_of_content_says_the_same_whatever_comes_first(order: str, turn: int) -> None:
+async def test_a_judge_of_content_says_the_same_whatever_comes_first(order, turn):
     judged = protocol(seed=SEEDS[order])
     straight = await judged.judge(PAIR, context_of(Judge(by_worth), judgment_index=turn))
     other = await judged.judge(turned_round(PAIR), context_of(Judge(by_worth), judgment_index=turn))
-    assert straight.output is not None
-    assert other.output is not None
     assert (straight.output["winner"], straight.output["settled"]) == ("A", "stable")
     assert (other.output["winner"], other.output["settled"]) == ("B", "stable")
 
@@ -271,12 +259,9 @@ async def test_a_judge_of_content_says_the_same_whatever_comes_first(order: str,
         ("é", "e\u0301", False),
     ],
 )
-async def test_equal_texts_are_a_tie_without_a_call(
-    first: str, second: str, is_equal: bool
-) -> None:
+async def test_equal_texts_are_a_tie_without_a_call(first, second, is_equal):
     judge = Judge(steadily("A+"))
     judgment = await protocol().judge(PAIR.with_texts(first, second), context_of(judge))
-    assert judgment.output is not None
     assert judgment.output["winner"] == ("tie" if is_equal else "A")
     assert len(judge.asked) == (0 if is_equal else 2)
     assert ("equal_text" in judgment.flags) is is_equal
@@ -289,7 +274,7 @@ async def test_equal_texts_are_a_tie_without_a_call(
 @pytest.mark.parametrize(
     ("where", "kind"), [("topic", "bidi"), ("first", "tags"), ("second", "zero_width")]
 )
-async def test_hidden_characters_are_flagged_wherever_they_stand(where: str, kind: str) -> None:
+async def test_hidden_characters_are_flagged_wherever_they_stand(where, kind):
     hidden = {"bidi": "\u202e", "tags": "\U000e0041", "zero_width": "\u200b"}[kind]
     texts = {"topic": PAIR.topic, "first": PAIR.texts[0], "second": PAIR.texts[1]}
     texts[where] += hidden
@@ -301,8 +286,8 @@ async def test_hidden_characters_are_flagged_wherever_they_stand(where: str, kin
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_problem_is_asked_about_within_its_pass(language: str) -> None:
-    def reply(question: Question) -> str:
+async def test_a_problem_is_asked_about_within_its_pass(language):
+    def reply(question):
         spoilt = question.order == "21" and question.reask == 0
         return pair_reply("A++") if spoilt else by_worth(question)
 
@@ -313,7 +298,6 @@ async def test_a_problem_is_asked_about_within_its_pass(language: str) -> None:
     assert again.messages[: len(first.messages)] == first.messages
     assert [message.role for message in again.messages[-2:]] == ["assistant", "user"]
     assert "criteria.C1.mark" in again.messages[-1].content
-    assert judgment.output is not None
     assert judgment.output["winner"] == "A"
     spoilt = judgment.passes[1]
     assert (spoilt.reask, spoilt.problems[0].code) == (0, "out_of_range")
@@ -322,8 +306,8 @@ async def test_a_problem_is_asked_about_within_its_pass(language: str) -> None:
 
 
 @pytest.mark.parametrize("repairs", [0, 2])
-async def test_a_pass_that_cannot_be_had_is_a_failure_that_keeps_the_others(repairs: int) -> None:
-    def reply(question: Question) -> str:
+async def test_a_pass_that_cannot_be_had_is_a_failure_that_keeps_the_others(repairs):
+    def reply(question):
         return by_worth(question) if question.order == "12" else "I would rather not."
 
     judge = Judge(reply)
@@ -334,10 +318,10 @@ async def test_a_pass_that_cannot_be_had_is_a_failure_that_keeps_the_others(repa
     assert all(one.problems[0].code == "not_json" for one in judgment.passes[1:])
 
 
-async def test_a_verdict_lists_what_code_mended_in_the_replies_that_count() -> None:
+async def test_a_verdict_lists_what_code_mended_in_the_replies_that_count():
     """In the order of the passes; of a reply that was asked again nothing is listed."""
 
-    def reply(question: Question) -> str:
+    def reply(question):
         said = json.loads(steadily("A+")(question))
         if question.order == "21":
             return json.dumps(said | {"pair_id": "x"})
@@ -356,14 +340,14 @@ async def test_a_verdict_lists_what_code_mended_in_the_replies_that_count() -> N
 
 
 @pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
-async def test_what_the_provider_cut_off_is_no_pass(finish: Any) -> None:
+async def test_what_the_provider_cut_off_is_no_pass(finish):
     reply = Reply(text=pair_reply("A+"), finish=finish)
     judgment = await protocol(repairs=0).judge(PAIR, context_of(Judge(lambda question: reply)))
     expected = {"length": "truncated", "filtered": "filtered", "refused": "refused"}[finish]
     assert (judgment.status, judgment.reason) == ("failure", expected)
 
 
-async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again() -> None:
+async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again():
     judge = Judge(lambda question: pair_reply("A+"))
     styles = ("full", "compact", "full")
     seats = context_of(judge, judges=("one", "two", "three"), styles=styles)
@@ -378,9 +362,7 @@ async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again() -> N
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("style", ["full", "compact"])
-async def test_extras_are_shown_as_blocks_of_their_own_only_where_asked(
-    language: str, style: Any
-) -> None:
+async def test_extras_are_shown_as_blocks_of_their_own_only_where_asked(language, style):
     pair = replace(PAIR, extras={"reference": "REF", "context": "CON", "messages": [{"a": "b"}]})
     for use in ((), ("reference",), ("reference", "context", "messages")):
         judge = Judge(by_worth)
@@ -391,11 +373,10 @@ async def test_extras_are_shown_as_blocks_of_their_own_only_where_asked(
         assert found.keys() == extra
 
 
-async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stand() -> None:
+async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stand():
     judge = Judge(by_worth)
     await protocol().judge(PAIR, context_of(judge, styles=("compact",)))
     for one in judge.asked:
-        assert one.schema is not None
         asked = one.schema.value["properties"]
         marks = {
             c: given["properties"]["mark"] for c, given in asked["criteria"]["properties"].items()

@@ -86,7 +86,7 @@ def test_an_output_is_folded_once_for_all_quotes_of_all_replies():
     wrong["scores"]["correct"] |= {"evidence": quotes}
     ask = Scripted([json.dumps(wrong)] * 3)
 
-    def judge() -> None:
+    def judge():
         judgment = asyncio.run(protocol(repairs=2).judge(sample, JudgingContext(ask=ask)))
         assert (judgment.reason, len(judgment.passes)) == ("evidence_missing", 3)
 

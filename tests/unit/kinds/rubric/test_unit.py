@@ -16,7 +16,9 @@ from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.kind import ReadyKind, Terms
 from evenhand.kinds.rows import RowError
 from evenhand.kinds.rubric.kind import KIND, load_sample, read_sample, sample_text
+from tests.unit.kinds.contracts import change
 from tests.unit.kinds.material import RUBRIC_TEXT, Scripted, good
+from tests.unit.kinds.tables import cells
 
 RUBRIC = json.loads(RUBRIC_TEXT)
 ROW = {
@@ -45,48 +47,48 @@ def test_a_row_of_the_contract_is_a_sample():
     assert (sample.language, sample.extras) == (None, {})
 
 
-@pytest.mark.parametrize(
-    ("changes", "ident"),
-    [
-        ({"id": "own"}, "own"),
-        ({"id": 7}, "7"),
-        ({"id": None}, "r1/m/v1/e/q1"),
-        ({"id": ""}, "r1/m/v1/e/q1"),
-        ({"meta": {}}, "000f579acf"),
-        ({"meta": None}, "000f579acf"),
-        ({"meta": {"model": "a/b", "question_id": "50%"}}, "a%2Fb/50%25"),
-        ({"meta": {"prompt_variant": "v1", "question_id": "q01"}}, "v1/q01"),
-        ({"meta": {"run_id": 3, "model": None, "other": "x"}}, "3"),
-        ({"meta": {"run_id": "", "model": "%2F"}}, "%252F"),
-    ],
-)
+IDS = """
+id = "own" => own
+id = 7 => 7
+id = null => r1/m/v1/e/q1
+id = "" => r1/m/v1/e/q1
+meta = {} => 000f579acf
+meta = null => 000f579acf
+meta = {"model": "a/b", "question_id": "50%"} => a%2Fb/50%25
+meta = {"prompt_variant": "v1", "question_id": "q01"} => v1/q01
+meta = {"run_id": 3, "model": null, "other": "x"} => 3
+meta = {"run_id": "", "model": "%2F"} => %252F
+"""
+
+
+@pytest.mark.parametrize(("changes", "ident"), cells(IDS))
 def test_the_id_is_given_or_made_of_the_meta_fields_that_are_there(changes, ident):
-    assert read_sample(row(**changes), has_rubric=True).id == ident
+    assert read_sample(json.loads(change(ROW, changes)), has_rubric=True).id == ident
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"question": " "}, '"question" is empty'),
-        ({"question": 5}, '"question" must be a text, and is a number'),
-        ({"model_output": None}, '"model_output" must be a text, and is null'),
-        ({"model_output": ["x"]}, '"model_output" must be a text, and is a list'),
-        ({"meta": "x"}, '"meta" must be an object, and is a text'),
-        ({"meta": [1]}, '"meta" must be an object, and is a list'),
-        ({"id": True}, '"id" must be a text, and is true or false'),
-        ({"id": 1.5}, '"id" must be a text, and is a number'),
-        ({"id": {}}, '"id" must be a text, and is an object'),
-        ({"language": 5}, '"language" must be a text such as "en", and is a number'),
-        ({"rubric": "{"}, '"rubric" is a text that is not JSON: '),
-        ({"rubric": []}, "rubric: the rubric must be an object with dimensions"),
-        ({"rubric": {"dimensions": []}}, 'rubric.dimensions: "dimensions" must be a list'),
-        ({"rubric": {"dimensions": [5]}}, "rubric.dimensions.0: a dimension must be an object"),
-    ],
-)
+WRONG_ROWS = r"""
+question = " " => "question" is empty
+question = 5 => "question" must be a text, and is a number
+model_output = null => "model_output" must be a text, and is null
+model_output = ["x"] => "model_output" must be a text, and is a list
+meta = "x" => "meta" must be an object, and is a text
+meta = [1] => "meta" must be an object, and is a list
+id = true => "id" must be a text, and is true or false
+id = 1.5 => "id" must be a text, and is a number
+id = {} => "id" must be a text, and is an object
+language = 5 => "language" must be a text such as "en", and is a number
+rubric = "{" => "rubric" is a text that is not JSON
+rubric = [] => rubric: the rubric must be an object with dimensions
+rubric = {"dimensions": []} => rubric.dimensions: "dimensions" must be a list
+rubric = {"dimensions": [5]} => rubric.dimensions.0: a dimension must be an object
+"""
+
+
+@pytest.mark.parametrize(("changes", "said"), cells(WRONG_ROWS))
 def test_a_bad_row_gets_its_sentence(changes, said):
     with pytest.raises(RowError) as caught:
-        read_sample(row(**changes), has_rubric=True)
-    assert str(caught.value).startswith(said)
+        read_sample(json.loads(change(ROW, changes)), has_rubric=True)
+    assert said in str(caught.value)
 
 
 def test_a_field_that_is_missing_is_told_with_the_columns_that_there_are():

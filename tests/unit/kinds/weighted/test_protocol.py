@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -47,11 +46,10 @@ def prompt(question: Question) -> str:
     return "\n".join(message.content for message in question.messages)
 
 
-async def test_a_good_reply_settles_at_once() -> None:
+async def test_a_good_reply_settles_at_once():
     ask = Scripted([said()])
     judgment = await protocol().judge(ANSWER, JudgingContext(ask=ask))
     assert (judgment.status, judgment.fixes, judgment.flags) == ("verdict", (), ())
-    assert judgment.output is not None
     assert list(judgment.output) == KEYS
     assert (judgment.output["task_name"], judgment.output["total_score"]) == ("capital", 75)
     assert judgment.passes == (Pass(reask=0, problems=()),)
@@ -59,9 +57,7 @@ async def test_a_good_reply_settles_at_once() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("style", STYLES)
-async def test_a_problem_is_asked_about_in_the_same_conversation(
-    language: str, style: Style
-) -> None:
+async def test_a_problem_is_asked_about_in_the_same_conversation(language, style):
     ask = Scripted([said(61, 0, 0), said()])
     judgment = await protocol(language).judge(ANSWER, JudgingContext(ask=ask, styles=(style,)))
     assert judgment.status == "verdict"
@@ -73,20 +69,20 @@ async def test_a_problem_is_asked_about_in_the_same_conversation(
     assert judgment.passes[0].problems[0].code == "out_of_range"
 
 
-async def test_after_the_repairs_it_is_a_failure_with_its_reason() -> None:
+async def test_after_the_repairs_it_is_a_failure_with_its_reason():
     ask = Scripted(["{}"] * 3)
     judgment = await protocol(repairs=2).judge(ANSWER, JudgingContext(ask=ask))
     assert (judgment.status, judgment.reason, judgment.output) == ("failure", "schema", None)
     assert len(judgment.passes) == 3
 
 
-async def test_what_the_check_flags_is_flagged_in_the_verdict() -> None:
+async def test_what_the_check_flags_is_flagged_in_the_verdict():
     ask = Scripted([said(27, 15, 30, task_type="creative", confidence="low")])
     judgment = await protocol().judge(ANSWER, JudgingContext(ask=ask))
     assert judgment.flags == ("other_type", "low_confidence")
 
 
-async def test_low_confidence_is_a_flag() -> None:
+async def test_low_confidence_is_a_flag():
     for confidence in ("high", "medium", "low"):
         judgment = await protocol().judge(
             ANSWER, JudgingContext(ask=Scripted([said(confidence=confidence)]))
@@ -97,7 +93,7 @@ async def test_low_confidence_is_a_flag() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", CONDITIONS)
 @pytest.mark.parametrize("type_line", ["task_type: creative\n\n", ""])
-async def test_what_code_can_decide_costs_no_call(language: str, kind: str, type_line: str) -> None:
+async def test_what_code_can_decide_costs_no_call(language, kind, type_line):
     condition, told = CONDITIONS[kind]
     rubric = f"{type_line}- a point\n\n## {TITLES[language]}\n\n- It lies.\n{condition}\n"
     ask = Scripted([])
@@ -105,7 +101,6 @@ async def test_what_code_can_decide_costs_no_call(language: str, kind: str, type
     assert (ask.asked, judgment.status, judgment.passes) == ([], "verdict", ())
     assert judgment.flags == ("decided_by_code",)
     output = judgment.output
-    assert output is not None
     assert list(output) == KEYS
     given = "creative" if type_line else None
     assert (output["task_type"], output["inferred_task_type"]) == (given, None)
@@ -117,31 +112,29 @@ async def test_what_code_can_decide_costs_no_call(language: str, kind: str, type
     assert output["confidence"] == "high"
 
 
-async def test_the_reason_is_worded_in_the_protocols_language() -> None:
+async def test_the_reason_is_worded_in_the_protocols_language():
     rubric = under(f"## Critical Fail Conditions\n\n{CONDITIONS['max_chars'][0]}\n")
     reasons, ungraded = set(), set()
     for language in LANGUAGES:
         output = (await protocol(language).judge(rubric, JudgingContext(ask=Scripted([])))).output
-        assert output is not None
         reasons.add(output["critical_fail_reason"])
         ungraded.add(output["reasoning"][DIMENSIONS[0]])
     assert len(reasons) == len(ungraded) == 4
 
 
-async def test_what_holds_not_is_the_judges_to_decide() -> None:
+async def test_what_holds_not_is_the_judges_to_decide():
     conditions = "- max_chars: 500\n- must_match: /Paris/\n- must_not_match: /Berlin/"
     answer = under(FACT + conditions + "\n")
     failed = said(0, 0, 0, critical_fail=True, critical_fail_reason="It lies.")
     ask = Scripted([failed])
     judgment = await protocol().judge(answer, JudgingContext(ask=ask))
-    assert judgment.output is not None
     assert judgment.output["critical_fail_reason"] == "It lies."
     assert "decided_by_code" not in judgment.flags
     assert "It lies." in prompt(ask.asked[0])
     assert "max_chars" not in prompt(ask.asked[0])
 
 
-async def test_a_pattern_that_does_not_end_is_a_failure_and_no_call() -> None:
+async def test_a_pattern_that_does_not_end_is_a_failure_and_no_call():
     ask = Scripted([])
     judgment = await protocol().judge(under(HOSTILE, "a" * 400 + "!"), JudgingContext(ask=ask))
     assert (judgment.status, judgment.reason) == ("failure", "timeout")
@@ -149,11 +142,10 @@ async def test_a_pattern_that_does_not_end_is_a_failure_and_no_call() -> None:
     assert ask.asked == []
 
 
-async def test_what_was_found_cannot_run_away_with_the_reason() -> None:
+async def test_what_was_found_cannot_run_away_with_the_reason():
     rubric = "## Critical Fail Conditions\n\n- must_not_match: /x.*/s\n"
     answer = under(rubric, "x{0}{limit}%s\x1b[31m" + "y" * 5000)
     judgment = await protocol().judge(answer, JudgingContext(ask=Scripted([])))
-    assert judgment.output is not None
     reason = judgment.output["critical_fail_reason"]
     assert "x{0}{limit}%s" in reason
     assert "\x1b" not in reason
@@ -161,34 +153,29 @@ async def test_what_was_found_cannot_run_away_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_maxima_stand_in_the_prompt_by_the_type(language: str) -> None:
+def test_the_maxima_stand_in_the_prompt_by_the_type(language):
     judged = protocol(language)
     for name, weights in WEIGHTS.items():
         text = prompt(judged.question(under(FACT.replace("fact", name, 1)), "full"))
         assert all(str(most) in text for most in weights.values())
         schema = judged.question(under(FACT.replace("fact", name, 1)), "full").schema
-        assert schema is not None
         assert schema.value["properties"]["inferred_task_type"] == {"type": "null"}
     text = prompt(judged.question(under(PLAIN), "full"))
     assert all(name in text for name in WEIGHTS)
     schema = judged.question(under(PLAIN), "full").schema
-    assert schema is not None
     assert schema.value["properties"]["inferred_task_type"]["enum"] == list(WEIGHTS)
 
 
-def test_a_form_offers_steps_of_each_weight_and_the_check_rescales_them() -> None:
+def test_a_form_offers_steps_of_each_weight_and_the_check_rescales_them():
     judged = protocol()
     given = judged.question(ANSWER, "compact").schema
-    assert given is not None
     steps = given.value["properties"]["score"]["properties"]
     assert steps[DIMENSIONS[0]]["enum"] == [0, 15, 30, 45, 60]
     open_type = under(PLAIN)
     offered = judged.question(open_type, "compact").schema
-    assert offered is not None
     assert offered.value["properties"]["score"]["properties"] == steps
     text = said(60, 15, 5, inferred_task_type="creative")
     checked = judged.check(text, open_type, "compact")
-    assert checked.output is not None
     assert list(checked.output["score"].values()) == [30, 15, 20]
     rescaled = {
         Fix("rescaled", f"score.{DIMENSIONS[0]}"),
@@ -199,7 +186,7 @@ def test_a_form_offers_steps_of_each_weight_and_the_check_rescales_them() -> Non
     assert [one.code for one in over.problems] == ["out_of_range"]
 
 
-def test_facts_and_conditions_are_shown_apart_and_their_absence_is_said() -> None:
+def test_facts_and_conditions_are_shown_apart_and_their_absence_is_said():
     facts = FACT + "\n## Facts for the grader\n\n- Paris is the capital.\n"
     with_facts = prompt(protocol().question(under(facts), "full"))
     assert "Paris is the capital." in with_facts.partition("[[facts ")[2].partition("[[/facts")[0]
@@ -210,7 +197,7 @@ def test_facts_and_conditions_are_shown_apart_and_their_absence_is_said() -> Non
     assert say["no_facts"] not in with_facts
 
 
-def test_extras_are_shown_only_when_the_suite_uses_them() -> None:
+def test_extras_are_shown_only_when_the_suite_uses_them():
     answer = replace(ANSWER, extras={"reference": "REF-1", "context": "CON-2"})
     assert "REF-1" not in prompt(protocol().question(answer, "full"))
     used = prompt(protocol(use=("reference",)).question(answer, "full"))
@@ -218,7 +205,7 @@ def test_extras_are_shown_only_when_the_suite_uses_them() -> None:
     assert "CON-2" not in used
 
 
-def test_no_name_and_no_meta_enter_the_prompt() -> None:
+def test_no_name_and_no_meta_enter_the_prompt():
     answer = replace(ANSWER, id="id-1x", task_name="name-2x", meta={"model": "model-3x"})
     for language in LANGUAGES:
         for style in STYLES:
@@ -226,7 +213,7 @@ def test_no_name_and_no_meta_enter_the_prompt() -> None:
             assert not [secret for secret in ("id-1x", "name-2x", "model-3x") if secret in text]
 
 
-def test_hidden_characters_are_flagged_also_where_code_decides() -> None:
+def test_hidden_characters_are_flagged_also_where_code_decides():
     import asyncio
 
     answer = under(FACT, "It is Paris.\u202e")
@@ -243,7 +230,7 @@ UNSAFE = ("{{7*7}}", "{{prompt}}", "{{ shape }}", "{% if 1 %}", "${HOME}", "%s %
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("style", STYLES)
-def test_inserted_text_is_never_evaluated(language: str, style: Style) -> None:
+def test_inserted_text_is_never_evaluated(language, style):
     text = " ".join(UNSAFE)
     rubric = f"{text}\n\n## {TITLES[language]}\n\n- {text}\n"
     answer = replace(ANSWER, prompt=text, answer=text, rubric=rubric)
@@ -252,14 +239,14 @@ def test_inserted_text_is_never_evaluated(language: str, style: Style) -> None:
 
 
 @given(st.text(min_size=1), st.text(), st.text(alphabet="{}%$ \n[]prompta_1", max_size=40))
-def test_any_text_stands_in_the_prompt_as_it_is(task: str, text: str, odd: str) -> None:
+def test_any_text_stands_in_the_prompt_as_it_is(task, text, odd):
     answer = replace(ANSWER, prompt=task + odd, answer=text + odd)
     shown = prompt(protocol().question(answer, "full"))
     assert f"]]\n{task + odd}\n[[/prompt " in shown
     assert f"]]\n{text + odd}\n[[/answer " in shown
 
 
-def test_the_suites_rubric_is_for_answers_that_bring_none() -> None:
+def test_the_suites_rubric_is_for_answers_that_bring_none():
     judged = protocol(rubric=PLAIN)
     assert judged.rubric_of(replace(ANSWER, rubric=None)).task_type is None
     assert judged.rubric_of(ANSWER).task_type == "fact"
@@ -274,9 +261,7 @@ def test_the_suites_rubric_is_for_answers_that_bring_none() -> None:
         ({"confidence": "?"}, ["out_of_range"], ["zeroed critical_fail", "zeroed score"]),
     ],
 )
-def test_a_reply_made_elsewhere_is_held_to_what_code_decides(
-    changes: dict[str, Any], problems: list[str], fixes: list[str]
-) -> None:
+def test_a_reply_made_elsewhere_is_held_to_what_code_decides(changes, problems, fixes):
     answer = under("## Critical Fail Conditions\n\n- max_chars: 5\n")
     checked = protocol().check_external_reply(answer, said(**changes))
     assert [one.code for one in checked.problems] == problems
@@ -286,7 +271,7 @@ def test_a_reply_made_elsewhere_is_held_to_what_code_decides(
         assert checked.output["critical_fail_reason"]
 
 
-async def test_an_output_that_code_decided_passes_its_own_check() -> None:
+async def test_an_output_that_code_decided_passes_its_own_check():
     for rubric in ("- max_chars: 5\n", "- max_chars: 5\n- It lies.\n"):
         for kind in ("", "task_type: fact\n\n"):
             answer = under(f"{kind}## Critical Fail Conditions\n\n{rubric}")
