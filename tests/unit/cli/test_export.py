@@ -299,20 +299,6 @@ def _fields(observation: Any) -> tuple[Any, ...]:
     return tuple(getattr(observation, name) for name in names)
 
 
-def test_votes_in_the_views(call: CallCommand, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(VOTES)
-    run = call("import", "t.csv", "--kind", "votes", "--json").json["run"]
-    rows = [row for row in view(tmp_path, run) if row["measure"] == "winner"]
-    settled = {(row["unit"], row["subject"]): row["value"] for row in rows if not row["pass"]}
-    assert settled == {("q1", "a"): 1.0, ("q1", "b"): 0.0}
-    shown = {(row["pass"], row["subject"]): row["position"] for row in rows if row["unit"] == "q1"}
-    assert shown[1, "a"] == 1 and shown[1, "b"] == 2 and shown[2, "a"] == 2
-    fields = {
-        (row["unit"], row["field"]): row["value"] for row in view(tmp_path, run, "unit_fields")
-    }
-    assert fields["q2", "area"] == "prose" and fields["q1", "topic"] == "q1"
-
-
 def test_scores_in_the_views(call: CallCommand, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(SCORES)
     run = call("import", "t.csv", "--kind", "scores", "--json").json["run"]

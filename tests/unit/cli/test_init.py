@@ -344,13 +344,6 @@ def test_pairs_of_which_nothing_says_whose_they_are_ask_for_the_column(
     assert not (tmp_path / "evenhand.toml").exists()
 
 
-@pytest.mark.parametrize("name", ["Нейросеть", "ボット名", "Bot"])
-def test_a_model_may_be_called_a_bot(call: CallCommand, tmp_path: Path, name: str) -> None:
-    (tmp_path / "a.csv").write_text(WHOSE.replace("Кто", name), encoding="utf-8")
-    done = call("init", "--data", "a.csv", "--protocol", "pairwise")
-    assert done.code == 0 and "model: м1, м2" in done.out
-
-
 def test_how_far_a_long_table_is_read_is_told(
     call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,23 +354,6 @@ def test_how_far_a_long_table_is_read_is_told(
     said = call("init", ".", "--data", "long.csv", "--judge", judge)
     assert said.code == 0 and said.err.splitlines() == ["5 rows read", "10 rows read"]
     assert "10 rows read" in call("run", ".").err
-
-
-@pytest.mark.parametrize(
-    ("header", "understood"),
-    [
-        ("topic,candidate_1,candidate_2", ["topic topic", "candidates candidate_1, candidate_2"]),
-        ("question,v1_answer,v2_answer", ["topic question", "answer v1_answer, v2_answer"]),
-    ],
-)
-def test_the_columns_of_several_answers_are_named(
-    call: CallCommand, tmp_path: Path, header: str, understood: list[str]
-) -> None:
-    (tmp_path / "t.csv").write_text(f"{header}\nWhy?,Because.,So.\nHow?,Thus.,Well.\n")
-    done = call("init", "s", "--data", "t.csv", "--protocol", "pairwise")
-    assert done.code == 0, done.err
-    told = [" ".join(line.split()) for line in done.out.splitlines()]
-    assert [line for line in understood if line not in told] == []
 
 
 FIRST = {"question": "How much is 2+2?", "model": "m1", "answer": "worth 4"}
@@ -435,14 +411,6 @@ def test_ids_that_repeat_are_told_with_both_lines_and_what_to_map(
     assert "--map model=COLUMN" in done.err and not Path("made").exists()
 
 
-@pytest.mark.parametrize("protocol", KINDS)
-def test_numbers_for_answers_make_a_suite_that_runs(call: CallCommand, protocol: str) -> None:
-    rows = [{**FIRST, "answer": 4}, {**SECOND, "answer": 4.50}]
-    assert begin(call, protocol, rows).code == 0
-    ran = call("run", "made", "--dry-run", "--json")
-    assert ran.code == 0 and ran.json["planned"] == (1 if protocol == "pairwise" else 2), ran.err
-
-
 def test_columns_inside_of_objects_are_listed_as_they_are_mapped(call: CallCommand) -> None:
     row = {"inputs": {"text": "Why?"}, "outputs": {"text": "worth 1"}}
     done = begin(call, "rubric", [row, {**row, "tags": ["x"]}])
@@ -484,17 +452,6 @@ def test_a_sheet_that_cannot_be_meant_is_refused(
     (tmp_path / "a.csv").write_text("question,answer\nq,a\n")
     done = call("init", "made", *options)
     assert done.code == code and said in done.err and not (tmp_path / "made").exists()
-
-
-def test_answers_that_are_left_out_or_empty_are_told(call: CallCommand) -> None:
-    lonely = {**FIRST, "question": "Why?"}
-    done = begin(
-        call, "pairwise", [FIRST, SECOND, {**FIRST, "model": "m3", "answer": None}, lonely]
-    )
-    assert done.code == 0, done.err
-    assert "1 answer is empty and meets no other" in done.out
-    assert "1 topic has one answer and makes no pair" in done.out
-    assert "Columns of" not in done.out
 
 
 def test_a_rubric_of_a_row_is_read_where_the_run_will_read_it(call: CallCommand) -> None:

@@ -28,7 +28,6 @@ from tests.suites import (
     evenhand_here,
     good_reply,
     judged,
-    pair_row,
     pairs,
     prepared,
     samples,
@@ -143,26 +142,6 @@ def test_few_units_that_all_crash_are_exit_5(call: CallCommand, tmp_path: Path, 
     assert (said.code, said.json["failures"]) == (5, {"judge_crash": units})
     write_suite(tmp_path, units, CRASH, GOOD)
     assert call("run").code == 0
-
-
-def test_replies_that_all_break_the_contract_are_exit_1(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 2, BAD, limits={"max_failure_rate": 1})
-    for _ in range(2):
-        said = call("run", "--json")
-        assert (said.code, said.json["failures"]) == (1, {"schema": 2})
-        assert "--retry-failures" in said.err
-
-
-def test_units_without_a_recorded_reply_are_pending(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 3, {"model": "replay/replies.jsonl"})
-    band = {"evidence": [], "rationale": "no evidence found", "score": 3}
-    reply = {"scores": {"correct": band, "clear": band}, "failure_tags": [], "notes": ""}
-    for unit, code, verdicts in (("another", 5, 0), ("u0", 0, 1), ("u0", 0, 1)):
-        write_rows(tmp_path, [{"unit": unit, "reply": json.dumps(reply)}], "replies.jsonl")
-        said = call("run", "--json")
-        assert (said.code, totals(said.json)) == (code, (3, verdicts, 3 - verdicts))
-        told = '"replay/replies.jsonl" has no recorded reply for some units: 2 judgments pending'
-        assert said.err.count(told) == verdicts
 
 
 USAGE: dict[str, tuple[dict[str, Any], str]] = {
@@ -469,21 +448,6 @@ def test_another_data_file_is_another_run_and_the_same_rows_elsewhere_are_not(
     assert exported(call).keys() == {"u10", "u11", "u12"}
 
 
-def test_of_a_seventh_candidate_only_its_pairs_are_paid(call: CallCommand, tmp_path: Path) -> None:
-    found = []
-    for number in (6, 7):
-        rows = [pair_row(f"t{i}", *range(1, number + 1), topic=f"Topic {i}?") for i in range(2)]
-        write_pairs(tmp_path, rows)
-        found.append((call("run", "--json").json, exported(call)))
-    (first, before), (second, after) = found
-    assert (first["calls"], first["verdicts"]) == (2 * 2 * 15, 2 * 15)
-    assert (second["calls"], second["verdicts"]) == (2 * 2 * 6, 2 * 21)
-    assert second["changed"] == {"added": 2 * 6, "removed": 0, "changed": 0}
-    assert before.items() <= after.items()
-    assert second["pairwise"]["fronts"]["t0"]["candidates"] == [f"c{i}" for i in range(1, 8)]
-    assert [run["pairwise"]["fronts"]["t0"]["front"] for run in (first, second)] == [["c6"], ["c7"]]
-
-
 def test_candidates_exchanged_in_the_file_cost_nothing(call: CallCommand, tmp_path: Path) -> None:
     write_pairs(tmp_path, 6, {"model": "python/judge:late"})
     call("run")
@@ -499,19 +463,6 @@ def test_candidates_exchanged_in_the_file_cost_nothing(call: CallCommand, tmp_pa
         assert new["output"]["winner"] == turned[old["output"]["winner"]]
         assert new["calls"] == old["calls"]
         assert [p["order"] for p in new["passes"]] == [turned[p["order"]] for p in old["passes"]]
-
-
-def test_a_limit_judges_the_first_units_and_the_run_holds_all(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    write_suite(tmp_path, 5, GOOD | {"repeats": 2})
-    first = call("run", "--limit", "2", "--json").json
-    assert (first["calls"], totals(first)) == (4, (4, 4, 0))
-    (listed,) = call("runs", "--json").json["runs"]
-    assert totals(call("show", "--json").json) == totals(listed) == (10, 4, 6)
-    ahead = call("run", "--limit", "3", "--dry-run", "--json").json
-    assert (ahead["run"], ahead["planned"], ahead["done"]) == (first["run"], 6, 4)
-    assert totals(call("run", "--limit", "1", "--json").json) == (2, 2, 0)
 
 
 def test_runs_are_named_in_several_ways(call: CallCommand, tmp_path: Path) -> None:

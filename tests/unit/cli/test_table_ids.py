@@ -67,13 +67,6 @@ def test_rows_of_one_topic_are_no_questions_of_their_own(call: CallCommand, tmp_
     assert [pair["meta"] for pair in units(call).values()] == [{}] * 2
 
 
-def test_runs_of_questions_that_have_ids_keep_them(call: CallCommand, tmp_path: Path) -> None:
-    rows = [f"{line[1]},{line}\n" for line in RUNS.splitlines()]
-    (tmp_path / "a.csv").write_text("question_id,question,model,run_id,answer\n" + "".join(rows))
-    suite(tmp_path, "pairwise", '["a.csv"]')
-    assert {pair["meta"]["question_id"] for pair in units(call).values()} == {"1", "2"}
-
-
 def test_rows_that_are_alike_are_told_apart_by_their_number(
     call: CallCommand, tmp_path: Path
 ) -> None:
@@ -119,16 +112,6 @@ def test_numbers_that_repeat_and_name_nothing_are_told(call: CallCommand, tmp_pa
     ran = call("run", "--dry-run")
     told = '"номер" of a.csv names no rows, for it repeats where nothing else differs'
     assert ran.code == 0 and told in ran.err
-
-
-def test_rows_with_ids_of_their_own_are_compared_by_question(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    (tmp_path / "a.csv").write_text("id,question,model,answer\n1,q,m1,x\n2,q,m2,y\n")
-    suite(tmp_path, "rubric", '["a.csv"]')
-    assert list(units(call)) == ["1", "2"]
-    rows = call("compare", "latest", "--by", "model", "--json").json["rows"]
-    assert {row["n"] for row in rows} == {1}
 
 
 def test_ids_that_are_the_rows_own_and_repeat_are_refused(

@@ -172,15 +172,6 @@ def test_what_makes_no_pairs_says_why(
     assert ran.code == 3 and says in ran.err
 
 
-def test_variants_of_one_model_are_candidates(call: CallCommand, tmp_path: Path) -> None:
-    rows = "prompt;model;version;output\nq;m;v1;worth 1\nq;m;v2;worth 2\n"
-    (tmp_path / "a.csv").write_text(rows)
-    suite(tmp_path, "pairwise", '["a.csv"]')
-    (unit,) = units(call).values()
-    assert [candidate["id"] for candidate in unit["candidates"]] == ["v1", "v2"]
-    assert {candidate["model"] for candidate in unit["candidates"]} == {"m"}
-
-
 @pytest.mark.parametrize(
     ("rows", "names"),
     [
@@ -220,10 +211,10 @@ def test_a_number_for_an_answer_is_judged_as_it_is_written(
 HEADERS = [
     ("question", "answer", "model"),
     ("Prompt", "Response", "LLM"),
-    ("user input", "Model Output", "model_name"),
-    ("Вопрос", "Ответ", "Модель"),
+    ("user input", "Model Output", "Bot"),
+    ("Вопрос", "Ответ", "Нейросеть"),
     ("问题", "回答", "模型"),
-    ("質問", "出力", "モデル名"),
+    ("質問", "出力", "ボット名"),
 ]
 
 
