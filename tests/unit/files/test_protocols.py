@@ -1,4 +1,4 @@
-"""What lint finds in a protocol, one fault at a time."""
+"""Faults that `lint` finds in a protocol, one at a time."""
 
 from __future__ import annotations
 
