@@ -152,22 +152,6 @@ async def test_half_a_character_is_told_and_nobody_waits_for_ever(ledger: Ledger
             await asyncio.wait_for(ledger.flush(), 30)
 
 
-async def test_a_store_that_is_moved_takes_no_more_and_keeps_what_it_has(
-    ledger: Ledger, path: Path
-) -> None:
-    moved = path.with_name("moved.db")
-    with ledger:
-        await ledger.record(call(1))
-        path.rename(moved)
-        for number in (2, 3):
-            with pytest.raises(StoreError, match="moved, replaced or deleted") as told:
-                await ledger.record(call(number))
-    assert "--store sqlite:FILE" in told.value.advice
-    archive = sqlite_archive(moved)
-    assert set(archive.calls([call(number).key for number in (1, 2, 3)])) == {call(1).key}
-    archive.close()
-
-
 async def test_a_store_in_the_place_of_another_is_not_written_to(
     ledger: Ledger, path: Path
 ) -> None:

@@ -41,6 +41,39 @@ def said(
     return [one.text.replace("\u00a0", " ") for one in answers(report, words(language))]
 
 
+SENTENCES = {
+    "en": (
+        "v2 is better than v1 on true: 0.38 → 0.62 of 1 (+0.21 [0.08, 0.34]);"
+        " better on 70 of 120 questions, worse on 30.",
+        "v2 and v1 are the same overall within 0.5: ",
+        "The table has 1 variant more with a decision.",
+        "No clear winner, too close to call: a 51 % [50, 80]; b",
+    ),
+    "ru": (
+        "v2 лучше, чем v1, по критерию true: 0,38 → 0,62 из 1 (+0,21 [0,08; 0,34]);"
+        " лучше — 70, хуже — 30, всего 120 вопросов.",
+        "v2 и v1 в целом одинаковы с точностью до 0,5: ",
+        "В таблице есть ещё 1 вариант с решением.",
+        "Лидер не определён, результаты слишком близки: a 51 % [50; 80]; b",
+    ),
+    "zh": (
+        "v2 在“true”上优于 v1：0.38 → 0.62（满分 1，+0.21 [0.08, 0.34]）；"
+        "120 个问题中 70 个更好、30 个更差。",
+        "v2 与 v1 总体上相同（差值不超过 0.5）：",
+        "另有 1 个变体已有定论，见表格。",
+        "难分高下，以下候选差距太小：a 51% [50, 80]; b",
+    ),
+    "ja": (
+        "「true」では v2 が v1 より優れています：0.38 → 0.62（1 点満点、+0.21 [0.08, 0.34]）。"
+        "120 問中、上回ったのは 70、下回ったのは 30。",
+        "全体では v2 と v1 は同じです（差は 0.5 以内）：",
+        "ほかに 1 個のバリアントで結論が出ています（表を参照）。",
+        "首位は決まりません。次の候補は差が小さすぎます：a 51% [50, 80]; b",
+    ),
+}
+"""Of a dimension that is better, of two that are the same, of one more, of candidates too close."""
+
+
 def test_overall_comes_first_from_what_to_what_and_then_the_dimensions() -> None:
     rows = [
         difference("true", "better"),
@@ -60,7 +93,7 @@ def test_overall_comes_first_from_what_to_what_and_then_the_dimensions() -> None
     )
 
 
-@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
+@pytest.mark.parametrize("language", SENTENCES)
 def test_not_enough_evidence_never_reads_like_no_difference(language: str) -> None:
     words_of_none = {"en": "o difference", "ru": "не обнаружен", "zh": "未发现差异"}
     words_of_none["ja"] = "差は見つかりません"
@@ -88,20 +121,6 @@ def test_one_dimension_is_said_once_and_how_many_more_would_decide() -> None:
     assert said(kind="pairwise", differences=[duel])[1] == (
         "Deciding it would take more questions than is practical."
     )
-
-
-@pytest.mark.parametrize(
-    ("language", "wanted"),
-    [
-        ("en", "v2 and v1 are the same overall within 0.5: "),
-        ("ru", "v2 и v1 в целом одинаковы с точностью до 0,5: "),
-        ("zh", "v2 与 v1 总体上相同（差值不超过 0.5）："),
-        ("ja", "全体では v2 と v1 は同じです（差は 0.5 以内）："),
-    ],
-)
-def test_what_lies_within_the_margin_is_the_same(language: str, wanted: str) -> None:
-    (sentence,) = said(language, differences=[difference("overall", "same")], asked={"margin": 0.5})
-    assert sentence.startswith(wanted)
 
 
 def test_figures_have_digits_enough_to_add_up() -> None:
@@ -170,20 +189,6 @@ def test_of_many_variants_the_decided_come_first_and_the_rest_are_counted(kind: 
     assert last == f"The table has 3 {noun} more with a decision."
 
 
-ONE_MORE = {
-    "en": "The table has 1 variant more with a decision.",
-    "ru": "В таблице есть ещё 1 вариант с решением.",
-    "zh": "另有 1 个变体已有定论，见表格。",
-    "ja": "ほかに 1 個のバリアントで結論が出ています（表を参照）。",
-}
-
-
-@pytest.mark.parametrize("language", ONE_MORE)
-def test_one_more_is_said_as_one(language: str) -> None:
-    won = [difference("overall", "better", variant=f"w{i}") for i in range(5)]
-    assert said(language, differences=won)[-1] == ONE_MORE[language]
-
-
 def test_many_candidates_are_said_by_who_leads() -> None:
     rows = [standing("a", 0.7, 1, 1), standing("b", 0.6, 2, 3), standing("c", 0.1, 2, 3)]
     (sentence,) = said(kind="pairwise", standings=rows)
@@ -191,21 +196,13 @@ def test_many_candidates_are_said_by_who_leads() -> None:
     assert sentence.startswith(leads)
 
 
-@pytest.mark.parametrize(
-    ("language", "begins"),
-    [
-        ("en", "No clear winner, too close to call: a 51 % [50, 80]; b"),
-        ("ru", "Лидер не определён, результаты слишком близки: a 51 % [50; 80]; b"),
-        ("zh", "难分高下，以下候选差距太小：a 51% [50, 80]; b"),
-        ("ja", "首位は決まりません。次の候補は差が小さすぎます：a 51% [50, 80]; b"),
-    ],
-)
-def test_nobody_leads_where_more_than_one_may_be_the_first(language: str, begins: str) -> None:
+def test_nobody_leads_where_more_than_one_may_be_the_first() -> None:
     for best, worst in ((1, 3), (None, None)):
         rows = [standing("a", 0.51, best, worst), standing("b", 0.5, best, worst)]
         rows.append(standing("c", 0.1, 3, 3))
-        (sentence,) = said(language, "pairwise", standings=rows)
-        assert sentence.startswith(begins) and "10" not in sentence and "60" in sentence
+        for language, (*_, begins) in SENTENCES.items():
+            (sentence,) = said(language, "pairwise", standings=rows)
+            assert sentence.startswith(begins) and "10" not in sentence and "60" in sentence
 
 
 def test_candidates_that_never_met_have_no_first_among_them() -> None:
@@ -258,28 +255,14 @@ def test_the_scale_is_named() -> None:
     assert "on true: 3.10 → 3.90 on a scale from 1 to 5 (+0.80 [" in sentence
 
 
-@pytest.mark.parametrize(
-    ("language", "sentence"),
-    [
-        (
-            "ru",
-            "v2 лучше, чем v1, по критерию true: 0,38 → 0,62 из 1 (+0,21 [0,08; 0,34]);"
-            " лучше — 70, хуже — 30, всего 120 вопросов.",
-        ),
-        (
-            "zh",
-            "v2 在“true”上优于 v1：0.38 → 0.62（满分 1，+0.21 [0.08, 0.34]）；"
-            "120 个问题中 70 个更好、30 个更差。",
-        ),
-        (
-            "ja",
-            "「true」では v2 が v1 より優れています：0.38 → 0.62（1 点満点、+0.21 [0.08, 0.34]）。"
-            "120 問中、上回ったのは 70、下回ったのは 30。",
-        ),
-    ],
-)
-def test_the_answer_is_given_in_every_language(language: str, sentence: str) -> None:
-    assert said(language, differences=[difference("true", "better")]) == [sentence]
+@pytest.mark.parametrize("language", SENTENCES)
+def test_the_answer_is_given_in_every_language(language: str) -> None:
+    better, same, one_more, _ = SENTENCES[language]
+    assert said(language, differences=[difference("true", "better")]) == [better]
+    (within,) = said(language, differences=[difference("overall", "same")], asked={"margin": 0.5})
+    assert within.startswith(same)
+    won = [difference("overall", "better", variant=f"w{i}") for i in range(5)]
+    assert said(language, differences=won)[-1] == one_more
 
 
 def test_a_hostile_name_stays_a_name() -> None:
@@ -291,7 +274,7 @@ def test_a_hostile_name_stays_a_name() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["better", "worse", "not enough evidence"])
-@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
+@pytest.mark.parametrize("language", SENTENCES)
 def test_where_there_is_no_interval_nothing_stands_in_its_place(
     language: str, outcome: str
 ) -> None:
