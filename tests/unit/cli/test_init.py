@@ -63,7 +63,7 @@ def judges(folder: Path) -> dict[str, str]:
 def test_a_log_of_chats_becomes_a_suite_that_runs(
     call: CallCommand, tmp_path: Path, protocol: str
 ) -> None:
-    """What the system was told is shown to the judge."""
+    """The judge is shown the system prompt too."""
     _, _, asked, answered = TABLES["ja"]
     told = "短く答えること。"
     rows = [

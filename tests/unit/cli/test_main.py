@@ -71,7 +71,7 @@ task_type: fact
 
 
 class Mistake(NamedTuple):
-    """What somebody did, and what must stand in the answer."""
+    """A mistake, and a part of the answer to it."""
 
     says: str
     code: int = 2

@@ -161,25 +161,6 @@ def test_an_uncertain_pair_keeps_both_candidates(call: CallCommand, tmp_path: Pa
     assert "both candidates on 2 of 2 topics of two" in " ".join(text.split())
 
 
-LONG_JUDGE = """
-import json
-
-async def judge(messages, schema, params):
-    dimensions = list(schema["properties"]["score"]["properties"])
-    reason = "The capital is right, and so is all else that was said of it. " * 5 + "It is brief."
-    return json.dumps(
-        {
-            "inferred_task_type": None,
-            "critical_fail": False,
-            "critical_fail_reason": None,
-            "reasoning": dict.fromkeys(dimensions, reason),
-            "score": dict.fromkeys(dimensions, 7),
-            "confidence": "high",
-        }
-    )
-"""
-
-
 THOUGHT = 'At first {"scores": 1}?\x00 Then no. 好'
 
 

@@ -230,7 +230,7 @@ def test_ids_that_are_unique_over_all_files_stay(call: CallCommand, tmp_path: Pa
 def test_numbers_of_rows_in_files_that_differ_in_length_are_not_those_of_questions(
     call: CallCommand, tmp_path: Path
 ) -> None:
-    """Where v2 leaves a question out, its later numbers are those of other questions in v1."""
+    """As v2 leaves a question out, its later numbers are those of other questions in v1."""
     data = write_variants(
         tmp_path, "№,question,answer", "1,q,worth 1\n2,r,worth 2\n3,s,worth 3\n", "1,q,x\n2,s,y\n"
     )

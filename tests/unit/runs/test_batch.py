@@ -63,7 +63,7 @@ def _adds_up(folder: Path, summary: Summary) -> None:
 
 
 def told(folder: Path) -> list[Any]:
-    """What the store says of the judgments, without what differs between stores."""
+    """The judgments in the store, without what differs between stores."""
     return [json.loads(json.dumps(row, default=str)) for row in stored(folder)]
 
 
