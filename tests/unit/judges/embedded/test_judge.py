@@ -114,22 +114,21 @@ async def test_the_child_has_none_of_the_users_keys_in_its_environment(judge_of,
     assert "secret" not in " ".join(environ)
 
 
-ALTERED = """
-import json, sys
-json.loads(sys.stdin.readline())
-print(json.dumps({'altered': 'its SHA-256 is another'}), flush=True)
-"""
+LOADING = "import sys\nsys.stdin.readline()\n"
+ALTERED = """print('{"altered": "its SHA-256 is another"}')"""
+UNFIT = """print('{"failed": "not a GGUF file"}')"""
 
 
 @pytest.mark.parametrize(
     ("script", "prelude", "error", "word"),
     [
-        ("", ALTERED, ProviderRefused, "not what it was: its SHA-256 is another"),
-        ("", 'print(\'{"failed": "not a GGUF file"}\')', ProviderRefused, "not a GGUF file"),
+        (ALTERED, LOADING, ProviderRefused, "not what it was: its SHA-256 is another"),
+        (UNFIT, LOADING, ProviderRefused, "not a GGUF file"),
         ("for _ in sys.stdin: print('hi', flush=True)", PRELUDE, JudgeCrashed, None),
         ("for _ in sys.stdin: tell(what=1)", PRELUDE, JudgeCrashed, None),
+        ("sys.stdin.readline(); sys.exit(3)", PRELUDE, JudgeCrashed, "died"),
     ],
-    ids=["altered", "unloadable", "no JSON", "unknown"],
+    ids=["altered", "unloadable", "no JSON", "unknown", "dead"],
 )
 async def test_what_the_child_says_of_itself_ends_the_run_or_the_question(
     judge_of, script, prelude, error, word
