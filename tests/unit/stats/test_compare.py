@@ -456,11 +456,10 @@ def test_the_scores_that_changed_most_are_those_of_all_changes_sorted(rows):
         [{"prompt_variant": v, "question_id": q, "scores": {"clear": s}} for v, q, s in rows]
     )
     baseline = rows[0][0]
-    cells = {(v, q): [s for w, r, s in rows if (w, r) == (v, q)] for v, q, _ in rows}
-    means = {key: (sum(got) / len(got), (f"{key[0]}/{key[1]}",)) for key, got in cells.items()}
+    means = {(v, q): np.mean([s for *key, s in rows if key == [v, q]]).item() for v, q, _ in rows}
     every = [
-        Change(v, *of_v[:1], *means[baseline, q][:1], of_v[1], means[baseline, q][1])
-        for (v, q), of_v in means.items()
+        Change(v, mean, means[baseline, q], (f"{v}/{q}",), (f"{baseline}/{q}",))
+        for (v, q), mean in means.items()
         if v != baseline and (baseline, q) in means
     ]
     found = changes(lay_out(table, ["prompt_variant"], baseline), NUMBER)

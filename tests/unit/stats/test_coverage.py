@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import binom
 
 from evenhand.stats.bounded import rejects
-from evenhand.stats.estimate import mean
 from evenhand.stats.rating import rate
 from evenhand.stats.sequential import Betting
 from evenhand.stats.within import interaction
@@ -112,20 +111,7 @@ def test_corrected_pass_rates_are_narrower_than_those_of_the_labels(name):
     assert corrected < labels
 
 
-@pytest.mark.parametrize(("topics", "least"), [(20, 0.92), (60, 0.935), (300, 0.935)])
-def test_win_rates_of_one_vote_a_topic_hold_the_truth_exactly(topics, least):
-    """Every number of wins there can be, with its chance."""
-    counts = np.arange(topics + 1)
-    found = [
-        mean((counts[:topics] < wins) * 1.0, counts[:topics], (0.0, 1.0), weigh="units")
-        for wins in counts
-    ]
-    for chance in (0.5, 0.7, 0.9, 0.95):
-        held = np.array([one.low <= chance <= one.high for one in found])
-        assert binom.pmf(counts, topics, chance)[held].sum() > least
-
-
-@pytest.mark.parametrize("topics", [6, 9, 12, 16, 17, 20, 60])
+@pytest.mark.parametrize("topics", [6, 9, 12, 17, 20, 60, 120])
 def test_intervals_of_two_candidates_hold_the_truth_and_go_along_with_the_test(topics):
     """Exactly: every number of wins there can be, with its chance."""
     counts = np.arange(topics + 1)
