@@ -108,62 +108,97 @@ Infinity
 1_000
 ٣
 """),
-    *("'A'", "undefined", "None", "", "{", "}", '"', "[1,]", '{"a":1,}', "// x", '"a" "b"'),
+    *[
+        *lines("""
+'A'
+undefined
+None
+{
+}
+"
+[1,]
+{"a":1,}
+// x
+"a" "b"
+"""),
+        "",
+    ],
     *("[" * 3000, '{"a":' * 3000, "[1," * 200, '{"a":1,"a":2}', '"\x01"', '"\\x"'),
 ]
 VALUES = NUMBERS + STRINGS + OTHERS + BROKEN
 KEYS = [
+    *lines("""
+meta
+score
+winner
+C1
+mark
+notes
+\\ud800
+\\u0000
+критерий
+a.b
+"""),
     "",
-    "meta",
-    "score",
-    "winner",
-    "C1",
-    "mark",
-    "notes",
-    "\\ud800",
-    "\\u0000",
-    "критерий",
-    "a.b",
 ]
-BITS = ["\x00", "\x1b", "\ud800", "\udfff", "\u2028", "\ufeff", "\u200b", "|", "```", "<think>"]
+BITS = [
+    *lines("""
+\u0000
+\u001b
+\ud800
+\udfff
+\ufeff
+\u200b
+|
+```
+<think>
+"""),
+    "\u2028",
+]
 BITS += [
-    "</think>",
-    "{",
-    "}",
-    "[",
-    "]",
-    '"',
-    "\\",
+    *lines("""
+</think>
+{
+}
+[
+]
+"
+\\
+,
+:
+\\u
+\\ud83d
+𝄞
+e\u0301
+"""),
     "\n",
-    ",",
-    ":",
-    "\\u",
-    "\\ud83d",
-    "𝄞",
-    "e\u0301",
 ]
 WRAPPINGS = [
-    *(
+    *[
+        *lines("""
+Here: ¤
+¤ So.
+<think>hm</think>¤
+<think>¤
+¤</think>
+"""),
         "```json\n¤\n```",
         "```\n¤",
-        "Here: ¤",
-        "¤ So.",
-        "<think>hm</think>¤",
-        "<think>¤",
-        "¤</think>",
-    ),
-    *(
-        "\ufeff¤",
-        "{¤}",
-        "[¤]",
-        "¤¤",
-        "{x} ¤ {",
-        "I'm sorry: ¤",
-        "> ¤",
-        "| ¤ |",
-        "\\boxed{¤}",
+    ],
+    *[
+        *lines("""
+\ufeff¤
+{¤}
+[¤]
+¤¤
+{x} ¤ {
+I'm sorry: ¤
+> ¤
+| ¤ |
+\\boxed{¤}
+"""),
         "¤\n¤",
-    ),
+    ],
 ]
 ROWS = [
     *("A | A+ | tie | tie | tie | tie | notes", "p | B | B+ | B+ | B+ | B+ | B+ | n | m", "|A|A+|"),

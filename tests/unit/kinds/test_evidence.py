@@ -136,17 +136,16 @@ def test_the_first_of_several_places_counts_and_a_better_match_beats_an_earlier_
     assert locate("a b", "x a\nb, a b") == Span(7, 10, "exact")
 
 
-HEAPS = {
-    "prose": "The “sky”\n is  blue… ",
-    "marks out of order": "\u0301\u0316",
-    "marks in order": "\u0316",
-    "marks on letters": "и\u0306 ",
-    "jamo": "\u1112\u1161\u11ab",
-    "vowels that may join": "\u0cc6\u0cc2\u0cd5",
-    "spaces": " ",
-    "ellipses": "…",
-    "dots": ".",
-}
+HEAPS = dict(
+    cells("""
+marks out of order => \u0301\u0316
+marks in order => \u0316
+jamo => 한
+vowels that may join => \u0cc6ೂೕ
+ellipses => …
+dots => .
+""")
+) | {"prose": "The “sky”\n is  blue… ", "marks on letters": "и\u0306 ", "spaces": " "}
 
 
 @pytest.mark.parametrize("name", HEAPS)

@@ -82,17 +82,19 @@ ChatGPT らしい文章。
 おそらく GPT-4 の回答。
 """)
 GUESSES_NOTHING = [
-    "Ответ А верно описывает GPT-4.",
-    "Ответ написан ясно.",
-    "Похоже на правду.",
-    "Candidate 1 explains how ChatGPT works.",
-    "It looks like a list.",
-    "The answer is right, and it is short.",
-    "GPT-4 has a context of 8k, which candidate 2 gets wrong.",
-    "正确说明了 ChatGPT 的用途",
-    "可能是笔误",
-    "ChatGPT の仕組みを正しく述べている。",
-    "おそらく正しい。",
+    *lines("""
+Ответ А верно описывает GPT-4.
+Ответ написан ясно.
+Похоже на правду.
+Candidate 1 explains how ChatGPT works.
+It looks like a list.
+The answer is right, and it is short.
+GPT-4 has a context of 8k, which candidate 2 gets wrong.
+正确说明了 ChatGPT 的用途
+可能是笔误
+ChatGPT の仕組みを正しく述べている。
+おそらく正しい。
+"""),
     "",
 ]
 

@@ -142,16 +142,16 @@ def test_characters_that_could_hide_words_are_named(text, kinds):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "👩\u200d💻 👨\u200d👩\u200d👧\u200d👦 ❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈",
-        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",  # England
-        "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",  # Scotland
-        "می\u200cخواهم",
-        "ه\u200d",
-        "क्\u200dष क्\u200cष",
-        "Ещё «ёлка» 漢字、かな",
-        "a\u00a0b\u3000c",
-    ],
+    lines("""
+👩\u200d💻 👨\u200d👩\u200d👧\u200d👦 ❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈
+🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f
+🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f
+می\u200cخواهم
+ه\u200d
+क\u094d\u200dष क\u094d\u200cष
+Ещё «ёлка» 漢字、かな
+a\u00a0b\u3000c
+"""),
 )
 def test_characters_that_writing_needs_are_not_hidden(text):
     assert hidden_characters(text) == []
@@ -208,7 +208,13 @@ def test_with_everything_inserted_it_is_the_user_message_alone():
 
 @pytest.mark.parametrize(
     "written",
-    ["{{topic}}", "{{ topic }}", "{{\ttopic}}", "{{Topic}}", "{{ TOPIC   }}"],
+    lines("""
+{{topic}}
+{{ topic }}
+{{\u0009topic}}
+{{Topic}}
+{{ TOPIC   }}
+"""),
 )
 def test_spaces_and_case_do_not_matter(written):
     assert messages(written)[0].content == "T"
@@ -225,17 +231,19 @@ def test_a_name_of_several_words_is_known_however_it_is_joined(written):
 @pytest.mark.parametrize(
     "literal",
     [
-        "{{ unknown  }}",
-        "{{Unknown}}",
-        "{{7*7}}",
-        "{{}}",
-        "{{ }}",
-        "{{topic.id}}",
-        "{{topic|safe}}",
-        "{topic}",
-        "{% topic %}",
-        "${topic}",
-        "%(topic)s",
+        *lines("""
+{{ unknown  }}
+{{Unknown}}
+{{7*7}}
+{{}}
+{{ }}
+{{topic.id}}
+{{topic|safe}}
+{topic}
+{% topic %}
+${topic}
+%(topic)s
+"""),
         "{{topic\n}}",
     ],
 )
@@ -542,24 +550,26 @@ RUBRIC = KINDS["rubric"].form.custom_prompt
 @pytest.mark.parametrize(
     "demand",
     [
-        "Сделай двойной прогон.",
+        *lines("""
+Сделай двойной прогон.
+Оцени пару дважды, поменяв кандидатов местами.
+Сравни ответы в обоих порядках и выведи две строки.
+Затем повтори оценку в обратном порядке.
+Do a double run.
+Judge the pair in both orders.
+Compare the two twice.
+Swap the positions of the answers and judge again.
+Then repeat the comparison in the reversed order.
+请进行两次评判。
+请交换两个回答的顺序后再评一次。
+按正反顺序各输出一行。
+判断两遍，给出两行结果。
+両方の順序で判定してください。
+提示順を入れ替えてもう一度判定する。
+2回判定し、二行で出力すること。
+ダブルランを行うこと。
+"""),
         "Проведи двойной\nпрогон: (1,2) и (2,1).",
-        "Оцени пару дважды, поменяв кандидатов местами.",
-        "Сравни ответы в обоих порядках и выведи две строки.",
-        "Затем повтори оценку в обратном порядке.",
-        "Do a double run.",
-        "Judge the pair in both orders.",
-        "Compare the two twice.",
-        "Swap the positions of the answers and judge again.",
-        "Then repeat the comparison in the reversed order.",
-        "请进行两次评判。",
-        "请交换两个回答的顺序后再评一次。",
-        "按正反顺序各输出一行。",
-        "判断两遍，给出两行结果。",
-        "両方の順序で判定してください。",
-        "提示順を入れ替えてもう一度判定する。",
-        "2回判定し、二行で出力すること。",
-        "ダブルランを行うこと。",
     ],
 )
 def test_a_demand_for_both_orders_is_heard(demand):

@@ -42,8 +42,35 @@ OBJECTS = st.dictionaries(
     min_size=1,
     max_size=4,
 )
-PIECES = ["{", "}", "[", "]", '"', "\\", ":", ",", "a", "1", " ", "\n", "```", "<think>"]
-PIECES += ["</think>", "NaN", "\ud800", "\\ud800", "\ufeff", '{"a":1}', "null", "\0", "𝄞"]
+PIECES = [
+    *lines("""
+{
+}
+[
+]
+"
+\\
+:
+,
+a
+1
+```
+<think>
+"""),
+    " ",
+    "\n",
+]
+PIECES += lines("""
+</think>
+NaN
+\ud800
+\\ud800
+\ufeff
+{"a":1}
+null
+\u0000
+𝄞
+""")
 JSON_LIKE = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
@@ -120,23 +147,26 @@ def test_wrapping_around_an_object_is_taken_off(name, value):
     assert reading == Readable(value, wrapped)
 
 
-IN_PROSE = {
-    "prose": "My verdict is ¤ as asked.",
+IN_PROSE = dict(
+    cells("""
+prose => My verdict is ¤ as asked.
+a number after it => ¤ 5
+prose after a thought => <think>hm</think>So: ¤
+a full stop => ¤.
+answer tags => <answer>¤</answer>
+tokens => <|start|>assistant<|message|>¤<|end|>
+a channel of a candidate => It says <|channel|>final<|message|>¤
+en, cannot => I cannot judge this. The form would have been: ¤
+zh, unable => 无法给出评分。示例：¤
+zh, declined => 该请求已被拒绝。格式：¤
+ru, declined => Запрос отклонён. Формат: ¤
+ja, declined => このリクエストは処理されませんでした。例：¤
+""")
+) | {
     "prose before it": "Here it is:\n¤",
     "prose after it": "¤\nThat is all.",
-    "a number after it": "¤ 5",
     "fence in prose": "Here it is:\n\n```json\n¤\n```\nAnything else?",
-    "prose after a thought": "<think>hm</think>So: ¤",
     "boxed": "\\boxed\n¤\n",
-    "a full stop": "¤.",
-    "answer tags": "<answer>¤</answer>",
-    "tokens": "<|start|>assistant<|message|>¤<|end|>",
-    "a channel of a candidate": "It says <|channel|>final<|message|>¤",
-    "en, cannot": "I cannot judge this. The form would have been: ¤",
-    "zh, unable": "无法给出评分。示例：¤",
-    "zh, declined": "该请求已被拒绝。格式：¤",
-    "ru, declined": "Запрос отклонён. Формат: ¤",
-    "ja, declined": "このリクエストは処理されませんでした。例：¤",
 }
 
 
@@ -171,53 +201,55 @@ def test_a_text_that_breaks_off_is_told_as_such(data, value):
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
+        *cells("""
+\ufeff => empty
+{"a":1,"a":2} => duplicate_key
+{"x":{"a":1,"a":1}} => duplicate_key
+Well: {"a":1,"a":2} => duplicate_key
+{"a":NaN} => not_finite
+{"a":[Infinity]} => not_finite
+{"a":-Infinity} => not_finite
+{"a":"\\ud800"} => bad_text
+{"\\udc00":1} => bad_text
+{"a":"\ud800"} => bad_text
+{"a":1 => truncated
+{"a":tr => truncated
+{"a":"he sai => truncated
+Here: {"a":{"b":1}, => truncated
+[{"a":1}, {"b" => truncated
+{"a":"he said "hi" to me"} => not_json
+{'a': 1} => not_json
+{"a":1,} => not_json
+{"a":1} and {"b":} => two_objects
+{"a":1}{} => two_objects
+{"a" 1} and {"a":1} => not_json
+Here: {" => truncated
+Here: {"sco => truncated
+Here: {"score" => truncated
+[] => not_object
+[{"a":1}] => not_object
+<think>hm</think>[1] => not_object
+<think>I would say => truncated
+<think>so {"a":1} => truncated
+four out of five => not_json
+I'm sorry, but I can't help with that. => refused
+I’m unable to assist with this request. => refused
+I cannot score this text. => refused
+К сожалению, я не могу оценить этот текст. => refused
+Извините, с этим я помочь не могу. => refused
+抱歉，我无法对此进行评分。 => refused
+申し訳ありませんが、お手伝いできません。 => refused
+<think>No.</think>I won't do this. => refused
+"""),
         ("", "empty"),
         (" \n\t", "empty"),
-        ("\ufeff", "empty"),
-        ('{"a":1,"a":2}', "duplicate_key"),
-        ('{"x":{"a":1,"a":1}}', "duplicate_key"),
-        ('Well: {"a":1,"a":2}', "duplicate_key"),
-        ('{"a":NaN}', "not_finite"),
-        ('{"a":[Infinity]}', "not_finite"),
-        ('{"a":-Infinity}', "not_finite"),
-        ('{"a":"\\ud800"}', "bad_text"),
-        ('{"\\udc00":1}', "bad_text"),
-        ('{"a":"\ud800"}', "bad_text"),
         ('{"a":' * 65 + "1" + "}" * 65, "too_deep"),
         ('{"a":' + "[" * 5000 + "]" * 5000 + "}", "too_deep"),
-        ('{"a":1', "truncated"),
-        ('{"a":tr', "truncated"),
-        ('{"a":"he sai', "truncated"),
-        ('Here: {"a":{"b":1},', "truncated"),
-        ('[{"a":1}, {"b"', "truncated"),
-        ('{"a":"he said "hi" to me"}', "not_json"),
         ('{"a":"6" tall"}\n\nThat is all.', "not_json"),
-        ("{'a': 1}", "not_json"),
-        ('{"a":1,}', "not_json"),
         ('{"a":"two\nlines"}', "not_json"),
-        ('{"a":1} and {"b":}', "two_objects"),
-        ('{"a":1}{}', "two_objects"),
-        ('{"a" 1} and {"a":1}', "not_json"),
         ('It ends in "x {" here.\n{"a":1,}', "not_json"),
-        ('Here: {"', "truncated"),
-        ('Here: {"sco', "truncated"),
-        ('Here: {"score"', "truncated"),
-        ("[]", "not_object"),
-        ('[{"a":1}]', "not_object"),
         ('```json\n[{"a":1}]\n```', "not_object"),
-        ("<think>hm</think>[1]", "not_object"),
-        ("<think>I would say", "truncated"),
-        ('<think>so {"a":1}', "truncated"),
-        ("four out of five", "not_json"),
         ("x" * (4 * 1024 * 1024 + 1), "not_json"),
-        ("I'm sorry, but I can't help with that.", "refused"),
-        ("I’m unable to assist with this request.", "refused"),
-        ("I cannot score this text.", "refused"),
-        ("К сожалению, я не могу оценить этот текст.", "refused"),
-        ("Извините, с этим я помочь не могу.", "refused"),
-        ("抱歉，我无法对此进行评分。", "refused"),
-        ("申し訳ありませんが、お手伝いできません。", "refused"),
-        ("<think>No.</think>I won't do this.", "refused"),
         ("A long essay. " * 100 + "I cannot say more.", "not_json"),
     ],
     ids=lambda value: repr(value)[:40],
@@ -318,15 +350,18 @@ PLANTED: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     "with single quotes": str,
 }
-REFUSED = {
-    "en, cannot": "I cannot judge these texts. For reference, the form would have been: ¤",
-    "en, quoted": "The answer contains this text: ¤",
+REFUSED = dict(
+    cells("""
+en, cannot => I cannot judge these texts. For reference, the form would have been: ¤
+en, quoted => The answer contains this text: ¤
+ru, must => Вынужден отказаться от оценки. Вид ответа: ¤
+zh, unable => 无法给出评分。示例：¤
+zh, declined => 该请求已被拒绝。格式：¤
+ja, cannot => 採点できません。回答が求めているのは ¤ です。
+""")
+) | {
     "en, after it": "¤\n\nThis was written by the candidate, and I refuse to repeat it.",
     "en, fenced": "The answer ends with:\n\n```json\n¤\n```\n\nThat part is an injection.",
-    "ru, must": "Вынужден отказаться от оценки. Вид ответа: ¤",
-    "zh, unable": "无法给出评分。示例：¤",
-    "zh, declined": "该请求已被拒绝。格式：¤",
-    "ja, cannot": "採点できません。回答が求めているのは ¤ です。",
 }
 
 

@@ -70,7 +70,15 @@ def test_a_table_line_is_read_where_one_was_asked_for(text):
     found = TABLES.check(text)
     assert found.problems == ()
     marks = {c: given["mark"] for c, given in found.output["criteria"].items()}
-    assert marks == {"C1": "A+", "C2": "tie", "C3": "B+", "C4": "tie", "C5": "A+"}
+    assert marks == dict(
+        cells("""
+C1 => A+
+C2 => tie
+C3 => B+
+C4 => tie
+C5 => A+
+""")
+    )
     assert (found.output["winner"], found.output["explanation"]) == ("A", "the first is right")
 
 

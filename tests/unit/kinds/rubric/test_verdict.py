@@ -16,6 +16,7 @@ from evenhand.kinds.reply import Checked
 from evenhand.limits import EVIDENCE_CHARS, PROBLEMS_KEPT
 from tests.unit.kinds.contracts import change
 from tests.unit.kinds.material import META, PHRASES, SAMPLE, good, protocol
+from tests.unit.kinds.tables import lines
 
 PROTOCOL = protocol()
 EXPOSED = protocol(expose_meta=True)
@@ -191,7 +192,16 @@ def test_a_faithful_copy_of_meta_is_no_fix_and_a_missing_one_no_copy():
     assert problem.code == "meta_changed"
 
 
-KEYS = ["scores", "correct", "brief", "evidence", "score", "notes", "meta", "x"]
+KEYS = lines("""
+scores
+correct
+brief
+evidence
+score
+notes
+meta
+x
+""")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (

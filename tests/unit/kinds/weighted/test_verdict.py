@@ -268,7 +268,13 @@ def test_an_over_long_reasoning_is_cut_at_a_word_where_there_are_words(name):
 
 
 values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.floats(allow_nan=False), st.integers(), st.text()),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.integers(),
+        st.text(),
+    ),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
 )

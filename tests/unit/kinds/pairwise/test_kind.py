@@ -1,18 +1,21 @@
-"""The pairwise protocol as a conversation: passes, rounds, what they come to, what is flagged."""
+"""The pairwise kind as a conversation: passes, rounds, what they come to, what a judge is shown."""
 
 from __future__ import annotations
 
 import json
 from itertools import product
+from math import log
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evenhand.exchange import Reply
+from evenhand.exchange import Question, Reply
 from evenhand.kinds.pairwise.verdict import MARKS, WINNERS, CriterionReply, PairPass, settle
 from evenhand.kinds.protocol import LANGUAGES
+from evenhand.units import Candidate, Pair
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import (
     PAIR,
@@ -339,14 +342,6 @@ async def test_a_verdict_lists_what_code_mended_in_the_replies_that_count():
     ]
 
 
-@pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
-async def test_what_the_provider_cut_off_is_no_pass(finish):
-    reply = Reply(text=pair_reply("A+"), finish=finish)
-    judgment = await protocol(repairs=0).judge(PAIR, context_of(Judge(lambda question: reply)))
-    expected = {"length": "truncated", "filtered": "filtered", "refused": "refused"}[finish]
-    assert (judgment.status, judgment.reason) == ("failure", expected)
-
-
 async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again():
     judge = Judge(lambda question: pair_reply("A+"))
     styles = ("full", "compact", "full")
@@ -358,19 +353,6 @@ async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again():
     ]
     compact = ["x-versus" in json.dumps(one.schema.value) for one in judge.asked]
     assert compact == [False, False, True, True, False, False, False, False]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("style", ["full", "compact"])
-async def test_extras_are_shown_as_blocks_of_their_own_only_where_asked(language, style):
-    pair = replace(PAIR, extras={"reference": "REF", "context": "CON", "messages": [{"a": "b"}]})
-    for use in ((), ("reference",), ("reference", "context", "messages")):
-        judge = Judge(by_worth)
-        await protocol(language, use=use).judge(pair, context_of(judge, styles=(style,)))
-        found = blocks(judge.asked[0])
-        names = {"reference": "reference", "context": "context", "messages": "earlier"}
-        extra = {"topic", "candidate_1", "candidate_2"} | {names[name] for name in use}
-        assert found.keys() == extra
 
 
 async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stand():
@@ -388,3 +370,164 @@ async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stan
         assert versus["texts"] == names
         assert [marks[f"C{i}"] for i in (2, 3, 4, 5)] == [{"const": "tie"}] * 4
         assert one.neutral is None
+
+
+def pair_of(first: str, second: str, topic: str = "Which is it?", **rest: object) -> Pair:
+    candidates = {"first": Candidate(id="x", text=first), "second": Candidate(id="y", text=second)}
+    return replace(Pair(id="p", row="p", topic=topic, **candidates), **rest)  # type: ignore[arg-type]
+
+
+def ties(question: Question) -> str:
+    return pair_reply("tie")
+
+
+def sent_to(judge: Judge) -> str:
+    return "\n".join(message.content for one in judge.asked for message in one.messages)
+
+
+async def test_names_that_are_all_the_difference_are_not_masked():
+    judge = Judge(ties)
+    names = pair_of("It was GPT-4.", "It was Claude 2.", "Which model passed the bar exam first?")
+    judgment = await protocol(blind="mask").judge(names, context_of(judge))
+    assert len(judge.asked) == 2
+    assert "It was GPT-4." in sent_to(judge)
+    assert "mask_hides_difference" in judgment.flags
+    assert "equal_text" not in judgment.flags
+
+
+async def test_what_stands_beside_the_candidates_is_masked_too():
+    judge = Judge(ties)
+    earlier = [{"role": "user", "content": "As GPT-4, help me.", "model": "gpt-4-0613"}]
+    shown = pair_of("One.", "Two.", extras={"messages": earlier, "reference": "ChatGPT says one."})
+    masking = protocol(blind="mask", use=("messages", "reference"))
+    await masking.judge(shown, context_of(judge))
+    assert "[model]" in sent_to(judge)
+    assert not [name for name in ("GPT-4", "gpt-4", "ChatGPT") if name in sent_to(judge)]
+
+
+async def test_of_earlier_messages_only_who_said_what_is_shown():
+    judge = Judge(ties)
+    earlier = [{"role": "user", "content": "Hello.", "model": "gpt-4-0613", "id": "m1"}]
+    shown = pair_of("One.", "Two.", extras={"messages": earlier})
+    await protocol(use=("messages",)).judge(shown, context_of(judge))
+    assert '[{"role":"user","content":"Hello."}]' in sent_to(judge)
+    assert "0613" not in sent_to(judge)
+
+
+async def test_equal_texts_are_a_tie_even_for_a_judge_that_would_be_left_out():
+    kin = pair_of("The same.", " The same. ")
+    kin = replace(kin, first=replace(kin.first, model="gpt-4o"))
+    context = context_of(Judge(ties), judges=("openai/gpt-4.1-mini",))
+    judgment = await protocol(no_self_judging=True).judge(kin, context)
+    assert (judgment.output["winner"], judgment.flags) == ("tie", ("equal_text",))
+
+
+async def test_the_second_judge_of_a_relay_is_asked_as_for_the_first_time():
+    judge = Judge(
+        lambda question: pair_reply("A+")
+    )  # both orders "first": a contradiction every time
+    context = context_of(judge, judges=("a", "b"), styles=("full", "full"))
+    judgment = await protocol(max_rounds=3).judge(pair_of("One.", "Two."), context)
+    assert [(one.judge_index, one.round) for one in judge.asked[::2]] == [(0, 1), (1, 1), (0, 2)]
+    assert [one.round for one in judgment.passes[::2]] == [1, 2, 3]
+
+
+async def test_a_judge_of_a_relay_that_was_never_asked_is_not_held_against_the_verdict():
+    kin = replace(pair_of("One.", "Two."), first=Candidate(id="gpt-4o", text="One."))
+    context = context_of(Judge(ties), judges=("a", "openai/gpt-4.1"), styles=("full", "full"))
+    assert (await protocol().judge(kin, context)).flags == ()
+
+
+def family_pair(first: str, second: str) -> Any:
+    one, other = (
+        Candidate(id=name, text=text)
+        for name, text in zip((first, second), PAIR.texts, strict=True)
+    )
+    return replace(PAIR, first=one, second=other)
+
+
+@pytest.mark.parametrize(
+    ("judge", "flags"),
+    [
+        ("openai/gpt-4.1-mini", ["shares_family:A"]),
+        ("anthropic/claude-sonnet-4-5", ["shares_family:B"]),
+        ("google/gemini-2.5-pro", []),
+        ("python/judge:content", []),
+    ],
+)
+async def test_a_judge_of_a_candidate_s_family_is_flagged_or_left_out(judge, flags):
+    pair = family_pair("gpt-4o", "claude-3-opus")
+    flagged = await protocol().judge(pair, context_of(Judge(by_worth), judges=(judge,)))
+    assert (flagged.status, list(flagged.flags)) == ("verdict", flags)
+    asked = Judge(by_worth)
+    strict = await protocol(no_self_judging=True).judge(pair, context_of(asked, judges=(judge,)))
+    assert strict.status == ("left_out" if flags else "verdict")
+    assert len(asked.asked) == (0 if flags else 2)
+
+
+async def test_the_model_of_a_candidate_counts_before_its_id():
+    pair = replace(PAIR, first=replace(PAIR.first, model="gpt-4o"))
+    judged = await protocol().judge(pair, context_of(Judge(by_worth), judges=("openai/gpt-4.1",)))
+    assert judged.flags == ("shares_family:A",)
+
+
+async def test_a_relay_leaves_out_only_the_judge_that_shares_a_family():
+    pair, names = family_pair("gpt-4o", "mine"), ("openai/gpt-4.1", "anthropic/claude-sonnet-4-5")
+    judge = Judge(lambda question: pair_reply("A+"))
+    seats = context_of(judge, judges=names, styles=("full", "full"))
+    judgment = await protocol(no_self_judging=True).judge(pair, seats)
+    assert {one.judge_index for one in judge.asked} == {1}
+    assert judgment.flags == ()
+
+
+async def test_a_candidate_that_names_its_model_is_flagged_or_masked():
+    pair = PAIR.with_texts("As GPT-4, I say 9.", "It is 2.")
+    for blind, is_shown in (("flag", True), ("mask", False)):
+        judge = Judge(by_worth)
+        judgment = await protocol(blind=blind).judge(pair, context_of(judge))
+        flags = ["gives_itself_away:A"] if is_shown else ["masked:A", "gives_itself_away:A"]
+        assert list(judgment.flags) == flags
+        for question in judge.asked:
+            sent = "".join(message.content for message in question.messages)
+            assert ("GPT-4" in sent) is is_shown
+        assert judgment.output["winner"] == "A"
+
+
+async def test_texts_that_differ_only_by_their_model_s_name_are_equal_when_masked():
+    pair = PAIR.with_texts("I am GPT-4. It is 9.", "I am Claude. It is 9.")
+    masked = Judge(steadily("A+"))
+    judgment = await protocol(blind="mask").judge(pair, context_of(masked))
+    if masked.asked:
+        texts = [blocks(question)["candidate_1"] for question in masked.asked]
+        assert texts[0] != texts[1]
+    else:
+        assert "equal_text" in judgment.flags
+
+
+def with_odds(question: Question, mark: str, odds: dict[str, float]) -> Reply:
+    told = {f'"{name}"': log(value) for name, value in odds.items()}
+    return Reply(text=pair_reply(of_candidates(question, mark)), odds={"winner": told})
+
+
+async def test_odds_are_mapped_back_to_the_candidates():
+    def reply(question):
+        straight = question.order == "12"
+        odds = {"A": 0.7, "B": 0.2, "tie": 0.1} if straight else {"A": 0.3, "B": 0.6, "tie": 0.1}
+        return with_odds(question, "A+", odds)
+
+    judgment = await protocol().judge(PAIR, context_of(Judge(reply)))
+    assert judgment.flags == ()
+    turned = judgment.passes[1].odds["winner"]
+    assert turned == pytest.approx({"A": log(0.6), "B": log(0.3), "tie": log(0.1)})
+
+
+async def test_what_was_really_drawn_is_recorded_with_the_pass():
+    def reply(question):
+        drawn = {"temperature": 0.7, "seed": 8.0} if question.round > 1 else {}
+        return Reply(text=pair_reply("A+"), sampling=drawn)
+
+    judgment = await protocol(max_rounds=2).judge(PAIR, context_of(Judge(reply)))
+    assert [one.sampling for one in judgment.passes] == [
+        *({}, {}),
+        *({"temperature": 0.7, "seed": 8.0},) * 2,
+    ]

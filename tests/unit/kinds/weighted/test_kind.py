@@ -1,8 +1,9 @@
-"""The weighted protocol as a conversation: what code decides, what is asked, what is settled."""
+"""The weighted kind: rows, types and weights, what code decides, what is asked and settled."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,8 +12,13 @@ from msgspec.structs import replace
 
 from evenhand.exchange import Question, Style
 from evenhand.judgment import Fix, Pass
+from evenhand.kinds import load_protocol
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.protocol import LANGUAGES
+from evenhand.kinds.protocol import LANGUAGES, Protocol, ProtocolError
+from evenhand.kinds.rows import RowError
+from evenhand.kinds.weighted.kind import KIND, answer_text, load_answer, read_answer, read_types
+from evenhand.kinds.weighted.verdict import compact_schema
+from tests.unit.kinds.contracts import change
 from tests.unit.kinds.grading import (
     ANSWER,
     DIMENSIONS,
@@ -25,6 +31,7 @@ from tests.unit.kinds.grading import (
     under,
 )
 from tests.unit.kinds.material import Scripted
+from tests.unit.kinds.tables import cells
 
 STYLES: tuple[Style, ...] = ("full", "compact")
 CONDITIONS = {
@@ -55,39 +62,10 @@ async def test_a_good_reply_settles_at_once():
     assert judgment.passes == (Pass(reask=0, problems=()),)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("style", STYLES)
-async def test_a_problem_is_asked_about_in_the_same_conversation(language, style):
-    ask = Scripted([said(61, 0, 0), said()])
-    judgment = await protocol(language).judge(ANSWER, JudgingContext(ask=ask, styles=(style,)))
-    assert judgment.status == "verdict"
-    first, second = ask.asked
-    assert second.messages[: len(first.messages)] == first.messages
-    assert (second.messages[-2].content, second.reask) == (said(61, 0, 0), 1)
-    told = second.messages[-1].content
-    assert all(part in told for part in ("score.logic_and_fact", "61", "60"))
-    assert judgment.passes[0].problems[0].code == "out_of_range"
-
-
-async def test_after_the_repairs_it_is_a_failure_with_its_reason():
-    ask = Scripted(["{}"] * 3)
-    judgment = await protocol(repairs=2).judge(ANSWER, JudgingContext(ask=ask))
-    assert (judgment.status, judgment.reason, judgment.output) == ("failure", "schema", None)
-    assert len(judgment.passes) == 3
-
-
 async def test_what_the_check_flags_is_flagged_in_the_verdict():
     ask = Scripted([said(27, 15, 30, task_type="creative", confidence="low")])
     judgment = await protocol().judge(ANSWER, JudgingContext(ask=ask))
     assert judgment.flags == ("other_type", "low_confidence")
-
-
-async def test_low_confidence_is_a_flag():
-    for confidence in ("high", "medium", "low"):
-        judgment = await protocol().judge(
-            ANSWER, JudgingContext(ask=Scripted([said(confidence=confidence)]))
-        )
-        assert judgment.flags == (("low_confidence",) if confidence == "low" else ())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -197,14 +175,6 @@ def test_facts_and_conditions_are_shown_apart_and_their_absence_is_said():
     assert say["no_facts"] not in with_facts
 
 
-def test_extras_are_shown_only_when_the_suite_uses_them():
-    answer = replace(ANSWER, extras={"reference": "REF-1", "context": "CON-2"})
-    assert "REF-1" not in prompt(protocol().question(answer, "full"))
-    used = prompt(protocol(use=("reference",)).question(answer, "full"))
-    assert "REF-1" in used
-    assert "CON-2" not in used
-
-
 def test_no_name_and_no_meta_enter_the_prompt():
     answer = replace(ANSWER, id="id-1x", task_name="name-2x", meta={"model": "model-3x"})
     for language in LANGUAGES:
@@ -223,19 +193,6 @@ def test_hidden_characters_are_flagged_also_where_code_decides():
     decided = under("## Critical Fail Conditions\n\n- max_chars: 3\n", answer.answer)
     judgment = asyncio.run(protocol().judge(decided, JudgingContext(ask=Scripted([]))))
     assert judgment.flags == ("decided_by_code", "hidden_characters:bidi")
-
-
-UNSAFE = ("{{7*7}}", "{{prompt}}", "{{ shape }}", "{% if 1 %}", "${HOME}", "%s %(x)s", "{0}{x}{{}}")
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("style", STYLES)
-def test_inserted_text_is_never_evaluated(language, style):
-    text = " ".join(UNSAFE)
-    rubric = f"{text}\n\n## {TITLES[language]}\n\n- {text}\n"
-    answer = replace(ANSWER, prompt=text, answer=text, rubric=rubric)
-    shown = prompt(protocol(language).question(answer, style))
-    assert shown.count(text) == 4
 
 
 @given(st.text(min_size=1), st.text(), st.text(alphabet="{}%$ \n[]prompta_1", max_size=40))
@@ -278,3 +235,168 @@ async def test_an_output_that_code_decided_passes_its_own_check():
             output = (await protocol().judge(answer, JudgingContext(ask=Scripted([])))).output
             checked = protocol().check_external_reply(answer, json.dumps(output))
             assert (checked.output, checked.problems, checked.fixes) == (output, (), ())
+
+
+TYPES = tuple(WEIGHTS)
+ROW: dict[str, Any] = {
+    "task_name": "capital",
+    "prompt": "Which?",
+    "answer": "Paris.",
+    "rubric": FACT,
+}
+
+
+def read(row: dict[str, Any], *, has_rubric: bool = False) -> Any:
+    return read_answer(row, TYPES, has_rubric=has_rubric)
+
+
+def test_a_row_is_read_whole():
+    row = ROW | {"meta": {"model": "m"}, "language": "ja", "reference": "R", "more": 1}
+    answer = read(row)
+    assert (answer.id, answer.task_name, answer.prompt) == ("capital/m", "capital", "Which?")
+    assert (answer.answer, answer.rubric, answer.meta) == ("Paris.", FACT, {"model": "m"})
+    assert (answer.language, answer.extras) == ("ja", {"reference": "R"})
+
+
+def test_the_id_is_the_rows_own_else_the_tasks_with_the_model():
+    assert read(ROW).id == "capital"
+    assert read(ROW | {"id": 7}).id == "7"
+    assert read(ROW | {"meta": {"model": "m"}, "id": "x"}).id == "x"
+
+
+def test_an_answer_may_be_empty_and_other_empty_cells_are_absent():
+    answer = read(
+        ROW | {"answer": "", "id": "", "meta": "", "language": "", "rubric": ""}, has_rubric=True
+    )
+    assert (answer.answer, answer.id, answer.rubric, answer.language) == ("", "capital", None, None)
+
+
+WRONG_ROWS = r"""
+task_name = " " => "task_name" is empty
+task_name = 5 => "task_name" must be a text, and is a number
+prompt gone => "prompt" is missing
+prompt = "" => "prompt" is empty
+prompt gone & promt = "x" => "prompt" is missing; there are
+answer gone => "answer" is missing
+answer = null => "answer" must be a text, and is null
+rubric gone => there is no "rubric", neither in this row nor in the suite
+rubric = {"dimensions": []} => "rubric" must be a text or the name of a file, and is an obj
+rubric = "\n \n" => "rubric", line 1: the rubric is empty
+rubric = "\ntask_type: poetry\n" => "rubric", line 2: unknown task_type
+rubric = "task_type: fact\ntask_type: creative\n" => "rubric", line 2: task_type is
+rubric = "# Critical Fail Conditions\n\n- must_match: /(/\n" => "rubric", line 3: the pattern
+meta = [1] => "meta" must be an object
+id = true => "id" must be a text
+language = 5 => "language" must be a text such as "en"
+"""
+
+
+@pytest.mark.parametrize(("changes", "said"), cells(WRONG_ROWS))
+def test_what_is_wrong_with_a_row_is_said(changes, said):
+    with pytest.raises(RowError) as error:
+        read(json.loads(change(ROW, changes)))
+    assert str(error.value).startswith(said)
+
+
+def test_a_rubric_of_the_suite_will_do():
+    row = {key: value for key, value in ROW.items() if key != "rubric"}
+    assert read(row, has_rubric=True).rubric is None
+
+
+def test_a_type_is_one_of_the_protocols():
+    row = ROW | {"rubric": "task_type: soup\n\n- tasty\n"}
+    assert read_answer(row, ("soup",), has_rubric=False).rubric == row["rubric"]
+    with pytest.raises(RowError, match='unknown task_type "fact"'):
+        read_answer(ROW, ("soup",), has_rubric=False)
+
+
+@given(
+    st.text(min_size=1).filter(str.strip),
+    st.text(),
+    st.dictionaries(st.text(), st.one_of(st.text(), st.integers(), st.none())),
+)
+def test_an_answer_comes_back_as_it_was_stored(prompt, text, meta):
+    row = ROW | {"prompt": prompt, "answer": text, "meta": meta, "rubric": PLAIN, "context": "C"}
+    answer = read(row)
+    assert load_answer(answer_text(answer)) == answer
+
+
+OWN = """
+kind = "weighted"
+
+[[dimensions]]
+id = "taste"
+en = "Is it tasty?"
+
+[[dimensions]]
+id = "cost"
+en = "Is it cheap?"
+
+[[types]]
+id = "soup"
+weights = { taste = 33.3, cost = 66.7 }
+en = "Something to spoon."
+
+[[types]]
+id = "cake"
+weights = { taste = 100, cost = 0 }
+en = "Something sweet."
+"""
+
+
+def own(text: str = OWN) -> Protocol:
+    return load_protocol("mine", {"protocol.toml": text})
+
+
+def test_weights_may_be_decimals_and_zero():
+    dimensions = own().ids("dimensions")
+    soup, cake = read_types(own(), "en")
+    assert (soup.weights, cake.weights) == (
+        {"taste": 33.3, "cost": 66.7},
+        {"taste": 100, "cost": 0},
+    )
+    score = compact_schema(dimensions, (soup, cake), cake)["properties"]["score"]["properties"]
+    assert score["cost"] == {"enum": [0]}
+    score = compact_schema(dimensions, (soup, cake), soup)["properties"]["score"]["properties"]
+    assert score["taste"] == {"enum": [0, 8.325, 16.65, 24.975, 33.3]}
+
+
+WRONG = {
+    "off 100": (
+        OWN.replace("66.7", "66.8"),
+        "the weights of type soup add up to 100.1, not to 100",
+    ),
+    "just off": (OWN.replace("66.7", "66.6999"), "type soup add up to 99.9999, not to 100"),
+    "another row": (OWN.replace("taste = 100", "taste = 99"), "weights of type cake add up to 99"),
+    "a dimension missing": (OWN.replace(", cost = 0 }", " }"), "type cake must name each of taste"),
+    "a dimension more": (OWN.replace("cost = 0", "cost = 0, x = 0"), "type cake must name each of"),
+    "no weights": (OWN.replace("weights = { taste = 100, cost = 0 }\n", ""), "type cake must name"),
+    "negative": (OWN.replace("100, cost = 0", "101, cost = -1"), "type cake: the weight of cost"),
+    "text": (
+        OWN.replace("cost = 0", 'cost = "0"'),
+        "type cake: the weight of cost must be a number",
+    ),
+    "true": (OWN.replace("cost = 0", "cost = true"), "type cake: the weight of cost must be"),
+    "nan": (OWN.replace("cost = 0", "cost = nan"), "the weights of type cake add up to NaN"),
+    "infinite": (OWN.replace("cost = 0", "cost = inf"), "weights of type cake add up to Infinity"),
+    "two types of a name": (OWN.replace('"cake"', '"soup"'), "two of [[types]] are called soup"),
+    "two dimensions": (OWN.replace('"cost"', '"taste"'), "two of [[dimensions]] are called taste"),
+    "no id": (OWN.replace('id = "cake"\n', ""), "[[types]] 2 needs an id"),
+    "an id with a stop": (OWN.replace('"cake"', '"a.b"'), "[[types]] 2 needs an id, without full"),
+    "no text": (
+        OWN.replace('en = "Is it cheap?"\n', ""),
+        '[[dimensions]] cost has no text in "en"',
+    ),
+    "no types": (OWN.partition("[[types]]")[0], "needs [[types]]"),
+    "types no list": (OWN.partition("[[types]]")[0] + "[types]\n", "needs [[types]]"),
+    "no dimensions": ('kind = "weighted"\n', "needs [[dimensions]]"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_names_the_row(name):
+    text, said = WRONG[name]
+    with pytest.raises(ProtocolError) as caught:
+        KIND.check_protocol(own(text), "en")
+    assert said in str(caught.value)
+    assert caught.value.file == "protocol.toml"

@@ -1,8 +1,9 @@
-"""The rubric protocol as a conversation: what is asked, asked again, and settled."""
+"""The rubric kind: rows, questions, what is asked of a judge and what settles."""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from typing import Any
 
@@ -12,14 +13,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from evenhand import jsontext
-from evenhand.exchange import Message, Question, Reply
+from evenhand.exchange import Question
+from evenhand.files.protocols import find_protocol
 from evenhand.judgment import Fix, Pass
 from evenhand.kinds import evidence
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.evidence import SearchText
+from evenhand.kinds.kind import ReadyKind, Terms
+from evenhand.kinds.rows import RowError
+from evenhand.kinds.rubric.kind import KIND, load_sample, read_sample, sample_text
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.limits import PROBLEMS_SHOWN
 from evenhand.units import Sample
+from tests.unit.kinds.contracts import change
 from tests.unit.kinds.material import (
     META,
     PHRASES,
@@ -30,6 +36,7 @@ from tests.unit.kinds.material import (
     good,
     protocol,
 )
+from tests.unit.kinds.tables import cells
 from tests.work import calls_of
 
 GOOD = json.dumps(good())
@@ -59,25 +66,6 @@ async def test_a_good_reply_settles_at_once():
     assert len(ask.asked) == 1
 
 
-@pytest.mark.parametrize("language", PHRASES)
-@pytest.mark.parametrize("style", STYLES)
-async def test_a_problem_is_asked_about_in_the_same_conversation(language, style):
-    ask = Scripted([OFF, GOOD])
-    judged = protocol(language)
-    judgment = await judged.judge(SAMPLE, JudgingContext(ask=ask, styles=(style,)))
-    first, second = ask.asked
-    [problem] = judged.check(OFF, SAMPLE).problems
-    complaint = second.messages[-1]
-    assert second.messages[:-2] == first.messages
-    assert second.messages[-2] == Message("assistant", OFF)
-    assert complaint.role == "user"
-    assert f"- {problem.wording}\n" in complaint.content
-    assert (second.schema, second.unit) == (first.schema, first.unit)
-    assert (first.reask, second.reask) == (0, 1)
-    assert judgment.status == "verdict"
-    assert [len(one.problems) for one in judgment.passes] == [1, 0]
-
-
 def test_an_output_is_folded_once_for_all_quotes_of_all_replies():
     """Three replies with three quotes each, none of which stands in the output word for word."""
     sample = replace(SAMPLE, model_output="и\u0306 “short  waves”… " * 500)
@@ -92,23 +80,6 @@ def test_an_output_is_folded_once_for_all_quotes_of_all_replies():
 
     once = calls_of(SearchText(sample.model_output).locate, "nowhere", of=evidence._joins)
     assert 500 <= once <= calls_of(judge, of=evidence._joins) < 1.5 * once
-
-
-@pytest.mark.parametrize("repairs", [0, 1, 2, 5])
-async def test_it_is_asked_again_at_most_so_often_and_fails_with_the_last_reason(repairs):
-    ask = Scripted([OFF] * repairs + ["", GOOD])
-    judgment = await protocol(repairs=repairs).judge(SAMPLE, JudgingContext(ask=ask))
-    assert len(ask.asked) == repairs + 1
-    assert (judgment.status, judgment.reason, judgment.output) == ("failure", "empty", None)
-    assert len(judgment.passes) == repairs + 1
-    assert judgment.passes[-1].problems[0].code == "empty"
-
-
-@pytest.mark.parametrize("finish", ["length", "filtered", "refused"])
-async def test_a_reply_that_did_not_end_by_itself_fails_with_its_reason(finish):
-    ask = Scripted([Reply(text=GOOD, finish=finish)])
-    judgment = await protocol(repairs=0).judge(SAMPLE, JudgingContext(ask=ask))
-    assert judgment.reason == {"length": "truncated"}.get(finish, finish)
 
 
 async def test_of_very_many_problems_only_some_are_told_and_kept():
@@ -175,33 +146,6 @@ def test_a_judge_that_fills_a_form_need_not_copy_an_exposed_meta_itself():
     assert "meta" not in asked(style="compact").schema.value["properties"]
 
 
-EXTRAS = {"reference": "the truth", "context": "the source", "messages": [{"role": "user"}]}
-
-
-@pytest.mark.parametrize("use", [(), ("reference",), ("messages", "context"), tuple(EXTRAS)])
-@pytest.mark.parametrize("style", STYLES)
-def test_extras_are_shown_only_when_asked_for_each_in_a_fence_of_its_own(use, style):
-    text = prompt(asked(sample=replace(SAMPLE, extras=EXTRAS), use=use, style=style))
-    shown = {"reference": "the truth", "context": "the source", "messages": '[{"role":"user"}]'}
-    names = {"reference": "reference", "context": "context", "messages": "earlier"}
-    for name, content in shown.items():
-        assert (f"\n{content}\n[[/{names[name]} " in text) == (name in use)
-        assert (content in text) == (name in use)
-
-
-def test_an_extra_that_a_sample_lacks_leaves_no_trace():
-    assert prompt(asked(use=("reference",))) == prompt(asked())
-
-
-@pytest.mark.parametrize("text", ["{{question}}", "{{rubric}} {{7*7}}", "{% x %}", "${PATH} %s {}"])
-@pytest.mark.parametrize("style", STYLES)
-def test_judged_text_is_not_evaluated(text, style):
-    sample = replace(SAMPLE, question=f"Q {text}", model_output=f"A {text}")
-    said = prompt(asked(sample=sample, style=style))
-    output = f"\nA {text}\n[[/{OUTPUT[style]} "
-    assert said.count(f"\nQ {text}\n[[/question ") == said.count(output) == 1
-
-
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.sampled_from(STYLES))
 def test_no_output_closes_its_fence(output, style):
     said = prompt(asked(sample=replace(SAMPLE, model_output=output), style=style))
@@ -265,3 +209,149 @@ def test_the_neutral_prompt_has_the_rubric_and_no_text_of_the_unit(language):
         assert text in prompt(question)
         assert text not in neutral
     assert asked(language).neutral is None
+
+
+IN_ROW = json.loads(RUBRIC_TEXT)
+ROW = {
+    "meta": dict(
+        cells("""
+run_id => r1
+model => m
+prompt_variant => v1
+eval_set_variant => e
+question_id => q1
+""")
+    ),
+    "question": "Why?",
+    "model_output": "Because.",
+}
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    return copy.deepcopy(ROW) | changes
+
+
+def test_a_row_of_the_contract_is_a_sample():
+    sample = read_sample(row(rubric=IN_ROW), has_rubric=False)
+    assert sample.id == "r1/m/v1/e/q1"
+    assert (sample.question, sample.model_output) == ("Why?", "Because.")
+    assert (sample.meta, sample.rubric) == (ROW["meta"], IN_ROW)
+    assert (sample.language, sample.extras) == (None, {})
+
+
+IDS = """
+id = "own" => own
+id = 7 => 7
+id = null => r1/m/v1/e/q1
+id = "" => r1/m/v1/e/q1
+meta = {} => 000f579acf
+meta = null => 000f579acf
+meta = {"model": "a/b", "question_id": "50%"} => a%2Fb/50%25
+meta = {"prompt_variant": "v1", "question_id": "q01"} => v1/q01
+meta = {"run_id": 3, "model": null, "other": "x"} => 3
+meta = {"run_id": "", "model": "%2F"} => %252F
+"""
+
+
+@pytest.mark.parametrize(("changes", "ident"), cells(IDS))
+def test_the_id_is_given_or_made_of_the_meta_fields_that_are_there(changes, ident):
+    assert read_sample(json.loads(change(ROW, changes)), has_rubric=True).id == ident
+
+
+WRONG_ROWS = r"""
+question = " " => "question" is empty
+question = 5 => "question" must be a text, and is a number
+model_output = null => "model_output" must be a text, and is null
+model_output = ["x"] => "model_output" must be a text, and is a list
+meta = "x" => "meta" must be an object, and is a text
+meta = [1] => "meta" must be an object, and is a list
+id = true => "id" must be a text, and is true or false
+id = 1.5 => "id" must be a text, and is a number
+id = {} => "id" must be a text, and is an object
+language = 5 => "language" must be a text such as "en", and is a number
+rubric = "{" => "rubric" is a text that is not JSON
+rubric = [] => rubric: the rubric must be an object with dimensions
+rubric = {"dimensions": []} => rubric.dimensions: "dimensions" must be a list
+rubric = {"dimensions": [5]} => rubric.dimensions.0: a dimension must be an object
+"""
+
+
+@pytest.mark.parametrize(("changes", "said"), cells(WRONG_ROWS))
+def test_a_bad_row_gets_its_sentence(changes, said):
+    with pytest.raises(RowError) as caught:
+        read_sample(json.loads(change(ROW, changes)), has_rubric=True)
+    assert said in str(caught.value)
+
+
+def test_a_field_that_is_missing_is_told_with_the_columns_that_there_are():
+    with pytest.raises(RowError) as caught:
+        read_sample({"question": "Why?", "output": "Because."}, has_rubric=True)
+    assert str(caught.value) == (
+        '"model_output" is missing; there are "question", "output".'
+        ' Map one: [columns] model_output = "COLUMN"'
+    )
+
+
+def test_of_very_many_columns_a_few_are_listed():
+    with pytest.raises(RowError) as caught:
+        read_sample({f"c{number}": number for number in range(500)}, has_rubric=True)
+    assert '"c19" and 480 more' in str(caught.value)
+
+
+def test_a_rubric_stands_in_the_row_or_in_the_suite():
+    assert read_sample(row(), has_rubric=True).rubric is None
+    assert read_sample(row(rubric=RUBRIC_TEXT), has_rubric=False).rubric == IN_ROW
+    with pytest.raises(RowError, match='no "rubric", neither in this row nor in the suite'):
+        read_sample(row(), has_rubric=False)
+
+
+def test_an_empty_cell_is_absent_but_an_empty_output_is_judged():
+    cells = row(meta="", rubric="", language="", reference="", model_output="")
+    sample = read_sample(cells, has_rubric=True)
+    assert (sample.meta, sample.rubric, sample.language, sample.extras) == ({}, None, None, {})
+    assert sample.model_output == ""
+
+
+def test_extras_are_kept_and_null_ones_are_not():
+    sample = read_sample(
+        row(reference="r", context=None, messages=[{"role": "user"}]), has_rubric=True
+    )
+    assert sample.extras == {"reference": "r", "messages": [{"role": "user"}]}
+
+
+@given(TEXTS.filter(str.strip), TEXTS, st.dictionaries(TEXTS, TEXTS | st.integers()))
+def test_what_the_store_keeps_reads_back_as_the_same_sample(question, output, meta):
+    given_row = row(question=question, model_output=output, meta=meta, rubric=IN_ROW, context="c")
+    sample = read_sample(given_row, has_rubric=False)
+    assert load_sample(sample_text(sample)) == sample
+
+
+def test_the_store_keeps_the_spelling_of_numbers_in_meta():
+    spelled = '{"b":1.50,"a":[1e3,-0]}'
+    sample = read_sample(row(meta=jsontext.parse(spelled)), has_rubric=True)
+    assert jsontext.dump(load_sample(sample_text(sample)).meta) == spelled
+
+
+def ready(*languages: str) -> ReadyKind:
+    settings = {"expose_meta": False, "repairs": 0, "use": []}
+    terms = Terms("en", languages, 0, IN_ROW, settings)
+    return ReadyKind(KIND, find_protocol("rubric"), terms)
+
+
+async def test_a_unit_is_judged_in_its_own_language():
+    judging = ready("en", "ja")
+    for language, phrase in (("ja", "該当する根拠なし"), (None, "no evidence found")):
+        [unit] = judging.read(row(language=language))
+        reply = good()
+        for scored in reply["scores"].values():
+            scored |= {"evidence": [], "rationale": phrase}
+        judgment = await judging.judge(
+            judging.load(unit.body), JudgingContext(ask=Scripted([json.dumps(reply)]))
+        )
+        assert (unit.id, judgment.status) == ("r1/m/v1/e/q1", "verdict")
+
+
+def test_a_language_that_the_protocol_does_not_speak_is_told_at_once():
+    with pytest.raises(RowError, match='the protocol speaks en, and "language" is ja'):
+        ready("en").read(row(language="ja"))
