@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 import evenhand
-from tests.suites import evenhand_here, pair_row, write_pairs, write_suite
+from tests.suites import (
+    TASK,
+    evenhand_here,
+    pair_row,
+    stored,
+    write_answers,
+    write_pairs,
+    write_rows,
+    write_suite,
+)
 from tests.unit.cli.conftest import CallCommand
 from tests.unit.cli.weekly import BY, JUDGE, READ, ROWS, by_question, mean, paired
 from tests.unit.stats.twin import naive_difference
@@ -235,6 +244,26 @@ def test_pairs_are_selected_on_both_sides(call: CallCommand) -> None:
     assert agreed["units"] == {"matched": 9, "only_run": 0, "only_against": 0}
     # Of a topic of area a: c1 beats c2 and c3, and c3 beats c2.
     assert agreed["rows"][0]["agreement"]["value"] == pytest.approx(2 / 3)
+
+
+def test_answers_to_one_task_go_by_their_fields_in_every_command(call: CallCommand) -> None:
+    rows = [
+        {"task_name": "capital", "prompt": "Capital?", "answer": f"It is certain, {run}."}
+        | {"rubric": TASK, "meta": {"run_id": run, "model": "m", "prompt_variant": variant}}
+        for variant in ("v1", "v2")
+        for run in ("r1", "r2", "r3")
+    ]
+    write_answers(Path(), rows)
+    call.run()
+    assert {row["n"] for row in call.json("compare")["rows"]} == {3}
+    (judgment,) = call.json("show", "latest", "capital/r2/m/v2")["judgments"]
+    assert judgment["unit"] == "capital/r2/m/v2"
+    outputs = [(row["unit"], row["output"]) for row in stored(Path())]
+    check = ("check", "--protocol", "weighted", "--units", "answers.jsonl", "--replies", "r.jsonl")
+    write_rows(Path(), [output for _, output in outputs], "r.jsonl")
+    assert "6 units are called" in call.refused(*check, code=3)
+    write_rows(Path(), [{"unit": unit} | output for unit, output in outputs], "r.jsonl")
+    assert call.json(*check)["ok"] == 6
 
 
 # Tables that fit, with names that can be told apart

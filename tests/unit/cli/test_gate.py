@@ -11,8 +11,20 @@ import pytest
 
 from tests.suites import answers, pair_row, write_answers, write_pairs, write_suite
 from tests.unit.cli.conftest import CallCommand
-from tests.unit.cli.gates import AGAINST, JUDGE, judged, pairs, samples
 
+JUDGE = """
+import json, re
+
+def reply(messages):
+    text = re.search(r"worth (\\\\d)", messages[-1]["content"])
+    given = {"evidence": [], "rationale": "no evidence found", "score": int(text[1])}
+    said = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
+    return json.dumps(said)
+
+async def good(messages, schema, params):
+    return reply(messages)
+""".replace("\\\\", "\\")
+AGAINST = ("--by", "prompt_variant", "--baseline", "v1")
 CONDITION = {
     *("name", "clusters", "outcome", "reason", "value", "low", "high", "threshold"),
     *("dimension", "variant", "n", "more"),
@@ -22,6 +34,32 @@ COMPARE = {"by": "prompt_variant", "baseline": "v1"}
 STOP = {"until_decided": True}
 OPEN = "not enough evidence"
 pytestmark = pytest.mark.usefixtures("no_ci")
+
+
+def samples(**variants: str) -> list[dict[str, Any]]:
+    """A row a question and variant; `x` is worth nothing that a judge may give."""
+    return [
+        {
+            "meta": {"prompt_variant": variant, "question_id": f"q{place}"},
+            "question": f"Question {place}?",
+            "model_output": f"An answer worth {worth}.",
+        }
+        for variant, worths in variants.items()
+        for place, worth in enumerate(worths)
+    ]
+
+
+def judged(call: CallCommand, folder: Path, rest: dict[str, Any] | None = None, **v: str) -> None:
+    write_suite(folder, samples(**v), judge=JUDGE, **rest or {})
+    said = call("run", "--json")
+    assert said.code == 0, said.err
+
+
+def pairs(call: CallCommand, folder: Path, *judges: dict[str, Any]) -> None:
+    worths = [(2, 9)] * 14 + [(9, 2)] * 3 + [(4, 4)] * 3
+    rows = [pair_row(f"p{i}", *one, topic=f"T{i}?") for i, one in enumerate(worths)]
+    write_pairs(folder, rows, *judges)
+    assert call("run").code == 0
 
 
 def gate(call: CallCommand, *flags: str, code: int = 0) -> Any:

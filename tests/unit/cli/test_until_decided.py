@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
-from evenhand.manifest import Stopping
-from evenhand.runs.early_stop import UntilDecided, stored_decision
+from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from tests.crash.watching import DYING
@@ -21,25 +20,85 @@ from tests.suites import (
     evenhand,
     judged,
     pair_row,
+    stored,
     write_answers,
     write_pairs,
     write_rows,
     write_suite,
 )
 from tests.unit.cli.conftest import CallCommand
-from tests.unit.cli.deciding import (
-    BETTER,
-    COMPARE,
-    EQUAL,
-    KEPT,
-    MARKING,
-    QUESTIONS,
-    decided_in,
-    judged_units,
-    rows,
-    write,
-)
 from tests.unit.engine.pair_runs import interrupted
+
+MARKING = """
+import asyncio, json, pathlib, random, re
+
+def scored(messages):
+    text = "\\n".join(m["content"] for m in messages)
+    mark = int(re.search(r"has mark (\\d)", text)[1])
+    given = {"evidence": [], "rationale": "no evidence found", "score": mark}
+    scores = {"correct": given, "clear": given | {"score": 3}}
+    return json.dumps({"scores": scores, "failure_tags": [], "notes": ""})
+
+async def marks(messages, schema, params):
+    return scored(messages)
+
+async def unsteady(messages, schema, params):
+    for _ in range(random.randrange(20)):
+        await asyncio.sleep(0)
+    return scored(messages)
+
+async def slow(messages, schema, params):
+    await asyncio.sleep(0.01)
+    return scored(messages)
+
+def is_odd(messages):
+    text = "\\n".join(m["content"] for m in messages)
+    return re.search(r"Question \\d*[37]\\?", text)
+
+async def failing(messages, schema, params):
+    return "{}" if is_odd(messages) else scored(messages)
+
+async def crashing(messages, schema, params):
+    if is_odd(messages) and not pathlib.Path("mended").exists():
+        raise RuntimeError("no luck")
+    return scored(messages)
+"""
+COMPARE = {"by": "prompt_variant", "baseline": "v1"}
+BETTER = {"v1": [4, 4, 2], "v2": [1, 3, 6]}
+EQUAL = {"v1": [3, 4, 3], "v2": [3, 4, 3]}
+QUESTIONS = 150
+KEPT = ("outcome", "questions", "units", "low", "high", "estimate", "skipped")
+"""What a decision says whatever else was judged beside its questions."""
+
+
+def rows(odds: Mapping[str, Sequence[int]], number: int = QUESTIONS, start: int = 0) -> list[Any]:
+    """Questions, each answered by every variant; the mark of an answer stands in its text."""
+    chance, made = random.Random(start), []
+    for i in range(start, start + number):
+        for variant, weights in odds.items():
+            mark = chance.choices((1, 3, 5), weights)[0]
+            meta = {"model": "m", "prompt_variant": variant, "question_id": f"q{i}"}
+            text = f"The answer of {variant} has mark {mark}."
+            made.append({"meta": meta, "question": f"Question {i}?", "model_output": text})
+    return made
+
+
+def write(folder: Path, given: list[Any], judge: str = "marks", **rest: Any) -> Path:
+    limits = {"concurrency": 4} | rest.pop("limits", {})
+    judges = [{"model": f"python/judge:{judge}", "repeats": rest.pop("repeats", 1)}]
+    top = {"compare": COMPARE, "limits": limits} | rest
+    return write_suite(folder, given, *judges, judge=MARKING, **top)
+
+
+def judged_units(folder: Path) -> set[str]:
+    return {row["unit"] for row in stored(folder)}
+
+
+def decided_in(folder: Path) -> dict[str, Any]:
+    """What a run in a folder decides, as it is printed."""
+    test = asyncio.run(judged(folder)).decided
+    assert test is not None
+    return test.json()
 
 
 def until_decided(call: CallCommand, *options: str) -> Any:
@@ -86,16 +145,6 @@ def test_the_seed_draws_the_order(tmp_path: Path) -> None:
     assert len(units[0] & units[2]) < 0.8 * len(units[0])
 
 
-def test_where_nothing_differs_everything_is_judged(call: CallCommand, tmp_path: Path) -> None:
-    write(tmp_path, rows(EQUAL, 60))
-    found = until_decided(call)
-    decided = found["decided"]
-    assert found["pending"] == decided["saved_units"] == 0
-    assert decided["outcome"] == "not enough evidence"
-    assert decided["low"] < 0 < decided["high"]
-    assert "Not enough evidence: v2 against v1," in call("run", "--until-decided").out
-
-
 def test_units_that_finish_out_of_order_change_nothing(tmp_path: Path) -> None:
     """The same decision, from the same questions, however many are under way; and no more is
     under way than twice what has ended."""
@@ -110,29 +159,6 @@ def test_units_that_finish_out_of_order_change_nothing(tmp_path: Path) -> None:
         done = summary.counts.planned - summary.counts.pending
         assert done <= 2 * (2 * decisions[0]["questions"] + 8) < QUESTIONS * 1.5
     assert all(one == decisions[0] for one in decisions)
-
-
-def test_notes_in_any_order_come_to_one_decision(tmp_path: Path) -> None:
-    """The schedule itself: what ends first does not enter first."""
-    folder = write(tmp_path, rows(BETTER, 60), stop={})
-    asyncio.run(judged(folder, environ={"EVENHAND_STOP__UNTIL_DECIDED": "false"}))
-    store = open_archive("sqlite:evenhand.db", folder)
-    try:
-        run = find_run(store, "latest")
-        scope = run.scope
-        manifest = structs.replace(run.manifest, stop=Stopping())
-        known = [(unit.no, one) for unit, one in store.judgments(scope)]
-        found = []
-        for seed in range(5):
-            random.Random(seed).shuffle(known)
-            schedule = UntilDecided(store, scope, run.judging, run.judge_groups, manifest)
-            for number, one in known:
-                schedule.note(number, one.judge, one.repeat, one.text)
-            found.append(kept(schedule.result().json()))
-    finally:
-        store.close()
-    assert found[0]["outcome"] == "better"
-    assert all(one == found[0] for one in found)
 
 
 @pytest.mark.parametrize(("judge", "reason"), [("failing", "schema"), ("crashing", "judge_crash")])
@@ -208,7 +234,10 @@ def test_what_failed_in_passing_is_tried_again_while_it_is_undecided(
     write(tmp_path, rows(EQUAL, 30), "crashing")
     found = until_decided(call)
     assert (found["pending"], found["failures"]) == (0, {"judge_crash": 12})
-    assert found["decided"]["skipped"] == 6
+    decided = found["decided"]
+    assert (decided["skipped"], decided["saved_units"]) == (6, 0)
+    assert decided["outcome"] == "not enough evidence"
+    assert decided["low"] < 0 < decided["high"]
     (tmp_path / "mended").touch()
     again = until_decided(call)
     assert (again["failures"], again["decided"]["skipped"]) == ({}, 0)
