@@ -505,3 +505,19 @@ def test_what_is_there_stays_and_a_draft_is_written_beside(
         assert told.code == 2 and "evenhand init DIR --data FILE" in told.err
     assert (tmp_path / "evenhand.toml").read_text() == "mine"
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["samples.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("header", "understood"),
+    [
+        ("topic,candidate_1,candidate_2", ["topic topic", "candidates candidate_1, candidate_2"]),
+        ("question,v1_answer,v2_answer", ["topic question", "answer v1_answer, v2_answer"]),
+    ],
+)
+def test_the_columns_of_several_answers_are_named(
+    call: CallCommand, tmp_path: Path, header: str, understood: list[str]
+) -> None:
+    (tmp_path / "t.csv").write_text(f"{header}\nWhy?,Because.,So.\nHow?,Thus.,Well.\n")
+    done = call("init", "s", "--data", "t.csv", "--protocol", "pairwise")
+    assert done.code == 0, done.err
+    assert {" ".join(line.split()) for line in done.out.splitlines()} >= set(understood)

@@ -88,6 +88,13 @@ def judge(model: str) -> str:
 
 
 MISTAKES = {
+    "a data file mistyped": Mistake('did you mean "answers.csv"?', top={"data": '["answer.csv"]'}),
+    "no provider, Claude": Mistake(
+        'Did you mean "anthropic/claude-haiku-4-5"?', judges=judge("claude-haiku-4-5")
+    ),
+    "no provider, and the model mistyped": Mistake(
+        'Did you mean "openai/gpt-4.1-mini"?', judges=judge("gpt-41-mini")
+    ),
     "no provider": Mistake('Did you mean "openai/gpt-4.1-mini"?', judges=judge("gpt-4.1-mini")),
     "a provider mistyped": Mistake(
         'Did you mean "anthropic/claude-haiku-4-5"?', judges=judge("antropic/claude-haiku-4-5")

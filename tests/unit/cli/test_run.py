@@ -18,6 +18,7 @@ from evenhand import manifest
 from evenhand.cli.watch import Watcher
 from evenhand.errors import KeyMissing, ProviderRefused
 from evenhand.exchange import Question, Reply
+from evenhand.limits import LOST_IN_A_ROW
 from tests.crash.watching import ended
 from tests.provider import Provider, child
 from tests.suites import (
@@ -576,3 +577,55 @@ def test_what_two_processes_judge_at_once_counts_once_in_each_run(tmp_path: Path
     assert evenhand_here("store", "verify", cwd=tmp_path).returncode == 0
     again = json.loads(evenhand_here("run", "evenhand.toml", "--json", cwd=tmp_path).stdout)
     assert (again["calls"], again["cached"]) == (0, 3)
+
+
+def test_a_judge_that_always_crashes_stops_the_run(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 200, CRASH, limits={"concurrency": 4})
+    said = call("run", "--json")
+    lost = said.json["failures"]["judge_crash"]
+    assert (said.code, said.json["pending"]) == (5, 200 - lost)
+    assert LOST_IN_A_ROW <= lost < LOST_IN_A_ROW + 4 and "no luck" in said.err
+
+
+def test_units_without_a_recorded_reply_are_pending(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 3, {"model": "replay/replies.jsonl"})
+    band = {"evidence": [], "rationale": "no evidence found", "score": 3}
+    reply = {"scores": {"correct": band, "clear": band}, "failure_tags": [], "notes": ""}
+    for unit, code, verdicts in (("another", 5, 0), ("u0", 0, 1), ("u0", 0, 1)):
+        write_rows(tmp_path, [{"unit": unit, "reply": json.dumps(reply)}], "replies.jsonl")
+        said = call("run", "--json")
+        assert (said.code, totals(said.json)) == (code, (3, verdicts, 3 - verdicts))
+        told = '"replay/replies.jsonl" has no recorded reply for some units: 2 judgments pending'
+        assert said.err.count(told) == verdicts
+
+
+def test_retry_failures_asks_again(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flaky = (
+        JUDGE
+        + """
+import os
+async def flaky(messages, schema, params):
+    return reply(messages) if os.environ.get("WELL") else "no"
+"""
+    )
+    write_suite(tmp_path, 2, {"model": "python/judge:flaky"}, judge=flaky)
+    for more, verdicts in (((), 0), ((), 0), (("--retry-failures",), 2)):
+        assert call("run", *more, "--json").json["verdicts"] == verdicts
+        monkeypatch.setenv("WELL", "1")
+
+
+def test_a_limit_judges_the_first_units_and_the_run_holds_all(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 5, GOOD | {"repeats": 2})
+    first = call("run", "--limit", "2", "--json").json
+    assert (first["calls"], totals(first)) == (4, (4, 4, 0))
+    (listed,) = call("runs", "--json").json["runs"]
+    assert totals(call("show", "--json").json) == totals(listed) == (10, 4, 6)
+    ahead = call("run", "--limit", "3", "--dry-run", "--json").json
+    assert (ahead["run"], ahead["planned"], ahead["done"]) == (first["run"], 6, 4)
+    rest = call("run", "--json").json
+    assert (rest["run"], rest["calls"], totals(rest)) == (first["run"], 6, (10, 10, 0))
+    assert totals(call("run", "--limit", "1", "--json").json) == (2, 2, 0)
