@@ -298,3 +298,9 @@ def test_brackets_in_strings_or_side_by_side_do_not_nest():
     compact = json.dumps(json.loads(text), separators=(",", ":"))
     assert jsontext.dump(jsontext.parse(text, 2)) == compact
     assert jsontext.parse("[" + ",".join(["[[]]"] * 1000) + "]", 3) == [[[]]] * 1000
+
+
+def test_a_key_that_stands_twice_among_very_many_is_found_in_linear_time():
+    keys = ",".join(f'"{n}":0' for n in range(200_000))
+    with pytest.raises(ValueError, match='the key "199999" stands twice'):
+        jsontext.parse("{" + keys + ',"199999":1}')

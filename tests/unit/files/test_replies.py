@@ -278,3 +278,8 @@ def test_messages_are_in_english_whatever_the_language(tmp_path: Path, language:
     found = check_file("pairwise", language, None, tmp_path / "pairs.jsonl", tmp_path / "r.jsonl")
     assert len(found.problems) == 3
     assert all(problem["message"].isascii() for problem in found.problems)
+
+
+def test_a_protocol_that_is_not_there_is_told(check):
+    with pytest.raises(UsageError, match="no protocol is called"):
+        check([UNIT], [OUTPUT], protocol="poetry")
