@@ -350,6 +350,8 @@ def test_check_holds_raw_replies_tables_and_verdicts_to_the_contract(
     write_rows(Path(), broken, "replies.jsonl")
     said = check(call)
     assert (said.code, said.json["units"], said.json["ok"]) == (1, 3, 0)
+    files = ("--units", "pairs.jsonl", "--replies", "replies.jsonl")
+    assert "0 of 3 keep the contract" in call("check", "--protocol", "pairwise", *files).err
     assert [(one["unit"], one["code"], one["path"]) for one in said.json["problems"]] == [
         *[("p0", "out_of_range", f"criteria.{c}.mark") for c in CRITERIA],
         ("p1", "truncated", ""),

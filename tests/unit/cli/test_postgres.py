@@ -85,7 +85,7 @@ def test_a_copy_brings_what_is_new_and_nothing_that_was_altered(
     write_suite(Path(), 5)
     call.run("--limit", "2")
     copy = ("store", "copy", FILE, url)
-    call.json(*copy)
+    assert "new in postgresql:" in call(*copy).out
     call.run()
     new = {"units": 0, "runs": 0, "judgments": 3, "calls": 3}
     for expected in (new, dict.fromkeys(new, 0)):
