@@ -88,6 +88,10 @@ def judge(model: str) -> str:
 
 
 MISTAKES = {
+    "judge for judges": Mistake(
+        'evenhand.toml:6: unknown key "judge"; did you mean "judges"?',
+        judges='[[judge]]\nmodel = "embedded"\n',
+    ),
     "a data file mistyped": Mistake('did you mean "answers.csv"?', top={"data": '["answer.csv"]'}),
     "no provider, Claude": Mistake(
         'Did you mean "anthropic/claude-haiku-4-5"?', judges=judge("claude-haiku-4-5")

@@ -624,6 +624,7 @@ def test_a_limit_judges_the_first_units_and_the_run_holds_all(
     assert (first["calls"], totals(first)) == (4, (4, 4, 0))
     (listed,) = call("runs", "--json").json["runs"]
     assert totals(call("show", "--json").json) == totals(listed) == (10, 4, 6)
+    assert exported(call).keys() == {"u0", "u1"}
     ahead = call("run", "--limit", "3", "--dry-run", "--json").json
     assert (ahead["run"], ahead["planned"], ahead["done"]) == (first["run"], 6, 4)
     rest = call("run", "--json").json

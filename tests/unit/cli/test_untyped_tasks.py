@@ -67,7 +67,7 @@ def test_every_command_that_reads_takes_them(
     gate = call("gate", "--max-critical-fails", "0", "--json")
     assert (gate.code, gate.json["outcome"]) == (1, "worse"), gate.err
     reading = (
-        ["agreement", "latest"],
+        ["agreement", "latest", "--json"],
         ["show"],
         ["show", "latest", "t1/new"],
         ["export", "-o", "out.csv"],
