@@ -13,9 +13,9 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
 
@@ -32,11 +32,9 @@ KEYS = {
 Line = tuple[str, int, Any]
 """The id of a request, the HTTP status of its answer (0: none) and its body, or why there is
 none."""
-Answer = Callable[[dict[str, Any]], str]
-"""What the model says to a request: {"messages": [...], "schema": ...}."""
 
 
-def fitting(request: dict[str, Any]) -> str:
+def fitting(request):
     """A reply that keeps the contract."""
     return json.dumps(valid_reply(request, request["schema"]), ensure_ascii=False)
 
@@ -84,27 +82,26 @@ class Batch:
 
 
 class BatchProvider:
-    """The server."""
+    """The server; `answer` gives the text that the model says to a request, which is
+    {"messages": [...], "schema": ...}."""
 
-    def __init__(
-        self, answer: Answer = fitting, faults: Faults | None = None, *, owner: str = ""
-    ) -> None:
+    def __init__(self, answer=fitting, faults=None, *, owner=""):
         self.answer, self.faults, self.owner = answer, faults or Faults(), owner
-        self.batches: dict[str, Batch] = {}
-        self.files: dict[str, bytes] = {}
-        self.paid: Counter[str] = Counter()
+        self.batches = {}
+        self.files = {}
+        self.paid = Counter()
         self.live = 0
-        self.seen: list[str] = []
+        self.seen = []
         """Every request, by its method and path."""
-        self.urls: dict[str, str] = {}
+        self.urls = {}
         self.list_most = 100
         """The most batches that a list shows."""
         self.held = asyncio.Event()
         """Somebody waits for an answer that never comes."""
         self._stopping = asyncio.Event()
-        self._runner: web.AppRunner | None = None
+        self._runner = None
 
-    async def __aenter__(self) -> Self:
+    async def __aenter__(self):
         app = web.Application(client_max_size=2**30)
         app.router.add_route("*", "/{path:.*}", self._serve)
         self._runner = web.AppRunner(
@@ -117,17 +114,17 @@ class BatchProvider:
         self.urls = {name: root + end for name, end in zip(PROVIDERS, ends, strict=True)}
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *_):
         self._stopping.set()
         if self._runner is not None:
             await self._runner.cleanup()
 
-    def judge(self, provider: str, **rest: Any) -> dict[str, Any]:
+    def judge(self, provider, **rest):
         """A judge at this provider."""
         url = self.urls[provider]
         return {"model": f"{provider}/test-model", "base_url": url, "max_tokens": 256, **rest}
 
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
+    async def _serve(self, request):
         path, method = request.path, request.method
         self.seen.append(f"{method} {path}")
         headers = request.headers
@@ -141,7 +138,7 @@ class BatchProvider:
                 return await handler(request, raw, *match.groups())
         return web.json_response({"error": {"message": "no such path"}}, status=404)
 
-    def _routes(self) -> list[tuple[str, Any]]:
+    def _routes(self):
         return [
             (r"POST .*/files", self._upload),
             (r"POST /place/(.*)", self._place),
@@ -160,9 +157,9 @@ class BatchProvider:
             (r"POST .*:generateContent", self._complete),
         ]
 
-    async def _fault(self, kind: str) -> web.StreamResponse | None:
+    async def _fault(self, kind):
         """The fault that is due; None where all is well."""
-        faults: list[str] = getattr(self.faults, kind)
+        faults = getattr(self.faults, kind)
         fault = faults.pop(0) if faults else ""
         if fault == "held":
             self.held.set()
@@ -179,7 +176,7 @@ class BatchProvider:
 
     # Making batches
 
-    async def _upload(self, request: web.Request, raw: bytes) -> web.StreamResponse:
+    async def _upload(self, request, raw):
         if fault := await self._fault("upload"):
             return fault
         ident = f"file-{len(self.files)}"
@@ -191,27 +188,27 @@ class BatchProvider:
         self.files[ident] = part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
         return web.json_response({"id": ident, "status": "processed"})
 
-    async def _place(self, _: web.Request, raw: bytes, ident: str) -> web.StreamResponse:
+    async def _place(self, _, raw, ident):
         self.files[f"files/{ident}"] = raw
         return web.json_response({"file": {"name": f"files/{ident}"}})
 
-    async def _create_openai(self, _: web.Request, raw: bytes) -> web.StreamResponse:
+    async def _create_openai(self, _, raw):
         body = json.loads(raw)
         lines = map(json.loads, self.files[body["input_file_id"]].splitlines())
         requests = [(line["custom_id"], line["body"]) for line in lines]
         return await self._create(requests, body["metadata"]["evenhand"], _openai_batch)
 
-    async def _create_anthropic(self, _: web.Request, raw: bytes) -> web.StreamResponse:
+    async def _create_anthropic(self, _, raw):
         requests = [(it["custom_id"], it["params"]) for it in json.loads(raw)["requests"]]
         return await self._create(requests, "", _anthropic_batch)
 
-    async def _create_openrouter(self, _: web.Request, raw: bytes) -> web.StreamResponse:
+    async def _create_openrouter(self, _, raw):
         body = json.loads(raw)
         assert list(body)[-1] == "requests"
         requests = [(it["custom_id"], it["body"]) for it in body["requests"]]
         return await self._create(requests, "", _openrouter_batch, status=202)
 
-    async def _create_google(self, _: web.Request, raw: bytes) -> web.StreamResponse:
+    async def _create_google(self, _, raw):
         batch = json.loads(raw)["batch"]
         source = batch["inputConfig"]
         if file := source.get("fileName"):
@@ -224,11 +221,11 @@ class BatchProvider:
 
     async def _create(
         self,
-        requests: Sequence[tuple[str, dict[str, Any]]],
-        name: str,
-        shape: Callable[[Batch], Any],
-        status: int = 200,
-    ) -> web.StreamResponse:
+        requests,
+        name,
+        shape,
+        status=200,
+    ):
         due = self.faults.create[:1]
         if due and due[0] not in ("lost", "held") and (fault := await self._fault("create")):
             return fault
@@ -246,7 +243,7 @@ class BatchProvider:
 
     # Looking at them
 
-    async def _list(self, request: web.Request, _: bytes) -> web.StreamResponse:
+    async def _list(self, request, _):
         if fault := await self._fault("listing"):
             return fault
         shape = _shape(request.path)
@@ -254,7 +251,7 @@ class BatchProvider:
         listed = "operations" if shape is _google_batch else "data"
         return web.json_response({listed: newest, "has_more": False})
 
-    async def _state(self, request: web.Request, _: bytes, ident: str) -> web.StreamResponse:
+    async def _state(self, request, _, ident):
         if fault := await self._fault("state"):
             return fault
         batch = self.batches.get(ident)
@@ -267,7 +264,7 @@ class BatchProvider:
         self._work(batch)
         return web.json_response(_shape(request.path)(batch))
 
-    def _work(self, batch: Batch) -> None:
+    def _work(self, batch):
         """Answer a batch when it was looked at often enough."""
         batch.looks += 1
         if batch.status != "in_progress" or batch.looks <= self.faults.looks:
@@ -278,17 +275,17 @@ class BatchProvider:
         answered = {str(line[0]) for line in batch.lines if line[1] == 200}
         self.paid.update(raw.decode() for ident, _, raw in batch.requests if ident in answered)
 
-    def _line(self, ident: str, body: dict[str, Any], raw: bytes) -> Line:
+    def _line(self, ident, body, raw):
         return ident, 200, self._said(body)
 
-    def _said(self, body: dict[str, Any]) -> Any:
+    def _said(self, body):
         """The answer of the model, in the protocol of the request."""
         text = self.answer(_neutral(body))
         if "contents" in body:
             return _gemini(text)
         return _message(text) if _is_anthropic(body) else _completion(text)
 
-    async def _download(self, request: web.Request, _: bytes, ident: str) -> web.StreamResponse:
+    async def _download(self, request, _, ident):
         if fault := await self._fault("download"):
             return fault
         batch = self.batches[ident.removeprefix("files/").removesuffix("-errors")]
@@ -300,20 +297,20 @@ class BatchProvider:
             lines = [_openai_line(line) for line in (bad if ident.endswith("-errors") else good)]
         return self._file(lines)
 
-    def _file(self, lines: list[Any]) -> web.Response:
+    def _file(self, lines):
         raw = self.faults.raw
         return web.Response(body="\n".join(map(json.dumps, lines)).encode() if raw is None else raw)
 
-    async def _results(self, request: web.Request, _: bytes, ident: str) -> web.StreamResponse:
+    async def _results(self, request, _, ident):
         if fault := await self._fault("download"):
             return fault
         return self._file([_anthropic_line(line) for line in self.batches[ident].lines])
 
-    async def _cancel(self, request: web.Request, _: bytes, ident: str) -> web.StreamResponse:
+    async def _cancel(self, request, _, ident):
         self.batches[ident].status = "cancelled"
         return web.json_response(_shape(request.path)(self.batches[ident]))
 
-    async def _complete(self, _: web.Request, raw: bytes) -> web.StreamResponse:
+    async def _complete(self, _, raw):
         if fault := await self._fault("live"):
             return fault
         body, self.live = json.loads(raw), self.live + 1
@@ -321,17 +318,17 @@ class BatchProvider:
         return web.json_response(self._said(body))
 
 
-def _is_anthropic(body: dict[str, Any]) -> bool:
+def _is_anthropic(body):
     return "system" in body or "output_config" in body
 
 
-def _text(content: Any) -> str:
+def _text(content):
     if isinstance(content, str):
         return content
     return "".join(part["text"] for part in content)
 
 
-def _neutral(body: dict[str, Any]) -> dict[str, Any]:
+def _neutral(body):
     """A request of any protocol, as messages and a schema."""
     if "contents" in body:
         system = body.get("systemInstruction", {"parts": []})["parts"]
@@ -351,14 +348,14 @@ def _neutral(body: dict[str, Any]) -> dict[str, Any]:
     return {"messages": turns, "schema": form.get("schema")}
 
 
-def _completion(text: str) -> dict[str, Any]:
+def _completion(text):
     choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     details = {"cached_tokens": 40}
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": details}
     return {"model": "test-model", "choices": [choice], "usage": usage}
 
 
-def _message(text: str) -> dict[str, Any]:
+def _message(text):
     usage = {"input_tokens": 50, "cache_read_input_tokens": 40, "cache_creation_input_tokens": 10}
     return {
         "type": "message",
@@ -369,7 +366,7 @@ def _message(text: str) -> dict[str, Any]:
     }
 
 
-def _gemini(text: str) -> dict[str, Any]:
+def _gemini(text):
     counts = {"promptTokenCount": 100, "cachedContentTokenCount": 40, "candidatesTokenCount": 10}
     content = {"role": "model", "parts": [{"text": text}]}
     return {
@@ -382,12 +379,12 @@ def _gemini(text: str) -> dict[str, Any]:
 # The forms of batches and their lines
 
 
-def _counts(batch: Batch) -> tuple[int, int]:
+def _counts(batch):
     done = sum(line[1] == 200 for line in batch.lines)
     return done, len(batch.lines) - done
 
 
-def _openai_batch(batch: Batch) -> dict[str, Any]:
+def _openai_batch(batch):
     done, failed = _counts(batch)
     refusal = batch.refusal
     errors = []
@@ -409,7 +406,7 @@ def _openai_batch(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _openrouter_batch(batch: Batch) -> dict[str, Any]:
+def _openrouter_batch(batch):
     results = [_openai_line(line) for line in batch.lines]
     return {
         **_openai_batch(batch),
@@ -421,7 +418,7 @@ def _openrouter_batch(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _anthropic_batch(batch: Batch) -> dict[str, Any]:
+def _anthropic_batch(batch):
     done, failed = _counts(batch)
     is_over = batch.status != "in_progress"
     open_ = 0 if is_over else len(batch.requests)
@@ -435,10 +432,10 @@ def _anthropic_batch(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _google_batch(batch: Batch) -> dict[str, Any]:
+def _google_batch(batch):
     states = {"completed": "SUCCEEDED", "in_progress": "RUNNING"}
     state = states.get(batch.status, batch.status.upper())
-    operation: dict[str, Any] = {
+    operation = {
         "name": f"batches/{batch.id}",
         "metadata": {"displayName": batch.name, "state": f"BATCH_STATE_{state}"},
         "done": batch.status != "in_progress",
@@ -453,7 +450,7 @@ def _google_batch(batch: Batch) -> dict[str, Any]:
     return operation
 
 
-def _say_status(told: dict[str, Any], status: Any) -> None:
+def _say_status(told, status):
     """Put another status into what is told of a batch."""
     if "processing_status" in told:
         told["processing_status"] = status
@@ -463,12 +460,12 @@ def _say_status(told: dict[str, Any], status: Any) -> None:
         told["status"] = status
 
 
-def _id(name: str, ident: Any) -> dict[str, Any]:
+def _id(name, ident):
     """The id of a line; an empty object for the id of a line that has none."""
     return {} if ident == {} else {name: ident}
 
 
-def _shape(path: str) -> Callable[[Batch], dict[str, Any]]:
+def _shape(path):
     if "messages" in path:
         return _anthropic_batch
     if path.startswith("/v1beta"):
@@ -476,7 +473,7 @@ def _shape(path: str) -> Callable[[Batch], dict[str, Any]]:
     return _openrouter_batch if path.startswith("/api/") else _openai_batch
 
 
-def _openai_line(line: Line) -> dict[str, Any]:
+def _openai_line(line):
     ident, status, body = line
     if status == 0 and isinstance(body, str):
         error = {"code": body, "message": "not executed"}
@@ -485,7 +482,7 @@ def _openai_line(line: Line) -> dict[str, Any]:
     return {"id": "x", **_id("custom_id", ident), "response": response, "error": None}
 
 
-def _anthropic_line(line: Line) -> dict[str, Any]:
+def _anthropic_line(line):
     ident, status, body = line
     if status == 200:
         return {**_id("custom_id", ident), "result": {"type": "succeeded", "message": body}}
@@ -497,7 +494,7 @@ def _anthropic_line(line: Line) -> dict[str, Any]:
     return {"custom_id": ident, "result": {"type": "errored", "error": error}}
 
 
-def _google_line(line: Line) -> dict[str, Any]:
+def _google_line(line):
     ident, status, body = line
     if status == 200:
         return {**_id("key", ident), "response": body}

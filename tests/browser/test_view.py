@@ -274,36 +274,6 @@ def test_dark_and_light_follow_the_system_until_the_reader_chooses(
     assert page.evaluate(colour) == dark
 
 
-PATHS = {
-    "runs": "/",
-    "run": "/runs/{pairs}",
-    "units": "/runs/{first}/units",
-    "unit": "/runs/{pairs}/unit?id=p3",
-    "changes": "/runs/{first}/changes?against={second}",
-    "protocol": "/runs/{first}/protocol",
-    "missing": "/runs/nobody",
-}
-
-
-def test_nothing_is_cut_or_hidden_at_any_width(
-    site: Site, open_page: Open, screenshot: Shot
-) -> None:
-    runs = {run: run_named(site, run) for run in ("first", "second", "pairs")}
-    page = open_page(site.url)
-    for name, path in PATHS.items():
-        page.goto(site.url + path.format(**runs))
-        if name == "run":
-            page.locator('#figures[data-ready="yes"]').wait_for()
-        for width in (360, 1600):
-            page.set_viewport_size({"width": width, "height": 900})
-            for scheme in ("light", "dark"):
-                page.emulate_media(color_scheme=scheme)
-                assert page.evaluate("innerWidth") == width
-                assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-                screenshot(page, f"view-{name}-{width}-{scheme}")
-    page.faults[:] = [fault for fault in page.faults if "404" not in fault]
-
-
 @pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
 def test_four_languages(site: Site, open_page: Open, screenshot: Shot, language: str) -> None:
     run = f"{site.url}/runs/{run_named(site, 'pairs')}"

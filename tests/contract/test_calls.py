@@ -93,8 +93,11 @@ async def test_calls_that_cost_nothing_count_as_calls_without_a_price(
     await ledger.record(call(2, cost=None))
     await ledger.record(call(3, cost=0)._replace(judge="other"))
     await ledger.record(call(4, cost=5))
+    await ledger.record(call(5, cost=7))
+    await ledger.record(call(9, run="run2"))
     spent = store.archive.spent("run1")
-    assert spent.unpriced == 1
+    assert (spent.cost, spent.unpriced, spent.calls) == (12, 1, 5)
+    assert (spent.input_tokens, spent.output_tokens) == (35, 15)
     assert spent.unpriced_tokens == {"judge": (14, 6), "other": (7, 3)}
 
 
@@ -109,12 +112,3 @@ async def test_tokens_of_a_lost_call_without_a_price_are_kept(store: Store, ledg
     spent = store.archive.spent("run1")
     assert (spent.reserved, spent.calls) == (0, 1)
     assert spent.unpriced_tokens == {"judge": (1007, 303), "other: 1": (50, 30)}
-
-
-async def test_spent_sums_what_the_run_paid(store: Store, ledger: Ledger) -> None:
-    for number, cost in enumerate([5, None, 7]):
-        await ledger.record(call(number, cost=cost))
-    await ledger.record(call(9, run="run2"))
-    spent = store.archive.spent("run1")
-    assert (spent.cost, spent.unpriced, spent.calls) == (12, 1, 3)
-    assert (spent.input_tokens, spent.output_tokens) == (21, 9)

@@ -208,15 +208,6 @@ async def test_readers_beside_a_writer_see_what_is_durable(opened: Open, ledger:
     reader.close()
 
 
-async def test_a_sound_store_has_no_faults(store: Store, ledger: Ledger) -> None:
-    scope = await begun(ledger, units_of(3))
-    await ledger.record(call(1))
-    for unit in store.archive.units(scope):
-        await ledger.store_judgment(scope.run, of(unit, VERDICT, key(1)))
-    await ledger.flush()
-    assert verify(store.archive) == []
-
-
 async def test_a_judgment_whose_call_is_missing_is_a_fault(store: Store, ledger: Ledger) -> None:
     scope = await begun(ledger, units_of(1))
     (unit,) = store.archive.units(scope)

@@ -154,8 +154,7 @@ def _asked(browsed: Browsed) -> str:
     return ",".join(f"{name}={value}" for name, value in asked.items())
 
 
-@pytest.mark.parametrize("forward", [True, False])
-@pytest.mark.parametrize("reach", [1, 8, 1000])
+@pytest.mark.parametrize(("forward", "reach"), [(True, 1), (False, 1), (False, 8), (True, 1000)])
 @pytest.mark.parametrize(
     ("browsed", "holds"),
     [

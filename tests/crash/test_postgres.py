@@ -12,7 +12,7 @@ from tests.crash.commands import Command
 from tests.crash.watching import counts, ended, until
 from tests.postgres import new_store_url, shared_server
 from tests.provider import child
-from tests.suites import at, evenhand, evenhand_here, started, write_suite
+from tests.suites import at, evenhand, started, write_suite
 from tests.waiting import awaited
 
 UNITS, WIDTH = 120, 16
@@ -97,13 +97,3 @@ def test_a_question_of_a_run_that_was_killed_is_asked_by_the_other(tmp_path: Pat
         assert second.ended() == 0, second.said
         assert json.loads(second.printed)["verdicts"] == 8
         assert counts(url)["calls"] == 16
-
-
-def test_a_run_is_judged_by_one_process(tmp_path: Path) -> None:
-    with child("never") as url:
-        write_suite(tmp_path, 4, at(url), store={"url": new_store_url()})
-        first = Command("run", "run", "--json", cwd=tmp_path)
-        awaited(lambda: counts(url)["calls"] > 0, "the run begins")
-        second = evenhand_here("run", cwd=tmp_path)
-        first.kill()
-    assert second.returncode == 6 and "another process" in second.stderr

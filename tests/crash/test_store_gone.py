@@ -14,7 +14,7 @@ import pytest
 
 from tests.crash.watching import counts, ended, kept, until
 from tests.provider import child
-from tests.suites import at, environment, evenhand, started, write_suite
+from tests.suites import at, environment, evenhand_here, started, write_suite
 
 UNITS, WIDE = 200, 8
 STORE = "evenhand.db"
@@ -47,11 +47,11 @@ def finished(folder: Path, url: str) -> None:
     """The same command judges the rest, and pays again at most for what was in flight."""
     recorded, paid = len(kept(folder)), counts(url)["calls"]
     assert paid - recorded <= 3 * WIDE
-    outcome = evenhand("run", cwd=folder)
+    outcome = evenhand_here("run", cwd=folder)
     assert outcome.returncode == 0, outcome.stderr
     assert counts(url)["calls"] - paid == UNITS - recorded
     assert len(kept(folder)) == UNITS
-    assert evenhand("store", "verify", cwd=folder).returncode == 0
+    assert evenhand_here("store", "verify", cwd=folder).returncode == 0
     assert {file.name for file in folder.glob(f"{STORE}*")} == {STORE}
 
 
@@ -61,7 +61,8 @@ def test_a_store_that_is_moved_is_told_and_nothing_recorded_is_lost(
     process = under_way(tmp_path, url)
     asked = counts(url)["calls"]
     (tmp_path / STORE).rename(tmp_path / "moved.db")
-    assert "was moved, replaced or deleted" in stopped(process, url, asked)
+    message = stopped(process, url, asked)
+    assert "was moved, replaced or deleted" in message and "--store sqlite:FILE" in message
     (tmp_path / "moved.db").rename(tmp_path / STORE)
     assert len(kept(tmp_path)) >= 30 - WIDE
     finished(tmp_path, url)
@@ -74,7 +75,7 @@ def test_a_store_that_is_deleted_is_told_and_the_next_run_begins_anew(
     asked = counts(url)["calls"]
     (tmp_path / STORE).unlink()
     assert "was moved, replaced or deleted" in stopped(process, url, asked)
-    outcome = evenhand("run", cwd=tmp_path)
+    outcome = evenhand_here("run", cwd=tmp_path)
     assert outcome.returncode == 0, outcome.stderr
     assert len(kept(tmp_path)) == UNITS
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 import subprocess
 import time
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.suites import evenhand_here, started
 from tests.waiting import PATIENCE
 
 
@@ -46,6 +49,48 @@ def kept(folder: Path) -> dict[str, str]:
         return {}
     finally:
         beside.close()
+
+
+def has_calls(url: str, number: int) -> bool:
+    return bool(counts(url)["calls"] >= number)
+
+
+def finished(folder: Path, planned: int) -> dict[str, Any]:
+    """Run the same command to its end: everything is settled and all is well."""
+    done = evenhand_here("run", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    assert (told["planned"], told["verdicts"], told["pending"]) == (planned, planned, 0)
+    assert evenhand_here("store", "verify", cwd=folder).returncode == 0
+    return told
+
+
+def killed_at_random(
+    folder: Path, url: str, *, calls: int, units: int, concurrency: int, kills: int
+) -> dict[str, Any]:
+    """Start the command and kill it, some times, and then run it to its end, twice: of so many
+    calls none is lost, and no more is paid twice than was under way."""
+    chance = random.Random(concurrency)
+    allowed, recorded = 0, kept(folder)
+    for _ in range(kills):
+        moment = counts(url)["calls"] + chance.randrange(2 * calls // kills)
+        process = started("run", "--json", cwd=folder)
+        if until(partial(has_calls, url, moment), process):
+            process.kill()
+            allowed += concurrency
+        ended(process)
+        now = kept(folder)
+        assert recorded.items() <= now.items(), "a recorded reply is lost or altered"
+        recorded = now
+    told = finished(folder, units)
+    seen = counts(url)
+    assert kept(folder).keys() >= recorded.keys()
+    assert len(seen["by_request"]) == len(kept(folder)) == calls
+    assert seen["calls"] - calls <= allowed
+    # Once more: it is all there.
+    assert finished(folder, units)["calls"] == 0
+    assert counts(url)["calls"] == seen["calls"]
+    return told
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:

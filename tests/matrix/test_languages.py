@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 import pytest
 
 from evenhand.words import LANGUAGES
-from tests.matrix.conftest import Place
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
 SENTENCE = re.compile(r"(?:\b[A-Za-z']{2,}\b[ ,.:;]+){2,}\b[A-Za-z]{2,}")
@@ -46,7 +45,7 @@ class OwnTexts(HTMLParser):
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_a_report_says_nothing_of_its_own_in_english(place: Place, language: str) -> None:
+def test_a_report_says_nothing_of_its_own_in_english(place, language):
     said = place.call(
         *("report", "latest", "-o", "said.html", "--force", "--language", language),
         *place.world.by,

@@ -44,7 +44,7 @@ def numbers(summary: Mapping[str, Any]) -> tuple[int, dict[str, int], int]:
     return summary["verdicts"], failures, summary["left_out"]
 
 
-def test_every_summary_counts_what_the_export_holds(place: Place) -> None:
+def test_every_summary_counts_what_the_export_holds(place):
     expected = counted(full_rows(place))
     assert expected[0] or place.world.origin == "failed"
     assert numbers(place.call("show", "--json").json) == expected
@@ -60,7 +60,7 @@ def test_every_summary_counts_what_the_export_holds(place: Place) -> None:
         assert numbers(again.json) == expected and again.json["calls"] == 0
 
 
-def test_settling_from_stored_replies_changes_nothing(place: Place) -> None:
+def test_settling_from_stored_replies_changes_nothing(place):
     before = full_rows(place)
     said = place.call("settle", "--json")
     if place.world.origin == "imported":
@@ -71,7 +71,7 @@ def test_settling_from_stored_replies_changes_nothing(place: Place) -> None:
     assert full_rows(place) == before
 
 
-def test_every_unit_can_be_shown(place: Place) -> None:
+def test_every_unit_can_be_shown(place):
     for unit in {row["unit"] for row in full_rows(place)}:
         for form in ((), ("--json",)):
             said = place.call("show", "latest", unit, *form)
@@ -82,7 +82,7 @@ def test_every_unit_can_be_shown(place: Place) -> None:
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet", "txt"])
 @pytest.mark.parametrize("full", [False, True], ids=["contract", "full"])
-def test_exports_hold_every_verdict(place: Place, ending: str, full: bool) -> None:
+def test_exports_hold_every_verdict(place, ending, full):
     target = place.folder / f"out.{ending}"
     said = place.call("export", "-o", str(target), *(["--full"] if full else []))
     if ending == "txt" and (place.world.kind != "pairwise" or full):
@@ -112,7 +112,7 @@ def written(path: Path) -> int:
     return len(text.splitlines())
 
 
-def test_what_is_exported_keeps_the_contract(place: Place) -> None:
+def test_what_is_exported_keeps_the_contract(place):
     if place.world.kind != "pairwise" and place.world.origin == "imported":
         pytest.skip("imported scores name no texts that evidence could be looked for in")
     target = place.folder / "out.jsonl"
@@ -159,7 +159,7 @@ def imported_units(place: Place) -> str:
     )
 
 
-def test_compare_says_the_means_of_the_export(place: Place) -> None:
+def test_compare_says_the_means_of_the_export(place):
     said = place.call("compare", *place.world.by, "--json")
     text = place.call("compare", *place.world.by)
     assert text.code == said.code
@@ -176,7 +176,7 @@ def test_compare_says_the_means_of_the_export(place: Place) -> None:
     assert report.code == 0, report.err
 
 
-def test_a_mean_is_the_same_from_export_compare_and_api(place: Place) -> None:
+def test_a_mean_is_the_same_from_export_compare_and_api(place):
     if place.world.kind == "pairwise" or place.world.origin != "judged":
         return
     by = place.world.by[1]
@@ -208,7 +208,7 @@ def _overall(place: Place, row: Mapping[str, Any], by: str) -> tuple[str | None,
     return output["meta"].get(by), fmean(scores)
 
 
-def test_pairs_are_counted_alike_by_every_command(place: Place) -> None:
+def test_pairs_are_counted_alike_by_every_command(place):
     said = place.call("leaderboard", "--json")
     if place.world.kind != "pairwise":
         assert said.code == 2
@@ -245,7 +245,7 @@ def _majority(votes: Sequence[str]) -> str:
     return winner if 2 * number > len(votes) else "uncertain"
 
 
-def test_judges_can_be_held_against_each_other(place: Place) -> None:
+def test_judges_can_be_held_against_each_other(place):
     for form in ((), ("--json",)):
         said = place.call("agreement", *form)
         assert said.code in (0, 2), said.err
@@ -253,7 +253,7 @@ def test_judges_can_be_held_against_each_other(place: Place) -> None:
             assert said.code == 0, said.err
 
 
-def test_a_gate_answers(place: Place) -> None:
+def test_a_gate_answers(place):
     kind = place.world.kind
     rate = place.call("gate", "--max-failure-rate", "0.5", "--json")
     assert rate.code in FINE, rate.err
@@ -272,7 +272,7 @@ def test_a_gate_answers(place: Place) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
-def test_a_report_can_be_written_and_names_its_counts(place: Place, language: str) -> None:
+def test_a_report_can_be_written_and_names_its_counts(place, language):
     brief = [] if language == "en" else ["--summary"]
     said = place.call("report", "-o", "report.html", "--language", language, *brief)
     assert said.code == 0, said.err
@@ -283,7 +283,7 @@ def test_a_report_can_be_written_and_names_its_counts(place: Place, language: st
         assert re.search(rf"\b{number}\b", text)
 
 
-def test_every_page_and_every_answer_of_the_view(place: Place) -> None:
+def test_every_page_and_every_answer_of_the_view(place):
     rows = full_rows(place)
     units = sorted({row["unit"] for row in rows})
     see_pages(place.folder / "evenhand.db", units, len(rows))
@@ -305,7 +305,7 @@ READERS = (
 )
 
 
-def test_a_server_holds_what_the_file_holds_and_every_command_reads_it_alike(place: Place) -> None:
+def test_a_server_holds_what_the_file_holds_and_every_command_reads_it_alike(place):
     url = new_store_url()
     copied = place.call("store", "copy", "sqlite:evenhand.db", url)
     assert copied.code == 0, copied.err

@@ -60,18 +60,21 @@ def loaded_by(statement: str) -> set[str]:
     return {module.partition(".")[0] for module in done.stdout.split()}
 
 
-def test_importing_loads_nothing_heavy() -> None:
-    assert not loaded_by("import evenhand") & OPTIONAL
+HELP = "from evenhand.cli.main import cli; cli.main(['--help'], standalone_mode=False)"
 
 
-def test_help_loads_nothing_heavy() -> None:
-    asked = "from evenhand.cli.main import cli; cli.main(['--help'], standalone_mode=False)"
-    assert not loaded_by(asked) & OPTIONAL
-
-
-@pytest.mark.parametrize("command", ["run", "show", "export"])
-def test_judging_and_looking_load_no_statistics(command: str) -> None:
-    assert not loaded_by(f"import evenhand.cli.{command}") & STATISTICS
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import evenhand", OPTIONAL),
+        (HELP, OPTIONAL),
+        *((f"import evenhand.cli.{name}", STATISTICS) for name in ("run", "show", "export")),
+        ("import evenhand.judges.openai, evenhand.cli.run", {"aiohttp"}),
+    ],
+    ids=["import", "help", "run", "show", "export", "judge"],
+)
+def test_nothing_is_loaded_before_it_is_used(statement: str, absent: set[str]) -> None:
+    assert not loaded_by(statement) & absent
 
 
 def test_the_shipped_schema_is_that_of_the_code() -> None:
@@ -79,11 +82,6 @@ def test_the_shipped_schema_is_that_of_the_code() -> None:
 
     shipped = (resources.files("evenhand") / "suite.schema.json").read_text(encoding="utf-8")
     assert json.loads(shipped) == suite_schema()
-
-
-def test_a_judge_that_sends_nothing_loads_no_http_client() -> None:
-    loaded = loaded_by("import evenhand.judges.openai, evenhand.cli.run")
-    assert "aiohttp" not in loaded
 
 
 SUITE = """

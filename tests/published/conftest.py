@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand.cli.main import main
-from tests.published.data import Call, folder
+from tests.published.data import folder
 from tests.unit.cli.conftest import NEWEST, newest_run
 
 
 @pytest.fixture
-def call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
+def call(tmp_path, monkeypatch, capsys):
     """Calls a command as a user would, and reads its JSON."""
     folder()
     monkeypatch.chdir(tmp_path)
 
-    def called(*arguments: str) -> dict[str, Any]:
+    def called(*arguments):
         words = [newest_run() if word == NEWEST else word for word in arguments]
         monkeypatch.setattr(sys, "argv", ["evenhand", *words, "--json"])
         with pytest.raises(SystemExit) as left:

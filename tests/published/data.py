@@ -10,7 +10,7 @@ import csv
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ Call = Callable[..., dict[str, Any]]
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
 
 
-def folder() -> Path:
+def folder():
     """Where the records are; skips the test where they are not."""
     place = Path(os.environ.get("EVENHAND_PUBLISHED") or BESIDE)
     if not (place / "anchors.json").is_file():
@@ -31,7 +31,7 @@ def folder() -> Path:
 
 
 @cache
-def records(name: str) -> list[dict[str, Any]]:
+def records(name):
     """The records of one .jsonl, .jsonl.gz, .csv or .csv.gz file."""
     path = folder() / name
     opened = gzip.open if path.suffix == ".gz" else open
@@ -42,15 +42,13 @@ def records(name: str) -> list[dict[str, Any]]:
 
 
 @cache
-def anchor(ident: str) -> dict[str, Any]:
+def anchor(ident):
     """One published target: its value, definition and tolerance."""
     anchors = json.loads((folder() / "anchors.json").read_text(encoding="utf-8"))
     return next(one for one in anchors if one["id"] == ident)
 
 
-def imported(
-    call: Call, kind: str, rows: Iterable[Mapping[str, Any]], *arguments: str
-) -> dict[str, Any]:
+def imported(call, kind, rows, *arguments):
     """The rows as a run, through a file as `import` takes it."""
     listed = list(rows)
     with Path(f"{kind}.csv").open("w", encoding="utf-8", newline="") as file:
@@ -60,22 +58,22 @@ def imported(
     return call("import", f"{kind}.csv", "--kind", kind, *arguments)
 
 
-def fed(call: Call, name: str, kind: str, *options: str) -> dict[str, Any]:
+def fed(call, name, kind, *options):
     """A published file as it is as a run: what is said of it are options of the command alone."""
     return call("import", str(folder() / name), "--kind", kind, *options)
 
 
-def queried(call: Call, name: str, kind: str, sql: str, *options: str) -> dict[str, Any]:
+def queried(call, name, kind, sql, *options):
     """A published file as a run by way of a query, in which FILE is the file."""
     return call("import", "--kind", kind, "--sql", of_file(sql, name), *options)
 
 
-def of_file(sql: str, name: str) -> str:
+def of_file(sql, name):
     """A query about a published file."""
     return sql.replace("FILE", f"'{folder() / name}'")
 
 
-def side_of(column: str) -> str:
+def side_of(column):
     """SQL: the side that the label of an arena names, whichever way it is written."""
     labels = {
         "first": ("A>B", "A>>B", "B<A", "B<<A"),

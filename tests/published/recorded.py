@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from evenhand.exchange import Question, Reply
+from evenhand.exchange import Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.kind import PairwiseProtocol
@@ -30,22 +29,20 @@ class Asked(NamedTuple):
     round: int = 1
 
 
-def topic(ident: object, *names: str) -> dict[str, Any]:
+def topic(ident, *names):
     """An input row. Its texts stand for the judged ones, which settling never reads."""
     candidates = [{"id": name, "text": f"what {name} answered"} for name in names]
     return {"pair_id": str(ident), "topic": "as published", "candidates": candidates}
 
 
-def reply(slot: str) -> str:
+def reply(slot):
     """A judge that prefers a slot, `A` being the one it saw first. A record has a verdict and no
     criteria, so the verdict is the only criterion."""
     given = {"first_meets": True, "second_meets": True, "comment": "so", "mark": MARKS[slot]}
     return json.dumps({"criteria": {"overall": given}, "explanation": "so", "winner": slot})
 
 
-def judged(
-    rows: Iterable[Mapping[str, Any]], replies: Mapping[Asked, str], max_rounds: int = 1
-) -> list[Judged]:
+def judged(rows, replies, max_rounds=1):
     """Every pair of these rows, judged by what was recorded, in the order of the rows."""
     pairs: list[Pair] = []
     for row in rows:
@@ -54,10 +51,8 @@ def judged(
     return asyncio.run(_judged(pairs, replies, max_rounds))
 
 
-async def _judged(
-    pairs: Iterable[Pair], replies: Mapping[Asked, str], max_rounds: int
-) -> list[Judged]:
-    async def ask(question: Question) -> Reply:
+async def _judged(pairs, replies, max_rounds):
+    async def ask(question):
         return Reply(text=replies[Asked(question.unit, question.order, question.round)])
 
     protocol, found = _protocol(max_rounds), list[Judged]()
@@ -68,7 +63,7 @@ async def _judged(
     return found
 
 
-def _protocol(max_rounds: int) -> PairwiseProtocol:
+def _protocol(max_rounds):
     builtin = find_protocol("pairwise")
     return PairwiseProtocol(
         prompts=builtin.prompts("en"),
@@ -80,11 +75,11 @@ def _protocol(max_rounds: int) -> PairwiseProtocol:
     )
 
 
-def winner(one: Judged) -> str:
+def winner(one):
     """The settled winner of a pair with one judge; `failure` where there is none."""
     return next((vote.winner for _, vote in one.judgments if vote.winner), "failure")
 
 
-def passes(one: Judged) -> dict[str, str]:
+def passes(one):
     """The winner of each order's last pass, of the candidates of the row."""
     return {made.order: str(made.winner) for made in one.judgments[0][1].passes}

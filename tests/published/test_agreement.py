@@ -3,71 +3,34 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import random
-import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evenhand.cli.main import main
-from tests.published.data import anchor, folder, of_file, records
+from tests.published.data import anchor, fed, imported, queried, records
 
 Rows = Iterable[Mapping[str, Any]]
 
 
-class Desk:
-    """Imports rows and asks about them, as a user would."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._patch, self._capsys = monkeypatch, capsys
-
-    def call(self, *arguments: str) -> dict[str, Any]:
-        self._patch.setattr(sys, "argv", ["evenhand", *arguments, "--json"])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = self._capsys.readouterr()
-        assert left.value.code == 0, err
-        found: dict[str, Any] = json.loads(out)
-        return found
-
-    def take(self, kind: str, rows: Rows, *arguments: str) -> str:
-        """The id of the run that rows make."""
-        listed = list(rows)
-        with Path("rows.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(listed[0]))
-            writer.writeheader()
-            writer.writerows(listed)
-        found: str = self.call("import", "rows.csv", "--kind", kind, *arguments)["run"]
-        return found
-
-    def feed(self, name: str, kind: str, *options: str) -> str:
-        """The id of the run that a published file makes as it is, by options alone."""
-        found: str = self.call("import", str(folder() / name), "--kind", kind, *options)["run"]
-        return found
-
-    def query(self, name: str, kind: str, sql: str) -> str:
-        """The id of the run that a query about a published file makes; FILE is the file."""
-        return str(self.call("import", "--kind", kind, "--sql", of_file(sql, name))["run"])
-
-    def row(self, *arguments: str, **wanted: str) -> dict[str, Any]:
-        """The row of `evenhand agreement` with these values; without any the first."""
-        rows = self.call("agreement", *arguments)["rows"]
-        return next(row for row in rows if all(row[k] == v for k, v in wanted.items()))
+def row_of(call, *arguments, **wanted):
+    """The row of `evenhand agreement` with these values; without any the first."""
+    rows = call("agreement", *arguments)["rows"]
+    return next(row for row in rows if all(row[k] == v for k, v in wanted.items()))
 
 
-@pytest.fixture
-def desk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Desk:
-    monkeypatch.chdir(tmp_path)
-    return Desk(monkeypatch, capsys)
+def take(call, rows):
+    """The id of the run that votes make."""
+    return imported(call, "votes", rows)["run"]
+
+
+def query(call, name, kind, sql):
+    """The id of the run that a query about a published file makes; FILE is the file."""
+    return queried(call, name, kind, sql)["run"]
 
 
 # mtbench: the files as they are, in FastChat's layout
@@ -75,18 +38,14 @@ def desk(
 HUMANS, GPT4 = "mtbench/human_votes.jsonl.gz", "mtbench/gpt4_pair.jsonl.gz"
 
 
-def mtbench(desk: Desk) -> tuple[str, str]:
-    human, gpt4 = (
-        desk.call("import", str(folder() / name), "--kind", "fastchat")["run"]
-        for name in (HUMANS, GPT4)
-    )
-    return human, gpt4
+def mtbench(call):
+    return [fed(call, name, "fastchat")["run"] for name in (HUMANS, GPT4)]
 
 
-def by_turn(desk: Desk, ties: str, *against: str) -> dict[str, tuple[int, int]]:
+def by_turn(call, ties, *against):
     """The experts' agreement, as a rounded percentage and the number of comparisons."""
     asked = ("--judge", "expert_*", "--by", "turn", "--ties", ties)
-    rows = desk.call("agreement", *against, *asked)["rows"]
+    rows = call("agreement", *against, *asked)["rows"]
     return {
         row["variant"]: (round(100 * row["agreement"]["value"]), row["n"])
         for row in rows
@@ -94,26 +53,21 @@ def by_turn(desk: Desk, ties: str, *against: str) -> dict[str, tuple[int, int]]:
     }
 
 
-def published_by_turn(what: str, ties: str) -> dict[str, tuple[int, int]]:
+def published_by_turn(what, ties):
     rule = "with_ties" if ties == "keep" else "no_ties"
     values = {turn: anchor(f"mtbench.t{turn}.{what}.{rule}")["value"] for turn in "12"}
     return {turn: (value["percent_rounded"], value["n"]) for turn, value in values.items()}
 
 
 @pytest.mark.parametrize("ties", ["keep", "drop"])
-def test_mtbench_gpt4_against_every_expert_vote(desk: Desk, ties: str) -> None:
-    human, gpt4 = mtbench(desk)
-    ours = by_turn(desk, ties, human, "--against", gpt4)
+def test_mtbench_experts_among_themselves_and_against_gpt4(call, ties):
+    human, gpt4 = mtbench(call)
+    assert by_turn(call, ties, human) == published_by_turn("human_vs_human", ties)
+    ours = by_turn(call, ties, human, "--against", gpt4)
     assert ours == published_by_turn("gpt4_pair_vs_human", ties)
 
 
-@pytest.mark.parametrize("ties", ["keep", "drop"])
-def test_mtbench_experts_among_themselves(desk: Desk, ties: str) -> None:
-    human, _ = mtbench(desk)
-    assert by_turn(desk, ties, human) == published_by_turn("human_vs_human", ties)
-
-
-def test_mtbench_merged_without_turn_and_orientation_gives_53_percent(desk: Desk) -> None:
+def test_mtbench_merged_without_turn_and_orientation_gives_53_percent(call):
     """The public audit's way, in the test: rows that share question, model_a and model_b, whatever
     the turn, and no two ties agree. Joined by unit and candidates, the figure is 66 %."""
     trap = anchor("mtbench.wrong_merge_trap")["value"]
@@ -127,8 +81,8 @@ def test_mtbench_merged_without_turn_and_orientation_gives_53_percent(desk: Desk
     ]
     assert (len(met), sum(met)) == (trap["rows"], trap["agree_rows"])
     assert round(100 * fmean(met)) == trap["published_percent"]
-    human, gpt4 = mtbench(desk)
-    found = desk.row(human, "--against", gpt4)
+    human, gpt4 = mtbench(call)
+    found = row_of(call, human, "--against", gpt4)
     # Every vote meets the one verdict on its question, turn and pair of models.
     assert found["n"] == 3354
     assert found["units"] == 1814
@@ -140,83 +94,80 @@ def test_mtbench_merged_without_turn_and_orientation_gives_53_percent(desk: Desk
 CHOICES = {"1": "first", "2": "second"}
 
 
-def alpacafarm(name: str, voter: str) -> list[dict[str, Any]]:
+def alpacafarm(name, voter):
     """The first four votes on every pair, the k-th vote being that of the k-th voter."""
-    taken: dict[str, int] = defaultdict(int)
-    rows: list[dict[str, Any]] = []
+    taken, rows = Counter(), []
     for row in records(name):
         taken[row["pair_id"]] += 1
-        if taken[row["pair_id"]] <= 4:
-            judge = f"{voter} {taken[row['pair_id']]}"
-            rows.append(voted(row["pair_id"], judge, CHOICES[row["preference"]]))
+        if (number := taken[row["pair_id"]]) <= 4:
+            rows.append(voted(row["pair_id"], f"{voter} {number}", CHOICES[row["preference"]]))
     return rows
 
 
-def majorities(rows: Rows) -> list[dict[str, Any]]:
-    """One vote a pair, the most frequent; a split of two to two goes to the second, as there."""
+def by_pair(rows):
     votes = defaultdict(list)
     for row in rows:
         votes[row["unit"]].append(row["winner"])
-    return [
-        voted(unit, "majority", "first" if winners.count("first") > len(winners) / 2 else "second")
-        for unit, winners in votes.items()
-    ]
+    return votes
 
 
-def with_others(rows: Rows) -> float:
+def most_of(winners):
+    """The most frequent; a split of two to two goes to the second, as there."""
+    return "first" if winners.count("first") > len(winners) / 2 else "second"
+
+
+def majorities(rows):
+    return [voted(unit, "majority", most_of(winners)) for unit, winners in by_pair(rows).items()]
+
+
+def with_others(rows):
     """How often a vote is the majority of the other votes on its pair."""
-    votes = defaultdict(list)
-    for row in rows:
-        votes[row["unit"]].append(row["winner"])
-    same = []
-    for winners in votes.values():
-        for place, winner in enumerate(winners):
-            others = winners[:place] + winners[place + 1 :]
-            majority = "first" if others.count("first") > len(others) / 2 else "second"
-            same.append(winner == majority)
-    return fmean(same)
+    return fmean(
+        winner == most_of(winners[:place] + winners[place + 1 :])
+        for winners in by_pair(rows).values()
+        for place, winner in enumerate(winners)
+    )
 
 
-def voted(unit: object, judge: str, winner: str) -> dict[str, Any]:
+def voted(unit, judge, winner):
     return {"unit": unit, "judge": judge, "first": "1", "second": "2", "winner": winner}
 
 
-def longest(apart: int = -1) -> list[dict[str, Any]]:
+def longest(apart=-1):
     """The vote of one who takes the longer output, where lengths differ by more than `apart`."""
-    found: list[dict[str, Any]] = []
-    for row in records("alpacafarm/pairs.jsonl.gz"):
-        longer = len(row["output_1"]) - len(row["output_2"])
-        if abs(longer) > apart:
-            found.append(voted(row["pair_id"], "longest", "first" if longer > 0 else "second"))
-    return found
+    return [
+        voted(row["pair_id"], "longest", "first" if longer > 0 else "second")
+        for row in records("alpacafarm/pairs.jsonl.gz")
+        if abs(longer := len(row["output_1"]) - len(row["output_2"])) > apart
+    ]
 
 
-def test_alpacafarm_longest(desk: Desk) -> None:
+def test_alpacafarm_longest(call):
     """There a split of two to two goes to the second; as a tie, which is the rule here, it agrees
     with nobody."""
     people = alpacafarm("alpacafarm/human_votes.csv.gz", "human")
-    judge, most = desk.take("votes", longest()), desk.take("votes", majorities(people))
+    judge, most = take(call, longest()), take(call, majorities(people))
     published = anchor("alpacafarm.longest")
-    assert desk.row(judge, "--against", most)["agreement"]["value"] == pytest.approx(
+    assert row_of(call, judge, "--against", most)["agreement"]["value"] == pytest.approx(
         published["value"]["human_agreement"], abs=published["tolerance"]
     )
-    human = desk.take("votes", people)
-    assert desk.row(judge, "--against", human, "--majority", "--ties", "drop")["n"] == 648 - 148
+    human = take(call, people)
+    assert row_of(call, judge, "--against", human, "--majority", "--ties", "drop")["n"] == 648 - 148
 
 
-def test_alpacafarm_gpt4(desk: Desk) -> None:
+def test_alpacafarm_gpt4(call):
     people = alpacafarm("alpacafarm/human_votes.csv.gz", "human")
     seeds = alpacafarm("alpacafarm/judge_gpt4_b1.csv.gz", "seed")
-    human, judge = desk.take("votes", majorities(people)), desk.take("votes", seeds)
-    rows = desk.call("agreement", judge, "--against", human)["rows"]
+    human, judge = take(call, majorities(people)), take(call, seeds)
+    rows = call("agreement", judge, "--against", human)["rows"]
     each = [row for row in rows if row["judge"] is not None]
-    most = desk.take("votes", majorities(seeds))
+    most = take(call, majorities(seeds))
     # Published of the first seed alone, where lengths differ by more than 30 characters.
-    long = desk.take("votes", longest(30))
-    longer = desk.row(judge, "--against", long, "--judge", "seed 1")["agreement"]
+    long = take(call, longest(30))
+    longer = row_of(call, judge, "--against", long, "--judge", "seed 1")["agreement"]
     ours = {
         "human_agreement": fmean(row["agreement"]["value"] for row in each),
-        "bias": 1 - desk.row(most, "--against", human)["agreement"]["value"],
+        "bias": 1 - row_of(call, most, "--against", human)["agreement"]["value"],
         "variance": 1 - with_others(seeds),
         "prefer_longer": longer["value"],
     }
@@ -237,30 +188,30 @@ PANDALM_PEOPLE = (
 )
 
 
-def pandalm_people(desk: Desk) -> str:
-    return desk.query("pandalm/testset.jsonl.gz", "votes", PANDALM_PEOPLE)
+def pandalm_people(call):
+    return query(call, "pandalm/testset.jsonl.gz", "votes", PANDALM_PEOPLE)
 
 
-def test_pandalm_annotators(desk: Desk) -> None:
-    run, published = pandalm_people(desk), anchor("pandalm.iaa")
+def test_pandalm_annotators(call):
+    run, published = pandalm_people(call), anchor("pandalm.iaa")
     ours = [
-        desk.row(run, judge=f"annotator{i}", other=f"annotator{j}")["kappa"]["value"]
+        row_of(call, run, judge=f"annotator{i}", other=f"annotator{j}")["kappa"]["value"]
         for i, j in ((1, 2), (1, 3), (2, 3))
     ]
     assert ours == pytest.approx(published["value"], abs=published["tolerance"])
 
 
-def test_pandalm_gpt35(desk: Desk) -> None:
+def test_pandalm_gpt35(call):
     """Published with what could not be read ("garbage") as a tie; as failed judgments, which is the
     rule here, they are left out and counted."""
-    people, name = pandalm_people(desk), "pandalm/gpt-3.5-turbo.jsonl.gz"
+    people, name = pandalm_people(call), "pandalm/gpt-3.5-turbo.jsonl.gz"
     said = (
         "case gpt_result when '1' then 'first' when '2' then 'second' when 'garbage' then {}"
         " else 'tie' end"
     )
     sql = f"select {RESPONSES}, 'gpt' as judge, {said} as winner from FILE"
-    tied = desk.query(name, "votes", sql.format("'tie'"))
-    found = desk.row(tied, "--against", people, "--majority")
+    tied = query(call, name, "votes", sql.format("'tie'"))
+    found = row_of(call, tied, "--against", people, "--majority")
     # Macro means over first, second and tie, from the table of what met what.
     counts = np.array(found["confusion"]["counts"], float)
     right, said, meant = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
@@ -270,8 +221,8 @@ def test_pandalm_gpt35(desk: Desk) -> None:
     assert [100 * value for value in ours] == pytest.approx(
         published["value"], abs=published["tolerance"]
     )
-    failed = desk.query(name, "votes", sql.format("null"))
-    kept = desk.call("agreement", failed, "--against", people, "--majority")
+    failed = query(call, name, "votes", sql.format("null"))
+    kept = call("agreement", failed, "--against", people, "--majority")
     unread = sum(row["gpt_result"] == "garbage" for row in records(name))
     assert kept["failures"]["run"] == kept["units"]["only_against"] == unread > 0
 
@@ -279,15 +230,15 @@ def test_pandalm_gpt35(desk: Desk) -> None:
 # Scores: alpha.codings, summeval, unieval
 
 
-def test_alpha_of_codings(desk: Desk) -> None:
+def test_alpha_of_codings(call):
     """Raters are rows there, and units are columns."""
     units = ", ".join(f"unit{k}" for k in range(1, 13))
     sql = (
         "select unit, judge, score from (select *, 'rater ' || row_number() over () as judge"
         f" from FILE) unpivot include nulls (score for unit in ({units})) order by judge, unit"
     )
-    run = desk.query("llmfao/krippendorff_codings.csv", "scores", sql)
-    found, published = desk.row(run, "--all")["alpha_nominal"]["value"], anchor("alpha.codings")
+    run = query(call, "llmfao/krippendorff_codings.csv", "scores", sql)
+    found, published = row_of(call, run, "--all")["alpha_nominal"]["value"], anchor("alpha.codings")
     assert found == pytest.approx(published["value"], abs=published["tolerance"])
 
 
@@ -301,33 +252,33 @@ ERRORS = ("rmse", "mae", "spearman", "kendall", "pearson")
     "name",
     ["relevance.weighted", "relevance.raw", "fluency.weighted", "fluency.raw", "consistency.raw"],
 )
-def test_summeval(desk: Desk, name: str) -> None:
+def test_summeval(call, name):
     dimension, way = name.split(".")
     odds = f"summeval_geval/qwen__Summeval_{dimension}_logprobs.csv.gz"
-    human = desk.query(odds, "scores", BY_ROW.format("human", "human"))
+    human = query(call, odds, "scores", BY_ROW.format("human", "human"))
     if way == "raw":
         raw = f"summeval_geval/qwen__Summeval_{dimension}_raw.csv.gz"
-        judged = desk.query(raw, "scores", BY_ROW.format("qwen", "raw_score"))
+        judged = query(call, raw, "scores", BY_ROW.format("qwen", "raw_score"))
     else:
         shares = [(score, f"exp(logprob_{score})") for score in range(1, 6)]
         mean = " + ".join(f"{score} * {share}" for score, share in shares)
         whole = " + ".join(share for _, share in shares)
-        judged = desk.query(odds, "scores", BY_ROW.format("qwen", f"({mean}) / ({whole})"))
-    found = desk.row(judged, "--against", human, "--all")
+        judged = query(call, odds, "scores", BY_ROW.format("qwen", f"({mean}) / ({whole})"))
+    found = row_of(call, judged, "--against", human, "--all")
     published = anchor(f"summeval.qwen__Summeval_{name}")
     ours = [found["rmse"]["value"] ** 2, *(found[figure]["value"] for figure in ERRORS)]
     assert ours == pytest.approx(published["value"], abs=published["tolerance"])
 
 
-def test_unieval_topical_chat(desk: Desk) -> None:
+def test_unieval_topical_chat(call):
     published = anchor("unieval.topical_chat")
     ours: dict[str, list[float]] = {}
     for dimension in published["value"]:
         runs = [
-            desk.query(UNIEVAL, "scores", BY_ROW.format(side, f"{side}.{dimension}"))
+            query(call, UNIEVAL, "scores", BY_ROW.format(side, f"{side}.{dimension}"))
             for side in ("predicted", "human")
         ]
-        found = desk.row(runs[0], "--against", runs[1], "--all")
+        found = row_of(call, runs[0], "--against", runs[1], "--all")
         ours[dimension] = [found[name]["value"] for name in ("pearson", "spearman", "kendall")]
     for dimension, values in published["value"].items():
         assert ours[dimension] == pytest.approx(values, abs=published["tolerance"])
@@ -342,7 +293,7 @@ OPUS = "claude-opus-4-20250514"
 SIDES = {"A": "first", "B": "second", "model_a": "first", "model_b": "second"}
 
 
-def battles(column: str, judge: str, rows: Rows) -> list[dict[str, Any]]:
+def battles(column, judge, rows):
     """Battles as votes, by who won in a column; of both bad a tie."""
     return [
         {"unit": row["id"], "judge": judge, "first": row["model_a"], "second": row["model_b"]}
@@ -351,27 +302,27 @@ def battles(column: str, judge: str, rows: Rows) -> list[dict[str, Any]]:
     ]
 
 
-def arena(desk: Desk, labelled: int | None = None) -> dict[str, Any]:
+def arena(call, labelled=None):
     """Claude Opus 4's win rate, with the labels of so many battles drawn at random."""
-    judge = desk.take("votes", battles("judge_pick", "gpt", records(ARENA)))
+    judge = take(call, battles("judge_pick", "gpt", records(ARENA)))
     drawn = records(ARENA)
     if labelled is not None:
         drawn = random.Random(labelled).sample(drawn, labelled)
-    human = desk.take("votes", battles("human_winner", "human", drawn))
-    found = desk.call("agreement", judge, "--against", human)
+    human = take(call, battles("human_winner", "human", drawn))
+    found = call("agreement", judge, "--against", human)
     assert found["failures"]["run"] == 1
     return next(row for row in found["corrected"] if row["candidate"] == OPUS)
 
 
-def test_arena_debias_example(desk: Desk) -> None:
-    published, found = anchor("arena_debias.example"), arena(desk)
+def test_arena_debias_example(call):
+    published, found = anchor("arena_debias.example"), arena(call)
     ours = {"n": found["judged"], "human": found["labels_alone"], "judge": found["naive"]}
     assert ours == pytest.approx(published["value"], abs=published["tolerance"])
 
 
 @pytest.mark.parametrize("labelled", [80, 120, 160])
-def test_arena_debias_a_part_of_the_labels_corrects_the_judge(desk: Desk, labelled: int) -> None:
-    people, found = anchor("arena_debias.example")["value"]["human"], arena(desk, labelled)
+def test_arena_debias_a_part_of_the_labels_corrects_the_judge(call, labelled):
+    people, found = anchor("arena_debias.example")["value"]["human"], arena(call, labelled)
     assert found["low"] <= people <= found["high"]
     assert abs(found["corrected"] - people) < abs(found["naive"] - people)
     # The judge and the people agree little beyond chance: it counts little, and does no harm.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
-from tests.published.data import Call, anchor, folder, imported, queried, records
+from tests.published.data import anchor, folder, imported, queried, records
 from tests.unit.cli.conftest import NEWEST
 
 MAXIMA = {
@@ -21,7 +20,7 @@ MAXIMA = {
 JUDGES = ("GPT-4-Turbo", "GPT-4o", "GPT-4.1", "GPT-4.1-mini")
 
 
-def means(found: Mapping[str, Any], dimension: str) -> dict[str, tuple[float, int]]:
+def means(found, dimension):
     """Of every variant the mean on a dimension, and of how many units it is."""
     return {
         one["variant"]: (one["mean"], one["n"])
@@ -30,7 +29,7 @@ def means(found: Mapping[str, Any], dimension: str) -> dict[str, tuple[float, in
     }
 
 
-def shisa(call: Call, score: str = "score") -> dict[str, Any]:
+def shisa(call, score="score"):
     """Every judgment; -1 stands for a reply that was not parsed."""
     scores, categories = (
         folder() / "shisa_ja" / name for name in ("scores.csv.gz", "question_categories.csv")
@@ -44,7 +43,7 @@ def shisa(call: Call, score: str = "score") -> dict[str, Any]:
     return call("import", "--kind", "scores", "--sql", sql)
 
 
-def shisa_cells(call: Call) -> dict[tuple[str, str, str, str], float]:
+def shisa_cells(call):
     """Every published cell, as the command gives it: (model, turn, row, judge)."""
     found: dict[tuple[str, str, str, str], float] = {}
     rows: dict[tuple[str, ...], Callable[..., tuple[str, str, str]]] = {
@@ -62,7 +61,7 @@ def shisa_cells(call: Call) -> dict[tuple[str, str, str, str], float]:
     return found
 
 
-def published_cells() -> dict[tuple[str, str, str, str], float]:
+def published_cells():
     return {
         (row["model"], row["turn"], row["row"], judge): float(row[judge])
         for row in records("shisa_ja/published_cells.csv")
@@ -70,7 +69,7 @@ def published_cells() -> dict[tuple[str, str, str, str], float]:
     }
 
 
-def test_japanese_cells_as_published_take_unparsed_replies_for_scores(call: Call) -> None:
+def test_japanese_cells_as_published_take_unparsed_replies_for_scores(call):
     target, published = anchor("shisa_ja.cells"), published_cells()
     shisa(call)
     found = shisa_cells(call)
@@ -79,7 +78,7 @@ def test_japanese_cells_as_published_take_unparsed_replies_for_scores(call: Call
     assert apart == set()
 
 
-def test_japanese_cells_without_unparsed_replies_differ_where_there_are_any(call: Call) -> None:
+def test_japanese_cells_without_unparsed_replies_differ_where_there_are_any(call):
     """The trap: -1 says that a judge's reply was not parsed. Failures are no scores."""
     told = shisa(call, "nullif(score, -1)")
     lost = [
@@ -97,7 +96,7 @@ def test_japanese_cells_without_unparsed_replies_differ_where_there_are_any(call
     assert min(apart.values()) > 0 and max(apart.values()) == pytest.approx(1.09, abs=0.006)
 
 
-def llmeval2(call: Call) -> None:
+def llmeval2(call):
     columns = ", ".join(f'"{name}"' for name in MAXIMA)
     sql = (
         "select question_uuid as unit, llm_name as model, 'gpt-4' as judge, subject, type,"
@@ -106,7 +105,7 @@ def llmeval2(call: Call) -> None:
     queried(call, "llmeval2_zh/gpt4_scores.csv.gz", "scores", sql)
 
 
-def test_chinese_totals_follow_from_the_means_by_subject(call: Call) -> None:
+def test_chinese_totals_follow_from_the_means_by_subject(call):
     llmeval2(call)
     compared = call("compare", NEWEST, "--by", "model", "--by", "subject")
     points: dict[str, tuple[float, float]] = {}
@@ -126,7 +125,7 @@ def test_chinese_totals_follow_from_the_means_by_subject(call: Call) -> None:
     assert any("no overall figure" in note for note in compared["notes"])
 
 
-def test_published_chinese_dimension_means_do_not_follow_from_the_data(call: Call) -> None:
+def test_published_chinese_dimension_means_do_not_follow_from_the_data(call):
     """The trap: three published rows have means that the data do not give, with right totals."""
     assert anchor("llmeval2.inconsistent_published_rows")["kind"] == "trap"
     llmeval2(call)
@@ -135,7 +134,7 @@ def test_published_chinese_dimension_means_do_not_follow_from_the_data(call: Cal
     assert correct["zhigong"][0] < 2.072 - 0.01 and accurate["zhigong"][0] < 4.080 - 0.01
 
 
-def russian_truth() -> Iterable[dict[str, Any]]:
+def russian_truth():
     for name in ("gpt_20B", "llama", "llama_17B"):
         for row in records(f"ru_truthfulqa_judge/{name}.jsonl.gz"):
             judged = row["judge"]
@@ -151,7 +150,7 @@ def russian_truth() -> Iterable[dict[str, Any]]:
                 yield about | {"dimension": dimension, "score": score}
 
 
-def test_russian_rates_and_means(call: Call) -> None:
+def test_russian_rates_and_means(call):
     imported(call, "scores", russian_truth())
     compared = call("compare", NEWEST, "--by", "model", "--baseline", "llama")
     for model in ("gpt_20B", "llama", "llama_17B"):
@@ -163,7 +162,7 @@ def test_russian_rates_and_means(call: Call) -> None:
                 assert mean == pytest.approx(value, abs=target["tolerance"])
 
 
-def test_russian_models_are_compared_on_the_questions_that_both_answered(call: Call) -> None:
+def test_russian_models_are_compared_on_the_questions_that_both_answered(call):
     """`llama_17B` was judged on 63 of 200 questions: its mean stands beside no other's."""
     imported(call, "scores", russian_truth())
     compared = call("compare", NEWEST, "--by", "model", "--baseline", "llama")
@@ -183,7 +182,7 @@ def test_russian_models_are_compared_on_the_questions_that_both_answered(call: C
 COUNTS = ("critical_mistakes", "mistakes", "additional_mistakes")
 
 
-def test_russian_error_counts_of_every_run(call: Call) -> None:
+def test_russian_error_counts_of_every_run(call):
     sql = (
         "select dialog_id as unit, log as prompt_variant, 'gemini-2.5-pro' as judge, dimension,"
         " case when error is null or error = '' then score end as score"
@@ -208,7 +207,7 @@ def test_russian_error_counts_of_every_run(call: Call) -> None:
             assert 1000 * count / tokens == pytest.approx(rate, abs=target["tolerance"])
 
 
-def test_a_second_judge_beside_the_first_on_russian_errors(call: Call) -> None:
+def test_a_second_judge_beside_the_first_on_russian_errors(call):
     sql = (
         "select unit, '{0}' as judge, dimension, score from (select row_number() over () as unit,"
         f" {', '.join(f'{{0}}_scores.{name} as {name}' for name in COUNTS)} from FILE)"
@@ -231,7 +230,7 @@ def test_a_second_judge_beside_the_first_on_russian_errors(call: Call) -> None:
             assert (row["higher"], row["lower"], same) == tuple(changes.values())
 
 
-def test_how_far_a_judge_repeats_itself_on_japanese_answers(call: Call) -> None:
+def test_how_far_a_judge_repeats_itself_on_japanese_answers(call):
     """Three takes of one judge on the same answers: nothing was published, so the figures are
     checked against sums of squares."""
     takes: dict[tuple[str, int], list[float]] = {}

@@ -26,7 +26,7 @@ RESHAPED = {
 }
 
 
-def test_every_record_is_fed_raw_or_by_sql_where_its_table_allows() -> None:
+def test_every_record_is_fed_raw_or_by_sql_where_its_table_allows():
     anchors = json.loads((folder() / "anchors.json").read_text(encoding="utf-8"))
     ways = {"raw": RAW, "sql": BY_SQL, "reshaped": tuple(RESHAPED)}
     fed = {

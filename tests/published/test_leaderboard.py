@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from evenhand.results.observations import observe
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_archive
-from evenhand.stats.observations import Observations
-from evenhand.stats.rating import Matches, Ratings, rate, vote_matches
-from tests.published.data import Call, anchor, queried, records
+from evenhand.stats.rating import Matches, rate, vote_matches
+from tests.published.data import anchor, queried, records
 from tests.published.test_agreement import PANDALM_PEOPLE
 from tests.unit.cli.conftest import NEWEST
 
@@ -22,13 +19,13 @@ PANDALM = "pandalm/testset.jsonl.gz"
 NUMBERED = "case score when 1 then 'first' when 2 then 'second' when 3 then 'tie' end"
 
 
-def board(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
+def board(call, *arguments):
     """The rows of a leaderboard by candidate."""
     found = call("leaderboard", NEWEST, *arguments)
     return {row["candidate"]: row for row in found["rows"]}
 
 
-def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call) -> None:
+def test_the_board_controls_length_without_what_only_alpacaeval_knows(call):
     """Without difficulties and gamed rows the figure is another one; both correct the same way."""
     model = "FuseChat-Llama-3.2-1B-Instruct"
     sql = (
@@ -45,7 +42,7 @@ def test_the_board_controls_length_without_what_only_alpacaeval_knows(call: Call
     assert any("no figures of AlpacaEval" in note for note in said["notes"])
 
 
-def pass_matches(table: Observations) -> Matches:
+def pass_matches(table):
     """Return what first rounds say in each order: the first is the candidate that was shown
     first."""
     passes = table.passes
@@ -63,7 +60,7 @@ def pass_matches(table: Observations) -> Matches:
     )
 
 
-def plain_ratings(position: bool = False) -> tuple[dict[str, float], Ratings]:
+def plain_ratings(position=False):
     """The ratings of the newest run as published ones are made: nothing is added to the votes, and
     ties are half a win."""
     store = open_archive("sqlite:evenhand.db")
@@ -77,7 +74,7 @@ def plain_ratings(position: bool = False) -> tuple[dict[str, float], Ratings]:
     return dict(zip(names, found.values.tolist(), strict=True)), found
 
 
-def test_llmfao_golden_ratings(call: Call) -> None:
+def test_llmfao_golden_ratings(call):
     sql = (
         'select row_number() over () as unit, worker as judge, "left" as first, "right" as second,'
         " case winner when 'left' then 'first' when 'right' then 'second' else winner end as winner"
@@ -102,7 +99,7 @@ def test_llmfao_golden_ratings(call: Call) -> None:
 
 
 @pytest.mark.parametrize("prompt", ["only_answers", "only_crit"])
-def test_russian_ratings(call: Call, prompt: str) -> None:
+def test_russian_ratings(call, prompt):
     sql = (
         "select item as unit, 'qwen3' as judge, model as first, baseline as second,"
         " case winner when 'M' then 'first' when 'R' then 'second' else winner end as winner"
@@ -119,7 +116,7 @@ def test_russian_ratings(call: Call, prompt: str) -> None:
     assert all(found[name]["rating_low"] < mine[name] < found[name]["rating_high"] for name in mine)
 
 
-def rakuda(call: Call) -> None:
+def rakuda(call):
     sql = (
         "select question_id as unit, 'gpt-3.5' as judge, model1_id as first, model2_id as second,"
         f" {NUMBERED} as winner from FILE"
@@ -127,7 +124,7 @@ def rakuda(call: Call) -> None:
     queried(call, "rakuda_ja/rakuda_v1_matches.jsonl.gz", "votes", sql)
 
 
-def test_rakuda_win_rates_are_of_all_matches_in_either_order(call: Call) -> None:
+def test_rakuda_win_rates_are_of_all_matches_in_either_order(call):
     rakuda(call)
     found = board(call, "--on-conflict", "split")
     published = anchor("rakuda_v1.win_rate")
@@ -135,7 +132,7 @@ def test_rakuda_win_rates_are_of_all_matches_in_either_order(call: Call) -> None
     assert mine == pytest.approx(published["value"], abs=published["tolerance"])
 
 
-def test_rakuda_ratings_with_a_position_term(call: Call) -> None:
+def test_rakuda_ratings_with_a_position_term(call):
     rakuda(call)
     mine, found = plain_ratings(position=True)
     published = anchor("rakuda_v1.bt_home")
@@ -143,7 +140,7 @@ def test_rakuda_ratings_with_a_position_term(call: Call) -> None:
     assert found.position == pytest.approx(-0.5207, abs=5e-5)
 
 
-def test_peer_judging_by_gpt4(call: Call) -> None:
+def test_peer_judging_by_gpt4(call):
     columns = "question_id as unit, 'gpt4' as judge, first, second"
     sql = f"select {columns}, {NUMBERED} as winner from FILE"
     queried(call, "prd/ratings_gpt4.jsonl.gz", "votes", sql)
@@ -158,7 +155,7 @@ def test_peer_judging_by_gpt4(call: Call) -> None:
     assert rates == pytest.approx(published["value"], abs=published["tolerance"])
 
 
-def test_faireval_human_counts(call: Call) -> None:
+def test_faireval_human_counts(call):
     sql = (
         "select question_id as unit, 'people' as judge, 'gpt35' as first, 'vicuna-13b' as second,"
         " human as winner from FILE"
@@ -169,11 +166,11 @@ def test_faireval_human_counts(call: Call) -> None:
     assert counts == anchor("vicuna80.faireval.human_counts")["value"]
 
 
-def pandalm(call: Call) -> None:
+def pandalm(call):
     queried(call, PANDALM, "votes", PANDALM_PEOPLE)
 
 
-def test_pandalm_majorities(call: Call) -> None:
+def test_pandalm_majorities(call):
     pandalm(call)
     panel = call("show", NEWEST)["pairwise"]["panel"]
     counts = [panel.get(winner, 0) for winner in ("tie", "A", "B")]
@@ -181,7 +178,7 @@ def test_pandalm_majorities(call: Call) -> None:
     assert panel.get("uncertain", 0) == 0  # no three-way split
 
 
-def test_pandalm_majorities_by_pair_of_models(call: Call) -> None:
+def test_pandalm_majorities_by_pair_of_models(call):
     pandalm(call)
     published = anchor("pandalm.human_table")["value"]
     assert {row["cmp_key"] for row in records(PANDALM)} == set(published)

@@ -4,13 +4,12 @@ tells apart, rows of several annotators."""
 from __future__ import annotations
 
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 import pytest
 
 from evenhand.stats.length import Anchored, length_controlled
-from tests.published.data import Call, anchor, fed, queried, records, side_of
+from tests.published.data import anchor, fed, queried, records, side_of
 from tests.published.test_agreement import alpacafarm, with_others
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
@@ -18,13 +17,13 @@ LEADERBOARD = "alpacaeval/leaderboard_published.csv"
 WEIGHTED = "weighted_alpaca_eval_gpt4_turbo"
 
 
-def by_judge(call: Call, *arguments: str) -> dict[str, dict[str, Any]]:
+def by_judge(call, *arguments):
     """The rows of an agreement by judge."""
     rows = call("agreement", *arguments)["rows"]
     return {row["judge"]: row for row in rows if row["judge"]}
 
 
-def hits(row: dict[str, Any]) -> int:
+def hits(row):
     """How often both sides said the same."""
     return round(row["agreement"]["value"] * row["agreement"]["n"])
 
@@ -32,7 +31,7 @@ def hits(row: dict[str, Any]) -> int:
 # alpacaeval: comparisons of all models by four annotators in one table
 
 
-def alpacaeval(call: Call, annotator: str) -> str:
+def alpacaeval(call, annotator):
     sql = (
         "select annotator, 'baseline' as generator_1, model as generator_2, \"row\" as index,"
         " preference, len_output_1 as first_length, len_output_2 as second_length, dataset"
@@ -42,7 +41,7 @@ def alpacaeval(call: Call, annotator: str) -> str:
     return run
 
 
-def is_as_published(row: dict[str, Any], published: dict[str, str]) -> bool:
+def is_as_published(row, published):
     rates = [100 * row["win_rate"], 100 * row["se"]]
     counts = [row[name] for name in ("wins", "losses", "ties", "n")]
     names = ("n_wins", "n_wins_base", "n_draws", "n_total")
@@ -51,7 +50,7 @@ def is_as_published(row: dict[str, Any], published: dict[str, str]) -> bool:
     ) and counts == [float(published[name]) for name in names]
 
 
-def test_alpacaeval_leaderboard(call: Call) -> None:
+def test_alpacaeval_leaderboard(call):
     published = records(LEADERBOARD)
     assert len(published) == anchor("alpacaeval.leaderboard")["value"]["rows"] == 63
     for annotator in dict.fromkeys(row["annotator"] for row in published):
@@ -61,7 +60,7 @@ def test_alpacaeval_leaderboard(call: Call) -> None:
         assert [name for name in own if not is_as_published(rows[name], own[name])] == []
 
 
-def test_alpacaeval_win_rates_at_equal_length_from_python() -> None:
+def test_alpacaeval_win_rates_at_equal_length_from_python():
     """With AlpacaEval's difficulties of instructions and annotations of gamed baselines."""
     gamed = records("alpacaeval/df_gamed.csv.gz")
     anchors = Anchored(
@@ -86,7 +85,7 @@ def test_alpacaeval_win_rates_at_equal_length_from_python() -> None:
         assert 100 * found.win_rate == pytest.approx(target["value"], abs=target["tolerance"])
 
 
-def column(rows: list[dict[str, Any]], name: str) -> Any:
+def column(rows, name):
     """The numbers of a column; nan where there is none."""
     return np.array([float(row[name]) if row[name] else np.nan for row in rows])
 
@@ -94,7 +93,7 @@ def column(rows: list[dict[str, Any]], name: str) -> Any:
 # mtbench: an author who voted twice on a pair is two voters in the publication
 
 
-def test_mtbench_majorities_of_votes_whoever_gave_them(call: Call) -> None:
+def test_mtbench_majorities_of_votes_whoever_gave_them(call):
     pair = "question_id, turn, least(model_a, model_b), greatest(model_a, model_b)"
     sql = (
         "select * replace ('voter ' || row_number() over"
@@ -119,7 +118,7 @@ def test_mtbench_majorities_of_votes_whoever_gave_them(call: Call) -> None:
     assert alpha["n"] == target["value"]["units"]
 
 
-def test_alpacafarm_of_each_pair_the_first_four_votes_count(call: Call) -> None:
+def test_alpacafarm_of_each_pair_the_first_four_votes_count(call):
     sql = (
         "select pair_id as unit, '1' as first, '2' as second, preference as winner,"
         " 'human ' || row_number() over (partition by pair_id order by n) as judge"
@@ -144,7 +143,7 @@ def test_alpacafarm_of_each_pair_the_first_four_votes_count(call: Call) -> None:
 LLMBAR = "llmbar/verdicts.csv.gz"
 
 
-def test_llmbar_counts_of_all_evaluators(call: Call) -> None:
+def test_llmbar_counts_of_all_evaluators(call):
     """Winners are mapped back already, and named as the candidates are. There two unread replies
     count as equal; here they are a failed judgment, and counted as such."""
     about = "subset || ' ' || i as unit, subset, '{0}' as first, '{1}' as second"
@@ -194,7 +193,7 @@ def test_llmbar_counts_of_all_evaluators(call: Call) -> None:
         assert ours == pytest.approx(value, abs=target["tolerance"])
 
 
-def test_llmbar_kappa_is_that_of_the_verdicts(call: Call) -> None:
+def test_llmbar_kappa_is_that_of_the_verdicts(call):
     """The published one compares winners coded 1 and 0 with labels coded 1 and 2, so that every
     verdict for the second output is a disagreement."""
     sql = (
@@ -224,9 +223,14 @@ def test_llmbar_kappa_is_that_of_the_verdicts(call: Call) -> None:
 
 
 JUDGEBENCH = "judgebench/decisions.csv.gz"
+REWARD_MODELS = (
+    "Ray2333_GRM-Gemma-2B-rewardmodel-ft",
+    "Skywork_Skywork-Reward-Gemma-2-27B",
+    "internlm_internlm2-20b-reward",
+)
 
 
-def test_judgebench_accuracies(call: Call) -> None:
+def test_judgebench_accuracies(call):
     """A win against a tie is a win there: the mean of what the orders say."""
     order = (
         "select pair_id as unit, category, {} as judge, '{}' as first, '{}' as second, {} as winner"
@@ -248,12 +252,16 @@ def test_judgebench_accuracies(call: Call) -> None:
     for judge, ours in accuracies.items():
         target = anchor(f"judgebench.{judge}")
         assert ours == pytest.approx(target["value"], abs=target["tolerance"])
+    # A reward model never sees two answers at once; the three contradictions are in the file.
+    shown = call("show", judges)["pairwise"]["judges"]
+    contradictions = {name: one["outcomes"]["uncertain"] for name, one in shown.items()}
+    assert [contradictions[name] for name in REWARD_MODELS] == [0, 3, 0]
 
 
 AUTOJ = "autoj/pairwise.jsonl.gz"
 
 
-def test_autoj_agreement_and_consistency_by_group(call: Call) -> None:
+def test_autoj_agreement_and_consistency_by_group(call):
     order = (
         "select i as unit, \"group\", '{}' as judge, 'response {}' as first,"
         " 'response {}' as second, case {} when 0 then 'first' when 1 then 'second'"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from evenhand.stats.pairwise import Judged, pair_figures
+from evenhand.stats.pairwise import pair_figures
 from tests.published.data import records
 from tests.published.recorded import Asked, judged, reply, topic, winner
 
@@ -37,7 +37,7 @@ SOURCES = {
 }
 
 
-def texts_of(source: Source) -> Texts:
+def texts_of(source):
     """The raw texts about the pairs that every run has; a run is a round."""
     rows = [
         row
@@ -54,19 +54,19 @@ def texts_of(source: Source) -> Texts:
     }
 
 
-def read(text: str) -> str:
+def read(text):
     """The reply that a text is, by FastChat's rule; one without a verdict stays as it is."""
     return next((reply(slot) for tag, slot in VERDICTS.items() if tag in text), text)
 
 
-def settle(texts: Texts, rounds: int) -> dict[str, Judged]:
+def settle(texts, rounds):
     pairs = list(dict.fromkeys(asked.pair for asked in texts))
     replies = {asked: read(text) for asked, text in texts.items()}
     found = judged([topic(pair, "a", "b") for pair in pairs], replies, rounds)
     return {one.row: one for one in found}
 
 
-def by_hand(texts: Texts, pair: str, rounds: int) -> tuple[str, int]:
+def by_hand(texts, pair, rounds):
     """The outcome of a pair and the round it came in, by the bracketed letters alone."""
     outcomes = {"AB": "A", "BA": "B", "CC": "tie"}
     for number in range(1, rounds + 1):
@@ -82,7 +82,7 @@ def by_hand(texts: Texts, pair: str, rounds: int) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_mtbench_raw_texts_settle_as_counted_by_hand(name: str) -> None:
+def test_mtbench_raw_texts_settle_as_counted_by_hand(name):
     source = SOURCES[name]
     texts = texts_of(source)
     found = settle(texts, source.rounds)
@@ -99,7 +99,7 @@ def test_mtbench_raw_texts_settle_as_counted_by_hand(name: str) -> None:
     assert pair_figures(found.values()).settled == how
 
 
-def test_mtbench_raw_figures_are_of_first_rounds_whose_replies_both_read() -> None:
+def test_mtbench_raw_figures_are_of_first_rounds_whose_replies_both_read():
     source = SOURCES["gpt-4, two runs"]
     texts = texts_of(source)
     figures = pair_figures(settle(texts, source.rounds).values())
@@ -121,7 +121,7 @@ def test_mtbench_raw_figures_are_of_first_rounds_whose_replies_both_read() -> No
     assert figures.extra_calls == 2 * outcomes["uncertain"]
 
 
-def test_mtbench_raw_texts_settle_as_published_winner_by_winner() -> None:
+def test_mtbench_raw_texts_settle_as_published_winner_by_winner():
     """What is uncertain here is `tie (inconsistent)` there, and so is a pair with a reply that
     names no winner, which fails here."""
     stored: dict[tuple[int, int, str, str], str] = {}

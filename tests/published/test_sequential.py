@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from evenhand.stats.observations import Floats
 from tests.published.data import records
 from tests.unit.stats.sequences import decisions
 
@@ -14,7 +13,7 @@ ALPHA, SEEDS = 0.05, range(10)
 
 
 @pytest.fixture(scope="module")
-def preferences() -> list[Floats]:
+def preferences():
     """Of each published (annotator, model), how far the model is preferred to the baseline. A
     preference of 0 is a draw; one that is empty a failure, and skipped."""
     found: dict[tuple[str, str], list[float]] = {}
@@ -29,7 +28,7 @@ def preferences() -> list[Floats]:
     return values
 
 
-def test_the_same_62_of_63_decisions_on_less_than_a_tenth(preferences: list[Floats]) -> None:
+def test_the_same_62_of_63_decisions_on_less_than_a_tenth(preferences):
     same, shares = np.zeros(len(SEEDS), np.int64), np.zeros((len(preferences), len(SEEDS)))
     decided = 0
     for place, values in enumerate(preferences):

@@ -23,7 +23,7 @@ async def echo(messages, schema, params):
         raise RuntimeError(text)
     if number % 10 == 7:
         return text
-    given = {"evidence": [text[:300]], "rationale": text, "score": 3}
+    given = {"evidence": [text[:300]], "rationale": text, "score": 1 + 2 * (len(text) % 3)}
     scores = {name: given for name in schema["properties"]["scores"]["properties"]}
     return json.dumps({"scores": scores, "failure_tags": ["E"], "notes": text[:200]})
 '''
@@ -62,39 +62,27 @@ def _one_line(text: str) -> str:
     return " ".join(text.replace("`", "").split())
 
 
-def meta(text: str, i: int) -> dict[str, Any]:
-    return {"model": text, f"key {text}"[:200]: text, "prompt_variant": text, "question_id": str(i)}
-
-
 def hostile_suites(folder: Path, texts: Sequence[str] = HOSTILE, **keep: Any) -> list[Path]:
-    """Suites of the three kinds, a unit for every hostile text."""
-    numbered = list(enumerate(texts))
-    samples = [
-        {
-            "id": f"{text} {i}",
-            "meta": meta(text, i),
-            "question": f"{text}?",
-            "model_output": f"{text} {i}",
-        }
-        for i, text in numbered
-    ]
-    pairs = [
-        {
-            "pair_id": f"{text} {i}",
-            "topic": f"{text}?",
-            "candidates": [
-                {"id": f"{text} first", "text": f"{text} one"},
-                {"id": f"{text} second", "text": f"{text} two"},
-            ],
-            "meta": meta(text, i),
-        }
-        for i, text in numbered
-    ]
-    answers = [
-        {"task_name": f"{text} {i}", "prompt": f"{text}?", "answer": f"{text} {i}"}
-        | {"rubric": f"task_type: fact\n\n- +60 {_one_line(text)}\n", "meta": meta(text, i)}
-        for i, text in numbered
-    ]
+    """Suites of the three kinds, a unit for every hostile text, with hostile names of fields,
+    variants and candidates that come up often enough to be compared."""
+    names = [*texts[:8], *(text for text in texts if "\x1b" in text or "\x00" in text)][:12]
+    samples: list[dict[str, Any]] = []
+    pairs: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
+    for i, text in enumerate(texts):
+        meta = {"model": texts[i % 3], f"key {text}"[:200]: text, "area": text}
+        given = {"prompt_variant": texts[i % 2], "question_id": f"q{i // 2}", **meta}
+        ident, asked = f"{text} {i}", f"{text}?"
+        samples.append({"id": ident, "meta": given, "question": asked, "model_output": ident})
+        samples[-1]["reference"] = text
+        candidates = [
+            {"id": names[i % len(names)], "text": f"{text} one"},
+            {"id": "plain", "text": f"{text} two"},
+        ]
+        pairs.append({"pair_id": ident, "topic": asked, "candidates": candidates, "meta": meta})
+        rubric = f"task_type: fact\n\n- +60 {_one_line(text)}\n"
+        task = {"task_name": ident, "prompt": asked, "answer": ident, "rubric": rubric}
+        answers.append({**task, "meta": meta})
     echo = {"model": "python/judge:echo"}
     name = "<img src=x onerror=struck(1)>\u202e</title><script>struck(1)</script>"
     scored = write_suite(folder / "a", samples, echo, judge=SAMPLE_JUDGE, name=name, **keep)

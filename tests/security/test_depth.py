@@ -4,9 +4,10 @@ before a call is paid, and never a crash of what reads it afterwards."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pandas
 import pyarrow
@@ -31,8 +32,6 @@ from tests.unit.data.workbooks import write_workbook
 from tests.work import calls_of
 
 DEPTHS = [JSON_DEPTH + 1, 20_000]
-Door = Callable[[Path, int], tuple[str, ...]]
-"""Writes something of that depth into a folder, and names the command that reads it."""
 
 
 def value(depth: int) -> Any:
@@ -52,150 +51,51 @@ def dotted(depth: int) -> str:
     return ".".join("a" * depth)
 
 
-def line(row: dict[str, Any], field: str, depth: int) -> str:
+def line(row: Mapping[str, Any], field: str, depth: int) -> str:
     """A row as JSON with something deep in a field."""
     return json.dumps({**row, field: "DEEP"}).replace('"DEEP"', text(depth)) + "\n"
 
 
-def deep_meta(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder)
-    (folder / "samples.jsonl").write_text(line(samples(1)[0], "meta", depth))
-    return ("run",)
+class Door(NamedTuple):
+    """What is written into a file of a suite, by its depth, and the command that reads it."""
+
+    file: str
+    content: Callable[[int], str]
+    command: str = "run"
+    keys: Mapping[str, Any] = MappingProxyType({})
+    before: str = ""
+    write: Callable[..., Path] = write_suite
+    mode: str = "w"
 
 
-def deep_json(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder, data=["samples.json"])
-    (folder / "samples.json").write_text(f"[{line(samples(1)[0], 'meta', depth)}]")
-    return ("run",)
+def of_row(field: str, row: Mapping[str, Any] = samples(1)[0]) -> Callable[[int], str]:
+    return lambda depth: line(row, field, depth)
 
 
-def deep_rubric_in_row(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder)
-    (folder / "samples.jsonl").write_text(line(samples(1)[0], "rubric", depth))
-    return ("run",)
+def in_suite(table: str) -> Door:
+    """Something that stands in the suite's own file, in which a star is a deep name."""
+    return Door("evenhand.toml", lambda depth: table.replace("*", dotted(depth)), mode="a")
 
 
-def deep_messages(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder, use=["messages"])
-    (folder / "samples.jsonl").write_text(line(samples(1)[0], "messages", depth))
-    return ("run",)
+def brackets(depth: int) -> str:
+    return "[" * depth + "]" * depth
 
 
-def deep_column(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder, data=["samples.csv"])
-    (folder / "samples.csv").write_text(f"id,question,answer,meta.{dotted(depth)}\n1,q,a,m\n")
-    return ("run",)
-
-
-def deep_sheet(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder, data=["samples.xlsx"])
-    head = ["id", "question", "answer", f"meta.{dotted(depth)}"]
-    write_workbook(folder / "samples.xlsx", {"S": [head, ["1", "q", "a", "m"]]})
-    return ("run",)
-
-
-def deep_parquet(folder: Path, depth: int) -> tuple[str, ...]:
-    """Named deep, and as deep inside as the format can be."""
-    write_suite(folder, data=["samples.parquet"])
-    struct: Any = pyarrow.int64()
-    for _ in range(40):
-        struct = pyarrow.struct([("a", struct)])
-    row = {"id": ["1"], "question": ["q"], "answer": ["a"]}
-    name = (
-        f"meta.{dotted(min(depth - 40, NAME_PARTS) - 1)}" if depth == DEPTHS[0] else dotted(depth)
-    )
-    deep = pyarrow.array([value(40)], struct)
-    parquet.write_table(pyarrow.table({**row, name: deep}), folder / "samples.parquet")
-    return ("run",)
-
-
-def deep_columns_table(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder, columns={f"meta.{dotted(depth)}": "question"})
-    return ("run",)
-
-
-def deep_constant(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder)
-    suite = (folder / "evenhand.toml").read_text()
-    entry = f'data = [{{ file = "samples.jsonl", "{dotted(depth)}" = 1 }}]'
-    (folder / "evenhand.toml").write_text(suite.replace('data = ["samples.jsonl"]', entry))
-    return ("run",)
-
-
-def deep_placed(folder: Path, depth: int) -> tuple[str, ...]:
+def placed(depth: int) -> str:
     """What is just shallow enough, placed deeper."""
-    write_suite(folder, columns={"meta.x.y": "deep"})
-    deep = min(depth - 2, JSON_DEPTH - 1)
-    (folder / "samples.jsonl").write_text(line(samples(1)[0], "deep", deep))
-    return ("run",)
+    return line(samples(1)[0], "deep", min(depth - 2, JSON_DEPTH - 1))
 
 
-def deep_suite_array(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder)
-    with (folder / "evenhand.toml").open("a") as file:
-        file.write(f"\n[settings]\nrepairs = {'[' * depth}{']' * depth}\n")
-    return ("run",)
+def data(name: str) -> dict[str, Any]:
+    return {"data": [name]}
 
 
-def deep_suite_key(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder)
-    with (folder / "evenhand.toml").open("a") as file:
-        file.write(f"\n[columns]\n{dotted(depth)} = 'question'\n")
-    return ("run",)
-
-
-def deep_suite_table(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder)
-    with (folder / "evenhand.toml").open("a") as file:
-        file.write(f"\n[{dotted(depth)}]\n")
-    return ("run",)
-
-
-def deep_rubric_json(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder)
-    (folder / "rubric.json").write_text(text(depth))
-    return ("run",)
-
-
-def deep_rubric_toml(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder, rubric="rubric.toml")
-    (folder / "rubric.toml").write_text(f"dimensions = {'[' * depth}{']' * depth}")
-    return ("check", "--rubric", "rubric.toml")
-
-
-def deep_rubric_key(folder: Path, depth: int) -> tuple[str, ...]:
-    (folder / "rubric.toml").write_text(f"{dotted(depth)} = 1")
-    return ("check", "--rubric", "rubric.toml")
-
-
-def deep_protocol(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder, protocol="mine")
-    assert evenhand_here("protocols", "new", "mine", "--from", "rubric", cwd=folder).returncode == 0
-    with (folder / "mine" / "protocol.toml").open("a") as file:
-        file.write(f"\n[{dotted(depth)}]\n")
-    return ("run",)
-
-
-def deep_weights(folder: Path, depth: int) -> tuple[str, ...]:
-    write_answers(folder)
-    assert evenhand_here("run", cwd=folder).returncode == 0
-    (folder / "weights.json").write_text(text(depth))
-    return ("settle", "latest", "--weights", "weights.json")
-
-
-def deep_recorded_reply(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder, 1, {"model": "replay/replies.jsonl"})
-    (folder / "replies.jsonl").write_text(line({"unit": "u0"}, "reply", depth))
-    return ("run",)
-
-
-def deep_checked_reply(folder: Path, depth: int) -> tuple[str, ...]:
-    write_suite(folder)
-    (folder / "replies.jsonl").write_text(line({"unit": "u0"}, "reply", depth))
-    data = ("--units", "samples.jsonl", "--replies", "replies.jsonl", "--rubric", "rubric.json")
-    return ("check", "--protocol", "rubric", *data)
-
-
+CONSTANT = """protocol = "rubric"
+rubric = "rubric.json"
+data = [{ file = "samples.jsonl", "*" = 1 }]
+[[judges]]
+model = "python/judge:good"
+"""
 VOTE = {"unit": "q", "judge": "j", "first": "a", "second": "b", "winner": "first"}
 SCORE = {"unit": "q", "judge": "j", "dimension": "d", "score": 1}
 ALPACA = {"instruction": "i", "output_1": "a", "generator_1": "x", "output_2": "b"}
@@ -207,55 +107,114 @@ FOREIGN: dict[str, tuple[dict[str, Any], str]] = {
     "fastchat": ({"question_id": 1, "model": "m", "judge": ["j", "p"], "score": 3}, "turn"),
     "arena-hard": ({"question_id": "q", "model": "m", "judge": "j"}, "games"),
 }
+NEW = "protocols new mine --from rubric"
+CHECK = "check --rubric r.toml"
+REPLIES = "check --units samples.jsonl --replies replies.jsonl --rubric rubric.json"
+DOORS = {
+    "meta": Door("samples.jsonl", of_row("meta")),
+    "json": Door("samples.json", lambda n: f"[{of_row('meta')(n)}]", keys=data("samples.json")),
+    "rubric in row": Door("samples.jsonl", of_row("rubric")),
+    "messages": Door("samples.jsonl", of_row("messages"), keys={"use": ["messages"]}),
+    "column": Door(
+        "rows.csv",
+        lambda depth: f"id,question,answer,meta.{dotted(depth)}\n1,q,a,m\n",
+        keys=data("rows.csv"),
+    ),
+    "columns table": in_suite('[columns]\n"meta.*" = "question"\n'),
+    "constant": in_suite(CONSTANT)._replace(mode="w"),
+    "placed": Door("samples.jsonl", placed, keys={"columns": {"meta.x.y": "deep"}}),
+    "suite array": Door(
+        "evenhand.toml", lambda depth: f"[settings]\nrepairs = {brackets(depth)}\n", mode="a"
+    ),
+    "suite key": in_suite("[columns]\n* = 'question'\n"),
+    "suite table": in_suite("[*]\n"),
+    "rubric json": Door("rubric.json", text),
+    "rubric toml": Door("r.toml", lambda depth: f"dimensions = {brackets(depth)}", CHECK),
+    "rubric key": Door("r.toml", lambda depth: f"{dotted(depth)} = 1", CHECK),
+    "protocol": Door(
+        "mine/protocol.toml",
+        lambda depth: f"\n[{dotted(depth)}]\n",
+        keys={"protocol": "mine"},
+        before=NEW,
+        mode="a",
+    ),
+    "weights": Door(
+        "weights.json",
+        text,
+        "settle latest --weights weights.json",
+        before="run",
+        write=write_answers,
+    ),
+    "recorded reply": Door(
+        "replies.jsonl", of_row("reply", {"unit": "u0"}), "run --judge replay/replies.jsonl"
+    ),
+    "checked reply": Door("replies.jsonl", of_row("reply", {"unit": "u0"}), REPLIES),
+    "log": Door(
+        "log.json",
+        lambda depth: f'{{"eval": {{"task": "t"}}, "samples": [{text(depth)}]}}',
+        "import log.json --kind inspect",
+    ),
+    "promptfoo": Door(
+        "log.json",
+        lambda depth: f'{{"results": {{"results": [{text(depth)}]}}}}',
+        "import log.json --kind promptfoo",
+    ),
+    "labels": Door(
+        "labels.jsonl",
+        of_row("annotator", {"unit": "p0", "winner": "A"}),
+        "import labels.jsonl --for latest",
+        before="run",
+        write=write_pairs,
+    ),
+} | {
+    f"import {kind}": Door("rows.jsonl", of_row(field, row), f"import rows.jsonl --kind {kind}")
+    for kind, (row, field) in FOREIGN.items()
+}
 
 
-def foreign(kind: str) -> Door:
-    def door(folder: Path, depth: int) -> tuple[str, ...]:
-        row, field = FOREIGN[kind]
-        (folder / "rows.jsonl").write_text(line(row, field, depth))
-        return ("import", "rows.jsonl", "--kind", kind)
-
-    return door
-
-
-def deep_log(folder: Path, depth: int) -> tuple[str, ...]:
-    (folder / "log.json").write_text(f'{{"eval": {{"task": "t"}}, "samples": [{text(depth)}]}}')
-    return ("import", "log.json", "--kind", "inspect")
-
-
-def deep_promptfoo(folder: Path, depth: int) -> tuple[str, ...]:
-    (folder / "log.json").write_text(f'{{"results": {{"results": [{text(depth)}]}}}}')
-    return ("import", "log.json", "--kind", "promptfoo")
-
-
-def deep_labels(folder: Path, depth: int) -> tuple[str, ...]:
-    write_pairs(folder)
-    assert evenhand_here("run", cwd=folder).returncode == 0
-    (folder / "labels.jsonl").write_text(line({"unit": "p0", "winner": "A"}, "annotator", depth))
-    return ("import", "labels.jsonl", "--for", "latest")
-
-
-DOORS: dict[str, Door] = {
-    door.__name__.removeprefix("deep_"): door
-    for door in (
-        *(deep_meta, deep_json, deep_rubric_in_row, deep_messages, deep_column),
-        *(deep_sheet, deep_parquet, deep_columns_table, deep_constant, deep_placed),
-        *(deep_suite_array, deep_suite_key, deep_suite_table, deep_rubric_json, deep_rubric_toml),
-        *(deep_rubric_key, deep_protocol, deep_weights, deep_recorded_reply),
-        *(deep_checked_reply, deep_log, deep_promptfoo, deep_labels),
-    )
-} | {f"import {kind}": foreign(kind) for kind in FOREIGN}
-
-
-@pytest.mark.parametrize("depth", DEPTHS)
-@pytest.mark.parametrize("door", DOORS)
-def test_what_nests_too_deep_is_refused_in_words(door: str, depth: int, tmp_path: Path) -> None:
-    command = DOORS[door](tmp_path, depth)
-    outcome = evenhand_here(*command, cwd=tmp_path)
+def assert_refused(folder: Path, command: str) -> None:
+    outcome = evenhand_here(*command.split(), cwd=folder)
     assert outcome.returncode in (2, 3), outcome.stderr
     assert "Traceback" not in outcome.stderr
     assert "deep" in outcome.stderr or f"more than {NAME_PARTS} names" in outcome.stderr
     assert len(outcome.stderr) < 2000
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("name", DOORS)
+def test_what_nests_too_deep_is_refused_in_words(name: str, depth: int, tmp_path: Path) -> None:
+    door = DOORS[name]
+    door.write(tmp_path, **door.keys)
+    if door.before:
+        assert evenhand_here(*door.before.split(), cwd=tmp_path).returncode == 0
+    with (tmp_path / door.file).open(door.mode) as file:
+        file.write(door.content(depth))
+    assert_refused(tmp_path, door.command)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_sheet_too_deep_is_refused_in_words(depth: int, tmp_path: Path) -> None:
+    write_suite(tmp_path, data=["samples.xlsx"])
+    head = ["id", "question", "answer", f"meta.{dotted(depth)}"]
+    write_workbook(tmp_path / "samples.xlsx", {"S": [head, ["1", "q", "a", "m"]]})
+    assert_refused(tmp_path, "run")
+
+
+@pytest.mark.parametrize("name", [f"meta.{dotted(NAME_PARTS - 1)}", dotted(DEPTHS[1])], ids=DEPTHS)
+def test_a_column_of_parquet_too_deep_is_refused_in_words(name: str, tmp_path: Path) -> None:
+    """Named deep, and as deep inside as the format can be."""
+    write_suite(tmp_path, data=["samples.parquet"])
+    struct: Any = pyarrow.int64()
+    for _ in range(40):
+        struct = pyarrow.struct([("a", struct)])
+    row = {
+        "id": ["1"],
+        "question": ["q"],
+        "answer": ["a"],
+        name: pyarrow.array([value(40)], struct),
+    }
+    parquet.write_table(pyarrow.table(row), tmp_path / "samples.parquet")
+    assert_refused(tmp_path, "run")
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
@@ -275,12 +234,8 @@ def test_what_nests_as_deep_as_may_be_is_judged_and_read_by_all(tmp_path: Path) 
     metas = [{"prompt_variant": f"v{i}", "deep": part} for i, part in enumerate(inner)]
     write_rows(tmp_path, [{**row, "meta": meta} for row, meta in zip(rows, metas, strict=True)])
     commands = ["run", "show latest u0", "report -o r.html", "export -o e.jsonl", "settle latest"]
-    commands += [
-        "export --full -o f.jsonl",
-        "export -o e.csv",
-        "compare --by prompt_variant --pair-by deep",
-    ]
-    commands += ["store verify", "export -o e.parquet"]
+    commands += ["export --full -o f.jsonl", "export -o e.csv", "export -o e.parquet"]
+    commands += ["compare --by prompt_variant --pair-by deep", "store verify"]
     for command in commands:
         outcome = evenhand_here(*command.split(), cwd=tmp_path)
         assert outcome.returncode == 0, (command, outcome.stderr)

@@ -1,24 +1,22 @@
-"""A suite, a data file or a protocol folder from a stranger names files: none outside of its folder
-is read, sent or stored, unless the user says so."""
+"""Attempts of a suite, a data file or a protocol folder from a stranger to have a file outside of
+the suite's folder read, sent, stored or shown: by every key that names a file, by rows, globs,
+links, devices and folders of the system. The user may allow it."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evenhand.cli.main import main
 from tests.suites import (
+    GOOD,
     RUBRIC,
     TASK,
     answers,
-    evenhand,
     pairs,
     samples,
     write_answers,
@@ -26,42 +24,242 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
+from tests.suites import evenhand_here as call
 
-Told = subprocess.CompletedProcess[str]
-Call = Callable[..., Told]
-SECRET = "a secret of the user's own"
-GOOD = {"model": "python/judge:good"}
+SECRET = "BEGIN-PRIVATE-KEY-of-the-user"
+KEEPER = """
+import pathlib
+SENT = pathlib.Path(__file__).with_name("sent.txt")
+async def good(messages, schema, params):
+    with SENT.open("a") as file:
+        file.write("\\n".join(message["content"] for message in messages))
+    return "{}"
+"""
+
+
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The user's home, in which every file holds the secret."""
+    home = tmp_path_factory.mktemp("home")
+    rubric = json.loads(json.dumps(RUBRIC))
+    rubric["dimensions"][0]["definition"] = SECRET
+    (home / "rubric.json").write_text(json.dumps(rubric))
+    (home / "id_rsa").write_text(SECRET)
+    (home / "task.md").write_text(f"{TASK}\n- {SECRET}\n")
+    texts = "{{question}} {{model_output}} {{rubric}}"
+    (home / "prompt.md").write_text(f"{SECRET}\n\n{texts}\n")
+    write_rows(home, [row | {"question": SECRET} for row in samples(2)])
+    replies = [{"unit": row["id"], "reply": SECRET} for row in samples(2)]
+    write_rows(home, replies, "replies.jsonl")
+    assert call("protocols", "new", "mine", "--from", "rubric", cwd=home).returncode == 0
+    prompt = home / "mine" / "prompts" / "en.md"
+    prompt.write_text(prompt.read_text().replace("<!-- user -->", f"<!-- user -->\n{SECRET}"))
+    return home
+
+
+class Attempt:
+    """A suite's folder beside the user's home."""
+
+    def __init__(self, root: Path, secrets: Path) -> None:
+        self.home, self.folder = root / "home", root / "suite"
+        shutil.copytree(secrets, self.home)
+        self.folder.mkdir()
+
+    def suite(self, **keys: Any) -> None:
+        write_suite(self.folder, 1, judge=KEEPER, **keys)
+
+    def answers(self, rubric: str, **keys: Any) -> None:
+        rows = [row | {"rubric": rubric} for row in answers(1)]
+        write_answers(self.folder, rows, judge=KEEPER, **keys)
+
+    def link(self, name: str, target: Path | str) -> None:
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).symlink_to(target)
+
+    def copied(self) -> Path:
+        shutil.copytree(self.home / "mine", self.folder / "mine")
+        prompt = self.folder / "mine" / "prompts" / "en.md"
+        prompt.write_text(prompt.read_text().replace(SECRET, ""))
+        return self.folder / "mine"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A suite's folder beside which lies what it must not have."""
-    outside = tmp_path / "home"
-    outside.mkdir()
-    (outside / "secret.md").write_text(f"{TASK}\n- {SECRET}\n")
-    (outside / "rubric.json").write_text(json.dumps(RUBRIC))
-    write_rows(outside, samples(2))
-    (tmp_path / "suite").mkdir()
-    return tmp_path / "suite"
+def attempt(tmp_path: Path, secrets: Path) -> Attempt:
+    return Attempt(tmp_path, secrets)
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Calls a command in this process, from a folder."""
+def folder(attempt: Attempt) -> Path:
+    return attempt.folder
 
-    def called(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Told:
-        capsys.readouterr()
-        with monkeypatch.context() as patched:
-            patched.chdir(cwd)
-            patched.setattr(sys, "argv", ["evenhand", *arguments])
-            for name, value in (env or {}).items():
-                patched.setenv(name, value)
-            with pytest.raises(SystemExit) as left:
-                main()
-        out, err = capsys.readouterr()
-        return Told([], int(left.value.code or 0), out, err)
 
-    return called
+def _link_in_protocol(attempt: Attempt, name: str, target: str) -> None:
+    file = attempt.copied() / name
+    file.unlink(missing_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.symlink_to(attempt.home / target)
+    attempt.suite(protocol="mine")
+
+
+def _linked_prompts(attempt: Attempt) -> None:
+    folder = attempt.copied()
+    for file in (folder / "prompts").rglob("*"):
+        if file.is_file():
+            file.unlink()
+    (folder / "prompts").rename(folder / "old")
+    (folder / "prompts").symlink_to(attempt.home / "mine" / "prompts")
+    attempt.suite(protocol="mine")
+
+
+def _chain(attempt: Attempt) -> None:
+    attempt.link("a.json", "b.json")
+    attempt.link("b.json", "../home/rubric.json")
+    attempt.suite(rubric="a.json")
+
+
+def _pair_prompt(attempt: Attempt) -> None:
+    write_pairs(attempt.folder, 1, judge=KEEPER, prompt="../home/prompt.md")
+
+
+def _table(attempt: Attempt, column: str = "rubric", **keys: Any) -> None:
+    attempt.answers("inline", data=["rows.csv"], **keys)
+    line = f't0,What?,"It is so.",{attempt.home / "task.md"}\n'
+    (attempt.folder / "rows.csv").write_text(f"task_name,prompt,answer,{column}\n" + line)
+
+
+def _constant(attempt: Attempt) -> None:
+    (attempt.folder / "rows.csv").write_text('task_name,prompt,answer\nt0,What?,"It is so."\n')
+    attempt.answers("inline", data=[{"file": "rows.csv", "rubric": str(attempt.home / "task.md")}])
+
+
+def _linked_data_folder(attempt: Attempt) -> None:
+    """Rows beside whose own file a rubric lies, which is a link."""
+    attempt.link("data/task.md", attempt.home / "task.md")
+    attempt.answers("task.md", data=["data/answers.jsonl"])
+    (attempt.folder / "answers.jsonl").rename(attempt.folder / "data" / "answers.jsonl")
+
+
+def _linked_suite_file(attempt: Attempt) -> None:
+    """The suite's file is a link into the home: its folder is where the link lies."""
+    attempt.suite(rubric="rubric.json")
+    (attempt.folder / "evenhand.toml").rename(attempt.folder.parent / "evenhand.toml")
+    (attempt.folder / "rubric.json").unlink()
+    attempt.link("evenhand.toml", "../evenhand.toml")
+    attempt.link("rubric.json", "../home/rubric.json")
+
+
+def _proc(attempt: Attempt, name: str) -> str:
+    return f"/proc/self/root{attempt.home / name}"
+
+
+def _by_link(link: str, target: str, **keys: Any) -> Callable[[Attempt], None]:
+    """A suite with these keys, and in its folder a link to something of the home."""
+
+    def make(attempt: Attempt) -> None:
+        attempt.link(link, target if target.startswith("/") else attempt.home / target)
+        attempt.suite(
+            **{
+                key: [name.format(home=attempt.home) for name in value]
+                if isinstance(value, list)
+                else value.format(home=attempt.home)
+                for key, value in keys.items()
+            }
+        )
+
+    return make
+
+
+def _row_by_link(attempt: Attempt) -> None:
+    attempt.link("t.md", attempt.home / "task.md")
+    attempt.answers("t.md")
+
+
+def _replies(attempt: Attempt) -> None:
+    write_suite(attempt.folder, 1, {"model": "replay/../home/replies.jsonl"})
+
+
+def _replies_by_link(attempt: Attempt) -> None:
+    attempt.link("r.jsonl", attempt.home / "replies.jsonl")
+    write_suite(attempt.folder, 1, {"model": "replay/r.jsonl"})
+
+
+def _data_in_table(attempt: Attempt) -> None:
+    attempt.suite(data=[{"file": "../home/samples.jsonl", "prompt_variant": "v"}])
+
+
+ATTEMPTS: dict[str, Callable[[Attempt], None]] = {
+    "rubric absolute": lambda a: a.suite(rubric=str(a.home / "rubric.json")),
+    "rubric above": lambda a: a.suite(rubric="../home/rubric.json"),
+    "rubric through proc": lambda a: a.suite(rubric=_proc(a, "rubric.json")),
+    "rubric through cwd": lambda a: a.suite(rubric="/proc/self/cwd/../home/rubric.json"),
+    "rubric by a link": _by_link("r.json", "rubric.json", rubric="r.json"),
+    "rubric by a chain of links": _chain,
+    "rubric by a linked folder": _by_link("x", "", rubric="x/rubric.json"),
+    "rubric by a link to the root": _by_link("x", "/", rubric="x{home}/rubric.json"),
+    "rubric by a link to proc": _by_link("x", "/proc/self/cwd", rubric="x/../home/rubric.json"),
+    "rubric with dots": lambda a: a.suite(rubric="./././../suite/../home/./rubric.json"),
+    "rubric of another case": lambda a: a.suite(rubric="../HOME/rubric.json"),
+    "rubric of the home sign": lambda a: a.suite(rubric="~/rubric.json"),
+    "rubric with a scheme": lambda a: a.suite(rubric=f"file://{a.home}/rubric.json"),
+    "prompt absolute": lambda a: a.suite(prompt=str(a.home / "id_rsa")),
+    "prompt above": lambda a: a.suite(prompt="../home/prompt.md"),
+    "prompt by a link": _by_link("p.md", "id_rsa", prompt="p.md"),
+    "prompt of pairs": _pair_prompt,
+    "data absolute": lambda a: a.suite(data=[str(a.home / "samples.jsonl")]),
+    "data above": lambda a: a.suite(data=["../home/samples.jsonl"]),
+    "data by a pattern": lambda a: a.suite(data=["../home/*.jsonl"]),
+    "data by an absolute pattern": lambda a: a.suite(data=[f"{a.home}/sam*.jsonl"]),
+    "data by a pattern of folders": lambda a: a.suite(data=["../*/samples.jsonl"]),
+    "data by a deep pattern": _by_link("x", "", data=["**/samples.jsonl"]),
+    "data by a linked pattern": _by_link("x", "", data=["x/*.jsonl"]),
+    "data by a set": lambda a: a.suite(data=["[.][.]/home/samples.jsonl"]),
+    "data in a table": _data_in_table,
+    "data by a link": _by_link("d.jsonl", "samples.jsonl", data=["d.jsonl"]),
+    "data through proc": lambda a: a.suite(data=[_proc(a, "samples.jsonl")]),
+    "protocol absolute": lambda a: a.suite(protocol=str(a.home / "mine")),
+    "protocol above": lambda a: a.suite(protocol="../home/mine"),
+    "protocol by a link": _by_link("mine", "mine", protocol="mine"),
+    "prompt linked in a protocol": lambda a: _link_in_protocol(a, "prompts/en.md", "id_rsa"),
+    "prompts linked in a protocol": _linked_prompts,
+    "words linked in a protocol": lambda a: _link_in_protocol(a, "words/en.toml", "id_rsa"),
+    "settings linked in a protocol": lambda a: _link_in_protocol(
+        a, "protocol.toml", "mine/protocol.toml"
+    ),
+    "row absolute": lambda a: a.answers(str(a.home / "task.md")),
+    "row above": lambda a: a.answers("../home/task.md"),
+    "row by a link": _row_by_link,
+    "row through proc": lambda a: a.answers(_proc(a, "task.md")),
+    "row of a table": _table,
+    "row by a mapped column": lambda a: _table(a, "which", columns={"rubric": "which"}),
+    "row by a constant": _constant,
+    "row beside linked data": _linked_data_folder,
+    "recorded replies": _replies,
+    "recorded replies by a link": _replies_by_link,
+    "linked suite file": _linked_suite_file,
+}
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_nothing_of_an_outside_file_is_sent_stored_or_shown(attempt: Attempt, name: str) -> None:
+    ATTEMPTS[name](attempt)
+    shown = ""
+    for command in ("run --dry-run", "run", "doctor", "show", "report -o r.html"):
+        result = call(*command.split(), cwd=attempt.folder)
+        assert result.returncode != 70, result.stderr
+        assert result.returncode in (2, 3) or "run" not in command, result.stderr
+        shown += result.stdout + result.stderr
+    assert SECRET not in shown
+    for path in attempt.folder.rglob("*"):
+        is_inside = path.resolve().is_relative_to(attempt.folder)
+        if path.is_file() and is_inside:
+            assert SECRET.encode() not in path.read_bytes(), path
+
+
+def test_the_keeper_would_have_told(attempt: Attempt) -> None:
+    """The same texts, allowed by the user, do arrive: the table above can fail."""
+    attempt.suite(rubric="../home/rubric.json")
+    assert call("run", "--allow-outside", cwd=attempt.folder).returncode in (0, 1)
+    assert SECRET in (attempt.folder / "sent.txt").read_text()
 
 
 def _linked(folder: Path, name: str) -> str:
@@ -71,32 +269,24 @@ def _linked(folder: Path, name: str) -> str:
 
 
 WAYS: dict[str, Callable[[Path, str], str]] = {
-    "absolute": lambda folder, name: str(folder.parent / "home" / name),
-    "above": lambda folder, name: f"../home/{name}",
     "detour": lambda folder, name: f"x/../../home/{name}",
     "link": _linked,
-    "linked folder": lambda folder, name: f"{_linked(folder, '')}/{name}",
 }
 
 
-def stored(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.glob("evenhand.db*"))
-
-
 @pytest.mark.parametrize("way", WAYS)
-def test_a_row_reads_no_rubric_outside(call: Call, folder: Path, way: str) -> None:
+def test_a_row_reads_no_rubric_outside(folder: Path, way: str) -> None:
     (folder / "x").mkdir()
-    rows = [row | {"rubric": WAYS[way](folder, "secret.md")} for row in answers(1)]
+    rows = [row | {"rubric": WAYS[way](folder, "task.md")} for row in answers(1)]
     write_answers(folder, rows)
     for flags in ((), ("--allow-outside",), ("--dry-run",)):
         told = call("run", *flags, cwd=folder)
         assert told.returncode == 3, told.stderr
         assert "leads out of" in told.stderr and "answers.jsonl:1" in told.stderr
         assert SECRET not in told.stdout + told.stderr
-    assert SECRET.encode() not in stored(folder)
 
 
-def test_a_row_may_name_a_rubric_in_the_suites_folder(call: Call, folder: Path) -> None:
+def test_a_row_may_name_a_rubric_in_the_suites_folder(folder: Path) -> None:
     (folder / "rubrics").mkdir()
     (folder / "rubrics" / "t.md").write_text(TASK)
     (folder / "data").mkdir()
@@ -110,39 +300,14 @@ def test_a_row_may_name_a_rubric_in_the_suites_folder(call: Call, folder: Path) 
     assert json.loads(told.stdout)["verdicts"] == 3
 
 
-def test_check_reads_no_rubric_outside_of_the_units_folder(call: Call, folder: Path) -> None:
-    rows = [row | {"rubric": "../home/secret.md"} for row in answers(1)]
+def test_check_reads_no_rubric_outside_of_the_units_folder(folder: Path) -> None:
+    rows = [row | {"rubric": "../home/task.md"} for row in answers(1)]
     write_rows(folder, rows, "units.jsonl")
     write_rows(folder, [{"unit": "t0/m", "reply": "{}"}], "replies.jsonl")
     flags = ("--protocol", "weighted", "--units", "units.jsonl", "--replies", "replies.jsonl")
     told = call("check", *flags, cwd=folder)
     assert told.returncode == 3 and "leads out of" in told.stderr
     assert SECRET not in told.stdout + told.stderr
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("key", ["data", "rubric", "prompt", "protocol", "judges", "store"])
-def test_a_suite_names_nothing_outside_unless_that_is_allowed(
-    call: Call, folder: Path, way: str, key: str
-) -> None:
-    home = folder.parent / "home"
-    call("protocols", "new", "mine", "--from", "rubric", cwd=home)
-    (home / "prompt.md").write_text("Judge.\n\n{{question}} {{model_output}} {{rubric}}\n")
-    replies = [{"unit": f"u{i}", "reply": "{}"} for i in range(2)]
-    write_rows(home, replies, "replies.jsonl")
-    (folder / "x").mkdir()
-    name = WAYS[way](folder, OUTSIDE[key])
-    value: Any = {"data": [name], "store": {"url": f"sqlite:{name}"}}.get(key, name)
-    judges = [{"model": f"replay/{name}"}] if key == "judges" else [GOOD]
-    rest = {} if key == "judges" else {key: value}
-    write_suite(folder, 2, *judges, **rest)
-    told = call("run", cwd=folder)
-    assert told.returncode == 2, told.stderr
-    assert "leads out of the suite's folder" in told.stderr and "evenhand.toml" in told.stderr
-    assert "--allow-outside" in told.stderr or key == "store"
-    assert not list(folder.glob("evenhand.db*")) and not (home / "other.db").exists()
-    allowed = call("run", "--allow-outside", cwd=folder)
-    assert allowed.returncode not in (2, 3), allowed.stderr
 
 
 OUTSIDE = {
@@ -155,7 +320,27 @@ OUTSIDE = {
 }
 
 
-def test_what_the_command_line_names_is_the_users_own(call: Call, folder: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("key", OUTSIDE)
+def test_a_suite_names_nothing_outside_unless_that_is_allowed(
+    attempt: Attempt, way: str, key: str
+) -> None:
+    folder = attempt.folder
+    (folder / "x").mkdir()
+    name = WAYS[way](folder, OUTSIDE[key])
+    value: Any = {"data": [name], "store": {"url": f"sqlite:{name}"}}.get(key, name)
+    judge = {"model": f"replay/{name}"} if key == "judges" else GOOD
+    write_suite(folder, 2, judge, **({} if key == "judges" else {key: value}))
+    told = call("run", cwd=folder)
+    assert told.returncode == 2, told.stderr
+    assert "leads out of the suite's folder" in told.stderr and "evenhand.toml" in told.stderr
+    assert "--allow-outside" in told.stderr or key == "store"
+    assert not list(folder.glob("evenhand.db*")) and not (attempt.home / "other.db").exists()
+    allowed = call("run", "--allow-outside", cwd=folder)
+    assert allowed.returncode not in (2, 3), allowed.stderr
+
+
+def test_what_the_command_line_names_is_the_users_own(folder: Path) -> None:
     write_rows(folder.parent / "home", [{"unit": "u0", "reply": "{}"}], "replies.jsonl")
     write_suite(folder, 1, store={"url": "sqlite:../home/other.db"})
     flags = ("--store", "sqlite:../home/mine.db", "--judge", "replay/../home/replies.jsonl")
@@ -166,7 +351,7 @@ def test_what_the_command_line_names_is_the_users_own(call: Call, folder: Path) 
     assert call("runs", cwd=folder, env=env).returncode == 0
 
 
-def test_readers_open_no_store_outside_because_a_suite_says_so(call: Call, folder: Path) -> None:
+def test_readers_open_no_store_outside_because_a_suite_says_so(folder: Path) -> None:
     write_suite(folder.parent / "home", 1, store={"url": "sqlite:other.db"})
     assert call("run", cwd=folder.parent / "home").returncode == 0
     write_suite(folder, 1, store={"url": "sqlite:../home/other.db"})
@@ -176,7 +361,7 @@ def test_readers_open_no_store_outside_because_a_suite_says_so(call: Call, folde
     assert call("runs", "--store", "sqlite:../home/other.db", cwd=folder).returncode == 0
 
 
-def test_dotenv_names_no_store(call: Call, folder: Path) -> None:
+def test_dotenv_names_no_store(folder: Path) -> None:
     """`.env` lies in the folder, so whoever made the suite may have written it."""
     write_suite(folder, 1)
     (folder / ".env").write_text("EVENHAND_STORE__URL=sqlite:../home/other.db\n")
@@ -186,100 +371,62 @@ def test_dotenv_names_no_store(call: Call, folder: Path) -> None:
     assert not (folder.parent / "home" / "other.db").exists()
 
 
-def test_a_protocol_folder_links_to_nothing_outside(call: Call, folder: Path) -> None:
-    call("protocols", "new", "mine", "--from", "rubric", cwd=folder)
-    (folder.parent / "home" / "en.md").write_text(SECRET)
-    prompt = folder / "mine" / "prompts" / "en.md"
-    prompt.unlink()
-    prompt.symlink_to(folder.parent / "home" / "en.md")
-    write_suite(folder, 1, protocol="mine")
-    for command in (("run",), ("run", "--allow-outside"), ("protocols", "show", "mine")):
-        told = call(*command, cwd=folder)
+def test_a_protocol_folder_links_to_nothing_outside(attempt: Attempt) -> None:
+    _link_in_protocol(attempt, "prompts/en.md", "id_rsa")
+    for command in ("run", "run --allow-outside", "protocols show mine"):
+        told = call(*command.split(), cwd=attempt.folder)
         assert told.returncode == 2 and "leads out of" in told.stderr, told.stderr
         assert SECRET not in told.stdout + told.stderr
 
 
-def test_a_protocol_folder_without_end_is_refused(call: Call, folder: Path) -> None:
-    call("protocols", "new", "mine", "--from", "rubric", cwd=folder)
-    (folder / "mine" / "again").symlink_to(folder / "mine")
-    write_suite(folder, 1, protocol="mine")
-    told = call("run", cwd=folder)
+def test_a_protocol_folder_without_end_is_refused(attempt: Attempt) -> None:
+    (attempt.copied() / "again").symlink_to(attempt.folder / "mine")
+    attempt.suite(protocol="mine")
+    told = call("run", cwd=attempt.folder)
     assert told.returncode == 2 and "folders in folders" in told.stderr, told.stderr
 
 
-@pytest.mark.parametrize("key", ["data", "rubric", "prompt", "judges", "suite", "row", ".env"])
-def test_what_is_no_plain_file_is_not_opened(folder: Path, key: str) -> None:
-    """A pipe that nobody writes to would be waited for without end."""
-    write_suite(folder, 1)
-    pipe = folder / {"suite": "evenhand.toml", "row": "task.md", ".env": ".env"}.get(key, "pipe.md")
-    name, judges, rest = pipe.name, [GOOD], {}
-    if key == "data":
-        pipe, rest = folder / "pipe.jsonl", {"data": ["pipe.jsonl"]}
-    elif key == "rubric":
-        pipe, rest = folder / "pipe.json", {"rubric": "pipe.json"}
-    elif key == "judges":
-        judges = [{"model": f"replay/{name}"}]
-    elif key == "prompt":
-        rest = {"prompt": name}
-    write_suite(folder, 1, *judges, **rest)
-    if key == "row":
-        write_answers(folder, [row | {"rubric": name} for row in answers(1)])
-    pipe.unlink(missing_ok=True)
-    os.mkfifo(pipe)
-    told = evenhand("run", cwd=folder)
-    assert told.returncode in (2, 3), told.stderr
-    assert "no plain file" in told.stderr, told.stderr
+TEXTS = {
+    "rubric": "huge.json",
+    "prompt": "huge.md",
+    "suite": "evenhand.toml",
+    "protocol": "mine/protocol.toml",
+}
 
 
-@pytest.mark.parametrize("key", ["rubric", "prompt", "suite", "protocol"])
-def test_texts_larger_than_any_text_are_refused(call: Call, folder: Path, key: str) -> None:
-    call("protocols", "new", "mine", "--from", "rubric", cwd=folder)
-    rest = {"rubric": "huge.json", "prompt": "huge.md", "protocol": "mine"}
-    write_suite(folder, 1, **({key: rest[key]} if key in rest else {}))
-    path = folder / {"suite": "evenhand.toml", "protocol": "mine/protocol.toml"}.get(
-        key, rest.get(key, "")
-    )
-    with path.open("ab") as file:
+@pytest.mark.parametrize("key", TEXTS)
+def test_texts_larger_than_any_text_are_refused(attempt: Attempt, key: str) -> None:
+    attempt.copied()
+    name = TEXTS[key].partition("/")[0]
+    write_suite(attempt.folder, 1, **({} if key == "suite" else {key: name}))
+    with (attempt.folder / TEXTS[key]).open("ab") as file:
         file.truncate(64 * 1024 * 1024)
-    told = call("run", cwd=folder)
+    told = call("run", cwd=attempt.folder)
     assert told.returncode == 2 and "MB" in told.stderr, told.stderr
 
 
-def test_pairs_in_a_folder_of_their_own_run_as_before(call: Call, folder: Path) -> None:
+def test_pairs_in_a_folder_of_their_own_are_judged(folder: Path) -> None:
     (folder / "data").mkdir()
     write_rows(folder / "data", pairs(2), "pairs.jsonl")
     write_pairs(folder, 2, data=["data/pairs.jsonl"])
-    assert (
-        call(
-            "run",
-            cwd=folder.parent,
-        ).returncode
-        == 2
-    )
+    assert call("run", cwd=folder.parent).returncode == 2
     assert call("run", "suite", cwd=folder.parent).returncode == 0
 
 
-def test_code_is_run_by_run_alone(call: Call, folder: Path) -> None:
+def test_code_is_run_by_run_alone(folder: Path, tmp_path: Path) -> None:
     """Looking at a suite, or at what it left in the store, imports nothing of it."""
     write_suite(folder, 2)
     assert call("run", cwd=folder).returncode == 0
-    ran = folder.parent / "ran"
+    ran = tmp_path / "ran"
     write_suite(folder, 2, {"model": "python/trap:good"})
     (folder / "trap").mkdir()
     trap = f"import pathlib\npathlib.Path({str(ran)!r}).touch()\nfrom judge import good\n"
     (folder / "trap" / "__init__.py").write_text(trap)
     write_rows(folder, [{"unit": "u0", "reply": "{}"}], "replies.jsonl")
-    looks = (
-        ("run", "--dry-run"),
-        ("doctor",),
-        ("check", "--units", "samples.jsonl", "--replies", "replies.jsonl"),
-        ("runs",),
-        ("show",),
-        ("export", "latest", "-o", "x.jsonl"),
-        ("settle", "latest"),
-    )
+    looks = ["run --dry-run", "doctor", "check --units samples.jsonl --replies replies.jsonl"]
+    looks += ["runs", "show", "export latest -o x.jsonl", "settle latest"]
     for command in looks:
-        told = call(*command, cwd=folder)
+        told = call(*command.split(), cwd=folder)
         assert not ran.exists(), command
         assert ("was not run" in told.stderr) == ("--dry-run" in command)
     assert call("run", cwd=folder).returncode == 0

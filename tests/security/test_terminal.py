@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +48,7 @@ FOR_TOML = ALL.replace(NASTY["tags"], "").replace("\x7f", "")
 FOR_FILES = ALL.replace("\x00", "").replace("/", "")[:90]
 
 
-DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "PDI")
 
 
 def steered(text: str) -> list[str]:
@@ -60,8 +59,7 @@ def steered(text: str) -> list[str]:
         if letter not in "\n\t"
         and (
             unicodedata.category(letter) in ("Cc", "Zl", "Zp", "Co")
-            or unicodedata.bidirectional(letter)
-            in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "PDI")
+            or unicodedata.bidirectional(letter) in DIRECTIONS
             or letter in "\u200b\u2060\ufeff"
             or 0xE0000 <= ord(letter) < 0xE0080
         )
@@ -115,54 +113,19 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
-COMMANDS = (
-    ("run", "--dry-run"),
-    ("run", "--limit", "2"),
-    ("runs",),
-    ("runs", "--json"),
-    ("show",),
-    ("show", "--json"),
-    ("show", "latest", "u0"),
-    ("show", "latest", "nobody"),
-    ("export", "-o", "-"),
-    ("export", "--full", "-o", "-"),
-    ("export", "-o", "out.jsonl"),
-    ("compare", "--by", "model"),
-    ("compare", "--by", f"f{FOR_FILES}"),
-    ("compare", "--by", "model", "--baseline", FOR_FILES),
-    ("compare", "--by", "model", "--json"),
-    ("compare", "--by", "model", "--worst", "2"),
-    ("agreement",),
-    ("gate", "--min-mean", "0.1", "--by", "model"),
-    ("report", "-o", "report.html"),
-    ("settle",),
-    ("leaderboard",),
-    ("doctor",),
-    ("doctor", "--json"),
-    ("store", "verify"),
-    ("protocols",),
-    ("protocols", "show", FOR_FILES),
-    ("models", "get", FOR_FILES),
-    ("models",),
-    ("check", "--rubric", "rubric.json"),
-    ("check", "--rubric", FOR_FILES),
-    ("check", "--units", "samples.jsonl", "--replies", "replies.jsonl", "--rubric", "rubric.json"),
-    ("show", "--where", f"model={FOR_FILES}"),
-    ("show", "--where", f"{FOR_FILES}=x"),
-    ("runs", "--store", f"sqlite:{FOR_FILES}"),
-    ("runs", "--store", FOR_FILES),
-    ("show", FOR_FILES),
-    ("run", FOR_FILES),
-    ("run", "--judge", FOR_FILES),
-    ("run", "--judge", f"openai/{FOR_FILES}", "--dry-run"),
-    ("run", "--trust-host", FOR_FILES),
-    ("import", FOR_FILES, "--kind", "votes"),
-    ("import", "samples.jsonl", "--kind", FOR_FILES),
-    (FOR_FILES,),
-    ("run", f"--{FOR_FILES}"),
-    ("run", "--limit", FOR_FILES),
-    ("init", FOR_FILES),
-)
+COMMANDS = """
+run --dry-run / run --limit 2 / runs / runs --json / show / show --json / show latest u0
+show latest nobody / export -o - / export --full -o - / export -o out.jsonl / compare --by model
+compare --by f* / compare --by model --baseline * / compare --by model --json
+compare --by model --worst 2 / agreement / gate --min-mean 0.1 --by model
+report -o report.html / settle / leaderboard / doctor / doctor --json / store verify / protocols
+protocols show * / models get * / models / check --rubric rubric.json / check --rubric *
+check --units samples.jsonl --replies replies.jsonl --rubric rubric.json / show --where model=*
+show --where *=x / runs --store sqlite:* / runs --store * / show * / run * / run --judge *
+run --judge openai/* --dry-run / run --trust-host * / import * --kind votes
+import samples.jsonl --kind * / * / run --* / run --limit * / init *
+"""
+"""In which a star is a hostile name."""
 
 
 def test_no_command_lets_data_steer_the_terminal(suite: Path) -> None:
@@ -172,8 +135,9 @@ def test_no_command_lets_data_steer_the_terminal(suite: Path) -> None:
         "replies.jsonl",
     )
     assert checked(evenhand_here("run", cwd=suite)).returncode == 0
-    for command in COMMANDS:
-        checked(evenhand_here(*command, cwd=suite))
+    for command in re.split(r" / |\n", COMMANDS.strip()):
+        words = [word.replace("*", FOR_FILES) for word in command.split()]
+        checked(evenhand_here(*words, cwd=suite))
 
 
 def test_json_stays_equal(suite: Path) -> None:
@@ -184,7 +148,7 @@ def test_json_stays_equal(suite: Path) -> None:
     assert json.loads(rows[0])["meta"]["prompt_variant"] == ALL
 
 
-@pytest.mark.parametrize("name", NASTY)
+@pytest.mark.parametrize("name", [*NASTY])
 def test_pairs_show_nothing_hidden(tmp_path: Path, name: str) -> None:
     text = NASTY[name]
     rows = [row | {"topic": f"T{text}", "pair_id": f"{row['pair_id']}{text}"} for row in pairs(3)]
@@ -276,4 +240,3 @@ def test_colours_are_evenhands_own(suite: Path, monkeypatch: pytest.MonkeyPatch)
         assert "\x1b[" in text
         assert steered(re.sub(r"\x1b\[[\d;]*m", "", text)) == []
         assert "\x1b[8m" not in text
-    assert sys.stdout is not None

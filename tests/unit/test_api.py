@@ -1,9 +1,8 @@
-"""The package from Python: score and run, sync and async."""
+"""The package from Python: score, grade, prefer and run, sync and async."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,15 @@ import pytest
 import evenhand
 from evenhand.errors import UsageError
 from tests import provider as p
-from tests.suites import RUBRIC, at, pair_row, samples, write_pairs, write_suite
+from tests.suites import (
+    GRADE_JUDGE,
+    PAIR_JUDGE,
+    RUBRIC,
+    TASK,
+    at,
+    samples,
+    write_suite,
+)
 
 QUESTION, OUTPUT = "How many?", "There are exactly seven of them."
 
@@ -45,35 +52,44 @@ async def test_a_refusal_is_raised() -> None:
 
 
 async def test_a_store_that_is_a_file_is_asked_first(tmp_path: Path) -> None:
+    """Also by those that come at the same time."""
     store = f"sqlite:{tmp_path / 'scores.db'}"
     async with p.Provider() as provider:
-        for output in (OUTPUT, OUTPUT, "Another."):
-            await evenhand.score_async(QUESTION, output, store=store, **settings(provider))
-    assert len(provider.calls) == 2
-
-
-async def test_repeats_give_the_first_judgment() -> None:
-    async with p.Provider() as provider:
-        found = await evenhand.score_async(QUESTION, OUTPUT, repeats=2, **settings(provider))
-    assert found.status == "verdict"
+        for _ in range(2):
+            asked = [
+                evenhand.score_async(
+                    QUESTION, f"{OUTPUT} {n}", store=store, repeats=2, **settings(provider)
+                )
+                for n in range(3)
+            ]
+            found = await asyncio.gather(*asked)
+            assert [one.status for one in found] == ["verdict"] * 3
+    assert len(provider.calls) == 6
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"language": "fr"}, {"temperature": "hot"}, {"max_tokns": 5}, {"rubric": {}}]
+    "wrong",
+    [
+        {"language": "fr"},
+        {"temperature": "hot"},
+        {"max_tokns": 5},
+        {"rubric": {}},
+        {"api_key": "sk-secret"},
+    ],
 )
 async def test_what_is_wrong_is_told(wrong: dict[str, Any]) -> None:
-    with pytest.raises(evenhand.EvenhandError):
-        await evenhand.score_async(
-            QUESTION, OUTPUT, **{"judge": "openai/m", "rubric": RUBRIC, **wrong}
-        )
+    given = {"judge": "openai/m", "rubric": RUBRIC, **wrong}
+    with pytest.raises(evenhand.EvenhandError) as told:
+        await evenhand.score_async(QUESTION, OUTPUT, **given)
+    assert "sk-secret" not in str(told.value)
 
 
 def test_the_sync_forms_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_suite(tmp_path, 3)
-    (tmp_path / "rubric.json").write_text(json.dumps(RUBRIC))
-    run = evenhand.run(tmp_path, limit=2)
+    run = evenhand.run(tmp_path, limit=2, rubric=RUBRIC)
     assert run.summary["verdicts"] == 2
     assert [row["unit"] for row in run.judgments()] == ["u0", "u1"]
+    assert run.judgments()[0]["output"]["scores"].keys() == {"correct", "clear"}
     monkeypatch.chdir(tmp_path)
     found = evenhand.score(QUESTION, OUTPUT, rubric="rubric.json", judge="python/judge:good")
     assert found.status == "verdict"
@@ -102,17 +118,6 @@ async def test_inside_a_running_loop_the_sync_forms_wait_too(
         evenhand.score(QUESTION, OUTPUT, rubric=RUBRIC, judge="nobody/m")
 
 
-async def test_outputs_scored_at_the_same_time_share_a_store(tmp_path: Path) -> None:
-    store = f"sqlite:{tmp_path / 'scores.db'}"
-    async with p.Provider() as provider:
-        asked = [
-            evenhand.score_async(QUESTION, f"{OUTPUT} {n}", store=store, **settings(provider))
-            for n in range(3)
-        ]
-        found = await asyncio.gather(*asked)
-    assert [one.status for one in found] == ["verdict"] * 3
-
-
 async def test_a_reply_that_was_not_recorded_is_named(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
     path.write_text('{"unit": "elsewhere", "reply": "{}"}\n')
@@ -139,22 +144,159 @@ def test_a_run_says_what_may_be_concluded(tmp_path: Path) -> None:
         run.leaderboard()
 
 
-def test_a_run_of_pairs_ranks_its_candidates(tmp_path: Path) -> None:
-    run = evenhand.run(write_pairs(tmp_path, [pair_row(f"p{i}", 9, 2) for i in range(8)]))
-    rows = run.leaderboard().json()["rows"]
-    assert [(row["candidate"], row["win_rate"]) for row in rows] == [("c1", 1.0), ("c2", 0.0)]
+PROMPT, ANSWER = "Which city is the capital of France?", "It is Paris."
 
 
-async def test_a_rubric_given_as_a_value_to_a_suite_is_that_rubric(tmp_path: Path) -> None:
-    write_suite(tmp_path, 1)
-    value = json.loads((tmp_path / "rubric.json").read_text())
-    run = await evenhand.run_async(tmp_path, rubric=value)
-    (judgment,) = run.judgments()
-    assert list(judgment["output"]["scores"]) == [part["id"] for part in value["dimensions"]]
+GOOD = "python/judge:good"
 
 
-def test_the_value_of_an_unknown_key_is_never_told() -> None:
-    with pytest.raises(evenhand.EvenhandError) as told:
-        evenhand.score("q", "a", rubric="Is it right?", judge="openai/gpt-4.1", api_key="sk-secret")
-    assert "sk-secret" not in str(told.value)
-    assert "api_key" in str(told.value)
+@pytest.fixture
+def grade_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`judge.py` in the working folder."""
+    (tmp_path / "judge.py").write_text(GRADE_JUDGE)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("grade_judge")
+def test_grade_gives_a_total_with_reasons() -> None:
+    Path("task.md").write_text(TASK)
+    for rubric in (TASK, "task.md", Path("task.md")):
+        found = evenhand.grade(PROMPT, ANSWER, rubric=rubric, judge=GOOD, task_name="capital")
+        assert found.status == "verdict" and found.output is not None
+        assert (found.output["task_name"], found.output["task_type"]) == ("capital", "fact")
+        assert (found.output["total_score"], found.output["confidence"]) == (21, "high")
+
+
+@pytest.mark.usefixtures("grade_judge")
+async def test_grade_async_infers_a_type_where_none_is_given() -> None:
+    for language in ("ru", "zh", "ja", "en"):
+        given = {"rubric": "- +60 if right\n", "judge": GOOD, "language": language}
+        found = await evenhand.grade_async(PROMPT, ANSWER, **given)
+        assert found.output is not None
+        assert found.output["inferred_task_type"] == found.output["task_type"] == "fact"
+
+
+@pytest.mark.usefixtures("grade_judge")
+def test_what_code_decides_needs_no_judge_and_a_failure_is_a_value() -> None:
+    failed = evenhand.grade(PROMPT, "It is forbidden.", rubric=TASK, judge="python/judge:crash")
+    assert failed.output is not None
+    assert (failed.output["critical_fail"], failed.flags) == (True, ("decided_by_code",))
+    spoilt = evenhand.grade(PROMPT, ANSWER, rubric=TASK, judge="python/judge:bad")
+    assert (spoilt.status, spoilt.reason, spoilt.output) == ("failure", "schema", None)
+
+
+@pytest.mark.usefixtures("grade_judge")
+@pytest.mark.parametrize(
+    ("prompt", "settings", "said"),
+    [
+        ("", {}, '"prompt" is empty'),
+        (PROMPT, {"rubric": "none.md"}, "there is no rubric file"),
+        (PROMPT, {"rubric": Path("none.txt")}, "none.txt: a task's rubric is Markdown"),
+        (PROMPT, {"rubric": "\ntask_type: poem\n"}, "line 2: unknown task_type"),
+        (PROMPT, {"rubric": "bad.md"}, "bad.md:2: unknown task_type"),
+        (PROMPT, {"rubric": {"dimensions": []}}, '"rubric" must be a text'),
+    ],
+)
+def test_what_is_wrong_with_a_grade_is_raised(
+    prompt: str, settings: dict[str, Any], said: str
+) -> None:
+    Path("bad.md").write_text("\ntask_type: poem\n")
+    with pytest.raises(evenhand.EvenhandError) as error:
+        evenhand.grade(prompt, ANSWER, **{"rubric": TASK, "judge": "python/judge:crash"} | settings)
+    assert said in str(error.value)
+
+
+TOPIC, NINE, TWO = "Which is greater?", "It is 9.", "It is 2."
+
+
+@pytest.fixture
+def pair_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "judge.py").write_text(PAIR_JUDGE)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.usefixtures("pair_judge")
+def test_prefer_says_which_is_better(seed: int) -> None:
+    for first, second, winner in ((NINE, TWO, "A"), (TWO, NINE, "B"), (NINE, "9 it is", "tie")):
+        found = evenhand.prefer(TOPIC, first, second, judge="python/judge:content", seed=seed)
+        assert found.status == "verdict"
+        assert found.output is not None
+        assert (found.output["winner"], found.output["settled"]) == (winner, "stable")
+        assert found.output["candidates"] == ["first", "second"]
+        assert sorted(one.order for one in found.passes) == ["12", "21"]
+
+
+@pytest.mark.usefixtures("pair_judge")
+async def test_prefer_async_takes_settings_names_and_a_language() -> None:
+    found = await evenhand.prefer_async(
+        TOPIC,
+        "As GPT-4 I say 9.",
+        TWO,
+        judge="python/judge:first",
+        language="ja",
+        names=("gpt-4o", "mine"),
+        settings={"max_rounds": 2, "blind": "mask"},
+    )
+    assert found.output is not None
+    assert (found.output["winner"], found.output["rounds"]) == ("uncertain", 2)
+    assert found.output["candidates"] == ["gpt-4o", "mine"]
+    assert "masked:A" in found.flags
+
+
+@pytest.mark.usefixtures("pair_judge")
+def test_a_failure_is_a_value_and_equal_texts_need_no_judge() -> None:
+    failed = evenhand.prefer(TOPIC, NINE, TWO, judge="python/judge:bad")
+    assert (failed.status, failed.reason, failed.output) == ("failure", "schema", None)
+    equal = evenhand.prefer(TOPIC, NINE, NINE, judge="python/judge:crash")
+    assert equal.output is not None
+    assert (equal.output["winner"], equal.flags) == ("tie", ("equal_text",))
+
+
+@pytest.mark.usefixtures("pair_judge")
+@pytest.mark.parametrize(
+    ("arguments", "settings", "said"),
+    [
+        (("", NINE, TWO), {}, '"topic" is empty'),
+        ((TOPIC, NINE, " "), {}, "is empty"),
+        ((TOPIC, NINE, TWO), {"names": ("x", "x")}, 'two candidates are called "x"'),
+        ((TOPIC, NINE, TWO), {"settings": {"max_rounds": 99}}, "settings.max_rounds"),
+        ((TOPIC, NINE, TWO), {"settings": {"expose_meta": True}}, "no setting"),
+    ],
+)
+def test_what_is_wrong_with_a_preference_is_raised(
+    arguments: tuple[str, str, str], settings: dict[str, object], said: str
+) -> None:
+    with pytest.raises(evenhand.EvenhandError) as error:
+        evenhand.prefer(*arguments, judge="python/judge:crash", **settings)
+    assert said in str(error.value)
+
+
+async def test_a_pair_is_the_same_two_questions_the_other_way_round(tmp_path: Path) -> None:
+    store = f"sqlite:{tmp_path / 'pairs.db'}"
+    async with p.Provider(p.comparing(p.by_number)) as provider:
+        rest = {"judge": "openai/test-model", "base_url": provider.url, "store": store}
+        for _ in range(2):
+            found = await evenhand.prefer_async(TOPIC, NINE, TWO, **rest)
+        # The other way round these are the same two questions.
+        turned = await evenhand.prefer_async(TOPIC, TWO, NINE, **rest)
+    assert found.output is not None
+    assert turned.output is not None
+    assert (found.output["winner"], turned.output["winner"]) == ("A", "B")
+    assert len(provider.calls) == 2
+
+
+@pytest.mark.usefixtures("pair_judge")
+async def test_a_judge_of_a_candidate_s_family_may_be_left_out() -> None:
+    async with p.Provider(p.comparing(p.by_number)) as provider:
+        found = await evenhand.prefer_async(
+            TOPIC,
+            NINE,
+            TWO,
+            judge="openai/gpt-4.1",
+            base_url=provider.url,
+            names=("gpt-4o", "mine"),
+            settings={"no_self_judging": True},
+        )
+        assert provider.calls == []
+    assert (found.status, found.output) == ("left_out", None)

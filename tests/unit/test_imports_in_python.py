@@ -1,10 +1,9 @@
-"""Judgments made elsewhere, taken in and asked about from Python."""
+"""Judgments made elsewhere, imported and asked about from Python."""
 
 from __future__ import annotations
 
 import asyncio
 import csv
-import json
 from pathlib import Path
 
 import pandas
@@ -85,12 +84,6 @@ def test_labels_of_people_for_the_pairs_of_a_run(folder: Path) -> None:
 def test_what_cannot_be_meant_is_told(settings: dict[str, object], says: str) -> None:
     with pytest.raises(evenhand.EvenhandError, match=says):
         evenhand.import_("votes.csv", **settings)  # type: ignore[arg-type]
-
-
-def test_the_summary_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    run = evenhand.import_("votes.csv", "votes")
-    assert json.loads(json.dumps(run.summary))["candidates"] == ["new", "old"]
-    assert capsys.readouterr().out == ""
 
 
 def _rows() -> list[dict[str, object]]:

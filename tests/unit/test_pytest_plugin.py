@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
-import subprocess
-import sys
 import urllib.request
 from typing import Any
 
@@ -20,9 +18,15 @@ from tests.provider import child
 from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC, TASK
 
 pytest_plugins = ["pytester"]
+
+
 PRICE = {"input": "1", "output": "1"}
 """Dollars a million tokens: the provider's usage then costs $0.0011 a call."""
+
+
 HEAD = f"RUBRIC = {RUBRIC!r}\nTASK = {TASK!r}\n"
+
+
 SCORED = """
 def test_scored(evenhand):
     assert evenhand.score("How many?", "There are seven.", rubric=RUBRIC).scores["correct"] >= 3
@@ -81,25 +85,14 @@ def test_grade(evenhand):
 
 def test_prefer(evenhand):
     assert evenhand.prefer("Q?", "9 of 10", "2 of 10", judge="python/pairs:content").winner == "A"
+
+async def test_async(evenhand):
+    assert evenhand.score("Q?", "Another answer.", rubric=RUBRIC).scores["clear"] == 3
 """
     write(pytester, tests, judge="python/judge:good")
     found = ran(pytester)
-    found.assert_outcomes(passed=3)
-    found.stdout.fnmatch_lines(["evenhand: 4 calls sent, 0 from the ledger; $0"])
-
-
-ASYNC = """
-async def test_async(evenhand):
-    assert evenhand.score("Q?", "An answer.", rubric=RUBRIC).scores["clear"] == 3
-    assert evenhand.prefer("Q?", "2", "9", judge="python/pairs:content").winner == "B"
-"""
-
-
-def test_async_tests_wait_for_their_judgments(pytester: pytest.Pytester) -> None:
-    write(pytester, ASYNC, judge="python/judge:good")
-    found = ran(pytester)
-    found.assert_outcomes(passed=1)
-    found.stdout.fnmatch_lines(["evenhand: 3 calls sent, 0 from the ledger; $0"])
+    found.assert_outcomes(passed=4)
+    found.stdout.fnmatch_lines(["evenhand: 5 calls sent, 0 from the ledger; $0"])
 
 
 def test_a_failed_comparison_shows_the_reasons(pytester: pytest.Pytester) -> None:
@@ -176,13 +169,8 @@ def test_the_judge_is_named_by_option_then_environment_then_file(
     monkeypatch.setenv("EVENHAND_JUDGE", "python/judge:bad")
     ran(pytester).assert_outcomes(failed=1)
     ran(pytester, "--evenhand-judge", "python/judge:good").assert_outcomes(passed=1)
-
-
-def test_the_language_of_the_prompts_can_be_set_once(pytester: pytest.Pytester) -> None:
     write(pytester, SCORED, judge="python/judge:good", language="xx")
-    found = ran(pytester)
-    found.assert_outcomes(failed=1)
-    found.stdout.fnmatch_lines(["E *UsageError: *xx*"])
+    ran(pytester).stdout.fnmatch_lines(["E *UsageError: *xx*"])
 
 
 def test_a_rerun_costs_nothing(pytester: pytest.Pytester) -> None:
@@ -225,28 +213,16 @@ def test_without_pytests_cache_the_store_lasts_a_session(pytester: pytest.Pytest
     assert not list(pytester.path.glob(".pytest_cache/**/store.db"))
 
 
-def test_without_a_key_a_test_is_skipped_and_says_which(pytester: pytest.Pytester) -> None:
-    write(pytester, SCORED, judge="openai/gpt-4.1-mini")
-    found = ran(pytester, "-rs")
-    found.assert_outcomes(skipped=1)
-    found.stdout.fnmatch_lines(
-        [
-            "evenhand: 0 calls sent, 0 from the ledger; $0; 1 skipped without a key",
-            "SKIPPED *test_it.py:*OPENAI_API_KEY*",
-        ]
-    )
-
-
 @pytest.mark.parametrize(("environment", "fails"), [("true", True), ("false", False)])
 def test_in_ci_a_test_without_a_key_fails(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, environment: str, fails: bool
 ) -> None:
     monkeypatch.setenv("CI", environment)
     write(pytester, SCORED, judge="openai/gpt-4.1-mini")
-    result = ran(pytester)
+    result = ran(pytester, "-rs")
     result.assert_outcomes(**{"failed" if fails else "skipped": 1})
-    if fails:
-        result.stdout.fnmatch_lines(["E *OPENAI_API_KEY*"])
+    skipped = ["*; 1 skipped without a key", "SKIPPED *test_it.py:*OPENAI_API_KEY*"]
+    result.stdout.fnmatch_lines(["E *OPENAI_API_KEY*"] if fails else skipped)
 
 
 def test_a_key_that_is_refused_is_no_reason_to_skip(
@@ -349,28 +325,12 @@ def pytest_collection_finish(session):
     found.stdout.no_fnmatch_line("evenhand: *")
 
 
-def test_those_who_do_not_use_it_load_nothing_of_it() -> None:
-    code = (
-        "import sys, pytest; before = set(sys.modules); import evenhand.pytest_plugin;"
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["evenhand", "evenhand.pytest_plugin"]
-
-
 def test_tests_without_a_judgment_end_as_ever(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_one(): pass\n\ndef test_two(evenhand): pass")
     found = ran(pytester, apart=True)
     found.assert_outcomes(passed=2)
     found.stdout.no_fnmatch_line("evenhand: *")
     assert not list(pytester.path.glob("**/store.db"))
-
-
-def test_the_plugin_can_be_left_out(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("def test_one(): pass\n\ndef test_two(evenhand): pass")
-    found = pytester.runpytest_subprocess("-p", "no:evenhand")
-    found.assert_outcomes(passed=1, errors=1)
-    found.stdout.fnmatch_lines(["E *fixture 'evenhand' not found"])
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xdist") is None, reason="xdist is not installed")

@@ -50,7 +50,7 @@ def test_a_suite_is_read_and_what_it_does_not_say_has_its_default(tmp_path):
 def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default(tmp_path):
     bare = SUITE.replace("concurrency = 8\n", "")
     wins = {"EVENHAND_LIMITS__CONCURRENCY": "9"}
-    over = {"limits": {"concurrency": 10}}
+    over = {"limits": {"concurrency": 10}, "judges": [{"model": "replay/x"}]}
     found = [
         load(tmp_path, bare),
         load(tmp_path),
@@ -61,28 +61,22 @@ def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default
     expected = [limits.CONCURRENCY, 8, 9, 9, 10]
     assert [suite.file.limits.concurrency for suite in found] == expected
     assert {suite.file.limits.budget_usd for suite in found} == {Decimal("5.00")}
-
-
-def test_judges_of_the_command_line_replace_those_of_the_file(tmp_path):
-    found = load(tmp_path, SUITE, {"judges": [{"model": "replay/x"}]})
-    assert [judge.model for judge in found.file.judges] == ["replay/x"]
+    assert [judge.model for judge in found[-1].file.judges] == ["replay/x"]
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "read"),
+    ("variable", "value"),
     [
-        ("EVENHAND_NAME", "other", lambda file: file.name),
-        ("EVENHAND_DATA", "b.jsonl", lambda file: file.data[0].file),
-        ("EVENHAND_STORE__URL", "sqlite:b.db", lambda file: file.store.url),
-        (
-            "EVENHAND_SETTINGS__EXPOSE_META",
-            "true",
-            lambda file: str(file.settings.expose_meta).lower(),
-        ),
+        ("EVENHAND_NAME", "other"),
+        ("EVENHAND_DATA", "b.jsonl"),
+        ("EVENHAND_STORE__URL", "sqlite:b.db"),
+        ("EVENHAND_SETTINGS__EXPOSE_META", "true"),
     ],
 )
-def test_any_key_can_come_from_the_environment(tmp_path, variable, value, read):
-    assert read(load(tmp_path, **{variable: value}).file) == value
+def test_any_key_can_come_from_the_environment(tmp_path, variable, value):
+    file = load(tmp_path, **{variable: value}).file
+    settings = str(file.settings.expose_meta).lower()
+    assert value in (file.name, file.data[0].file, file.store.url, settings)
 
 
 def test_variables_that_are_no_key_of_a_suite_are_left_alone(tmp_path):
@@ -130,35 +124,10 @@ WRONG = {
         10,
         'unknown key "judges.1.repeat"; did you mean "repeats"?',
     ),
-    "unknown table": (
-        SUITE + "[limit]\nx = 1\n",
-        15,
-        'unknown key "limit"; did you mean "limits"?',
-    ),
     "unknown in a table of a judge": (
         SUITE.replace("repeats = 2", "[judges.price]\ninput = 1\noutput = 2\nouput = 3"),
         13,
         'unknown key "judges.1.price.ouput"; did you mean "output"?',
-    ),
-    "unknown in an inline table": (
-        SUITE.replace("repeats = 2", "price = { input = 1, output = 2, out = 3 }"),
-        10,
-        'unknown key "judges.1.price.out"; did you mean "output"?',
-    ),
-    "unknown in a question": (
-        SUITE + '[compare]\nby = "meta.model"\nbaselin = "m"\n',
-        17,
-        'unknown key "compare.baselin"; did you mean "baseline"?',
-    ),
-    "a share that is none": (
-        SUITE + "[gate]\nmin_win_rate = 55\n",
-        16,
-        'gate.min_win_rate: should be less than or equal to 1 (it is "55")',
-    ),
-    "out of range in settings": (
-        SUITE + "[settings]\nmax_rounds = 0\n",
-        16,
-        "settings.max_rounds: should be greater than or equal to 1",
     ),
     "no such choice": (
         SUITE + '[settings]\npanel = "all"\n',
@@ -186,7 +155,6 @@ WRONG = {
         13,
         'limits.concurrency: should not be true or false (it is "True")',
     ),
-    "a list for a text": (SUITE.replace('"mine"', "[]"), 1, "name: should be a valid string"),
     "no data": (
         SUITE.replace('["samples.jsonl"]', "[]"),
         3,
@@ -197,17 +165,7 @@ WRONG = {
         1,
         'language: "Klingon!" is not a language code',
     ),
-    "money": (
-        SUITE.replace('"5.00"', '"much"'),
-        14,
-        "limits.budget_usd: should be a valid decimal",
-    ),
     "not finite": (SUITE.replace('"5.00"', "nan"), 14, "limits.budget_usd: "),
-    "a column": (
-        SUITE + '[columns]\n"meta.model" = 5\n',
-        16,
-        "columns.meta.model: should be a valid string",
-    ),
     "bad TOML": (SUITE + "what is this\n", 15, "not TOML: "),
     "deep TOML": ("deep = " + "[" * 10**4 + "\n", None, "not TOML: nested more than 64 deep"),
     "a key twice": ('name = "a"\n' + SUITE, 2, "not TOML: Cannot overwrite a value"),
@@ -306,9 +264,3 @@ def test_the_schema_describes_every_key_of_the_file():
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"name", "protocol", "data", "judges", "limits", "store"} <= set(schema["properties"])
     assert schema["additionalProperties"] is False
-
-
-def test_a_pattern_that_no_file_fits_is_told(tmp_path):
-    suite = load(tmp_path)
-    with pytest.raises(UsageError, match="no file fits"):
-        suite.located_files("data", "ans**.csv")

@@ -4,9 +4,9 @@ conditions, facts for the grader, and a type that is not always given."""
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from evenhand.files.protocols import lint_prompt, protocol_of_prompt
@@ -15,92 +15,9 @@ from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, 
 PROMPT = "saiten.md"
 DIMENSIONS = ("logic_and_fact", "constraint_adherence", "helpfulness_and_creativity")
 WEIGHTS = {"fact": (60, 30, 10), "creative": (30, 30, 40), "speculative": (40, 20, 40)}
-TASKS = {
-    "富士山の高さ": (
-        "富士山の標高と、初めて測量した人物について簡潔に教えてください。専門用語は使わないでください。",
-        """task_type: fact
-
-## 採点者向け事実情報
-- 標高は 3776 m（剣ヶ峰）。
-- 1827 年に二宮敬作が測量したとされる。
-
-## Critical Fail Conditions
-- 標高を 4000 m 以上としている。
-
-## 加点・減点
-- 標高が正しければ +40。
-- 測量者に触れていれば +20。
-- 専門用語を使っていたら -10。
-""",
-    ),
-    "俳句": (
-        "秋の夕暮れを詠んだ俳句を一句作ってください。季語の解説は不要です。",
-        """**task_type**: creative
-
-### Critical Fail Conditions
-- 俳句ではなく散文で答えている。
-
-### 加点
-- 五・七・五に収まっている：+30
-- 季語が秋のものである：+20
-### 減点
-- 解説を付けている：-10
-""",
-    ),
-    "もしもの東京": (
-        "もし東京に川が一本もなかったら、街はどう発展したでしょうか。",
-        """## 加点・減点
-- 複数の観点（物流、水、防災など）から論じていれば加点。
-- 根拠のない断定は減点。
-""",
-    ),
-    "送別会の挨拶": (
-        "異動する同僚への送別の言葉を三文で書いてください。冗談は入れないでください。",
-        """task_type: creative
-
-# Critical Fail Conditions
-なし
-
-# 加点・減点
-- 三文であれば +30。
-- 冗談があれば -20。
-""",
-    ),
-    "消費税率": (
-        "日本の現在の消費税率を、軽減税率も含めて教えてください。",
-        """task_type：fact
-
-## 採点者向け事実情報
-標準税率は 10%、軽減税率は 8%（2019 年 10 月から）。
-
-## Critical Fail Conditions
-- 税率を一つも示していない。
-- 廃止されたと述べている。
-
-## 加点
-両方の税率を示していれば満点。
-""",
-    ),
-}
-ANSWERS = {
-    "富士山の高さ": ["3776メートルで、江戸時代に二宮敬作が測りました。", "標高は4200mです。"],
-    "俳句": ["秋の暮れ鴉一羽の帰り道", "秋の夕暮れはとても寂しくて美しいと思います。"],
-    "もしもの東京": [
-        "水運がないため城下町は内陸の街道沿いに発展し、物資は馬で運ばれたはずです。",
-        "井戸と雨水に頼るので人口は増えず、火事のたびに街の形が変わったでしょう。",
-    ],
-    "送別会の挨拶": [
-        "これまで本当にありがとうございました。新天地でのご活躍をお祈りします。またお会いしましょう。",
-        "長い間お世話になりました。寂しくなります。どうぞお元気で。",
-    ],
-    "消費税率": ["標準は10%、食料品などは8%です。", "消費税は廃止されました。"],
-}
-FAILED = {
-    "標高は4200mです。": "標高を 4000 m 以上としているため。",
-    "秋の夕暮れはとても寂しくて美しいと思います。": "俳句ではなく散文で答えているため。",
-    "消費税は廃止されました。": "廃止されたと述べているため。",
-}
-TYPES = {"富士山の高さ": "fact", "俳句": "creative", "送別会の挨拶": "creative", "消費税率": "fact"}
+TASKS = tomllib.loads((HERE / "tasks_ja.toml").read_text(encoding="utf-8"))
+FAILED = {task["failing"]: task["reason"] for task in TASKS.values() if "failing" in task}
+TYPES = {name: task["type"] for name, task in TASKS.items() if "type" in task}
 INFERRED = "speculative"
 
 
@@ -108,12 +25,13 @@ def rows() -> list[str]:
     """Each answer of each task three times, with other white space at its end."""
     return [
         json.dumps(
-            {"id": f"{name}-{number}-{turn}", "task_name": name, "prompt": prompt}
-            | {"answer": f"{answer}{ending}", "rubric": rubric, "meta": {"model": f"m{turn}"}},
+            {"id": f"{name}-{number}-{turn}", "task_name": name, "prompt": task["prompt"]}
+            | {"answer": f"{answer}{ending}", "rubric": task["rubric"]}
+            | {"meta": {"model": f"m{turn}"}},
             ensure_ascii=False,
         )
-        for name, (prompt, rubric) in TASKS.items()
-        for number, answer in enumerate(ANSWERS[name])
+        for name, task in TASKS.items()
+        for number, answer in enumerate(task["answers"])
         for turn, ending in enumerate(("", " ", "\n"))
     ]
 
@@ -136,7 +54,7 @@ class Asked:
 
 def asked(messages: Messages) -> Asked:
     unit = json.loads(messages[1]["content"])
-    name = next(name for name, (prompt, _) in TASKS.items() if prompt == unit["prompt"])
+    name = next(name for name, task in TASKS.items() if task["prompt"] == unit["prompt"])
     return Asked(name, unit["answer"])
 
 
@@ -236,7 +154,7 @@ def reply(messages: Messages) -> str:
 SUITE = {"protocol": "weighted", "language": "ja"}
 
 
-async def test_no_answer_is_lost_and_every_grade_is_the_one_meant(tmp_path: Path) -> None:
+async def test_no_answer_is_lost_and_every_grade_is_the_one_meant(tmp_path):
     run = await judged_under(tmp_path, PROMPT, reply, rows(), SUITE)
     assert (run.summary.counts.planned, run.summary.counts.verdicts) == (30, 30)
     answers = {row["id"]: Asked(row["task_name"], row["answer"]) for row in map(json.loads, rows())}
@@ -257,12 +175,12 @@ async def test_no_answer_is_lost_and_every_grade_is_the_one_meant(tmp_path: Path
     assert prose <= run.reasks <= prose + len(styles) / 10
 
 
-async def test_the_prompt_is_sent_as_it_is_with_the_rubric_in_its_place(tmp_path: Path) -> None:
+async def test_the_prompt_is_sent_as_it_is_with_the_rubric_in_its_place(tmp_path):
     run = await judged_under(tmp_path, PROMPT, reply, rows()[:7:6], SUITE)
     before, _, after = (
         (HERE / PROMPT).read_text(encoding="utf-8").strip().partition("{{Task_Specific_Rubric}}")
     )
-    rubrics = {rubric for _, rubric in TASKS.values()}
+    rubrics = {task["rubric"] for task in TASKS.values()}
     for call in run.calls:
         system, user = call.body["messages"][:2]
         assert system["content"].startswith(before)
@@ -271,6 +189,6 @@ async def test_the_prompt_is_sent_as_it_is_with_the_rubric_in_its_place(tmp_path
         assert list(json.loads(user["content"])) == ["prompt", "answer"]
 
 
-def test_lint_knows_its_kind_and_finds_nothing() -> None:
+def test_lint_knows_its_kind_and_finds_nothing():
     assert protocol_of_prompt(HERE / PROMPT) == "weighted"
     assert lint_prompt("weighted", HERE / PROMPT) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from evenhand.files.protocols import find_protocol, lint_prompt, protocol_of_prompt
 from tests.suites import CRITERIA
@@ -12,62 +11,10 @@ from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, 
 
 PROMPT = "sudya.md"
 TOPICS = [
-    (
-        "Почему бывают приливы?",
-        "Приливы вызывает в основном тяготение Луны и, слабее, Солнца: вода вытягивается вдоль "
-        "линии Земля — Луна, поэтому приливов в сутки обычно два.",
-        "Приливы возникают оттого, что ветер днём дует с моря, а ночью с суши.",
-    ),
-    (
-        "Можно ли мыть чугунную сковороду с мылом?",
-        "Да, немного мягкого мыла прожаренному слою не вредит: он полимеризован. Вредит долгое "
-        "замачивание, поэтому сковороду сразу сушат и смазывают маслом.",
-        "Нет, ни в коем случае: мыло впитывается в чугун и потом отравляет еду.",
-    ),
-    (
-        "Когда отменили крепостное право в России?",
-        "В 1861 году, манифестом Александра II от 19 февраля (3 марта по новому стилю).",
-        "В 1812 году, сразу после победы над Наполеоном.",
-    ),
-    (
-        "Чем опасен повторный антибиотик без назначения?",
-        "Он отбирает устойчивые бактерии и вредит микрофлоре; против вирусов он бесполезен.",
-        "Ничем: чем больше антибиотиков, тем быстрее выздоровление.",
-    ),
-    (
-        "Как работает индукционная плита?",
-        "Катушка создаёт переменное магнитное поле, оно наводит вихревые токи в дне посуды, и "
-        "греется сама посуда, поэтому нужна ферромагнитная.",
-        "Под стеклом горит скрытое пламя, просто его не видно.",
-    ),
-    (
-        "Почему небо голубое?",
-        "Молекулы воздуха сильнее рассеивают короткие волны (рэлеевское рассеяние), поэтому "
-        "рассеянный свет кажется голубым.",
-        "Небо отражает цвет океана.",
-    ),
-    (
-        "Стоит ли хранить пароли в браузере?",
-        "Это лучше повторяющихся паролей, но нужен мастер-пароль и шифрование диска; для важных "
-        "учётных записей добавляют второй фактор.",
-        "Стоит записать один пароль для всех сайтов, так его не забудешь.",
-    ),
-    (
-        "Зачем в тесто кладут соль?",
-        "Соль укрепляет клейковину, замедляет брожение и улучшает вкус.",
-        "Соль нужна, чтобы дрожжи росли быстрее.",
-    ),
-    (
-        "Сколько длится год на Марсе?",
-        "Около 687 земных суток, то есть примерно 1,88 земного года.",
-        "Ровно два земных года.",
-    ),
-    (
-        "Почему лёд плавает?",
-        "При замерзании вода расширяется, плотность льда около 0,92 г/см³, поэтому он легче воды.",
-        "Потому что во льду пузырьки воздуха, без них он тонул бы.",
-    ),
+    tuple(json.loads(row))
+    for row in (HERE / "topics_ru.jsonl").read_text(encoding="utf-8").splitlines()
 ]
+"""A topic, a right answer and a wrong one."""
 HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
 RULE = "--- | --- | --- | --- | --- | --- | --- | ---"
 Cells = Sequence[str]
@@ -195,7 +142,7 @@ def reply(messages: Messages) -> str:
 SUITE = {"protocol": "pairwise", "language": "ru"}
 
 
-async def test_no_pair_is_lost_and_few_are_asked_again(tmp_path: Path) -> None:
+async def test_no_pair_is_lost_and_few_are_asked_again(tmp_path):
     run = await judged_under(tmp_path, PROMPT, reply, rows(), SUITE)
     assert (run.summary.counts.planned, run.summary.counts.verdicts) == (30, 30)
     assert {unit: row["output"]["winner"] for unit, row in run.rows.items()} == EXPECTED
@@ -210,8 +157,8 @@ async def test_no_pair_is_lost_and_few_are_asked_again(tmp_path: Path) -> None:
 
 
 async def test_the_prompt_is_sent_as_it_is_after_one_sentence_in_its_language(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     run = await judged_under(tmp_path, PROMPT, reply, rows()[:3], SUITE)
     sentence = find_protocol("pairwise").words("ru").phrases["one_order"]
     text = (HERE / PROMPT).read_text(encoding="utf-8").strip()
@@ -221,8 +168,8 @@ async def test_the_prompt_is_sent_as_it_is_after_one_sentence_in_its_language(
         assert list(json.loads(user["content"])) == ["topic", "candidate_1", "candidate_2"]
 
 
-async def test_a_double_run_is_asked_again_in_words_that_fit(tmp_path: Path) -> None:
-    def insisting(messages: Messages) -> str:
+async def test_a_double_run_is_asked_again_in_words_that_fit(tmp_path):
+    def insisting(messages):
         row = cells(better(json.loads(messages[1]["content"])))
         return table(row) if is_reask(messages) else twice(row)
 
@@ -240,7 +187,7 @@ async def test_a_double_run_is_asked_again_in_words_that_fit(tmp_path: Path) -> 
         assert "JSON" not in text
 
 
-def test_lint_knows_what_it_is_for_and_what_it_demands() -> None:
+def test_lint_knows_what_it_is_for_and_what_it_demands():
     assert protocol_of_prompt(HERE / PROMPT) == "pairwise"
     (finding,) = lint_prompt("pairwise", HERE / PROMPT)
     assert "asks for both orders" in finding.message

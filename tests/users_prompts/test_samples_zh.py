@@ -13,45 +13,12 @@ from evenhand.files.protocols import lint_prompt, protocol_of_prompt
 from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, style_of
 
 PROMPT = "pingce.md"
-RUBRIC = {
-    "dimensions": [
-        {
-            "id": "accuracy",
-            "name": "准确性",
-            "scale": "1-5",
-            "definition": "内容是否符合题目所给的事实。",
-            "bands": [
-                {"score": 1, "criteria": "有明显错误"},
-                {"score": 3, "criteria": "基本正确，有小疏漏"},
-                {"score": 5, "criteria": "完全正确"},
-            ],
-        },
-        {
-            "id": "instruction",
-            "name": "指令遵循",
-            "scale": "1-5",
-            "definition": "是否满足题目提出的全部要求。",
-            "bands": [
-                {"score": 1, "criteria": "没有满足"},
-                {"score": 3, "criteria": "部分满足"},
-                {"score": 5, "criteria": "全部满足"},
-            ],
-        },
-    ]
-}
+RUBRIC = (HERE / "rubric_zh.json").read_text(encoding="utf-8")
 QUESTIONS = [
-    (
-        "用一句话说明退款需要几天。",
-        "退款一般在 3-5 个工作日内到账，具体以银行处理时间为准。",
-    ),
-    ("把下面的会议纪要压缩成两点。", "一、下周三前完成接口联调；二、由王工负责补充测试用例。"),
-    ("列出三种可以回收的物品。", "可以回收的有：旧报纸、塑料瓶、易拉罐。"),
-    ("请用礼貌的语气拒绝加班请求。", "感谢您的信任，不过我今晚已有安排，能否改到明天上午处理？"),
-    (
-        "解释什么是复利。",
-        "复利是指利息也计入本金继续生息，例如 1 万元按 5% 计息，两年后为 11025 元。",
-    ),
+    json.loads(row)
+    for row in (HERE / "questions_zh.jsonl").read_text(encoding="utf-8").splitlines()
 ]
+"""Questions with the outputs that are judged."""
 METAS = [
     '{"run_id":"2024-07-01#1","model":"m-A","prompt_variant":"v1","eval_set_variant":"s1",'
     '"question_id":"q%d","temperature":0.70,"seed":9007199254740993}',
@@ -193,11 +160,11 @@ SUITE = {"protocol": "rubric", "language": "zh", "rubric": "rubric.json"}
 
 
 def suite_folder(folder: Path) -> Path:
-    (folder / "rubric.json").write_text(json.dumps(RUBRIC), encoding="utf-8")
+    (folder / "rubric.json").write_text(RUBRIC, encoding="utf-8")
     return folder
 
 
-async def test_no_sample_is_lost_and_every_meta_comes_back_to_the_byte(tmp_path: Path) -> None:
+async def test_no_sample_is_lost_and_every_meta_comes_back_to_the_byte(tmp_path):
     folder = suite_folder(tmp_path)
     run = await judged_under(folder, PROMPT, reply, rows(), SUITE, expose_meta=True)
     assert (run.summary.counts.planned, run.summary.counts.verdicts) == (30, 30)
@@ -218,7 +185,7 @@ async def test_no_sample_is_lost_and_every_meta_comes_back_to_the_byte(tmp_path:
     assert prose <= run.reasks <= prose + len(styles) / 10
 
 
-async def test_the_prompt_is_sent_as_it_is_and_the_whole_sample_follows(tmp_path: Path) -> None:
+async def test_the_prompt_is_sent_as_it_is_and_the_whole_sample_follows(tmp_path):
     folder = suite_folder(tmp_path)
     run = await judged_under(folder, PROMPT, reply, rows()[:6], SUITE, expose_meta=True)
     text = (HERE / PROMPT).read_text(encoding="utf-8").strip()
@@ -229,8 +196,8 @@ async def test_the_prompt_is_sent_as_it_is_and_the_whole_sample_follows(tmp_path
     assert {asked(call.body["messages"]).meta for call in run.calls} == set(metas()[:6])
 
 
-async def test_a_respelled_meta_is_asked_again_in_the_names_of_the_prompt(tmp_path: Path) -> None:
-    def respelling(messages: Messages) -> str:
+async def test_a_respelled_meta_is_asked_again_in_the_names_of_the_prompt(tmp_path):
+    def respelling(messages):
         return (written if is_reask(messages) else careless)(asked(messages))
 
     folder = suite_folder(tmp_path)
@@ -241,9 +208,9 @@ async def test_a_respelled_meta_is_asked_again_in_the_names_of_the_prompt(tmp_pa
 
 
 async def test_without_exposing_it_meta_is_filled_in_and_the_setting_is_named(
-    tmp_path: Path,
-) -> None:
-    def blind(messages: Messages) -> str:
+    tmp_path,
+):
+    def blind(messages):
         output = json.loads(messages[1]["content"])["model_output"]
         return written(Asked('{"run_id":"unknown"}', output))
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shutil import copytree
 from typing import Any, NamedTuple
 
 import pytest
+from rich.cells import cell_len
 
 from evenhand.cli.main import main
+from evenhand.data.write import write
 from evenhand.runs.stores import open_archive
+from tests.unit.cli.weekly import LAST, ROWS, judged_folder
 
 
 class Said(NamedTuple):
@@ -31,8 +35,59 @@ class Said(NamedTuple):
         """All of stdout, which must be one JSON value and nothing else."""
         return json.loads(self.out)
 
+    @property
+    def text(self) -> str:
+        """All of stdout on one line."""
+        return " ".join(self.out.split())
 
-CallCommand = Callable[..., Said]
+    @property
+    def width(self) -> int:
+        """The columns of a terminal that stdout takes."""
+        return max(map(cell_len, self.out.splitlines()))
+
+
+class CallCommand:
+    """Calls `evenhand ...`, and fails the test where the command must not fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._patch, self._capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: str) -> Said:
+        words = [newest_run() if word == NEWEST else word for word in arguments]
+        self._patch.setattr(sys, "argv", ["evenhand", *words])
+        self._capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = self._capsys.readouterr()
+        assert isinstance(left.value.code, int)
+        return Said(left.value.code, out, err)
+
+    def json(self, *arguments: str) -> Any:
+        """The answer as JSON of a command that must work."""
+        said = self(*arguments, "--json")
+        assert said.code == 0, said.err
+        return said.json
+
+    def run(self, *options: str) -> str:
+        """Judge the suite, and return the id of the run."""
+        return str(self.json("run", *options)["run"])
+
+    def take(self, kind: str, rows: Sequence[Mapping[str, Any]], name: str = "rows") -> str:
+        """Import rows, and return the id of the run."""
+        write(Path(f"{name}.jsonl"), rows)
+        return str(self.json("import", f"{name}.jsonl", "--kind", kind, "--name", name)["run"])
+
+    def refused(self, *arguments: str, code: int = 2) -> str:
+        """What stderr says, on one line, of a command that must be refused."""
+        said = self(*arguments)
+        assert (said.code, said.out) == (code, ""), arguments
+        return " ".join(said.err.split())
+
+    def narrow(self, columns: int = 80) -> None:
+        """Make the terminal as narrow as this."""
+        self._patch.setenv("COLUMNS", str(columns))
+
+
 NEWEST = "<newest>"
 """Among the words of a command: the id of the run that came last into the store, an import too."""
 
@@ -53,18 +108,7 @@ def call(
     """Calls `evenhand ...` in tmp_path."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-
-    def called(*arguments: str) -> Said:
-        words = [newest_run() if word == NEWEST else word for word in arguments]
-        monkeypatch.setattr(sys, "argv", ["evenhand", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capsys.readouterr()
-        assert isinstance(left.value.code, int)
-        return Said(left.value.code, out, err)
-
-    return called
+    return CallCommand(monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -72,3 +116,14 @@ def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine that is no CI."""
     for name in ("CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def weekly_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return judged_folder(tmp_path_factory.mktemp("weekly"), LAST, ROWS)
+
+
+@pytest.fixture
+def weeks(call: CallCommand, weekly_folder: Path, tmp_path: Path) -> None:
+    """The samples of last week and of this one, judged in tmp_path."""
+    copytree(weekly_folder, tmp_path, dirs_exist_ok=True)

@@ -1,60 +1,49 @@
-"""`evenhand agreement`: what it takes, prints and refuses."""
+"""`evenhand agreement`: of judges with labels, with each other, and with themselves."""
 
 from __future__ import annotations
 
-import csv
-import json
-import unicodedata
-from collections.abc import Callable, Iterable
+import random
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from tests.suites import write_suite
+from tests.suites import stored, write_suite
 from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.weekly import mean
 
-Take = Callable[..., str]
+
+def vote(unit: str, judge: str, first: str, second: str, winner: str, **rest: Any) -> Any:
+    names = {"first": first, "second": second, "winner": winner}
+    return {"unit": unit, "judge": judge, **names, **rest}
+
+
+def score(unit: str, judge: str, dimension: str, value: float) -> dict[str, Any]:
+    return {"unit": unit, "judge": judge, "dimension": dimension, "score": value}
+
+
+class Sides(NamedTuple):
+    judged: str
+    labels: str
 
 
 @pytest.fixture
-def take(call: CallCommand, tmp_path: Path) -> Take:
-    """Imports rows; gives the id of the run."""
-
-    def taken(kind: str, head: str, rows: Iterable[Iterable[Any]]) -> str:
-        with (tmp_path / "rows.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([head.split(), *rows])
-        found: str = call("import", "rows.csv", "--kind", kind, "--json").json["run"]
-        return found
-
-    return taken
-
-
-@pytest.fixture
-def judged(take: Take) -> str:
-    """Two judges on sixty pairs of two candidates."""
-    rows = [
-        (f"q{k}", judge, "old", "new", ("old", "new", "tie")[(k * step) % 7 % 3], "xy"[k % 2])
+def sides(call: CallCommand) -> Sides:
+    """Two judges on sixty pairs of two candidates, and labels of thirty."""
+    said = ("old", "new", "tie")
+    judged = [
+        vote(f"q{k}", judge, "old", "new", said[k * step % 7 % 3], area="xy"[k % 2])
         for k in range(60)
         for judge, step in (("a", 1), ("b", 2))
     ]
-    return take("votes", "unit judge first second winner area", rows)
+    labels = [vote(f"q{k}", "human/ann", "new", "old", said[k % 7 % 3]) for k in range(0, 60, 2)]
+    return Sides(call.take("votes", judged, "judged"), call.take("votes", labels, "labels"))
 
 
-@pytest.fixture
-def labelled(take: Take) -> str:
-    rows = [
-        (f"q{k}", "human/ann", "new", "old", ("old", "new", "tie")[k % 7 % 3])
-        for k in range(0, 60, 2)
-    ]
-    return take("votes", "unit judge first second winner", rows)
-
-
-def test_against_labels_as_json(call: CallCommand, judged: str, labelled: str) -> None:
-    said = call("agreement", judged, "--against", labelled, "--by", "area", "--json")
-    found = said.json
-    assert said.code == 0
-    assert (found["run"], found["against"], found["ties"]) == (judged, labelled, "keep")
+def test_against_labels(call: CallCommand, sides: Sides) -> None:
+    asked = ("agreement", sides.judged, "--against", sides.labels, "--by", "area")
+    found = call.json(*asked)
+    assert [found[key] for key in ("run", "against", "ties")] == [*sides, "keep"]
     assert found["units"] == {"matched": 30, "only_run": 30, "only_against": 0}
     assert found["failures"] == {"run": 0, "against": 0}
     assert [(row["judge"], row["variant"], row["n"]) for row in found["rows"]] == [
@@ -76,133 +65,110 @@ def test_against_labels_as_json(call: CallCommand, judged: str, labelled: str) -
     names = {"candidate", "variant", "naive", "corrected", "low", "high", "labels", "judged"}
     assert names <= set(found["corrected"][0])
     assert {row["candidate"] for row in found["corrected"]} == {"new", "old"}
+    said = call(*asked, "--json")
+    assert said.json == found and "NaN" not in said.out and "Infinity" not in said.out
+    call.narrow()
+    printed = call(*asked)
+    assert printed.width <= 80
+    for part in ("Cohen's kappa", "run \\ other", "corrected", "30 of 60"):
+        assert part in printed.out
 
 
-def test_the_same_store_gives_the_same_bytes(call: CallCommand, judged: str, labelled: str) -> None:
-    asked = ("agreement", judged, "--against", labelled, "--by", "area", "--json")
-    first = call(*asked).out
-    assert first == call(*asked).out
-    assert "NaN" not in first and "Infinity" not in first
-
-
-def test_among_the_judges_of_a_run(call: CallCommand, judged: str) -> None:
-    found = call("agreement", judged, "--json").json
+def test_judges_of_one_run(call: CallCommand, sides: Sides) -> None:
+    run = sides.judged
+    found = call.json("agreement", run)
     (row,) = found["rows"]
     assert (found["against"], row["judge"], row["other"], row["n"]) == (None, "a", "b", 60)
-
-
-@pytest.mark.parametrize("name", [":b", "{}:b"])
-def test_against_a_judge_of_the_same_run(call: CallCommand, judged: str, name: str) -> None:
-    found = call("agreement", judged, "--against", name.format(judged), "--json").json
-    assert found["against"] == f"{judged}:b"
-    assert found["rows"][0]["n"] == 60
-    assert found["rows"][0]["verdict"]
-
-
-def test_a_judge_with_a_colon_in_its_name(call: CallCommand, take: Take) -> None:
-    rows = [(f"q{k}", j, "x", "y", "x") for k in range(3) for j in ("v:1", "v:2")]
-    run = take("votes", "unit judge first second winner", rows)
-    found = call("agreement", run, "--against", f"{run[:6]}:v:1", "--json").json
+    for name in (":b", f"{run}:b"):
+        found = call.json("agreement", run, "--against", name)
+        assert found["against"] == f"{run}:b"
+        assert found["rows"][0]["n"] == 60 and found["rows"][0]["verdict"]
+    rows = [vote(f"q{k}", judge, "x", "y", "x") for k in range(3) for judge in ("v:1", "v:2")]
+    run = call.take("votes", rows)
+    found = call.json("agreement", run, "--against", f"{run[:6]}:v:1")
     assert (found["against"], found["rows"][0]["n"]) == (f"{run}:v:1", 3)
+    said = call("agreement", sides.labels)
+    assert said.code == 0 and "no unit was rated twice" in said.out
+    assert "undefined" not in said.out and "Note" not in said.out
 
 
-def widest(text: str) -> int:
-    wide = {"W": 2, "F": 2}
-    return max(
-        sum(wide.get(unicodedata.east_asian_width(c), 1) for c in line)
-        for line in text.splitlines()
-    )
-
-
-def test_everything_fits_eighty_columns(
-    call: CallCommand, judged: str, labelled: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    said = call("agreement", judged, "--against", labelled, "--by", "area")
-    assert widest(said.out) <= 80
-    for part in ("Cohen's kappa", "0.", "run \\ other", "corrected", "30 of 60"):
-        assert part in said.out
-    assert "30 units matched, 30 only in the run, 0 only in the other" in said.out
-
-
-def test_scores_of_many_dimensions_with_wide_names_fit_too(
-    call: CallCommand, take: Take, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+def test_scores_of_many_dimensions_with_wide_names_fit(call: CallCommand) -> None:
+    call.narrow()
     names = ["事実の正確さと論理の一貫性", "полнота ответа на вопрос", "tone", "\x1b[31mred"]
-    runs = [
-        take(
-            "scores",
-            "unit judge dimension score",
-            [(f"u{k}", who, d, (k * step) % 5 + 1) for k in range(30) for d in names],
-        )
-        for who, step in (("j", 1), ("人間", 3))
-    ]
-    said = call("agreement", runs[0], "--against", runs[1])
-    assert said.code == 0
-    assert widest(said.out) <= 80
-    assert "\x1b[31m" not in said.out
-    one = call("agreement", runs[0], "--against", runs[1], "--json").json
-    assert [row["dimension"] for row in one["rows"]] == [*names, "overall"]
+    for name, judge, step in (("one", "j", 1), ("other", "人間", 3)):
+        rows = [score(f"u{k}", judge, d, k * step % 5 + 1) for k in range(30) for d in names]
+        call.take("scores", rows, name)
+    asked = ("agreement", "one", "--against", "other")
+    said = call(*asked)
+    assert said.code == 0 and said.width <= 80 and "\x1b[31m" not in said.out
+    assert [row["dimension"] for row in call.json(*asked)["rows"]] == [*names, "overall"]
 
 
-def test_the_own_run_of_a_suite_against_imported_labels(
-    call: CallCommand, tmp_path: Path, take: Take
-) -> None:
-    write_suite(tmp_path, 4)
-    run = call("run", "--json").json["run"]
-    units = [row["unit"] for row in exported(call, run)]
-    labels = take(
-        "scores", "unit judge dimension score", [(u, "ann", "correct", 5) for u in units[:3]]
-    )
-    found = call("agreement", run, "--against", labels, "--json").json
+def test_a_judged_run_against_imported_labels_of_one_dimension(call: CallCommand) -> None:
+    write_suite(Path(), 4)
+    run = call.run()
+    units = [row["unit"] for row in stored(Path())][:3]
+    call.take("scores", [score(unit, "ann", "correct", 5) for unit in units])
+    found = call.json("agreement", run, "--against", "rows")
     assert found["units"] == {"matched": 3, "only_run": 1, "only_against": 0}
+    assert {row["dimension"] for row in found["rows"]} == {"correct"}
     assert found["rows"][0]["bias"]["value"] == -2.0
     assert found["corrected"][0]["labels_alone"] == 5.0
     assert "only one side has: clear" in found["notes"]
 
 
-def exported(call: CallCommand, run: str) -> list[dict[str, Any]]:
-    call("export", run, "-o", "out.jsonl", "--full")
-    return [json.loads(line) for line in Path("out.jsonl").read_text("utf-8").splitlines()]
-
-
-def test_what_is_wrong_is_said_and_is_exit_2(
-    call: CallCommand, take: Take, judged: str, labelled: str
-) -> None:
-    scores = take("scores", "unit judge dimension score", [("u", "j", "fit", 1)])
-    for arguments, said in (
+def test_what_is_refused(call: CallCommand, sides: Sides) -> None:
+    call.take("scores", [score("u", "j", "fit", 1)], "scores")
+    call.take("votes", [vote("elsewhere", "ann", "old", "new", "new")], "other")
+    call.take("votes", [vote("q0", "ann", "p", "r", "p")], "renamed")
+    call.take("votes", [vote("q0", "ann", "old", "new", "?"), vote("s", *"jxyx")], "unread")
+    for flags, *told in (
         (("--against", ":c"), 'no judge "c"'),
-        (("--against", judged), "against itself"),
+        (("--against", sides.judged), "against itself"),
         (("--against", "ffffff"), "no run begins"),
-        (("--against", scores), "of scores"),
-        (("--against", labelled, "--by", "aera"), 'Did you mean "area"'),
+        (("--against", "scores"), "of scores"),
+        (("--against", sides.labels, "--by", "aera"), 'Did you mean "area"'),
         (("--judge", "z"), 'no judge "z"'),
         (("--majority",), "--against"),
         (("--level", "1"), "--level"),
+        (("--against", "other"), '"q0"', '"elsewhere"'),
+        (("--against", "renamed"), '"q0" compares "old" and "new" here, "p" and "r" there'),
+        (("--against", "unread"), 'Both sides have "q0", but no unit has a verdict on both'),
     ):
-        result = call("agreement", judged, *arguments)
-        assert (result.code, result.out) == (2, ""), arguments
-        assert said in result.err
-    for arguments in (("--ties", "drop"), ("--on-conflict", "tie")):
-        assert call("agreement", scores, *arguments).code == 2
+        error = call.refused("agreement", sides.judged, *flags)
+        assert all(part in error for part in told), error
+    for flags in (("--ties", "drop"), ("--on-conflict", "tie")):
+        call.refused("agreement", "scores", *flags)
 
 
-def test_one_judge_and_no_repeat_is_words(call: CallCommand, labelled: str) -> None:
-    said = call("agreement", labelled)
-    assert said.code == 0
-    assert "nothing to hold these judgments against: no unit was rated twice" in said.out
-    assert "undefined" not in said.out
-    assert "Note" not in said.out
-
-
-def test_sides_without_a_unit_in_common_are_told_apart_by_their_ids(
-    call: CallCommand, judged: str, take: Take
-) -> None:
-    other = take(
-        "votes", "unit judge first second winner", [("elsewhere", "ann", "old", "new", "new")]
-    )
-    told = call("agreement", judged, "--against", other)
-    assert (told.code, told.out) == (2, "")
-    assert '"q0"' in told.err
-    assert '"elsewhere"' in told.err
+def test_each_judge_leans_or_not_to_a_position(call: CallCommand) -> None:
+    """Labels of one person, and two judges in both orders, against a count by hand: `good` is
+    mostly right, `poor` often says what it is shown first."""
+    chance, rows = random.Random(5), []
+    for number in range(14):
+        unit, truth = f"q{number}", chance.choice("ab")
+        rows.append(vote(unit, "human/ann", "a", "b", truth))
+        for judge, right, lean in (("good", 0.95, 0.0), ("poor", 0.5, 0.7)):
+            opinion = truth if chance.random() < right else "ab".replace(truth, "")
+            for first, second in ("ab", "ba"):
+                winner = first if chance.random() < lean else opinion
+                rows.append(vote(unit, judge, first, second, winner))
+    asked = ("agreement", call.take("votes", rows), "--against", ":human/ann")
+    leans = {lean["judge"]: lean for lean in call.json(*asked)["positions"]}
+    # The person saw each pair in one order, which says nothing of position.
+    assert list(leans) == ["good", "poor"]
+    for judge, lean in leans.items():
+        passes = [row for row in rows if row["judge"] == judge]
+        firsts = [row["winner"] == row["first"] for row in passes]
+        assert lean["first_slot"]["value"] == pytest.approx(mean(firsts))
+        assert lean["first_slot"]["n"] == len(passes) == 2 * lean["first_rounds"]
+        both = zip(passes[::2], passes[1::2], strict=True)
+        alike = [one["winner"] == other["winner"] for one, other in both]
+        assert lean["consistency"]["value"] == pytest.approx(mean(alike))
+        assert lean["p"] <= lean["p_adjusted"]
+    assert [lean["outcome"] for lean in leans.values()] == ["not enough evidence", "first"]
+    assert leans["poor"]["first_slot"]["low"] > 0.5
+    call.narrow()
+    said = call(*asked)
+    assert said.width <= 80 and "poor leans to the answer shown first (" in said.text
+    assert "good: Usable" in said.text and "poor: Not usable" in said.text

@@ -1,23 +1,334 @@
-"""What commands share: waiting for asynchronous work."""
+"""Options of every command that reads a run: which run is meant, which of its units, and answers as
+wide as the terminal."""
 
 from __future__ import annotations
 
-import signal
+import json
+import random
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evenhand.cli.common import wait
+import evenhand
+from tests.suites import (
+    TASK,
+    evenhand_here,
+    pair_row,
+    stored,
+    write_answers,
+    write_pairs,
+    write_rows,
+    write_suite,
+)
+from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.weekly import BY, JUDGE, READ, ROWS, by_question, mean, paired
+from tests.unit.stats.twin import naive_difference
+
+# `latest` is the run judged last in this store: no import, and no run copied from elsewhere
+
+VOTES = [
+    {"unit": unit, "judge": "ann", "first": "x", "second": "y", "winner": winner}
+    for unit, winner in (("q1", "first"), ("q2", "second"))
+]
 
 
-def test_ctrl_c_ends_work_at_once_though_it_never_waits() -> None:
-    reached: list[str] = []
+def judged(call: CallCommand, count: int) -> str:
+    """Judge so many pairs, and return the id of the run."""
+    write_pairs(Path(), count, name="pairs")
+    return call.run()
 
-    async def read_for_long() -> None:
-        signal.raise_signal(signal.SIGINT)
-        reached.append("the end")
 
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        wait(read_for_long())
-    assert reached == []
-    assert signal.getsignal(signal.SIGINT) is before
+def copied(call: CallCommand) -> str:
+    """Copy the store of a colleague, with a run of the same name, and return the run's id."""
+    other = Path("colleague").absolute()
+    write_pairs(other, 5, name="pairs")
+    assert evenhand_here("run", cwd=other).returncode == 0
+    call.json("store", "copy", "sqlite:colleague/evenhand.db", "sqlite:evenhand.db")
+    return str(call.json("runs")["runs"][0]["run"])
+
+
+def run_of(call: CallCommand, name: str) -> str:
+    return str(call.json("show", name)["run"])
+
+
+def test_an_import_or_a_copy_is_not_latest_until_it_is_judged_here(call: CallCommand) -> None:
+    first = judged(call, 3)
+    theirs, labels = copied(call), call.take("votes", VOTES, "labels")
+    call.take("votes", VOTES, "pairs")
+    for name in ("latest", "pairs"):
+        assert run_of(call, name) == first
+    assert evenhand.open(store="sqlite:evenhand.db").id == first
+    for run, name in ((labels, "labels"), (theirs, theirs)):
+        assert run_of(call, name) == run
+    second = judged(call, 4)
+    assert {run_of(call, f"{name}~1") for name in ("latest", "pairs")} == {first}
+    compared = call.json("compare", "latest", "--against", "latest~1")
+    assert (compared["run"], compared["against"]) == (second, first)
+    call.refused("show", "latest~2")
+    assert call("store", "verify").code == 0
+    assert judged(call, 5) == theirs
+    assert [run_of(call, name) for name in ("latest", "latest~1")] == [theirs, second]
+
+
+def test_a_store_without_a_run_judged_here_lists_what_it_has(call: CallCommand) -> None:
+    run = call.take("votes", VOTES, "labels")
+    for name in ("latest", "latest~1"):
+        told = call.refused("show", name)
+        assert "imported or copied" in told and f"{run} (labels)" in told
+        with pytest.raises(evenhand.EvenhandError, match=run):
+            evenhand.open(name, store="sqlite:evenhand.db")
+    assert call("leaderboard", "labels").code == 0
+
+
+def test_the_first_line_of_what_reads_names_the_run(call: CallCommand, no_ci: None) -> None:
+    run = judged(call, 3)
+    Path("labels.csv").write_text("pair_id,winner,annotator\np1,A,ann\np2,B,ann\np3,A,ann\n")
+    call.json("import", "labels.csv", "--for", "latest")
+    for command, *options in (
+        ("show",),
+        ("show", "p1"),
+        ("leaderboard",),
+        ("compare", "--by", "candidate"),
+        ("agreement", "--against", "labels"),
+        ("gate", "--max-failure-rate", "0.5"),
+        ("settle",),
+    ):
+        named = f"run {run} pairs against" if command == "agreement" else f"run {run}  pairs"
+        assert call(command, "latest", *options).out.startswith(named), command
+        assert call.json(command, "latest", *options)["run"] == run, command
+    for command, file in (("report", "r.html"), ("export", "r.jsonl"), ("export", "-")):
+        assert call(command, "-o", file).err.splitlines()[0] == f"run {run}  pairs"
+
+
+# Selected units
+
+
+def overall(found: Any) -> Any:
+    return next(row for row in found["rows"] if row["dimension"] == "overall")
+
+
+@pytest.mark.parametrize(
+    ("flags", "where", "without", "number"),
+    [
+        (["--where", "model=big"], {"model": ["big"]}, {}, 120),
+        (["--without", "model=small"], {}, {"model": ["small"]}, 120),
+        (
+            ["--where", "model=big", "--where", "run_id=r1", "--where", "meta.run_id=r3"],
+            {"model": ["big"], "run_id": ["r1", "r3"]},
+            {},
+            80,
+        ),
+        (
+            ["--where", "model=big", "--without", "run_id=r2", "--without", "question_id=q3"],
+            {"model": ["big"]},
+            {"run_id": ["r2"], "question_id": ["q3"]},
+            72,
+        ),
+        (["--where", "language=en"], {"language": ["en"]}, {}, 240),
+    ],
+    ids=["one", "without", "several", "both", "language"],
+)
+def test_a_comparison_is_of_the_units_that_were_selected(
+    call: CallCommand,
+    weeks: None,
+    flags: list[str],
+    where: dict[str, list[str]],
+    without: dict[str, list[str]],
+    number: int,
+) -> None:
+    found = call.json("compare", *BY, *flags)
+    units = {"where": where, "without": without, "units": number, "of": 240}
+    assert found["selected"] == units
+    rows = [
+        row
+        for row in ROWS
+        for meta in [row.row["meta"] | {"language": "en"}]
+        if all(meta[field] in values for field, values in where.items())
+        and not any(meta[field] in values for field, values in without.items())
+    ]
+    pairs, row = list(paired(rows)), overall(found)
+    assert row["n"] == len(pairs) == found["missing"]["v1"]["units"] == number / 2
+    assert row["difference"] == pytest.approx(mean([gap for _, _, gap in pairs]))
+    oracle = naive_difference(list(by_question(pairs).values()), 1.0)
+    assert (row["low"], row["high"], row["p"]) == pytest.approx(oracle)
+
+
+def test_every_command_is_of_the_selected_units_and_says_so(call: CallCommand, weeks: None) -> None:
+    for flags, line in (
+        (("--where", "model=big", "--where", "model=small"), "model = big or small: 240"),
+        (("--where", "question_id=q3"), "question_id = q3: 24"),
+        (("--without", "model=big"), "model != big: 120"),
+    ):
+        shown = call("show", *flags)
+        assert shown.answer.startswith(f"Only {line} of 240 units.\n")
+    said = call("export", "-o", "out.jsonl", "--where", "eval_set_variant=hard", "--full")
+    assert "Only eval_set_variant = hard: 120 of 240 units." in said.err
+    units = {json.loads(line)["unit"] for line in Path("out.jsonl").read_text().splitlines()}
+    assert units == {row.id for row in ROWS if row.eval_set == "hard"}
+    call("export", "-o", "out.jsonl", "--where", "unit=r1/big/v1/hard/q0")
+    (line,) = Path("out.jsonl").read_text().splitlines()
+    assert json.loads(line)["meta"]["question_id"] == "q0"
+    for model in ("big", "small"):
+        flags = ("--variant", "v2", "--min-mean", "0.3", "--where", f"model={model}")
+        gate = call("gate", *BY, *flags, "--json").json
+        rows = [row.overall for row in ROWS if (row.model, row.variant) == (model, "v2")]
+        assert gate["conditions"][0]["value"] == pytest.approx(mean(rows))
+        assert gate["selected"]["units"] == 120
+        assert gate["notes"][0] == f"Only model = {model}: 120 of 240 units."
+
+
+def test_a_name_that_is_not_there_is_told_with_those_that_are(
+    call: CallCommand, weeks: None
+) -> None:
+    for command in (
+        ("show",),
+        ("compare",),
+        ("export", "-o", "x.jsonl"),
+        ("gate", "--min-mean", "0.5"),
+        ("agreement",),
+        ("report", "-o", "x.html"),
+    ):
+        assert 'Did you mean "model"?' in call.refused(*command, "--where", "modle=big")
+    for text, told in {
+        "topic=x": "There are: unit, run_id, model",
+        "model=bigg": 'Did you mean "big"?',
+        "model=other": 'There are: "big", "small"',
+        "length=1": 'has "1" as its length',
+        "model": "FIELD=VALUE",
+        "=big": "FIELD=VALUE",
+    }.items():
+        assert told in call.refused("show", "--where", text)
+    assert 'Did you mean "big"?' in call.refused("show", "--without", "model=bigg")
+    assert '--without "model"' in call.refused("show", "--without", "model")
+    call.refused("show", "--without", "model=big", "--without", "model=small")
+
+
+def test_values_may_be_empty_and_never_together(call: CallCommand) -> None:
+    rows = [row.row for row in ROWS if (row.model == "big") == (row.eval_set == "hard")]
+    for row in rows[:2]:
+        row["meta"] = row["meta"] | {"region": "eu"}
+    write_suite(Path(), rows, READ, judge=JUDGE)
+    call.run()
+    selected = call.json("show", "--where", "region=")["selected"]
+    assert selected["units"] == len(rows) - 2
+    assert call.json("show", "--where", "region=eu")["verdicts"] == 2
+    flags = ("--where", "model=big", "--where", "eval_set_variant=easy")
+    assert "leave one out" in call.refused("show", *flags)
+
+
+def test_pairs_are_selected_on_both_sides(call: CallCommand) -> None:
+    worths = {"a": (3, 1), "b": (1, 3)}
+    rows = [
+        pair_row(f"{area}{i}", *worths[area], 2, meta={"area": area})
+        for area in worths
+        for i in range(3)
+    ]
+    write_pairs(Path(), rows)
+    run = call.run()
+    area = ("--where", "area=a")
+    board = call.json("leaderboard", *area)
+    assert board["selected"] == {"where": {"area": ["a"]}, "without": {}, "units": 9, "of": 18}
+    rates = {row["candidate"]: row["win_rate"] for row in board["rows"]}
+    assert rates == {"c1": 1, "c3": 0.5, "c2": 0}
+    assert sorted(board["fronts"]) == ["a0", "a1", "a2"]
+    duel = call.json("compare", "--where", "candidate=c1", "--where", "topic=b1")
+    assert duel["selected"]["units"] == 2
+    labels = [
+        {"unit": row["pair_id"], "judge": "ann", "first": f"c{one}", "second": f"c{two}"}
+        | {"winner": "first"}
+        for row in rows
+        for one, two in ("12", "13", "23")
+    ]
+    agreed = call.json("agreement", run, "--against", call.take("votes", labels), *area)
+    assert agreed["units"] == {"matched": 9, "only_run": 0, "only_against": 0}
+    # Of a topic of area a: c1 beats c2 and c3, and c3 beats c2.
+    assert agreed["rows"][0]["agreement"]["value"] == pytest.approx(2 / 3)
+
+
+def test_answers_to_one_task_go_by_their_fields_in_every_command(call: CallCommand) -> None:
+    rows = [
+        {"task_name": "capital", "prompt": "Capital?", "answer": f"It is certain, {run}."}
+        | {"rubric": TASK, "meta": {"run_id": run, "model": "m", "prompt_variant": variant}}
+        for variant in ("v1", "v2")
+        for run in ("r1", "r2", "r3")
+    ]
+    write_answers(Path(), rows)
+    call.run()
+    assert {row["n"] for row in call.json("compare")["rows"]} == {3}
+    (judgment,) = call.json("show", "latest", "capital/r2/m/v2")["judgments"]
+    assert judgment["unit"] == "capital/r2/m/v2"
+    outputs = [(row["unit"], row["output"]) for row in stored(Path())]
+    check = ("check", "--protocol", "weighted", "--units", "answers.jsonl", "--replies", "r.jsonl")
+    write_rows(Path(), [output for _, output in outputs], "r.jsonl")
+    assert "6 units are called" in call.refused(*check, code=3)
+    write_rows(Path(), [{"unit": unit} | output for unit, output in outputs], "r.jsonl")
+    assert call.json(*check)["ok"] == 6
+
+
+# Tables that fit, with names that can be told apart
+
+JUDGES = (
+    *("openai/gpt-4.1-mini-2025-04-14", "openai/gpt-4.1-mini-2025-07-01", "openai/gpt-4.1"),
+    "human/ann",
+)
+CANDIDATES = (
+    "meta-llama/llama-3.3-70b-instruct-turbo-v1",
+    "meta-llama/llama-3.3-70b-instruct-turbo-v2",
+    "クエン三号大規模言語モデル",
+)
+VARIANTS = ("prompt-variant-long-name-one", "prompt-variant-long-name-two")
+COMMANDS = {
+    "votes": (("show",), ("leaderboard",), ("compare", "--worst", "2")),
+    "scores": (
+        ("show",),
+        ("compare", "--by", "prompt_variant", "--within", "part"),
+        ("gate", "--by", "prompt_variant", "--baseline", VARIANTS[0], "--better"),
+    ),
+}
+
+
+def wide_rows(kind: str) -> list[dict[str, Any]]:
+    chance = random.Random(3)
+    if kind == "votes":
+        return [
+            {"unit": f"q{question}-{one}{two}", "judge": judge}
+            | {"first": shown[0], "second": shown[1]}
+            | {"winner": chance.choices([*shown, "tie"], [5, 3, 1])[0]}
+            for question in range(6)
+            for one, two in ((0, 1), (0, 2), (1, 2))
+            for judge in JUDGES
+            for shown in ([CANDIDATES[one], CANDIDATES[two]], [CANDIDATES[two], CANDIDATES[one]])
+        ]
+    dimensions = ("constraint_adherence", "helpfulness_and_creativity", "とても長い日本語の評価軸")
+    return [
+        {"unit": f"q{question}/{variant}", "question_id": f"q{question}", "judge": judge}
+        | {"dimension": dimension, "score": chance.randint(1, 5), "prompt_variant": variant}
+        | {"part": "one" if question < 6 else "two"}
+        for question in range(12)
+        for variant in VARIANTS
+        for judge in JUDGES
+        for dimension in dimensions
+    ]
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_tables_fit_and_names_that_begin_alike_are_told_apart(
+    call: CallCommand, no_ci: None, kind: str
+) -> None:
+    call.take(kind, wide_rows(kind))
+    agreement = (("agreement",), ("agreement", "--against", ":human/ann"))
+    for command, *options in (*COMMANDS[kind], *agreement):
+        for width in (80, 120):
+            call.narrow(width)
+            said = call(command, "rows", *options)
+            lines = said.out.splitlines()
+            assert len(lines) > 3 and said.width <= width, command
+            assert all(line == line.rstrip() for line in lines), command
+            # Names are put on several lines, never cut: so they can be told apart.
+            assert "…" not in said.out, command
+    if kind == "scores":  # one judge alone is told in a sentence what is needed
+        call.take(kind, [row for row in wide_rows(kind) if row["judge"] == JUDGES[2]], "alone")
+        lines = call("agreement", "alone").out.splitlines()
+        assert lines[1] == "0 units rated by at least two; 24 by one alone"
+        assert not any("none" in line or "─" in line for line in lines)

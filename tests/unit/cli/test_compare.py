@@ -1,36 +1,59 @@
-"""`evenhand compare`, from a suite that was judged to the answer on the terminal."""
+"""`evenhand compare`: variants of one run, two runs, candidates of pairs, and what changed most."""
 
 from __future__ import annotations
 
 import json
+import math
+import shlex
+import statistics
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.cells import cell_len
+from scipy import stats
 
-from tests.suites import pair_row, write_answers, write_pairs, write_suite
+from tests.suites import (
+    answers,
+    pair_row,
+    stored,
+    write_answers,
+    write_pairs,
+    write_rows,
+    write_suite,
+)
 from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.weekly import (
+    BY,
+    LAST,
+    ROWS,
+    Scored,
+    by_question,
+    judged_folder,
+    mean,
+    paired,
+    samples,
+)
+from tests.unit.stats.twin import naive_difference
 
 SCORES = """
 import json, re
 ANSWER = re.compile(r"\\[\\[(model_output [0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1\\]\\]", re.DOTALL)
 
-def scored(messages, wobble=0):
+async def read(messages, schema, params):
     text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]
     correct, clear, tags = re.search(r"(\\d) (\\d) (\\w*)", text).groups()
     given = {"evidence": [text[:9]], "rationale": "fits"}
     scores = {"correct": given | {"score": int(correct)}, "clear": given | {"score": int(clear)}}
-    return json.dumps({"scores": scores, "failure_tags": list(tags), "notes": ""})
-
-async def read(messages, schema, params):
-    return scored(messages)
-
-async def flaky(messages, schema, params):
-    reply = scored(messages)
-    return "{}" if "broken" in str(messages) else reply
+    reply = json.dumps({"scores": scores, "failure_tags": list(tags), "notes": ""})
+    return "{}" if "broken" in text else reply
 """
 READ = {"model": "python/judge:read"}
+STOPPING: dict[str, Any] = {
+    "compare": {"by": ["prompt_variant"], "baseline": "v1"},
+    "stop": {"alpha": 0.05},
+}
+WEEKS = ("compare", "latest", "--against", "latest~1")
 
 
 def unit(question: int, variant: str, correct: int, clear: int = 3, **more: Any) -> dict[str, Any]:
@@ -39,108 +62,120 @@ def unit(question: int, variant: str, correct: int, clear: int = 3, **more: Any)
     return {"meta": meta, "question": f"Question {question}?", "model_output": text}
 
 
+def units(number: int, **scores: int) -> list[dict[str, Any]]:
+    """Questions, each answered by every variant with its score."""
+    return [unit(q, name, score) for q in range(number) for name, score in scores.items()]
+
+
+def judge(call: CallCommand, given: list[dict[str, Any]], *judges: Any, **rest: Any) -> str:
+    write_suite(Path(), given, *judges or (READ,), judge=SCORES, **rest)
+    return call.run()
+
+
 @pytest.fixture
-def run(call: CallCommand, tmp_path: Path) -> str:
+def run(call: CallCommand) -> str:
     """Twenty questions under two prompts: v2 is more correct, and as clear."""
-    units = [unit(q, "v1", 1 if q % 4 else 3, 3 if q % 3 else 5) for q in range(20)]
-    units += [unit(q, "v2", 5 if q % 5 else 3, 3 if q % 3 else 5) for q in range(20)]
-    write_suite(tmp_path, units, READ, judge=SCORES, seed=3)
-    found: str = call("run", "--json").json["run"]
-    return found
+    given = [unit(q, "v1", 1 if q % 4 else 3, 3 if q % 3 else 5) for q in range(20)]
+    given += [unit(q, "v2", 5 if q % 5 else 3, 3 if q % 3 else 5) for q in range(20)]
+    return judge(call, given, seed=3)
 
 
-def test_the_answer_comes_first_and_fits_the_terminal(
-    call: CallCommand, run: str, monkeypatch: pytest.MonkeyPatch
+def row_of(found: Any, dimension: str = "overall") -> Any:
+    return next(row for row in found["rows"] if row["dimension"] == dimension)
+
+
+def test_the_answer_comes_first_and_json_has_the_rows_of_the_contract(
+    call: CallCommand, run: str
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    said = call("compare", run, "--by", "prompt_variant", "--baseline", "v1")
-    assert (said.code, said.err) == (0, "")
-    lines = said.answer.splitlines()
-    assert lines[0].startswith("v2 is better than v1 overall: 0.")
-    sentence = " ".join(" ".join(lines[:4]).split())
-    assert " -> 0." in sentence and " of 1 (+0." in sentence
-    assert "; better on 19 of 20 questions, worse on 0. Better on correct (+" in sentence
-    assert "Not enough evidence on clear (+0.00 [" in sentence
-    assert "All 40 judgments have a score." in said.out
-    assert " p (Holm) " in said.out
-    assert max(map(cell_len, lines)) <= 80
-
-
-def test_json_has_the_rows_of_the_contract(call: CallCommand, run: str) -> None:
-    said = call("compare", "--by", "prompt_variant", "--baseline", "v1", "--json")
-    found = said.json
-    assert (found["run"], found["by"], found["baseline"]) == (run, "prompt_variant", "v1")
+    call.narrow()
+    said = call("compare", run)
+    assert (said.code, said.err) == (0, "") and said.width <= 80
+    assert said.answer.startswith("v2 is better than v1 overall: 0.")
+    assert "better on 19 of 20 questions, worse on 0. Better on correct (+" in said.text
+    assert "Without a partner" not in said.text
+    found = call.json("compare", *BY)
+    assert [found[key] for key in ("run", "by", "baseline", "sequential", "selected")] == [
+        *(run, "prompt_variant", "v1"),
+        *(None, None),
+    ]
     pinned = (
         "dimension variant n mean baseline_mean difference low high p p_adjusted effect outcome"
     )
     assert all(set(pinned.split()) <= set(row) for row in found["rows"])
-    rows = {row["dimension"]: row for row in found["rows"]}
-    assert list(rows) == ["correct", "clear", "overall"]
-    assert rows["correct"]["n"] == 20
-    assert rows["correct"]["mean"] == pytest.approx((16 * 5 + 4 * 3) / 20)
-    assert rows["correct"]["baseline_mean"] == pytest.approx((15 * 1 + 5 * 3) / 20)
-    assert (rows["correct"]["outcome"], rows["clear"]["outcome"]) == (
-        "better",
-        "not enough evidence",
-    )
-    assert rows["overall"]["difference"] == pytest.approx(rows["correct"]["difference"] / 8)
-    assert call("compare", "--by", "prompt_variant", "--baseline", "v1", "--json").out == said.out
+    correct, clear, overall = found["rows"]
+    assert [row["dimension"] for row in found["rows"]] == ["correct", "clear", "overall"]
+    assert correct["n"] == 20
+    assert correct["mean"] == pytest.approx((16 * 5 + 4 * 3) / 20)
+    assert correct["baseline_mean"] == pytest.approx((15 * 1 + 5 * 3) / 20)
+    assert (correct["outcome"], clear["outcome"]) == ("better", "not enough evidence")
+    assert overall["difference"] == pytest.approx(correct["difference"] / 8)
+    assert call.json("compare", *BY) == found
 
 
-def test_the_suite_names_the_question_and_flags_beat_it(call: CallCommand, tmp_path: Path) -> None:
-    units = [
+def test_the_suite_names_the_question_and_flags_beat_it(call: CallCommand) -> None:
+    given = [
         unit(q, v, 1 + 2 * (v == "v2"), meta={"model": m})
         for q in range(6)
         for v in ("v1", "v2")
         for m in ("big", "small")
     ]
-    compare = {"by": ["prompt_variant"], "baseline": "v2"}
-    write_suite(tmp_path, units, READ, judge=SCORES, compare=compare)
-    call("run")
-    found = call("compare", "--json").json
+    judge(call, given)
+    assert "the units differ in prompt_variant and model" in call.refused("compare")
+    # The suite file is read as it stands now.
+    with Path("evenhand.toml").open("a") as suite:
+        suite.write('\n[compare]\nby = ["prompt_variant"]\nbaseline = "v2"\n')
+    found = call.json("compare")
     assert (found["by"], found["baseline"]) == ("prompt_variant", "v2")
     assert (found["rows"][0]["variant"], found["rows"][0]["difference"]) == ("v1", -2)
     for same in ("prompt_variant", "meta.prompt_variant"):
-        again = call("compare", "--by", same, "--json").json
+        again = call.json("compare", "--by", same)
         assert (again["baseline"], again["rows"]) == ("v2", found["rows"])
+    assert call.json("compare", "--baseline", "v1")["baseline"] == "v1"
     # A baseline of the suite belongs to the suite's field.
-    other = call("compare", "--by", "model", "--json").json
+    other = call.json("compare", "--by", "model")
     assert (other["by"], other["baseline"]) == ("model", "big")
     assert any("No baseline was named" in note for note in other["notes"])
-    both = call(
-        "compare", "--by", "model,prompt_variant", "--baseline", "small / v1", "--json"
-    ).json
+    both = call.json("compare", "--by", "model,prompt_variant", "--baseline", "small / v1")
     assert {row["variant"] for row in both["rows"]} == {"big / v1", "big / v2", "small / v2"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--by", "promt_variant"), 'Did you mean "prompt_variant"'),
-        (("--by", "prompt_variant", "--baseline", "v3"), 'There are: "v1", "v2"'),
-        (("--by", "prompt_variant", "--judge", "me"), "no judge is called"),
-        (("--by", "prompt_variant", "--pair-by", "question"), 'Did you mean "question_id"'),
-        (("--by", "prompt_variant", "--level", "95"), "0<x<1"),
-        (("--by", "prompt_variant", "--on-conflict", "tie"), "runs of pairs"),
-    ],
-)
-def test_what_nobody_has_is_a_usage_error(
-    call: CallCommand, run: str, arguments: tuple[str, ...], told: str
-) -> None:
-    said = call("compare", run, *arguments)
-    assert (said.code, said.out) == (2, "") and told in said.err
+def test_what_cannot_be_compared_is_refused(call: CallCommand, weeks: None) -> None:
+    by = ("--by", "prompt_variant")
+    for flags, told in {
+        ("--by", "promt_variant"): 'Did you mean "prompt_variant"',
+        (*by, "--baseline", "v3"): 'There are: "v1", "v2"',
+        (*by, "--judge", "me"): "no judge is called",
+        (*by, "--pair-by", "question"): 'Did you mean "question_id"',
+        (*by, "--level", "95"): "0<x<1",
+        (*by, "--on-conflict", "tie"): "runs of pairs",
+        (*by, "--margin", "0"): "x>0",
+        (*by, "--margin", "5"): "scale of overall",
+        (*BY, "--within", "prompt_variant"): "what the variants differ in",
+        (*BY, "--within", "modle"): 'Did you mean "model"',
+        (*BY, "--within", "unit"): "240 blocks",
+        (*BY, "--stability", "prompt_variant"): "what the variants differ in",
+        (*BY, "--stability", "runid"): 'Did you mean "run_id"',
+        (*BY, "--stability", "question_id", "--where", "question_id=q1"): "under two values",
+        ("--against", "latest~1", "--by", "model"): "Leave them out",
+        ("--against", "latest~1", "--stability", "run_id"): "about one run",
+        ("--against", "latest~2"): "there are no 2 runs",
+        ("--against", "latest"): "is compared with itself",
+    }.items():
+        assert told in call.refused("compare", *flags)
+    write_pairs(Path(), 1)
+    call.run()
+    assert "Compare runs of one kind" in call.refused(*WEEKS)
+    write_pairs(Path(), [pair_row("another", 1, 2)])
+    call.run()
+    assert "no unit in common" in call.refused(*WEEKS)
 
 
-def test_missing_judgments_tags_and_repeats_are_shown(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    units = [unit(q, "v1", 3, tags="B" if q < 3 else "") for q in range(12)]
-    units += [unit(q, "v2", 5, tags="AB", said="broken" if q > 7 else "") for q in range(12)]
-    flaky = {"model": "python/judge:flaky", "repeats": 2}
-    write_suite(tmp_path, units, flaky, judge=SCORES, settings={"repairs": 0})
-    call("run")
-    found = call("compare", "--by", "prompt_variant", "--json").json
+def test_missing_judgments_tags_and_repeats_are_shown(call: CallCommand) -> None:
+    call.narrow()
+    given = [unit(q, "v1", 3, tags="B" if q < 3 else "") for q in range(12)]
+    given += [unit(q, "v2", 5, tags="AB", said="broken" if q > 7 else "") for q in range(12)]
+    judge(call, given, READ | {"repeats": 2}, settings={"repairs": 0})
+    found = call.json("compare")
     assert found["missing"]["v2"] == {
         "units": 12,
         "incomplete": 4,
@@ -156,323 +191,483 @@ def test_missing_judgments_tags_and_repeats_are_shown(
     # A judge that reads the same each time does not waver.
     assert found["repeats"]["most"] == 2
     assert found["repeats"]["components"][0]["within"] == 0.0
-    said = call("compare", "--by", "prompt_variant").out
-    assert "Missing judgments differ" in said and "Repeats: up to 2" in said
-    assert max(map(cell_len, said.splitlines())) <= 80
+    said = call("compare")
+    assert "Missing judgments differ" in said.text and "Repeats: up to 2" in said.text
+    assert said.width <= 80
 
 
-def test_wide_names_keep_the_table_within_the_terminal(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    names = ("提示词的第一个版本" * 6, "第二个版本\x1b[31m" * 8)
-    units = [unit(q, name, 1 + 2 * (q % 3)) for q in range(6) for name in names]
-    write_suite(tmp_path, units, READ, judge=SCORES)
-    call("run")
-    said = call("compare", "--by", "prompt_variant").out
-    assert "\x1b" not in said and "\\u001b" in said
-    assert max(map(cell_len, said.splitlines())) <= 80
-
-
-def test_many_variants_stand_in_a_table_a_dimension(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+def test_many_variants_stand_in_tables_that_fit_the_terminal(call: CallCommand) -> None:
+    call.narrow()
     levels = {"base": 3, "good": 5, "bad": 1, "same": 3, "also good": 5}
-    units = [unit(q, name, score) for q in range(12) for name, score in levels.items()]
-    write_suite(tmp_path, units, READ, judge=SCORES)
-    call("run")
-    said = call("compare", "--by", "prompt_variant", "--baseline", "base").answer
-    assert said.startswith("good is better than base overall: 0.50 -> 0.75 of 1 (+0.25 [")
-    for sentence in ("bad is worse than base overall", "whether same is better or worse than"):
-        assert sentence in " ".join(said.split())
-    table = said[said.index("\noverall, against base") :]
-    order = [table.index(f"\n{name} ") for name in ("good", "also good", "same", "bad")]
-    assert order == sorted(order)
-    ranked = said[said.index("overall (of 1)") : said.index("\noverall, against base")]
-    names = [line.split("  ")[0] for line in ranked.splitlines()[2:] if line]
-    assert names == ["good", "also good", "base", "same", "bad"]
-    assert max(map(cell_len, said.splitlines())) <= 80
+    judge(call, units(12, **levels))
+    said = call("compare", "--baseline", "base")
+    ranked, table = said.answer.split("\noverall, against base")
+    ranked = ranked[ranked.index("overall (of 1)") :]
+    for text, names in (
+        (ranked, ["good", "also good", "base", "same", "bad"]),
+        (table, ["good", "also good", "same", "bad"]),
+    ):
+        places = [text.index(f"\n{name} ") for name in names]
+        assert places == sorted(places)
+    assert said.width <= 80
+    judge(call, units(6, **{"提示词的第一个版本" * 6: 1, "第二个版本\x1b[31m" * 8: 3}))
+    wide = call("compare")
+    assert "\x1b" not in wide.out and "\\u001b" in wide.out and wide.width <= 80
 
 
-def test_candidates_of_pairs_are_compared_with_the_baseline(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    units = [pair_row(f"p{i}", 2, 9 if i else 1, topic=f"Topic {i}?") for i in range(12)]
-    write_pairs(tmp_path, units, compare={"baseline": "c1"})
-    call("run")
-    found = call("compare", "--json").json
-    rows = {row["dimension"]: row for row in found["rows"]}
+def test_candidates_of_pairs_are_compared_with_the_baseline(call: CallCommand) -> None:
+    rows = [pair_row(f"p{i}", 2, 9 if i else 1, topic=f"Topic {i}?") for i in range(12)]
+    write_pairs(Path(), rows, compare={"baseline": "c1"})
+    call.run()
+    found = call.json("compare")
     assert (found["by"], found["baseline"]) == ("candidate", "c1")
-    assert set(rows) == {"C1", "C2", "C3", "C4", "C5", "overall"}
-    assert rows["overall"]["mean"] == pytest.approx(11 / 12)
-    assert rows["overall"]["difference"] == pytest.approx(10 / 12)
-    assert rows["overall"]["outcome"] == "better"
+    assert {row["dimension"] for row in found["rows"]} == {"C1", "C2", "C3", "C4", "C5", "overall"}
+    row = row_of(found)
+    assert (row["mean"], row["difference"]) == pytest.approx((11 / 12, 10 / 12))
+    assert row["outcome"] == "better"
     assert "c2 is better than c1: it wins 92 % [" in call("compare", "--by", "candidate").out
-    assert call("compare", "--by", "candidate", "--json").json["notes"] == found["notes"]
-    assert "12 topics" in call("compare").out
-    for arguments in (("--by", "model"), ("--pair-by", "topic")):
-        assert call("compare", *arguments).code == 2
+    for flags in (("--by", "model"), ("--pair-by", "topic")):
+        call.refused("compare", *flags)
 
 
-def test_answers_have_totals_and_critical_fails(call: CallCommand, tmp_path: Path) -> None:
+def test_answers_have_totals_and_critical_fails(call: CallCommand) -> None:
     rubric = "task_type: fact\n\n## Critical Fail Conditions\n- must_not_match: /Forbidden/\n"
-    units = [
+    rows = [
         {"task_name": f"t{i}", "prompt": "Task?", "rubric": rubric, "meta": {"model": model}}
         | {"answer": "Forbidden." if model == "new" and i < 7 else "It is certain."}
         for i in range(9)
         for model in ("old", "new")
     ]
-    write_answers(tmp_path, units)
-    assert call("run").code == 0
-    found = call("compare", "--by", "model", "--baseline", "old", "--json").json
+    write_answers(Path(), rows)
+    call.run()
+    found = call.json("compare", "--baseline", "old")
     assert found["pair_by"] == ["task_name"]
     (tag,) = found["tags"]
-    assert (tag["tag"], tag["rate"], tag["baseline_rate"]) == (
-        "critical fail",
-        pytest.approx(7 / 9),
-        0.0,
-    )
-    assert tag["outcome"] == "worse"
-    overall = found["rows"][-1]
-    assert overall["dimension"] == "overall" and overall["outcome"] == "worse"
+    assert (tag["tag"], tag["baseline_rate"], tag["outcome"]) == ("critical fail", 0, "worse")
+    assert tag["rate"] == pytest.approx(7 / 9)
+    assert row_of(found)["outcome"] == "worse"
+
+
+# Runs that were to stop once they were decided
 
 
 def test_a_run_that_was_to_stop_early_tells_its_sequential_decision_first(
-    call: CallCommand, tmp_path: Path
+    call: CallCommand,
 ) -> None:
-    units = [unit(q, v, 1 if v == "v1" else 5) for q in range(30) for v in ("v1", "v2")]
-    compare = {"by": ["prompt_variant"], "baseline": "v1"}
-    write_suite(tmp_path, units, READ, judge=SCORES, compare=compare, stop={"alpha": 0.05})
-    call("run")
-    found = call("compare", "--json").json
+    judge(call, units(30, v1=1, v2=5), **STOPPING)
+    found = call.json("compare")
     assert any("sequential decision keeps its error" in note for note in found["notes"])
-    assert found["rows"][-1]["outcome"] == "better"
-    assert found["missing"]["v2"]["pending"] > 0
+    assert row_of(found)["outcome"] == "better" and found["missing"]["v2"]["pending"] > 0
     decided = found["sequential"]
     assert (decided["outcome"], decided["variant"], decided["sequential"]) == ("better", "v2", True)
     said = " ".join(call("compare").answer.split())
     assert said.startswith("Decided: v2 is better than v1,")
-    answer, figures = said.split("The figures below")
-    assert "error at most 0.05" in answer
-    assert "they only describe what was judged" in figures and "is better than" not in figures
+    assert "is better than" not in said.split("The figures below")[1]
 
 
-STOPPING: dict[str, Any] = {
-    "compare": {"by": ["prompt_variant"], "baseline": "v1"},
-    "stop": {"alpha": 0.05},
-}
-
-
-@pytest.fixture
-def parted(call: CallCommand, tmp_path: Path) -> None:
-    """Six of six: enough for a test of a fixed number of units, too few for the sequential one."""
-    units = [unit(q, v, 1 if v == "v1" else 5) for q in range(6) for v in ("v1", "v2")]
-    write_suite(tmp_path, units, READ, judge=SCORES, **STOPPING)
-    assert call("run", "--json").json["decided"]["outcome"] == "not enough evidence"
-
-
-@pytest.mark.usefixtures("parted")
 def test_two_tests_of_one_question_give_one_answer(call: CallCommand) -> None:
-    found = call("compare", "--json").json
-    rows = {row["dimension"]: row for row in found["rows"]}
-    overall = rows["overall"]
-    assert overall["p_adjusted"] < 0.05 and overall["outcome"] == "not enough evidence"
-    assert overall["outcome"] == found["sequential"]["outcome"]
-    assert (overall["decided_by"], overall["more_questions"]) == ("sequential", None)
-    said = " ".join(call("compare").answer.split())
-    assert said.startswith("Not enough evidence: v2 against v1,")
-    assert "is better than" not in said
-    assert "not enough evidence (sequential)" in said
-
-
-@pytest.mark.usefixtures("parted")
-def test_a_report_of_a_run_that_was_to_stop_gives_the_same_answer(
-    call: CallCommand, tmp_path: Path
-) -> None:
+    """Six of six: enough for a test of a fixed number of units, too few for the sequential one."""
+    judge(call, units(6, v1=1, v2=5), **STOPPING)
+    found = call.json("compare")
+    row = row_of(found)
+    assert row["p_adjusted"] < 0.05
+    assert row["outcome"] == found["sequential"]["outcome"] == "not enough evidence"
+    assert (row["decided_by"], row["more_questions"]) == ("sequential", None)
+    assert "is better than" not in call("compare").text
     for language, words in (("en", "Not enough evidence that"), ("ru", "не решено")):
         call("report", "-o", "report.html", "--summary", "--language", language)
-        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        page = Path("report.html").read_text(encoding="utf-8")
         answer = page.split('<div class="answer">')[1].split("</div>")[0]
         assert words in answer and answer.count("<p") == 1
-    assert "the answer above is that decision" not in page
+    # Another question than the one to be decided is answered by its own test.
+    for flags in (
+        ("--baseline", "v2"),
+        ("--pair-by", "question_id"),
+        ("--judge", READ["model"]),
+    ):
+        other = call.json("compare", *flags)
+        assert other["sequential"] is None
+        assert {row["decided_by"] for row in other["rows"]} == {"fixed"}
+        assert any("was to stop once its comparison" in note for note in other["notes"])
 
 
-@pytest.mark.usefixtures("parted")
-@pytest.mark.parametrize(
-    "flags", [("--baseline", "v2"), ("--pair-by", "question_id"), ("--judge", READ["model"])]
-)
-def test_another_question_than_the_one_to_be_decided_is_answered_by_its_own_test(
-    call: CallCommand, flags: tuple[str, ...]
-) -> None:
-    found = call("compare", *flags, "--json").json
-    assert found["sequential"] is None
-    assert {row["decided_by"] for row in found["rows"]} == {"fixed"}
-    assert any("was to stop once its comparison was decided" in note for note in found["notes"])
-
-
-def test_a_variant_that_was_not_to_be_decided_has_a_sentence_of_its_own(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    marks = {"v1": 1, "v2": 5, "v3": 5}
-    units = [unit(q, v, mark) for q in range(7) for v, mark in marks.items()]
-    rest = STOPPING | {"stop": {"alpha": 0.02, "variant": "v2"}}
-    write_suite(tmp_path, units, READ, judge=SCORES, **rest)
-    call("run")
-    call("run", "--to-the-end")
-    call("run", "--until-decided")
-    answer, figures = " ".join(call("compare").answer.split()).split("The figures below")
+def test_a_variant_that_was_not_to_be_decided_has_a_sentence_of_its_own(call: CallCommand) -> None:
+    judge(call, units(7, v1=1, v2=5, v3=5), **STOPPING | {"stop": {"alpha": 0.02, "variant": "v2"}})
+    call.run("--to-the-end")
+    call.run("--until-decided")
+    answer, figures = call("compare").answer.split("The figures below")
     assert answer.startswith("Not enough evidence: v2 against v1,")
+    figures = " ".join(figures.split())
     assert "v2 is better" not in figures and "v3 is better than v1" in figures
 
 
-def test_a_run_to_the_end_has_no_sequential_decision(call: CallCommand, run: str) -> None:
-    assert call("compare", run, "--by", "prompt_variant", "--json").json["sequential"] is None
+# Little to compare
 
 
-def test_one_judgment_is_said_in_the_singular(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, [unit(1, "v1", 3)], READ, judge=SCORES)
-    call("run")
-    said = call("compare", "--by", "prompt_variant").out
-    assert "The one judgment has a score." in said
-
-
-def test_units_without_a_partner_are_counted_and_said(call: CallCommand, tmp_path: Path) -> None:
+def test_units_without_a_partner_are_counted_and_said(call: CallCommand) -> None:
     shared = {"v1": range(40), "v2": range(10), "v3": range(5, 42)}
-    units = [unit(q, variant, 3) for variant, numbers in shared.items() for q in numbers]
-    write_suite(tmp_path, units, READ, judge=SCORES)
-    call("run")
-    found = call("compare", "--by", "prompt_variant", "--baseline", "v1", "--json").json
-    unpaired = {name: count["unpaired"] for name, count in found["missing"].items()}
+    judge(call, [unit(q, variant, 3) for variant, numbers in shared.items() for q in numbers])
+    unpaired = {
+        name: count["unpaired"] for name, count in call.json("compare", *BY)["missing"].items()
+    }
     assert unpaired == {"v1": 35, "v2": 0, "v3": 2}  # 5 to 9 alone are answered by all three
-    said = " ".join(call("compare", "--by", "prompt_variant", "--baseline", "v1").out.split())
-    assert "Without a partner, so not in the difference: v1 35 units, v3 2 units." in said
-    assert "Nothing is missing" not in said
+    assert "not in the difference: v1 35 units, v3 2 units." in call("compare", *BY).text
 
 
-def test_no_line_about_partners_where_all_have_one(call: CallCommand, run: str) -> None:
-    assert "Without a partner" not in call("compare", run, "--by", "prompt_variant").out
-
-
-def test_a_run_that_nothing_was_judged_in_says_so(call: CallCommand, tmp_path: Path) -> None:
-    units = [unit(q, v, 3) for q in range(3) for v in ("v1", "v2")]
-    broken = "async def read(messages, schema, params):\n    return '{}'\n"
-    write_suite(tmp_path, units, READ, judge=broken, settings={"repairs": 0})
-    call("run")
-    found = call("compare", "--by", "prompt_variant", "--json")
+def test_a_run_that_nothing_was_judged_in_has_no_figures(call: CallCommand) -> None:
+    write_suite(Path(), units(3, v1=3, v2=3), {"model": "python/judge:bad"})
+    assert call("run").code == 1
+    found = call("compare", "--json")
     assert found.code == 0 and "NaN" not in found.out
-    assert [row["difference"] for row in json.loads(found.out)["rows"]] == [None]
-    assert "nothing to compute" in call("compare", "--by", "prompt_variant").out
+    assert [row["difference"] for row in found.json["rows"]] == [None]
+    assert "nothing to compute" in call("compare").out
 
 
-def test_the_only_field_that_tells_variants_apart_is_taken(
-    call: CallCommand, run: str, tmp_path: Path
-) -> None:
-    assert call("compare", run, "--json").json["by"] == "prompt_variant"
-    models = {"m1": 1, "m2": 5}
-    units = [
-        unit(q, variant, score, meta={"model": model, "run_id": f"r{q % 2}"})
-        for q in range(6)
-        for variant in ("v1", "v2")
-        for model, score in models.items()
-    ]
-    write_suite(tmp_path, units, READ, judge=SCORES)
-    call("run")
-    said = call("compare")
-    assert (said.code, said.out) == (2, "")
-    assert "the units differ in prompt_variant and model" in said.err
-    assert "--by prompt_variant" in said.err
+def test_variants_without_a_shared_question_are_answered_in_a_sentence(call: CallCommand) -> None:
+    judge(call, [unit(q, "v1" if q < 3 else "v2", 3) for q in range(6)])
+    said = call("compare", "--by", "prompt_variant").out
+    assert "v2 and v1 share no scored question" in said
+    judge(call, units(4, v1=3))
+    assert "--by FIELD" in call.refused("compare")
 
 
-def test_variants_without_a_shared_question_are_answered_in_a_sentence(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    units = [unit(q, "v1" if q < 3 else "v2", 3) for q in range(6)]
-    write_suite(tmp_path, units, READ, judge=SCORES)
-    call("run")
-    lines = call("compare", "--by", "prompt_variant").out.splitlines()
-    sentence = "v2 and v1 share no scored question: there is nothing to compare."
-    assert sentence in lines[:2], lines[:3]
-
-
-def test_one_variant_leaves_nothing_to_compare(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, [unit(q, "v1", 3) for q in range(4)], READ, judge=SCORES)
-    call("run")
-    said = call("compare")
-    assert said.code == 2 and "nothing to compare by" in said.err and "--by FIELD" in said.err
-
-
-def test_run_ends_with_the_answer_and_what_comes_next(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    units = [unit(q, v, s) for q in range(20) for v, s in (("v1", 1), ("v2", 5))]
-    write_suite(tmp_path, units, READ, judge=SCORES)
+def test_a_run_ends_with_the_answer_and_what_comes_next(call: CallCommand) -> None:
+    call.narrow()
+    write_suite(Path(), units(20, v1=1, v2=5), READ, judge=SCORES)
     out = call("run").out
+    answer = out[out.index("v2 is better than v1 overall: 0.25 -> 0.75 of 1 (+0.50 [") :]
+    assert call("compare").answer.splitlines()[0] in answer
     run = out.split()[1]
-    answer = out.index("v2 is better than v1 overall: 0.25 -> 0.75 of 1 (+0.50 [")
-    assert f"evenhand compare {run}\n" in out[answer:]
-    assert f"evenhand report {run} -o report.html\n" in out[answer:]
-    assert "evenhand view\n" in out[answer:]
-    first = call("compare").answer.splitlines()[0]
-    assert first in out, "the same sentence"
-
-
-def test_the_question_of_the_suite_file_is_read_as_it_stands_now(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    units = [unit(q, v, s) for q in range(8) for v, s in (("v1", 1), ("v2", 5), ("v3", 3))]
-    write_suite(tmp_path, units, READ, judge=SCORES)
-    run = call("run", "--json").json["run"]
-    assert call("compare", "--json").json["baseline"] == "v1"
-    file = tmp_path / "evenhand.toml"
-    text = file.read_text()
-    file.write_text(f'{text}\n[compare]\nbaseline = "v3"\n[gate]\nmin_mean = 0.9\n')
-    assert call("compare", "--json").json["baseline"] == "v3"
-    gate = call("gate", "--json")
-    assert gate.json["run"] == run and "0.9" in " ".join(gate.json["reasons"])
-    assert call("compare", "--baseline", "v2", "--json").json["baseline"] == "v2"
-
-
-def test_a_field_that_the_data_lack_does_not_fail_a_run(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, [unit(0, "v1", 3)], READ, judge=SCORES, compare={"by": ["colour"]})
+    for command in (f"compare {run}", f"report {run} -o report.html", "view"):
+        assert f"evenhand {command}\n" in answer
+    # A field that the data lack does not fail a run.
+    write_suite(Path(), units(1, v1=3), READ, judge=SCORES, compare={"by": ["colour"]})
     said = call("run")
     assert said.code == 0 and "colour" in said.err and "evenhand show" in said.out
 
 
 def test_scores_that_are_all_the_same_have_a_difference_without_an_interval(
-    call: CallCommand, tmp_path: Path
+    call: CallCommand,
 ) -> None:
-    rows = [f"q{question},{variant},3" for question in range(3) for variant in ("v1", "v2")]
-    (tmp_path / "scores.csv").write_text("\n".join(["unit,variant,score", *rows, ""]))
-    call("import", "scores.csv", "--kind", "scores", "--judge", "j")
-    said = " ".join(call("compare", "scores", "--by", "variant").out.split())
-    assert "3.00 -> 3.00 (+0.00); better on 0 of" in said
+    rows = [{"unit": f"q{q}", "judge": "j", "variant": v, "score": 3} for q in "123" for v in "ab"]
+    call.take("scores", rows)
+    assert "3.00 -> 3.00 (+0.00); better on 0 of" in call("compare", "rows", "--by", "variant").text
 
 
 def test_variants_are_the_same_within_a_margin_of_the_command_or_of_the_suite(
-    call: CallCommand, tmp_path: Path
+    call: CallCommand,
 ) -> None:
-    units = [unit(q, v, 3 + (v == "v2") * (q % 3 - 1)) for q in range(30) for v in ("v1", "v2")]
-    write_suite(tmp_path, units, READ, judge=SCORES, compare={"margin": 0.4})
-    call("run")
-    named = call("compare", "--by", "prompt_variant", "--margin", "0.001", "--json").json
-    of_suite = call("compare", "--by", "prompt_variant", "--json").json
-    assert (named["margin"], of_suite["margin"]) == (0.001, 0.4)
-    outcomes = [found["rows"][-1]["outcome"] for found in (named, of_suite)]
-    assert outcomes == ["not enough evidence", "same"]
-    assert "are the same" in call("compare", "--by", "prompt_variant").answer
-    assert call("compare", "--by", "prompt_variant", "--margin", "0").code == 2
-    wide = call("compare", "--by", "prompt_variant", "--margin", "5")
-    assert wide.code == 2 and "scale of overall" in wide.err
+    given = [unit(q, v, 3 + (v == "v2") * (q % 3 - 1)) for q in range(30) for v in ("v1", "v2")]
+    judge(call, given, compare={"margin": 0.4})
+    for flags, margin, outcome in (
+        (("--margin", "0.001"), 0.001, "not enough evidence"),
+        ((), 0.4, "same"),
+    ):
+        found = call.json("compare", *flags)
+        assert (found["margin"], row_of(found)["outcome"]) == (margin, outcome)
+    assert "are the same" in call("compare").answer
 
 
-def test_two_notes_are_shown_unless_all_are_asked_for(call: CallCommand, tmp_path: Path) -> None:
-    rows = [f"q{q},{v},{q % 4}" for q in range(5) for v in ("v1", "v2")] + ["q9,v2,1"]
-    (tmp_path / "scores.csv").write_text("\n".join(["unit,variant,score", *rows, ""]))
-    call("import", "scores.csv", "--kind", "scores", "--judge", "j")
-    by = ("compare", "scores", "--by", "variant")
-    few, every = (call(*by, *more) for more in ((), ("--verbose",)))
-    notes = call(*by, "--json").json["notes"]
-    assert few.out.count("Note: ") == 2 and every.out.count("Note: ") == len(notes) > 2
-    assert "--verbose" in few.out and "--verbose" not in every.out
+def test_two_notes_are_shown_unless_all_are_asked_for(call: CallCommand) -> None:
+    rows = [{"unit": f"q{q}", "judge": "j", "score": q % 4} for q in range(5)]
+    given = [row | {"variant": v} for row in rows for v in ("v1", "v2")]
+    call.take("scores", [*given, rows[1] | {"unit": "q9", "variant": "v2"}])
+    by = ("compare", "rows", "--by", "variant")
+    few, every = (call(*by, *more).out for more in ((), ("--verbose",)))
+    notes = call.json(*by)["notes"]
+    assert few.count("Note: ") == 2 and every.count("Note: ") == len(notes) > 2
+    assert "--verbose" in few and "--verbose" not in every
+
+
+# Two runs
+
+
+def test_grades_before_and_after_new_weights(call: CallCommand) -> None:
+    rows = answers(8)
+    for row in rows[4:]:
+        row["rubric"] = row["rubric"].replace("fact", "creative")
+    write_answers(Path(), rows)
+    old = call.run()
+    weights = {"logic_and_fact": 30, "constraint_adherence": 60, "helpfulness_and_creativity": 10}
+    Path("weights.json").write_text(json.dumps({"fact": weights}))
+    new = str(call.json("settle", old, "--weights", "weights.json")["run"])
+    found = call.json("compare", new, "--against", old)
+    assert (found["by"], found["against"]) == ("run", old)
+    assert found["baseline"].endswith(f" {old[:6]}")
+    row = row_of(found)
+    after, before = (
+        [one["output"]["total_score"] / 100 for one in stored(Path(), run)] for run in (new, old)
+    )
+    assert (row["n"], row["baseline_mean"]) == (8, pytest.approx(mean(before)))
+    assert row["difference"] == pytest.approx(mean(after) - mean(before)) != 0
+    # The replies are the same: as shares of the points to be had no dimension differs, though
+    # the weights of the other task type stay what they were.
+    for row in found["rows"][:-1]:
+        assert row["difference"] == pytest.approx(0, abs=1e-12), row["dimension"]
+        assert (row["outcome"], row["scale"]) == ("not enough evidence", [0, 1])
+    assert not any(row["more_questions"] for row in found["rows"])
+    said = call("compare", new, "--against", old).text
+    assert f"{100 * mean(before):.0f} -> {100 * mean(after):.0f} of 100" in said
+    assert "the same replies" in said and "may be the judge" not in said
+
+
+def test_two_runs_of_pairs_are_compared_by_the_names_of_their_candidates(
+    call: CallCommand,
+) -> None:
+    rows = [pair_row(f"q{i}", 3, 2, 1, topic=f"T{i}?") for i in range(3)]
+    write_pairs(Path(), rows)
+    call.run()
+    # One topic leaves, one comes, and the texts of another change places.
+    rows = [pair_row("q0", 1, 2, 3, topic="T0?"), rows[1], pair_row("q9", 3, 2, 1, topic="T9?")]
+    write_rows(Path(), rows, "pairs.jsonl")
+    call.run()
+    found = call.json(*WEEKS)
+    # On two topics each candidate is in four pairs; c1 won both of those on q0, and loses them now.
+    assert {row["dimension"]: (row["n"], row["difference"]) for row in found["rows"]} == {
+        "win rate of c1": (4, -0.5),
+        "win rate of c2": (4, 0.0),
+        "win rate of c3": (4, 0.5),
+    }
+
+
+def test_grades_of_one_judge_of_a_panel_are_compared(call: CallCommand) -> None:
+    panel = ({"model": "python/judge:good"}, {"model": "python/judge:unsure"})
+    for seed in (1, 2):
+        write_answers(Path(), answers(4), *panel, seed=seed)
+        call.run()
+    found = call.json(*WEEKS, "--judge", "python/judge:unsure")
+    assert {row["n"] for row in found["rows"]} == {4}
+    assert {(count["scored"], count["pending"]) for count in found["missing"].values()} == {(4, 0)}
+
+
+def test_two_runs_of_imported_scores_without_a_stated_scale_are_compared_on_one(
+    call: CallCommand,
+) -> None:
+    for name, plus in (("before", 0), ("after", 2)):
+        rows = [
+            {"unit": f"q{i}", "judge": "j", "dimension": d, "score": 1 + (i + at) % 3 + plus}
+            for i in range(12)
+            for at, d in enumerate(("accuracy", "style"))
+        ]
+        call.take("scores", rows, name)
+    row = row_of(call.json("compare", "after", "--against", "before"))
+    assert (row["difference"], row["outcome"]) == (pytest.approx(0.5), "better")
+
+
+# Two weeks of 240 samples, each answer against a computation of its own
+
+
+def week_gaps(value: str = "overall") -> list[tuple[Scored, float]]:
+    """Each sample of this week less the same of last week."""
+    before = {row.id: row for row in LAST}
+    return [(row, getattr(row, value) - getattr(before[row.id], value)) for row in ROWS]
+
+
+def test_this_week_against_last_is_paired_by_unit(call: CallCommand, weeks: None) -> None:
+    found = call.json(*WEEKS, "--worst", "50")
+    new, old = call.json("runs")["runs"]
+    assert (found["run"], found["against"]) == (new["run"], old["run"])
+    assert found["baseline"] == f"{old['name']} {old['run'][:6]}"
+    assert row_of(found)["variant"] == f"{new['name']} {new['run'][:6]}"
+    for value in ("overall", "correct"):
+        gaps, row = week_gaps(value), row_of(found, value)
+        assert (row["n"], row["clusters"]) == (240, 10)
+        assert row["difference"] == pytest.approx(mean([gap for _, gap in gaps]))
+        questions = [[gap for row, gap in gaps if row.question == q] for q in range(10)]
+        span = row["scale"][1] - row["scale"][0]
+        assert row["p"] == pytest.approx(naive_difference(questions, span)[2])
+        assert row["low"] <= row["difference"] <= row["high"]
+    changed = sum(row != last for row, last in zip(ROWS, LAST, strict=True))
+    told = f"{240 - changed} have the same texts, {changed} have others; 0 are only in"
+    assert any(told in note for note in found["notes"])
+    moved = [*found["changed"]["worst"], *found["changed"]["best"]]
+    oracle = {row.id: gap for row, gap in week_gaps() if gap}
+    assert {pair["variant"]["unit"]: pair["difference"] for pair in moved} == pytest.approx(oracle)
+    assert all(pair["variant"]["run"] != pair["baseline"]["run"] for pair in moved)
+
+
+def test_weeks_with_run_ids_of_their_own_are_paired_by_other_fields(call: CallCommand) -> None:
+    weeks = [
+        [row._replace(run_id=f"{row.run_id}-{week}") for row in rows]
+        for week, rows in (("a", LAST), ("b", ROWS))
+    ]
+    judged_folder(Path(), *weeks)
+    assert "--pair-by" in call.refused(*WEEKS)
+    asked = (*WEEKS, "--pair-by", "model,prompt_variant,eval_set_variant,question_id")
+    for flags, gaps, number in (
+        ((), week_gaps(), 80),
+        (("--where", "model=big"), [one for one in week_gaps() if one[0].model == "big"], 40),
+    ):
+        row = row_of(call.json(*asked, *flags))
+        assert row["n"] == number
+        assert row["difference"] == pytest.approx(mean([gap for _, gap in gaps]))
+
+
+@pytest.mark.parametrize("field", ["model", "eval_set"])
+def test_the_difference_inside_each_value_and_between_them(
+    call: CallCommand, weeks: None, field: str
+) -> None:
+    name = {"eval_set": "eval_set_variant"}.get(field, field)
+    within = call.json("compare", *BY, "--within", name)["within"]
+    assert within["field"] == name
+    gaps = list(paired(ROWS))
+    values = list(dict.fromkeys(getattr(row, field) for row in ROWS))
+    assert [block["value"] for block in within["blocks"]] == values
+    means = {}
+    for block in within["blocks"]:
+        own = [gap for gap in gaps if getattr(gap[0], field) == block["value"]]
+        row = row_of(block)
+        means[block["value"]] = mean([gap for *_, gap in own])
+        assert (row["n"], block["units"], block["missing"]["v1"]["units"]) == (60, 120, 60)
+        assert row["difference"] == pytest.approx(means[block["value"]])
+        oracle = naive_difference(list(by_question(own).values()), 1.0)
+        assert (row["low"], row["high"], row["p"]) == pytest.approx(oracle)
+    test = next(test for test in within["between"] if test["dimension"] == "overall")
+    assert test["differences"] == pytest.approx(means)
+    assert test["gap"] == pytest.approx(means[values[1]] - means[values[0]])
+    assert test["low"] < test["gap"] < test["high"]
+    assert (test["outcome"] == "differs") == (test["p"] <= 0.05)
+
+
+def test_pairs_are_compared_inside_each_value_and_the_lost_ones_shown(call: CallCommand) -> None:
+    worths = {"a": (3, 1), "b": (1, 3)}
+    rows = [
+        pair_row(f"{area}{i}", *worths[area], meta={"area": area})
+        for area in "ab"
+        for i in range(6)
+    ]
+    write_pairs(Path(), [*rows, pair_row("tie", 2, 2, meta={"area": "a"})])
+    call.run()
+    asked = ("--baseline", "c1", "--within", "area", "--worst", "9")
+    found = call.json("compare", *asked)
+    differences = {
+        block["value"]: row_of(block)["difference"] for block in found["within"]["blocks"]
+    }
+    assert differences == pytest.approx({"a": -6 / 7, "b": 1})
+    test = next(test for test in found["within"]["between"] if test["dimension"] == "overall")
+    assert test["outcome"] == "differs"
+    changed = found["changed"]
+    assert (changed["n"], changed["worse"], changed["better"]) == (13, 6, 6)
+    assert {pair["variant"]["unit"] for pair in changed["worst"]} == {f"a{i}" for i in range(6)}
+    best = changed["best"][0]
+    assert (best["difference"], best["baseline"]["output"]) == (1, "An answer worth 1.")
+    assert best["variant"]["output"] == "A reply worth 3."
+    assert best["variant"]["reasons"][0]["about"] == "winner"
+    assert call("compare", *asked).code == 0
+
+
+def test_what_got_worse_most_is_shown_with_both_answers_and_reasons(
+    call: CallCommand, weeks: None
+) -> None:
+    changed = call.json("compare", *BY, "--worst", "5")["changed"]
+    gaps = sorted(paired(ROWS), key=lambda pair: pair[2])
+    counts = [120, sum(gap < 0 for *_, gap in gaps), sum(gap > 0 for *_, gap in gaps)]
+    assert [changed[key] for key in ("n", "worse", "better")] == counts
+    assert changed["dimension"] == "overall"
+    units = {row.id: row for row in ROWS}
+    for name, oracle in (("worst", gaps[:5]), ("best", gaps[::-1][:5])):
+        assert [pair["difference"] for pair in changed[name]] == pytest.approx(
+            [gap for *_, gap in oracle]
+        )
+        for pair in changed[name]:
+            before, after = (units[pair[side]["unit"]] for side in ("baseline", "variant"))
+            assert (before.variant, after.variant) == ("v1", "v2") and before[1:5] == after[1:5]
+            assert pair["difference"] == pytest.approx(after.overall - before.overall)
+            assert pair["question"] == before.row["question"]
+            assert pair["fields"]["question_id"] == f"q{before.question}"
+            assert "prompt_variant" not in pair["fields"]
+            for row, side in ((before, pair["baseline"]), (after, pair["variant"])):
+                assert side["output"] == row.row["model_output"]
+                assert side["scores"] == {"correct": row.correct, "clear": row.clear}
+                assert side["reasons"][0] == {
+                    "judge": "python/judge:read",
+                    "about": "correct",
+                    "score": str(row.correct),
+                    "text": f"correct: {row.row['model_output']}",
+                }
+
+
+def test_blocks_stability_and_the_worst_side_by_side_fit_the_terminal(
+    call: CallCommand, weeks: None
+) -> None:
+    call.narrow()
+    said = call("compare", *BY, "--worst", "2", "--within", "model", "--stability", "meta.run_id")
+    assert said.width <= 80
+    assert "v2 against v1, by model: big 120 units, small 120 units" in said.text
+    assert "over run_id overall: variance x " in said.text
+    lines = said.out.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("worst 1: -"))
+    assert lines[start + 1].startswith("Q What is ")
+    assert lines[start + 2].startswith("v1: ") and " v2: " in lines[start + 2]
+    assert "best 2: +" in said.out
+    last = next(line for line in lines if line.startswith("All of one"))
+    assert call(*shlex.split(last.partition("evenhand ")[2])).code == 0
+
+
+def test_a_coarser_pairing_shows_questions_that_got_worse(call: CallCommand, weeks: None) -> None:
+    changed = call.json("compare", *BY, "--pair-by", "question_id", "--worst", "3")["changed"]
+    means = [mean(gaps) for gaps in by_question(list(paired(ROWS))).values()]
+    worst = sorted(value for value in means if value < -1e-9)[:3]
+    assert worst
+    assert [pair["difference"] for pair in changed["worst"]] == pytest.approx(worst)
+    assert {pair["variant"]["units"] for pair in changed["worst"]} == {12}
+
+
+def stability_oracle(value: str) -> dict[str, Any]:
+    """Variances over run ids, by hand: of 40 cells on 10 questions under each variant."""
+    cells: dict[tuple[Any, ...], list[float]] = {}
+    for row in ROWS:
+        key = (row.variant, row.question, row.model, row.eval_set)
+        cells.setdefault(key, []).append(getattr(row, value))
+    by_variant: dict[str, dict[int, list[float]]] = {"v1": {}, "v2": {}}
+    for (variant, question, *_), values in cells.items():
+        by_variant[variant].setdefault(question, []).append(statistics.variance(values))
+
+    def pooled(name: str, questions: Iterable[int]) -> float:
+        return mean([v for q in questions for v in by_variant[name][q]])
+
+    base, variance = (pooled(name, range(10)) for name in ("v1", "v2"))
+    # By how much each question moves the logarithm of the ratio, of ten that weigh alike.
+    moves = [(pooled("v2", [q]) / variance - pooled("v1", [q]) / base) / 10 for q in range(10)]
+    error = math.sqrt(10 / 9 * sum(move**2 for move in moves))
+    reach = math.exp(stats.t.ppf(0.975, 9) * error)
+    return {
+        "sd": math.sqrt(variance),
+        "baseline_sd": math.sqrt(base),
+        "ratio": variance / base,
+        "low": variance / base / reach,
+        "high": variance / base * reach,
+        "p": 2 * stats.t.sf(abs(math.log(variance / base)) / error, 9),
+    }
+
+
+def test_stability_compares_variances_over_repeated_runs(call: CallCommand, weeks: None) -> None:
+    asked = ("--stability", "run_id")
+    stability = call.json("compare", *BY, *asked)["stability"]
+    assert (stability["field"], stability["baseline"]) == ("run_id", "v1")
+    rows = {row["dimension"]: row for row in stability["rows"]}
+    assert list(rows) == ["correct", "clear", "overall"]
+    for name, row in rows.items():
+        oracle = stability_oracle(name)
+        assert {key: row[key] for key in oracle} == pytest.approx(oracle)
+        assert (row["n"], row["clusters"]) == (40, 10)
+    # The two dimensions are one family.
+    correct, clear = rows["correct"], rows["clear"]
+    assert correct["p_adjusted"] == pytest.approx(min(1, 2 * correct["p"]))
+    assert clear["p_adjusted"] == pytest.approx(max(2 * correct["p"], clear["p"]))
+    assert correct["outcome"] == "worse"
+    turned = call.json("compare", *BY[:3], "v2", *asked)["stability"]["rows"][0]
+    assert turned["outcome"] == "better"
+    assert turned["ratio"] == pytest.approx(1 / correct["ratio"])
+
+
+def test_answers_that_never_vary_have_no_ratio(call: CallCommand) -> None:
+    steady = [row._replace(correct=3, clear=3) if row.variant == "v1" else row for row in samples()]
+    judged_folder(Path(), steady)
+    asked = ("compare", *BY, "--stability", "run_id")
+    row = call.json(*asked)["stability"]["rows"][0]
+    assert [row[key] for key in ("baseline_sd", "ratio", "low", "p", "outcome")] == [
+        *(0, None, None, None),
+        "not enough evidence",
+    ]
+    assert call(*asked).code == 0

@@ -1,8 +1,7 @@
-"""What `evenhand demo` shows, and what it does where it cannot go on."""
+"""`demo`: the recorded part, the live part, and where it cannot go on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,10 @@ from evenhand.words import words
 from tests.unit.cli.conftest import CallCommand
 
 STORE = "sqlite:evenhand-demo/evenhand.db"
+
+
 PUBLISHED = {"gpt4": 0.856, "claude": 0.709, "vicuna-13b": 0.348, "gpt35": 0.342, "bard": 0.245}
 """By GPT-4, as the records' authors give it: both orders pooled, a tie half a win."""
-
-
-def _texts(language: str) -> Mapping[str, str]:
-    texts: Mapping[str, str] = words(language).texts["demo"]
-    return texts
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -33,11 +29,10 @@ def test_the_recorded_part_is_said_in_a_language_and_leaves_a_report(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     output = call("demo", "--recorded", "--language", language)
-    assert output.code == 0
     lines = output.out.splitlines()
-    assert len(lines) <= 110
+    assert output.code == 0 and len(lines) <= 110
     assert not [line for line in lines if cell_len(line) > 80 and not line.startswith("$ ")]
-    assert _texts(language)["recorded"] in output.out
+    assert words(language).texts["demo"]["recorded"] in output.out
     assert f'lang="{language}"' in (tmp_path / "evenhand-demo/report.html").read_text("utf-8")
 
 
@@ -72,28 +67,12 @@ def test_every_bundled_record_has_its_source_and_licence() -> None:
     assert sum(len(entry.read_bytes()) for entry in files) < 500_000
 
 
-def test_a_model_that_cannot_be_had_ends_the_demo_well(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    output = call("demo", "--yes", "--small")
-    assert output.code == 0
-    assert "The live part is left out" in output.out
-
-
 def test_a_folder_that_cannot_be_made_is_told_before_anything(
     call: CallCommand, tmp_path: Path
 ) -> None:
     (tmp_path / "evenhand-demo").write_text("")
     output = call("demo", "--recorded")
     assert output.code == 2 and "cannot be made" in output.err and not output.out
-
-
-def test_only_a_store_that_outlives_the_command_can_be_continued() -> None:
-    assert resume_advice("sqlite:demo.db").startswith("To continue: ")
-    assert "continue" not in resume_advice(MEMORY)
 
 
 @pytest.mark.model
@@ -105,3 +84,15 @@ def test_the_live_part_warns_judges_and_fits_a_screen(
     assert output.code in (0, 1)
     live = output.out[output.out.index("2. Live") :]
     assert "no better than chance" in live and live.count("= 1 planned") == 3
+
+
+def test_where_it_cannot_go_on_it_ends_well(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    output = call("demo", "--yes", "--small")
+    assert output.code == 0 and "The live part is left out" in output.out
+    assert resume_advice("sqlite:demo.db").startswith("To continue: ")
+    assert "continue" not in resume_advice(MEMORY)

@@ -1,13 +1,19 @@
-"""`evenhand import`, and the commands that read what came in."""
+"""`evenhand import`: tables of votes, scores and verdicts, in the words of those who made them, and
+the commands that read what came in."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evenhand.data.write import write
+from evenhand.files.replies import check_file
+from evenhand.runs.imports import VERSION
+from tests.suites import pair_row, pairs, stored, write_pairs, write_rows, write_suite
 from tests.unit.cli.conftest import NEWEST, CallCommand
 
 VOTES = [
@@ -23,24 +29,24 @@ SCORES = [
 ]
 
 
-@pytest.fixture
-def votes(tmp_path: Path) -> str:
-    write(tmp_path / "votes.csv.gz", VOTES)
-    return "votes.csv.gz"
+def take(call: CallCommand, kind: str, rows: Any, *options: str, file: str = "rows.jsonl") -> Any:
+    """What an import says of rows, or of the text of a table."""
+    if isinstance(rows, str):
+        Path(file).write_text(rows)
+    else:
+        write(Path(file), rows)
+    return call.json("import", file, "--kind", kind, *options)
 
 
-@pytest.fixture
-def scores(tmp_path: Path) -> str:
-    write(tmp_path / "scores.jsonl", SCORES)
-    return "scores.jsonl"
+def winners(run: str) -> dict[str, str]:
+    return {row["unit"]: row["output"]["winner"] for row in stored(Path(), run) if row["output"]}
 
 
-def test_votes(call: CallCommand, votes: str) -> None:
-    said = call("import", votes, "--kind", "votes", "--json")
-    assert said.code == 0
-    found = said.json
-    assert found.pop("run") and found == {
-        "name": "votes",
+def test_votes_are_known_to_every_command(call: CallCommand) -> None:
+    found = take(call, "votes", VOTES, "--name", "mine", file="votes.csv.gz")
+    run = found.pop("run")
+    assert found == {
+        "name": "mine",
         "kind": "votes",
         "rows": 8,
         "units": 4,
@@ -59,210 +65,422 @@ def test_votes(call: CallCommand, votes: str) -> None:
         "settled": {"stable": 2, "uncertain": 1},
         "on_conflict": "uncertain",
     }
-
-
-def test_scores(call: CallCommand, scores: str) -> None:
-    found = call("import", scores, "--kind", "scores", "--name", "mine", "--json").json
-    assert (found["name"], found["units"], found["verdicts"]) == ("mine", 6, 6)
-    assert found["key"] == ["unit", "model"] and found["dimensions"] == ["clear", "true"]
-
-
-def test_what_people_read(call: CallCommand, votes: str, scores: str) -> None:
-    said = call("import", votes, "--kind", "votes", "--on-conflict", "tie")
-    assert "8 rows: 4 units, 1 judge" in said.out
-    assert "3 verdicts + 1 failure = 4 judgments" in said.out
-    assert '1 x schema: order 21: winner "?" is none of first, second, tie' in said.out
-    assert 'cannot be read: "?" 1; say what they mean by --sql' in said.out
-    assert "2 stable, 1 uncertain; a conflict counts as tie" in said.out
-    assert "next: evenhand leaderboard" in said.out
-    said = call("import", scores, "--kind", "scores")
-    assert "units told apart by: unit, model" in said.out
-    assert said.out.splitlines()[-1].endswith(" --by model")
-
-
-def test_renamed_columns_and_a_judge_that_the_rows_do_not_name(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    (tmp_path / "t.csv").write_text("q,one,two,verdict\nq1,a,b,a\n")
-    moves = ("unit=q", "first=one", "second=two", "winner = verdict")
-    flags = [part for move in moves for part in ("--map", move)]
-    said = call("import", "t.csv", "--kind", "votes", *flags, "--judge", "me", "--json")
-    assert said.json["verdicts"] == 1
-    assert call("runs", "--json").json["runs"][0]["judges"] == ["me"]
-
-
-def test_runs_show_and_export_know_an_imported_run(call: CallCommand, votes: str) -> None:
-    run = call("import", votes, "--kind", "votes", "--json").json["run"]
-    (row,) = call("runs", "--json").json["runs"]
+    (row,) = call.json("runs")["runs"]
     assert (row["run"], row["planned"], row["pending"], row["protocol"]) == (run, 4, 0, "votes")
-    shown = call("show", run)
-    assert "4 = 3 verdicts + 1 failure + 0 pending" in shown.out
-    assert "votes.csv.gz" in shown.out and "failed: schema" in shown.out
-    figures = call("show", run, "--json").json["pairwise"]
+    shown = call("show", run).out
+    assert "4 = 3 verdicts + 1 failure + 0 pending" in shown
+    assert "votes.csv.gz" in shown and "failed: schema" in shown
+    figures = call.json("show", run)["pairwise"]
     assert figures["candidates"]["a"] == {"wins": 1, "losses": 1, "ties": 0, "uncertain": 1}
-    unit = call("show", run, "q1", "--json").json
+    unit = call.json("show", run, "q1")
     assert unit["judgments"][0]["exchanges"] == [] and unit["unit"]["row"] == "q1"
     assert "uncertain" in call("show", run, "q1").out
-    assert "order 12 says A" in " ".join(call("show", run, "q3").out.split())
-    assert call("export", run, "-o", "out.jsonl").code == 0
-    winners = [json.loads(line)["winner"] for line in Path("out.jsonl").read_text().splitlines()]
-    assert winners == ["A", "uncertain", "B"]
-    assert call("export", run, "-o", "table.txt").code == 0
+    assert "order 12 says A" in call("show", run, "q3").text
+    call("export", run, "-o", "out.jsonl")
+    lines = Path("out.jsonl").read_text().splitlines()
+    assert [json.loads(line)["winner"] for line in lines] == ["A", "uncertain", "B"]
+    call("export", run, "-o", "table.txt")
     assert Path("table.txt").read_text().splitlines()[1].startswith("q0 | A")
+    assert "was imported" in call.refused("settle", run)
 
 
-def test_show_and_export_of_imported_scores(call: CallCommand, scores: str) -> None:
-    run = call("import", scores, "--kind", "scores", "--json").json["run"]
-    assert "clear" in call("show", run).out
-    assert "clear" in call("show", run, "q1/m2").out
+def test_scores_are_known_to_every_command(call: CallCommand) -> None:
+    found = take(call, "scores", SCORES)
+    run = found["run"]
+    assert (found["name"], found["units"], found["verdicts"]) == ("rows", 6, 6)
+    assert found["key"] == ["unit", "model"] and found["dimensions"] == ["clear", "true"]
+    assert "clear" in call("show", run).out and "clear" in call("show", run, "q1/m2").out
     assert "6 rows written" in call("export", run, "-o", "o.csv").err
     assert "is of pairs" in call("export", run, "-o", "o.txt").err
+    said = call("import", "rows.jsonl", "--kind", "scores").out
+    assert "units told apart by: unit, model" in said
+    assert said.splitlines()[-1].endswith(" --by model")
 
 
-def test_there_is_nothing_to_settle(call: CallCommand, votes: str) -> None:
-    run = call("import", votes, "--kind", "votes", "--json").json["run"]
-    said = call("settle", run)
-    assert said.code == 2 and "was imported" in said.err
-    assert call("show", run, "--json").json["verdicts"] == 3
+def test_people_read_what_came_in(call: CallCommand) -> None:
+    write(Path("votes.csv"), VOTES)
+    said = call("import", "votes.csv", "--kind", "votes", "--on-conflict", "tie").out
+    assert "8 rows: 4 units, 1 judge" in said
+    assert '1 x schema: order 21: winner "?" is none of first, second, tie' in said
+    assert 'cannot be read: "?" 1; say what they mean by --sql' in said
+    assert "2 stable, 1 uncertain; a conflict counts as tie" in said
+    assert "next: evenhand leaderboard" in said
+    rows = [
+        row
+        | {"area": "xy"[i % 2], "first": "a", "second": "a", "judge": f"judge{i}"}
+        | {f"c{k:02}": i for k in range(14)}
+        for i, row in enumerate([*VOTES[:2], *(VOTES[0] | {"unit": f"u{i}"} for i in range(200))])
+    ]
+    write(Path("votes.csv"), rows)
+    said = call("import", "votes.csv", "--kind", "votes").out
+    assert "area: taken from the first row of a unit, 1 row differs" in said
+    assert "c10: taken" in said and "c11" not in said and "and 3 more such columns" in said
+    assert "1 candidate: a" in said
+    shown = call("show", NEWEST).out
+    assert "and 182 more" in shown and "judge199" not in shown
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["nothing.csv", "--kind", "votes"], 2, "there is no file"),
-        (["votes.csv.gz", "--kind", "votes", "--map", "unit"], 2, "NEW=OLD"),
-        (["votes.csv.gz", "--kind", "vote"], 2, "vote"),
-        (["votes.csv.gz"], 2, "--kind"),
-        (["--kind", "votes"], 2, "FILE"),
-        (["votes.csv.gz", "--kind", "scores"], 3, "--map score=COLUMN"),
-        (["votes.csv.gz", "--kind", "votes", "--map", "winner=winer"], 3, 'did you mean "winner"?'),
-        (["votes.csv.gz", "--kind", "arena-hard"], 3, "--map model=COLUMN"),
-    ],
-)
-def test_what_cannot_be_done_is_said_and_leaves_no_run(
-    call: CallCommand, votes: str, arguments: list[str], code: int, words: str
-) -> None:
-    said = call("import", *arguments, "--store", "sqlite:s.db")
-    assert (said.code, said.out) == (code, "") and words in said.err
-    if Path("s.db").exists():
-        assert call("runs", "--store", "sqlite:s.db", "--json").json == {"runs": []}
+def test_what_cannot_be_done_is_said_and_leaves_no_run(call: CallCommand) -> None:
+    write(Path("votes.csv"), VOTES)
+    write(Path("tie.csv"), [VOTES[0], VOTES[1] | {"second": "tie"}])
+    write(Path("none.csv"), [row | {"winner": "??"} for row in VOTES])
+    Path("t.csv").write_text("foo,bar\n1,2\n")
+    rows = [row | {"judge": {"seed": i, "model": "gpt"}} for i, row in enumerate(VOTES)]
+    write(Path("judges.jsonl"), rows)
+    Path("n.jsonl").write_text('{"a": 1}\n')
+    votes = ("votes.csv", "--kind")
+    for arguments, code, *told in (
+        (("nothing.csv", "--kind", "votes"), 2, "there is no file"),
+        ((*votes, "votes", "--map", "unit"), 2, "NEW=OLD"),
+        ((*votes, "vote"), 2, "vote"),
+        (votes[:1], 2, "--kind"),
+        ((*votes[1:], "votes"), 2, "FILE"),
+        ((*votes, "scores"), 3, "--map score=COLUMN"),
+        ((*votes, "votes", "--map", "winner=winer"), 3, 'did you mean "winner"?'),
+        ((*votes, "arena-hard"), 3, "--map model=COLUMN"),
+        (("tie.csv", "--kind", "votes"), 3, "tie.csv:3", '"second"', '"tie"', "rename"),
+        (("none.csv", "--kind", "votes"), 3, 'winner "??" is none of', "Unreadable are ?? 8"),
+        (("t.csv", "--kind", "votes"), 3, '"foo", "bar"', "--map first=COLUMN"),
+        (("judges.jsonl", "--kind", "votes"), 3, "--judge NAME"),
+        (("n.jsonl", "--kind", "objects", "--judge", "j"), 3, "no output object"),
+    ):
+        error = call.refused("import", *arguments, code=code)
+        assert all(part in error for part in told), error
+    if Path("evenhand.db").exists():
+        assert call.json("runs") == {"runs": []}
+    # An object is no judge, but a name in it may be one.
+    named = call.json("import", "judges.jsonl", *votes[1:], "votes", "--map", "judge=judge.model")
+    assert named["judges"] == 1
 
 
-def test_a_table_that_mostly_cannot_be_read_is_doubted(call: CallCommand, tmp_path: Path) -> None:
-    write(tmp_path / "v.csv", [*VOTES[:2], *(row | {"winner": "who knows"} for row in VOTES[2:])])
+def test_a_table_that_mostly_cannot_be_read_is_doubted(call: CallCommand) -> None:
+    rows = [*VOTES[:2], *(row | {"winner": "who knows"} for row in VOTES[2:])]
+    write(Path("v.csv"), rows)
     said = call("import", "v.csv", "--kind", "votes", "--json")
     assert said.code == 0 and said.json["failures"] == {"schema": 3}
     assert "are --kind and --map right?" in said.err
 
 
-def test_a_candidate_called_like_a_word_for_a_side_is_refused(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    write(tmp_path / "v.csv", [VOTES[0], VOTES[1] | {"second": "tie"}])
-    said = call("import", "v.csv", "--kind", "votes")
-    assert (said.code, said.out) == (3, "") and "rename the candidate" in said.err
-    assert 'v.csv:3: the column "second" holds a candidate called "tie"' in said.err
+def test_unreadable_values_are_counted_the_most_frequent_first(call: CallCommand) -> None:
+    values = ["не знаю", "первее", "первее", "0", "первее", "0", "first", *"klmnopqrstuv"]
+    rows = [VOTES[0] | {"unit": i, "winner": value} for i, value in enumerate(values)]
+    write(Path("v.csv"), [*rows, *(VOTES[0] | {"unit": f"q{i}"} for i in range(20))])
+    said = call("import", "v.csv", "--kind", "votes").text
+    assert 'cannot be read: "первее" 3, "0" 2, "не знаю" 1, "k" 1,' in said
+    assert "and 3 more; say what they mean" in said
 
 
-def test_what_rows_of_one_unit_say_differently_is_told(call: CallCommand, tmp_path: Path) -> None:
-    rows = [row | {"area": "xy"[i % 2]} for i, row in enumerate(VOTES)]
-    write(tmp_path / "v.csv", rows)
-    assert call("import", "v.csv", "--kind", "votes", "--json").json["meta_differs"] == {"area": 4}
-    said = call("import", "v.csv", "--kind", "votes").out
-    assert "area: taken from the first row of a unit, 4 rows differ" in said
-    write(tmp_path / "v.csv", rows[:2])
-    said = call("import", "v.csv", "--kind", "votes").out
-    assert "area: taken from the first row of a unit, 1 row differs" in said
-
-
-def test_of_many_columns_that_differ_some_are_told(call: CallCommand, tmp_path: Path) -> None:
-    rows = [row | {f"c{k:02}": i for k in range(15)} for i, row in enumerate(VOTES[:2])]
-    write(tmp_path / "v.csv", rows)
-    said = call("import", "v.csv", "--kind", "votes").out
-    assert "c11: taken" in said and "c12" not in said and "and 3 more such columns" in said
-
-
-def test_one_candidate_is_no_plural(call: CallCommand, tmp_path: Path) -> None:
-    write(tmp_path / "v.csv", [VOTES[0] | {"second": "a"}])
-    assert "1 candidate: a" in call("import", "v.csv", "--kind", "votes").out
-
-
-def test_progress_is_told_on_stderr(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_told_on_stderr(call: CallCommand, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evenhand.runs.imports.ROWS_A_NOTICE", 5)
-    write(tmp_path / "s.csv", [{"unit": i, "judge": "j", "score": 1} for i in range(12)])
+    write(Path("s.csv"), [{"unit": i, "judge": "j", "score": 1} for i in range(12)])
     said = call("import", "s.csv", "--kind", "scores", "--json")
     told = ["5 rows read", "10 rows read", "5 units written", "10 units written"]
     assert said.err.splitlines() == told and said.json["rows"] == 12
 
 
-def test_many_judges_are_not_all_listed(call: CallCommand, tmp_path: Path) -> None:
-    rows = [VOTES[0] | {"unit": f"q{i}", "judge": f"judge{i}"} for i in range(200)]
-    write(tmp_path / "v.csv", rows)
-    call("import", "v.csv", "--kind", "votes")
-    shown = call("show", NEWEST).out
-    assert "and 180 more" in shown and "judge199" not in shown
-
-
-def test_what_was_judged_about_one_question_hangs_together_in_every_command(
-    call: CallCommand, tmp_path: Path
+def test_the_same_options_make_the_same_run_and_others_make_another(
+    call: CallCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged = ((i, model, judge) for i in range(6) for model in "abc" for judge in "xy")
-    rows = [
-        {"unit": f"q{i}", "model": m, "judge": j, "dimension": "d", "score": (7 * i + ord(m)) % 5}
-        for i, m, j in judged
+    """Runs also say by which version of the reader their rows were read."""
+    options = (
+        (),
+        ("--on-conflict", "tie"),
+        ("--name", "other"),
+        ("--judge", "b", "--map", "by=judge"),
+    )
+    runs = [take(call, "votes", VOTES, *option)["run"] for option in options]
+    assert len(set(runs)) == len(options)
+    assert take(call, "votes", VOTES)["run"] == runs[0]
+    monkeypatch.setattr("evenhand.runs.imports.VERSION", VERSION + 1)
+    assert take(call, "votes", VOTES)["run"] not in runs
+    assert call("store", "verify").code == 0
+
+
+# Columns by other names
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "columns"),
+    [
+        (
+            "votes",
+            "question_id,model_a,model_b,winner\n1,x,y,x\n2,x,y,y\n",
+            {"unit": "question_id", "first": "model_a", "second": "model_b"},
+        ),
+        (
+            "votes",
+            "item id,model 1,model 2,verdict\n1,x,y,tie\n",
+            {"unit": "item id", "first": "model 1", "second": "model 2", "winner": "verdict"},
+        ),
+        (
+            "scores",
+            "номер вопроса,оценщик,критерий,балл\n1,аня,ясность,4\n",
+            {"unit": "номер вопроса", "judge": "оценщик", "dimension": "критерий", "score": "балл"},
+        ),
+    ],
+    ids=["arena", "spaced", "russian"],
+)
+def test_usual_names_are_read_and_said(
+    call: CallCommand, kind: str, text: str, columns: dict[str, str]
+) -> None:
+    Path("t.csv").write_text(text)
+    judge = () if "judge" in columns else ("--judge", "people")
+    said = call("import", "t.csv", "--kind", kind, *judge, "--json")
+    assert (said.json["columns"], said.json["failures"]) == (columns, {})
+    assert all(f'{field} = "{column}"' in said.err for field, column in columns.items())
+
+
+def test_a_name_that_the_user_gives_goes_before_a_usual_one(call: CallCommand) -> None:
+    table = "id,item,rater,rating\nq1,i1,ann,3\n"
+    said = take(call, "scores", table, "--map", "unit=item", file="t.csv")
+    assert said["columns"] == {"judge": "rater", "score": "rating"}
+    assert call("show", said["run"], "i1").code == 0
+    flags = [
+        part
+        for pair in ("unit=q", "first=one", "second=two", "winner = verdict")
+        for part in ("--map", pair)
     ]
-    write(tmp_path / "scores.csv", rows)
-    call("import", "scores.csv", "--kind", "scores")
-    (row,) = call("agreement", NEWEST, "--json").json["rows"]
-    assert (row["units"], row["clusters"]) == (18, 6)
-    gate = call("gate", NEWEST, "--min-mean", "0.1", "--json").json
-    assert [(c["n"], c["clusters"]) for c in gate["conditions"]] == [(18, 6)]
-    assert "over 18 units on 6 questions" in gate["reasons"][0]
-    compared = call("compare", NEWEST, "--by", "model", "--json").json["rows"]
-    assert {row["clusters"] for row in compared} == {6}
+    table = "q,one,two,verdict\nq1,B,A,A\n"
+    said = take(call, "votes", table, *flags, "--judge", "me", file="t.csv")
+    assert call.json("runs")["runs"][0]["judges"] == ["me"]
+    # The name of a candidate goes before what a word usually means.
+    rows = call.json("leaderboard", said["run"])["rows"]
+    assert {row["candidate"]: row["wins"] for row in rows} == {"A": 1, "B": 0}
 
 
-def test_votes_on_one_question_hang_together_whatever_their_units_are_called(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    def rows(question: str) -> list[dict[str, object]]:
-        return [
-            {"unit": f"u{i}", question: f"q{i % 6}", "judge": "x", "first": "a", "second": "b"}
-            | {"winner": "first" if i % 6 < 3 else "second"}
-            for i in range(24)
-        ]
-
-    widths = {}
-    for name in ("question_id", "colour"):
-        write(tmp_path / f"{name}.csv", rows(name))
-        call("import", f"{name}.csv", "--kind", "votes")
-        found = call("leaderboard", NEWEST, "--json").json
-        widths[found["topics"]] = found["rows"][0]["high"] - found["rows"][0]["low"]
-    assert set(widths) == {6, 24} and widths[6] > 1.5 * widths[24]
-    call("import", "question_id.csv", "--kind", "votes")
-    assert "24 votes on 6 topics" in call("leaderboard", NEWEST).out
-
-
-def test_an_object_is_no_judge_but_a_name_in_it_may_be_one(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_columns_that_other_commands_know_by_name_are_only_columns_here(call: CallCommand) -> None:
     rows = [
-        {"unit": f"q{i}", "judge": {"seed": i, "model": "gpt"}, "first": "a", "second": "b"}
-        | {"winner": "a"}
-        for i in range(3)
+        {"unit": f"q{i}/{model}", "judge": "j", "dimension": d, "score": (i + at) % 3}
+        | {"question_id": f"q{i}", "topic": f"q{i}", "length": "long", "model": model}
+        | ({"failure_tags": "A"} if model == "new" else {})
+        for i in range(12)
+        for model in ("old", "new")
+        for at, d in enumerate(("accuracy", "style"))
     ]
-    write(tmp_path / "votes.jsonl", rows)
-    refused = call("import", "votes.jsonl", "--kind", "votes")
-    assert refused.code == 3 and "--judge NAME" in refused.err
-    named = call("import", "votes.jsonl", "--kind", "votes", "--map", "judge=judge.model", "--json")
-    assert named.json["judges"] == 1
+    take(call, "scores", rows)
+    asked = ("compare", "rows", "--by", "model", "--baseline", "old")
+    overall = call.json(*asked)["rows"][-1]
+    assert (overall["dimension"], overall["difference"]) == ("overall", 0)
+    assert "wins" not in call(*asked, "--pair-by", "topic").out
+    assert call("report", "rows", "-o", "report.html").code == 0
+    # What was judged about one question belongs together in every command.
+    clusters = [row["clusters"] for row in call.json(*asked)["rows"]]
+    gate = call.json("gate", "rows", "--min-mean", "0.1")["conditions"]
+    assert {*clusters, *(condition["clusters"] for condition in gate)} == {12}
 
 
-def test_a_file_of_which_nothing_can_be_read_is_no_run(call: CallCommand, tmp_path: Path) -> None:
-    write(tmp_path / "votes.csv", [row | {"winner": "??"} for row in VOTES])
-    refused = call("import", "votes.csv", "--kind", "votes")
-    assert refused.code == 3
-    assert 'winner "??" is none of first, second, tie' in refused.err
-    assert call("runs", "--json").json in ([], {"runs": []})
+def test_judges_by_turns_leave_nothing_pending_and_topics_weigh_alike(call: CallCommand) -> None:
+    rows = [
+        {"unit": f"t{topic}-{pair}", "question_id": f"t{topic}", "judge": ("ann", "bob")[topic % 2]}
+        | {"first": "old", "second": "new", "winner": "new" if topic < 40 else "old"}
+        for topic in range(41)
+        for pair in range(1 if topic < 40 else 200)
+    ]
+    take(call, "votes", rows)
+    found = call.json("compare", "rows", "--baseline", "old", "--judge", "bob")
+    count = found["missing"]["new"]
+    assert (count["planned"], count["pending"]) == (20, 0)
+    assert found["rows"][-1]["bounds"] == [1, 1]
+    gate = ("gate", "rows", "--judge", "bob", "--baseline", "old")
+    assert call.json(*gate, "--better")["outcome"] == "better"
+    gate = ("gate", "rows", "--candidate", "new", "--min-win-rate", "0.6", "--json")
+    assert "topics weighing alike" in call(*gate).json["reasons"][0]
+
+
+# SQL: the recipes of docs/sql.md run as they stand
+
+PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
+RECIPES = re.findall(r"```sql\n-- (\w+): (\w+)\.csv.*\n([^`]*)```", PAGE.read_text("utf-8"))
+TABLES = {
+    "wide": "unit,judge,clear,correct\nq1,j,3,4\nq2,j,5,\n",
+    "judges": "question_id,model,ann,bob\nq1,m1,3,4\nq1,m2,2,2\n",
+    "arena": "id,model_a,model_b,pick\n1,x,y,A\n2,x,y,=\n3,x,y,?\n",
+    "bare": "winner\nold\nnew\ntie\n",
+    "orders": "id,winner_ab,winner_ba\n1,A,A\n2,A,B\n",
+    "scores": "unit,judge,score\nq1,j,1\nq2,j,2\n",
+    "areas": "unit,area\nq1,code\n",
+    "grades": "unit,judge,model,score\nq1,j,a,4\nq1,j,b,5\nq2,j,a,3\nq2,j,b,3\n",
+}
+FOUND: dict[str, dict[str, Any]] = {
+    "wide": {"units": 2, "verdicts": 2, "missing_scores": {"correct": 1}},
+    "judges": {"units": 2, "judges": 2, "verdicts": 4, "key": ["unit", "model"]},
+    "arena": {"verdicts": 2, "failures": {"empty": 1}, "candidates": ["x", "y"]},
+    "bare": {"units": 3, "verdicts": 3, "candidates": ["new", "old"]},
+    "orders": {"settled": {"stable": 1, "uncertain": 1}},
+    "scores": {"units": 2, "verdicts": 2},
+    "grades": {"units": 2, "verdicts": 2, "candidates": ["a", "b"]},
+}
+
+
+@pytest.fixture
+def tables(call: CallCommand) -> None:
+    for name, text in TABLES.items():
+        Path(f"{name}.csv").write_text(text)
+
+
+def test_every_recipe_gives_what_it_says(call: CallCommand, tables: None) -> None:
+    assert [name for _, name, _ in RECIPES] == list(FOUND)
+    for kind, name, sql in RECIPES:
+        done = call.json("import", "--kind", kind, "--sql", sql)
+        assert {key: done[key] for key in FOUND[name]} == FOUND[name]
+        assert done["name"] == "query"
+    # The columns of a second table are fields.
+    sql = "select * from 'scores.csv' left join 'areas.csv' using (unit) order by unit"
+    call("import", "--kind", "scores", "--sql", sql, "--name", "joined")
+    assert call.json("show", NEWEST, "--where", "area=code")["verdicts"] == 1
+
+
+def test_a_query_that_gives_no_judgments_is_refused(call: CallCommand, tables: None) -> None:
+    for sql, code, told in (
+        ("select nothing from 'scores.csv'", 2, "the query cannot be run"),
+        ("select * from 'none.csv'", 2, "the query cannot be run"),
+        ("select 1 as a", 3, "there is no column"),
+        ("", 2, "takes one query"),
+        ("-- nothing", 2, "takes one query"),
+        ("select 1; select 2", 2, "takes one query"),
+        ("create table votes as select 1", 2, "takes one query"),
+        ("copy (select 1) to 'written.csv'", 2, "takes one query"),
+    ):
+        assert told in call.refused("import", "--kind", "votes", "--sql", sql, code=code)
+    both = ("scores.csv", "--sql", "select 1")
+    assert "names its files itself" in call.refused("import", "--kind", "votes", *both)
+
+
+# Other tools: their errors are failures, and never scores
+
+
+def result(test: int, model: str, score: float, reason: str = "fine", **rest: Any) -> Any:
+    """A result of promptfoo with one assertion that a model graded."""
+    part = {"pass": score > 0.5, "score": score, "reason": reason}
+    component = {**part, "assertion": {"type": "llm-rubric"}, **rest}
+    grading = {**part, "componentResults": [component]}
+    about = {"testIdx": test, "provider": model, "failureReason": int(score <= 0.5)}
+    return {**about, "score": score, "success": score > 0.5, "gradingResult": grading}
+
+
+def test_errors_of_graders_and_scores_off_the_scale_are_failures(call: CallCommand) -> None:
+    results = [result(test, model, 0.5) for test in range(6) for model in ("new", "old")]
+    results[0] = result(0, "new", 0, "HTTP 503", metadata={"graderError": True})
+    results[2] = result(1, "new", 0, "Could not extract JSON from llm-rubric response")
+    results[4] = result(2, "new", 85)
+    results[6] = result(3, "new", 0, "It is rude.")
+    results[8] = {"testIdx": 4, "provider": "new", "failureReason": 2, "error": "timeout"}
+    text = json.dumps({"results": {"results": results}})
+    found = take(call, "promptfoo", text, file="results.json")
+    assert (found["planned"], found["verdicts"]) == (12, 8)
+    assert found["failures"] == {"out_of_range": 1, "schema": 3}
+    said = call("import", "results.json", "--kind", "promptfoo").out
+    assert "1 x out_of_range: score 85 is off the scale from 0 to 1" in said
+    assert "error: HTTP 503" in said
+    # On tests 3 and 5, which both have: 0 and 0.5 against 0.5, on a scale from 0 to 1.
+    rows = call.json("compare", NEWEST, "--by", "model", "--baseline", "old")["rows"]
+    assert rows[-1]["difference"] == -0.25
+
+
+def log(name: str, scores: Any, **args: Any) -> None:
+    """A log of Inspect; None is a sample that ended in an error."""
+    samples = [
+        {"id": number, "epoch": 1, "input": f"question {number}"}
+        | ({"scores": {"match": {"value": value}}} if value else {"error": "out of memory"})
+        for number, value in enumerate(scores)
+    ]
+    about = {"model": "m", "task": "sums", "task_args": args}
+    Path(name).write_text(json.dumps({"version": 2, "eval": about, "samples": samples}))
+
+
+def test_logs_with_other_arguments_are_variants_and_an_errored_sample_failed(
+    call: CallCommand,
+) -> None:
+    log("a.json", "CCIC", shots=0, cot=True)
+    log("b.json", ["C", None, "C", "C"], shots=5, cot=True)
+    log("c.json", "CCIC", shots=5, cot=True)
+    keys = ("units", "verdicts", "repeats", "failures")
+    found = call.json("import", "a.json", "b.json", "--kind", "inspect")
+    assert [found[key] for key in keys] == [8, 7, 1, {"schema": 1}]
+    assert found["key"] == ["unit", "model", "task", "task_args.shots"]
+    compared = call("compare", NEWEST, "--by", "task_args.shots", "--baseline", "0")
+    assert compared.code == 0 and "0.333" in compared.out, compared.err
+    for order in (("b.json", "c.json"), ("c.json", "b.json")):  # it hides in no repeat
+        found = call.json("import", *order, "--kind", "inspect")
+        assert [found[key] for key in keys] == [4, 7, 2, {"schema": 1}]
+        assert found["key"] == ["unit", "model", "task"]
+
+
+# Verdicts as teams store them
+
+WEIGHTS = {"logic_and_fact": 60, "constraint_adherence": 30, "helpfulness_and_creativity": 10}
+GRADE = {
+    "task_name": "t",
+    "task_type": "fact",
+    "inferred_task_type": None,
+    "weights": WEIGHTS,
+    "score": {"logic_and_fact": 50, "constraint_adherence": 20, "helpfulness_and_creativity": 5},
+    "total_score": 75,
+    "reasoning": {},
+    "critical_fail": False,
+    "critical_fail_reason": None,
+    "confidence": "high",
+}
+
+
+def test_exported_pairs_come_back_and_keep_the_contract(call: CallCommand) -> None:
+    write_pairs(Path(), pairs(6))
+    run = call.run()
+    for name in ("o.jsonl", "o.txt"):
+        call("export", run, "-o", name)
+        said = call.json("import", name, "--kind", "objects", "--judge", "team")
+        assert (said["units"], said["verdicts"], said["failures"]) == (6, 6, {})
+        assert winners(said["run"]) == winners(run)
+    rows = [{"pair_id": f"p{n}", "winner": "B", "preference": n} for n in (0.75, 1, 7, -1)]
+    said = take(call, "objects", rows, "--judge", "team")
+    assert (said["verdicts"], said["failures"]) == (2, {"out_of_range": 2})
+    assert call("leaderboard", said["run"]).code == 0
+
+
+def test_imported_votes_are_exported_by_the_contract(call: CallCommand) -> None:
+    names = {"first": "c1", "second": "c2"}
+    votes = [
+        {"unit": unit, "judge": judge, **names, **more}
+        for judge in ("ann", "bob", "cyd")
+        for unit, more in (
+            ("p0", {"winner": "first"}),
+            ("p0", {"first": "c2", "second": "c1", "winner": "first"}),
+            ("p1", {"winner": "c2", "area": "x"}),
+            ("p2", {"preference": 0.5}),
+        )
+    ]
+    met = [
+        {"unit": "t", "judge": "ann", "first": first, "second": second, "winner": first}
+        for first, second in (("c1", "c2"), ("c3", "c1"), ("c2", "c3"))
+    ]
+    for rows, units, lines in ((votes, pairs(3), 9), (met, [pair_row("t", 1, 2, 3)], 3)):
+        run = take(call, "votes", rows)["run"]
+        write_rows(Path(), units, "pairs.jsonl")
+        for name, number in (("v.jsonl", lines), ("v.txt", 3)):
+            call("export", run, "-o", name)
+            found = check_file("pairwise", "en", None, Path("pairs.jsonl"), Path(name))
+            assert (found.problems, found.units, found.ok) == ([], number, number)
+
+
+def test_exported_scores_come_back_and_agree_with_themselves(call: CallCommand) -> None:
+    write_suite(Path(), 6)
+    run = call.run()
+    outputs = {row["unit"]: row["output"] for row in stored(Path())}
+    rows = [{"unit": unit} | output for unit, output in outputs.items()]
+    said = take(call, "objects", rows, "--judge", "team")
+    back = {row["unit"]: row["output"]["scores"] for row in stored(Path(), said["run"])}
+    assert back == {unit: output["scores"] for unit, output in outputs.items()}
+    (row, *_) = call.json("agreement", run, "--against", said["run"])["rows"]
+    assert row["agreement"]["value"] == 1
+
+
+def test_grades_and_objects_that_are_none(call: CallCommand) -> None:
+    bad = GRADE | {"task_name": "u", "score": "seventy"}
+    high = GRADE | {"task_name": "v", "score": WEIGHTS | {"logic_and_fact": 61}}
+    write_rows(Path(), [GRADE, bad, high], "g.jsonl")
+    assert "--judge NAME" in call.refused("import", "g.jsonl", "--kind", "objects", code=3)
+    said = call.json("import", "g.jsonl", "--kind", "objects", "--judge", "team")
+    assert (said["verdicts"], said["failures"]) == (1, {"out_of_range": 1, "schema": 1})
+    outputs = [row["output"] for row in stored(Path(), said["run"]) if row["output"]]
+    assert outputs == [GRADE]
+    assert call("show", said["run"]).code == 0

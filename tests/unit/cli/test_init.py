@@ -1,16 +1,22 @@
-"""`init` makes a suite that runs as it is: on example data, or on the table that somebody has."""
+"""`init` makes a suite that runs as it is, and refuses what `run` would."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evenhand.kinds import KINDS
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.suite import load_suite
-from tests.suites import GRADE_JUDGE, PAIR_JUDGE
+from tests.suites import GRADE_JUDGE, PAIR_JUDGE, stored, write_rows
 from tests.unit.cli.conftest import CallCommand
+from tests.unit.data.workbooks import write_workbook
+
+NAMES = {"rubric": "rubric.json", "weighted": "rubric.md"}
+
 
 TABLES = {
     "en": ("question", "answer", "Why is the sky blue?", "Air scatters blue light most."),
@@ -18,6 +24,8 @@ TABLES = {
     "zh": ("问题", "回答", "天空为什么是蓝色的？", "空气对蓝光散射得最多。"),
     "ja": ("質問", "回答", "空はなぜ青いのですか。", "空気が青い光をよく散乱するからです。"),
 }
+
+
 FILLER = """
 import json
 async def f(messages, schema, params):
@@ -55,31 +63,23 @@ def judges(folder: Path) -> dict[str, str]:
 def test_a_log_of_chats_becomes_a_suite_that_runs(
     call: CallCommand, tmp_path: Path, protocol: str
 ) -> None:
-    """What the system was told is shown to the judge."""
+    """The judge is shown the system prompt too."""
     _, _, asked, answered = TABLES["ja"]
-    told = {"role": "system", "content": "短く答えること。"}
+    told = "短く答えること。"
     rows = [
-        {"messages": [told, *_turn("user", asked), *_turn("assistant", f"worth {i} {answered}")]}
-        | {"model": model}
-        for i, model in enumerate(("m1", "m2"))
+        {"messages": [{"role": role, "content": text} for role, text in turns.items()], "model": m}
+        for m, turns in (
+            (m, {"system": told, "user": asked, "assistant": f"worth {m} {answered}"}) for m in "12"
+        )
     ]
-    (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_rows(tmp_path, rows, "chats.jsonl")
     done = call("init", "--data", "chats.jsonl", "--protocol", protocol)
     assert done.code == 0 and f"for the protocol {protocol}, in ja" in done.out, done.err
     assert 'the last message in "messages"' in done.out
     judge = f"python/{judges(tmp_path)[protocol]}"
     ran = call("run", "--judge", judge, "--json")
     assert ran.code == 0 and ran.json["verdicts"] == (1 if protocol == "pairwise" else 2), ran.err
-    assert told["content"] in call("show", "latest", *_first_unit(call)).out
-
-
-def _turn(role: str, content: str) -> list[dict[str, str]]:
-    return [{"role": role, "content": content}]
-
-
-def _first_unit(call: CallCommand) -> list[str]:
-    call("export", "latest", "--full", "-o", "all.jsonl")
-    return [json.loads(Path("all.jsonl").read_text().splitlines()[0])["unit"]]
+    assert told in call("show", "latest", stored(tmp_path)[0]["unit"]).out
 
 
 @pytest.mark.parametrize("language", TABLES)
@@ -96,29 +96,15 @@ def test_a_table_becomes_a_suite_that_runs(
     judge = f"python/{judges(tmp_path)[protocol]}"
     ran = call("run", "--judge", judge, "--json")
     assert ran.code == 0 and ran.json["verdicts"] == (1 if protocol == "pairwise" else 2), ran.err
-    assert "Columns of" not in ran.err, "what was understood stands in the suite"
     if protocol != "pairwise":
+        checked = ("check", "--protocol", protocol, "--rubric", NAMES[protocol])
+        assert call(*checked).code == 0
         compared = call("compare", "latest", "--json").json
         assert (compared["by"], compared["baseline"]) == ("model", "m1")
-
-
-@pytest.mark.parametrize("language", TABLES)
-def test_the_first_rubric_is_in_the_language_of_the_data(
-    call: CallCommand, tmp_path: Path, language: str
-) -> None:
-    write_table(tmp_path, language)
-    assert call("init", "--data", "answers.csv").code == 0
-    checked = call("check", "--rubric", "rubric.json")
-    assert checked.code == 0
-    rubric = json.loads((tmp_path / "rubric.json").read_text("utf-8"))
-    definitions = {
-        "en": "Is what the answer says true?",
-        "ru": "Верно ли то, что утверждается в ответе?",
-    }
-    if language in definitions:
-        assert rubric["dimensions"][0]["definition"] == definitions[language]
-    call("init", "w", "--data", "answers.csv", "--protocol", "weighted")
-    assert call("check", "--protocol", "weighted", "--rubric", "w/rubric.md").code == 0
+    if protocol == "rubric" and language == "ru":
+        assert "Верно ли то, что утверждается в ответе?" in (tmp_path / "rubric.json").read_text(
+            "utf-8"
+        )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +198,8 @@ def test_files_that_nothing_else_sets_apart_are_variants_called_by_their_names(
 ) -> None:
     (tmp_path / "answers_v1.csv").write_text("question,answer\nWhy?,So.\nHow?,Thus.\n")
     (tmp_path / "answers_v2.csv").write_text("prompt;Ответ\nWhy?;Because.\nHow?;Like this.\n")
-    done = call("init", "--data", "answers_v1.csv", "--data", "answers_v2.csv")
+    data = ("--data", "answers_v1.csv", "--data", "answers_v2.csv")
+    done = call("init", *data)
     assert done.code == 0, done.err
     assert "compared by          prompt_variant: v1, v2" in done.out
     suite = load_suite(tmp_path, {}).file
@@ -221,17 +208,7 @@ def test_files_that_nothing_else_sets_apart_are_variants_called_by_their_names(
     ran = call("run", "--judge", "python/filler:f", "--json")
     assert ran.code == 0 and ran.json["verdicts"] == 4, ran.err
     assert call("compare", "--json").json["rows"][0]["n"] == 2
-    call("init", "pairs", *("--data", "answers_v1.csv", "--data", "answers_v2.csv"))
-    paired = call(
-        "init",
-        "p",
-        "--protocol",
-        "pairwise",
-        "--data",
-        "answers_v1.csv",
-        "--data",
-        "answers_v2.csv",
-    )
+    paired = call("init", "p", "--protocol", "pairwise", *data)
     assert "2 topics for the protocol pairwise" in paired.out
 
 
@@ -261,35 +238,6 @@ def test_a_table_called_like_a_rubric_keeps_its_name(call: CallCommand, tmp_path
         assert f"say in {(Path(*arguments) / 'rubric-draft.json')} what" in done.out
         assert "is yours" not in done.out
         assert call("run", *arguments, "--dry-run").code == 0
-
-
-def test_a_rubric_that_lies_there_stays_and_a_draft_is_written_beside(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    write_table(tmp_path, "en")
-    (tmp_path / "rubric.json").write_text("mine")
-    done = call("init", "--data", "answers.csv")
-    assert done.code == 0
-    assert (
-        'rubric.json is yours and stays: to use it, set rubric = "rubric.json" in the suite'
-        in done.out
-    )
-    assert load_suite(tmp_path, {}).file.rubric == "rubric-draft.json"
-    assert (tmp_path / "rubric.json").read_text() == "mine"
-    assert call("run", "--dry-run").code == 0
-
-
-def test_an_example_leaves_what_is_there_alone(call: CallCommand, tmp_path: Path) -> None:
-    (tmp_path / "rubric.json").write_text("{}")
-    done = call("init")
-    assert done.code == 0 and "rubric.json is yours and stays" in done.out
-    assert (tmp_path / "rubric.json").read_text() == "{}"
-    assert call("run", "--dry-run").code == 0
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/samples.jsonl").write_text("{}")
-    told = call("init", "mine")
-    assert told.code == 2 and "evenhand init DIR --data FILE" in told.err
-    assert not (tmp_path / "mine/evenhand.toml").exists()
 
 
 ODD = {
@@ -356,22 +304,17 @@ def test_a_column_that_no_name_gives_away_is_named_with_map(
     assert call("init", "b", "--data", "a.csv", "--map", "question").code == 2
 
 
-@pytest.mark.parametrize("protocol", ["rubric", "weighted"])
-@pytest.mark.parametrize("ending", ["csv", "tsv"])
 def test_a_file_per_variant_with_the_ids_of_questions_runs(
-    call: CallCommand, tmp_path: Path, ending: str, protocol: str
+    call: CallCommand, tmp_path: Path
 ) -> None:
-    separator = "\t" if ending == "tsv" else ","
     for variant in ("v1", "v2"):
-        rows = [("id", "question", "answer"), *((str(i), f"q{i}", variant) for i in (1, 2, 3))]
-        text = "".join(f"{separator.join(row)}\n" for row in rows)
-        (tmp_path / f"same_{variant}.{ending}").write_text(text)
-    tables = [f"--data=same_{variant}.{ending}" for variant in ("v1", "v2")]
-    done = call("init", "same", *tables, "--protocol", protocol)
+        rows = "".join(f"{number}\tq{number}\t{variant}\n" for number in (1, 2, 3))
+        (tmp_path / f"same_{variant}.tsv").write_text(f"id\tquestion\tanswer\n{rows}")
+    tables = [f"--data=same_{variant}.tsv" for variant in ("v1", "v2")]
+    done = call("init", "same", *tables)
     assert done.code == 0 and "prompt_variant: v1, v2" in done.out
-    assert f"  The ids of same_v1.{ending} and 1 more are those of questions" in done.out
-    ran = call("run", "same", "--dry-run", "--json")
-    assert ran.code == 0 and ran.json["planned"] == 6
+    assert "  The ids of same_v1.tsv and 1 more are those of questions" in done.out
+    assert call("run", "same", "--dry-run", "--json").json["planned"] == 6
 
 
 WHOSE = "Вопрос,Кто,Ответ\nПочему?,м1,worth 1\nПочему?,м2,worth 2\n"
@@ -401,13 +344,6 @@ def test_pairs_of_which_nothing_says_whose_they_are_ask_for_the_column(
     assert not (tmp_path / "evenhand.toml").exists()
 
 
-@pytest.mark.parametrize("name", ["Нейросеть", "ボット名", "Bot"])
-def test_a_model_may_be_called_a_bot(call: CallCommand, tmp_path: Path, name: str) -> None:
-    (tmp_path / "a.csv").write_text(WHOSE.replace("Кто", name), encoding="utf-8")
-    done = call("init", "--data", "a.csv", "--protocol", "pairwise")
-    assert done.code == 0 and "model: м1, м2" in done.out
-
-
 def test_how_far_a_long_table_is_read_is_told(
     call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,6 +354,157 @@ def test_how_far_a_long_table_is_read_is_told(
     said = call("init", ".", "--data", "long.csv", "--judge", judge)
     assert said.code == 0 and said.err.splitlines() == ["5 rows read", "10 rows read"]
     assert "10 rows read" in call("run", ".").err
+
+
+FIRST = {"question": "How much is 2+2?", "model": "m1", "answer": "worth 4"}
+
+
+SECOND = {**FIRST, "model": "m2", "answer": "worth 5"}
+
+
+TASK = {"question": "Why?", "answer": "worth 1"}
+
+
+def begin(call: CallCommand, protocol: str, rows: list[dict[str, Any]]) -> Any:
+    Path("a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return call("init", "made", "--data", "a.jsonl", "--protocol", protocol, "--judge", "embedded")
+
+
+@pytest.mark.parametrize("protocol", ["rubric", "weighted"])
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"answer": None}, '"answer" must be a text, and is null'),
+        ({"answer": ["5"]}, '"answer" must be a text, and is a list'),
+        ({"answer": {"text": "5"}}, '"answer" must be a text, and is an object'),
+        ({"question": ""}, '"question" is empty'),
+        ({"question": 7}, '"question" must be a text, and is a number'),
+        ({"id": 1.5}, '"id" must be a text, and is a number'),
+        ({"language": "fr"}, 'the protocol speaks ru, zh, ja, en, and "language" is fr'),
+    ],
+)
+def test_a_row_that_a_run_refuses_is_told_with_its_line_and_column(
+    call: CallCommand, protocol: str, changes: dict[str, Any], fault: str
+) -> None:
+    done = begin(call, protocol, [FIRST, {**SECOND, **changes}])
+    assert done.code == 3 and f"a.jsonl:2: {fault}" in done.err, done.err
+    assert not Path("made").exists()
+
+
+def test_a_row_beyond_those_that_are_looked_at_first_is_told_too(call: CallCommand) -> None:
+    rows = [{**TASK, "question": f"q{number}"} for number in range(300)]
+    done = begin(call, "rubric", [*rows, {**TASK, "answer": None}])
+    assert done.code == 3 and "a.jsonl:301: " in done.err and not Path("made").exists()
+
+
+@pytest.mark.parametrize("protocol", KINDS)
+def test_ids_that_repeat_are_told_with_both_lines_and_what_to_map(
+    call: CallCommand, protocol: str
+) -> None:
+    if protocol == "pairwise":
+        candidates = [{"id": "a", "text": "worth 1"}, {"id": "b", "text": "worth 2"}]
+        rows = [{"pair_id": "q1", "topic": "Why?", "candidates": candidates}] * 2
+    else:
+        rows = [{"id": "q1", **TASK}, {"id": "q1", **TASK, "answer": "worth 2"}]
+    done = begin(call, protocol, rows)
+    assert done.code == 3 and '"q1" at a.jsonl:1 and a.jsonl:2' in done.err
+    assert "--map model=COLUMN" in done.err and not Path("made").exists()
+
+
+def test_columns_inside_of_objects_are_listed_as_they_are_mapped(call: CallCommand) -> None:
+    row = {"inputs": {"text": "Why?"}, "outputs": {"text": "worth 1"}}
+    done = begin(call, "rubric", [row, {**row, "tags": ["x"]}])
+    assert done.code == 3
+    assert "The columns are: inputs.text, outputs.text, tags. Say which" in done.err
+    moves = ("--map", "question=inputs.text", "--map", "answer=outputs.text")
+    assert call("init", "made", "--data", "a.jsonl", *moves).code == 0
+
+
+@pytest.mark.parametrize("first", [[["about"], ["mine"]], []])
+def test_a_sheet_that_is_named_becomes_a_suite_that_runs(
+    call: CallCommand, tmp_path: Path, first: list[list[str]]
+) -> None:
+    """Also behind a cover without rows."""
+    rows = [["question", "model", "answer"], ["Why?", "m", "worth 1 Because."]]
+    write_workbook(tmp_path / "a.xlsx", {"Notes": first, "Ответы": rows})
+    made = call("init", "made", "--data", "a.xlsx", "--sheet", "Ответы", "--protocol", "rubric")
+    assert made.code == 0 and "Ответы" in made.out
+    assert 'data = [{ file = "a.xlsx", sheet = "Ответы" }]' in (
+        tmp_path / "made" / "evenhand.toml"
+    ).read_text(encoding="utf-8")
+    assert call("run", "made", "--dry-run").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--data", "a.xlsx"), 3, "--sheet NAME"),
+        (("--data", "a.xlsx", "--sheet", "Dat"), 3, 'did you mean "Data"?'),
+        (("--data", "a.csv", "--sheet", "Data"), 2, "--sheet is that of a workbook"),
+        (("--sheet", "Data"), 2, "--sheet goes with --data"),
+    ],
+)
+def test_a_sheet_that_cannot_be_meant_is_refused(
+    call: CallCommand, tmp_path: Path, options: tuple[str, ...], code: int, said: str
+) -> None:
+    sheets = {"Notes": [["about"], ["mine"]], "Data": [["question", "answer"], ["q", "a"]]}
+    write_workbook(tmp_path / "a.xlsx", sheets)
+    (tmp_path / "a.csv").write_text("question,answer\nq,a\n")
+    done = call("init", "made", *options)
+    assert done.code == code and said in done.err and not (tmp_path / "made").exists()
+
+
+def test_a_rubric_of_a_row_is_read_where_the_run_will_read_it(call: CallCommand) -> None:
+    rows = [{**TASK, "rubric": "task.md"}]
+    Path("task.md").write_text("# Rubric\n\n## Points\n- It says why.\n")
+    beside = begin(call, "weighted", rows)
+    assert beside.code == 3 and 'a.jsonl:1: there is no rubric file "made/task.md"' in beside.err
+    assert not Path("made").exists()
+    Path("made").mkdir()
+    Path("task.md").rename("made/task.md")
+    assert begin(call, "weighted", rows).code == 0
+    assert call("run", "made", "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("protocol", KINDS)
+def test_an_example_runs_as_it_is(
+    call: CallCommand, tmp_path: Path, protocol: str, language: str
+) -> None:
+    made = call("init", "--protocol", protocol, "--language", language)
+    assert made.code == 0, made.err
+    judge = judges(tmp_path)[protocol].replace("content", "tie")
+    ran = call("run", "--judge", f"python/{judge}", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["verdicts"] == ran.json["planned"] > 0
+    if protocol == "weighted":
+        fails = ran.json["weighted"]["critical_fails"]
+        assert fails >= 1 and ran.json["calls"] == ran.json["verdicts"] - fails
+        types = {row["output"]["task_type"] for row in stored(tmp_path)}
+        assert {"fact", "creative"} <= types
+    assert call("init", "--protocol", protocol).code == 2
+
+
+def test_what_is_there_stays_and_a_draft_is_written_beside(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "rubric.json").write_text("{}")
+    write_table(tmp_path, "en")
+    for arguments in ((), ("--data", "answers.csv")):
+        done = call("init", *arguments)
+        assert done.code == 0 and "rubric.json is yours and stays" in done.out
+        assert load_suite(tmp_path, {}).file.rubric != "rubric.json"
+        assert (tmp_path / "rubric.json").read_text() == "{}"
+        assert call("run", "--dry-run").code == 0
+        (tmp_path / "evenhand.toml").unlink()
+    (tmp_path / "evenhand.toml").write_text("mine")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/samples.jsonl").write_text("{}")
+    for where in (".", "mine"):
+        told = call("init", where)
+        assert told.code == 2 and "evenhand init DIR --data FILE" in told.err
+    assert (tmp_path / "evenhand.toml").read_text() == "mine"
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["samples.jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -433,5 +520,4 @@ def test_the_columns_of_several_answers_are_named(
     (tmp_path / "t.csv").write_text(f"{header}\nWhy?,Because.,So.\nHow?,Thus.,Well.\n")
     done = call("init", "s", "--data", "t.csv", "--protocol", "pairwise")
     assert done.code == 0, done.err
-    told = [" ".join(line.split()) for line in done.out.splitlines()]
-    assert [line for line in understood if line not in told] == []
+    assert {" ".join(line.split()) for line in done.out.splitlines()} >= set(understood)

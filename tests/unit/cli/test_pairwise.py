@@ -1,22 +1,27 @@
-"""The commands on pairs: run, show, export, check, settle, and what is refused before a call."""
+"""The commands on pairs: run, show, export, check and settle; and the ids of pairs, which go by
+their topic and the names of their candidates alone."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
+from collections.abc import Callable, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from evenhand.kinds.pairwise.table import read_lines
+from evenhand.units import question_hash
 from tests import provider as p
 from tests.suites import (
     CRITERIA,
     PAIR_JUDGE,
     at,
-    evenhand,
+    evenhand_here,
     judged,
     pair_reply,
     pair_row,
@@ -26,9 +31,12 @@ from tests.suites import (
     write_rows,
 )
 from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.tables import suite
 
-COIN, FIRST, CONTENT = ({"model": f"python/judge:{name}"} for name in ("coin", "first", "content"))
-BAD, OTHER = ({"model": f"python/judge:{name}"} for name in ("bad", "other"))
+COIN, FIRST, CONTENT, BAD, OTHER, TIE = (
+    {"model": f"python/judge:{name}"}
+    for name in ("coin", "first", "content", "bad", "other", "tie")
+)
 CIRCLE = """
 import re
 from judge import alike, blocks
@@ -43,71 +51,76 @@ async def circle(messages, schema, params):
 """
 
 
-def test_run_prints_the_figures(call: CallCommand, tmp_path: Path) -> None:
-    write_pairs(tmp_path, 6, FIRST)
+def equal_pairs(number: int) -> list[dict[str, Any]]:
+    """Pairs of which the first has the same text twice."""
+    rows = pairs(number)
+    rows[0]["candidates"][1]["text"] = rows[0]["candidates"][0]["text"]
+    return rows
+
+
+def test_people_read_the_figures(call: CallCommand) -> None:
+    write_pairs(Path(), 6, FIRST)
     said = call("run")
     assert said.code == 0
-    text = re.sub(r" +", " ", said.out)
-    assert "verdicts 0 for A, 0 for B, 0 tie, 6 uncertain" in text
-    assert "settled 0 at once, 0 in a later round" in text
-    assert re.search(r"position consistency 0 % \[0, \d+\] of 6 first rounds", text)
-    assert re.search(r"first slot preferred 100 % \[\d+, 100\] of 12 passes", text)
-    assert "orders contradict C1 6, C2 6, C3 6, C4 6, C5 6" in text
-    assert "later rounds took 24 calls" in text
-    assert re.search(r"candidate +wins +losses +ties +uncertain", said.out)
-    shown = re.sub(r" +", " ", call("show").out)
-    assert "position consistency 0 %" in shown
-    assert "p0 uncertain = = = = =" in shown
-
-
-def test_run_tells_once_how_several_candidates_fared_and_what_the_criteria_are(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    write_pairs(tmp_path, [pair_row(f"p{number}", number, 7, 8) for number in range(3)], CONTENT)
+    for line in (
+        r"verdicts 0 for A, 0 for B, 0 tie, 6 uncertain",
+        r"position consistency 0 % \[0, \d+\] of 6 first rounds",
+        r"first slot preferred 100 % \[\d+, 100\] of 12 passes",
+        r"orders contradict C1 6, C2 6, C3 6, C4 6, C5 6",
+        r"later rounds took 24 calls",
+        r"candidate wins losses ties uncertain",
+    ):
+        assert re.search(line, said.text), line
+    assert "p0 uncertain = = = = =" in call("show").text
+    write_pairs(Path(), [pair_row(f"p{number}", number, 7, 8) for number in range(3)], CONTENT)
     text = call("run").out
     assert len(re.findall(r"^candidate .* wins ", text, re.MULTILINE)) == 1
-    assert text.index("C1 Factual correctness; C2 ") > text.index("orders contradict")
-    assert "C1 Factual correctness; C2 " in call("show").out
-    assert "C1 Factual correctness; C2 " in call("leaderboard").out
+    for told in (text, call("show").out, call("leaderboard").out):
+        assert "C1 Factual correctness; C2 " in told
 
 
-def test_json_has_the_same_figures_in_run_and_show(call: CallCommand, tmp_path: Path) -> None:
-    write_pairs(tmp_path, 9, COIN, CONTENT)
+def test_json_has_the_same_figures_in_run_show_and_settle(call: CallCommand) -> None:
+    write_pairs(Path(), 9, COIN, CONTENT, BAD)
     told = call("run", "--json").json
     figures = told["pairwise"]
-    assert figures == call("show", "--json").json["pairwise"]
-    assert sum(figures["outcomes"].values()) == told["verdicts"] == 18
-    assert sum(figures["settled"].values()) == 18
-    assert figures["first_rounds"] == figures["consistency"]["n"] == 18
-    assert told["calls"] == figures["passes"] == 36 + figures["extra_calls"]
-    assert figures["agreement"]["n"] == 9
-    assert sum(figures["panel"].values()) == 9
+    assert figures == call.json("show")["pairwise"]
+    assert sum(figures["outcomes"].values()) == sum(figures["settled"].values()) == 18
+    assert told["verdicts"] == figures["first_rounds"] == figures["consistency"]["n"] == 18
+    assert figures["agreement"]["n"] == sum(figures["panel"].values()) == 9
     assert figures["candidates"].keys() == {"c1", "c2"}
-    keys = {"value", "low", "high", "n"}
     for name in ("consistency", "first_slot", "agreement"):
-        assert figures[name].keys() == keys
+        assert figures[name].keys() == {"value", "low", "high", "n"}
+    before = stored(Path())
+    settled = call.json("settle", "latest")
+    names = ("planned", "verdicts", "failures", "pending", "left_out")
+    assert settled["calls"] == 0 and all(settled[name] == told[name] for name in names)
+    assert stored(Path()) == before
+    write_pairs(Path(), 9, COIN, name="alone")
+    alone = call.json("run")
+    assert alone["pairwise"]["passes"] == 18 + alone["pairwise"]["extra_calls"]
 
 
-def test_show_a_pair_with_every_pass_and_how_it_was_drawn(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    write_pairs(tmp_path, 2, FIRST, seed=7)
-    call("run")
-    (judgment,) = call("show", "latest", "p1", "--json").json["judgments"]
-    places = [(one["round"], one["order"]) for one in judgment["exchanges"]]
-    assert sorted(places) == [(n, order) for n in (1, 2, 3) for order in ("12", "21")]
-    drawn = [one["sampling"] for one in judgment["exchanges"]]
-    assert drawn == [
-        {"temperature": t, "seed": s} for t, s in ((0, 7), (0.7, 8), (0.7, 9)) for _ in "12"
+def test_show_a_pair_with_every_pass_and_how_it_was_drawn(call: CallCommand) -> None:
+    write_pairs(Path(), 2, FIRST, seed=7)
+    call.run()
+    (judgment,) = call.json("show", "latest", "p1")["judgments"]
+    passes = [(one["round"], one["order"], one["sampling"]) for one in judgment["exchanges"]]
+    drawn = {1: (0, 7), 2: (0.7, 8), 3: (0.7, 9)}
+    assert passes == [
+        (n, order, {"temperature": t, "seed": s})
+        for n, (t, s) in drawn.items()
+        for order in ("12", "21")
     ]
     text = call("show", "latest", "p1").out
-    assert re.search(
-        r"Round 2, A shown first · python/judge:first · temperature 0.7 · seed 8", text
-    )
-    assert "Round 2" in text and "B shown first → B is better" in text
-    assert re.search(r"C1 .*B\+ ", text)
-    assert text.count("tie · the orders differ") == 5
-    assert "An answer worth 1." in text
+    assert "Round 2, A shown first · python/judge:first · temperature 0.7 · seed 8" in text
+    assert "B shown first → B is better" in text and re.search(r"C1 .*B\+ ", text)
+    assert text.count("tie · the orders differ") == 5 and "An answer worth 1." in text
+
+
+def shown(folder: Path, *arguments: str) -> str:
+    said = evenhand_here(*arguments, cwd=folder)
+    assert said.returncode == 0, said.stderr
+    return said.stdout
 
 
 async def test_show_a_pair_whose_second_pass_was_lost(tmp_path: Path) -> None:
@@ -115,23 +128,17 @@ async def test_show_a_pair_whose_second_pass_was_lost(tmp_path: Path) -> None:
     async with p.Provider([p.comparing(p.by_number), p.failing(503)]) as provider:
         write_pairs(tmp_path, 1, at(provider.url))
         await judged(tmp_path)
-    said = evenhand("show", "latest", "p0", cwd=tmp_path)
-    assert said.returncode == 0, said.stderr
-    assert "Failed: transport" in said.stdout
-    assert "Call 1" in said.stdout
+    said = shown(tmp_path, "show", "latest", "p0")
+    assert "Failed: transport" in said and "Call 1" in said
 
 
-def test_show_a_pair_that_was_left_out_failed_or_equal(call: CallCommand, tmp_path: Path) -> None:
-    rows = pairs(2)
-    rows[0]["candidates"][1]["text"] = rows[0]["candidates"][0]["text"]
-    write_pairs(tmp_path, rows, BAD)
+def test_show_a_pair_that_failed_or_was_equal(call: CallCommand) -> None:
+    write_pairs(Path(), equal_pairs(2), BAD)
     call("run")
-    equal, failed = call("show", "latest", "p0"), call("show", "latest", "p1")
-    assert (equal.code, "equal_text" in equal.out) == (0, True)
-    assert (failed.code, "Failed: schema" in failed.out) == (0, True)
-    assert "Raw reply" in failed.out
-    listed = call("show").out
-    assert re.search(r"p0 +tie stable += = = = =", listed)
+    assert "equal_text" in call("show", "latest", "p0").out
+    failed = call("show", "latest", "p1").out
+    assert "Failed: schema" in failed and "Raw reply" in failed
+    assert "p0 tie stable = = = = =" in call("show").text
 
 
 async def test_show_says_who_was_left_out(tmp_path: Path) -> None:
@@ -144,341 +151,491 @@ async def test_show_says_who_was_left_out(tmp_path: Path) -> None:
         assert provider.calls == []
     assert (summary.counts.planned, summary.counts.left_out) == (0, 1)
     for arguments in (("show",), ("show", "latest", "x")):
-        said = evenhand(*arguments, cwd=tmp_path)
-        assert said.returncode == 0, said.stderr
-        assert "eft out: shares its family with a candidate" in said.stdout
-    ran = evenhand("run", cwd=tmp_path)
-    assert "1 left out" in ran.stdout
+        assert "eft out: shares its family with a candidate" in shown(tmp_path, *arguments)
+    assert "1 left out" in shown(tmp_path, "run")
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet"])
-@pytest.mark.parametrize("full", [False, True])
-def test_export_writes_pairs_in_every_format(
-    call: CallCommand, tmp_path: Path, ending: str, full: bool
-) -> None:
-    write_pairs(tmp_path, 3, COIN, BAD)
+def read(path: Path) -> list[dict[str, Any]]:
+    """The rows of an exported file."""
+    if path.suffix == ".parquet":
+        return list(pyarrow.parquet.read_table(path).to_pylist())
+    text = path.read_text()
+    if path.suffix == ".csv":
+        return list(csv.DictReader(text.splitlines()))
+    return list(json.loads(text) if path.suffix == ".json" else map(json.loads, text.splitlines()))
+
+
+def test_export_writes_pairs_in_every_format(call: CallCommand) -> None:
+    write_pairs(Path(), 3, COIN, BAD)
     call("run")
-    out = tmp_path / f"out.{ending}"
-    said = call("export", "latest", "-o", out.name, *(["--full"] if full else []))
-    assert (said.code, said.out) == (0, "")
-    expected = 6 if full else 3
-    if ending == "csv":
-        with out.open(newline="") as file:
-            assert len(list(csv.DictReader(file))) == expected
-    elif ending == "parquet":
-        import pyarrow.parquet
-
-        assert pyarrow.parquet.read_table(out).num_rows == expected
-    else:
-        text = out.read_text()
-        rows = json.loads(text) if ending == "json" else [*map(json.loads, text.splitlines())]
-        assert len(rows) == expected
-        if full:
-            assert {"passes", "flags", "reason", "output"} <= rows[0].keys()
-            made = rows[0]["passes"][0]
-            assert {"round", "order", "criteria", "winner", "said", "flags"} <= made.keys()
-            assert [row["reason"] for row in rows] == [None, "schema"] * 3
-            assert len(rows[1]["passes"]) == 6
-        else:
-            judges = [{key: row.pop(key) for key in ("judge", "repeat")} for row in rows]
-            assert judges == [{"judge": "python/judge:coin", "repeat": 0}] * 3
-            assert rows == [row["output"] for row in stored(tmp_path) if row["output"]]
+    for name in ("out.jsonl", "out.json", "out.csv", "out.parquet"):
+        for flags, number in (((), 3), (("--full",), 6)):
+            said = call("export", "latest", "-o", name, *flags)
+            assert (said.code, said.out) == (0, "")
+            rows = read(Path(name))
+            assert len(rows) == number
+            if not name.startswith("out.json"):
+                continue
+            if flags:
+                assert {"passes", "flags", "reason", "output"} <= rows[0].keys()
+                made = rows[0]["passes"][0].keys()
+                assert {"round", "order", "criteria", "winner", "said", "flags"} <= made
+                assert [row["reason"] for row in rows] == [None, "schema"] * 3
+                assert len(rows[1]["passes"]) == 6
+            else:
+                judges = [(row.pop("judge"), row.pop("repeat")) for row in rows]
+                assert judges == [("python/judge:coin", 0)] * 3
+                assert rows == [row["output"] for row in stored(Path()) if row["output"]]
 
 
-def test_a_verdict_table_reads_back_the_same_and_keeps_the_contract(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    rows = [row | {"pair_id": f"a|b\\{i}\n "} for i, row in enumerate(pairs(20))]
-    write_pairs(tmp_path, rows, COIN)
-    call("run")
-    assert "20 rows written" in call("export", "latest", "-o", "verdicts.txt").err
-    with (tmp_path / "verdicts.txt").open(encoding="utf-8", newline="\n") as file:
-        table = [row.output for row in read_lines(file, CRITERIA)]
-    outputs = [row["output"] for row in stored(tmp_path)]
-    assert table == [
-        {name: one[name] for name in ("pair_id", "winner", "notes", "criteria")} for one in outputs
-    ]
-    assert {one["winner"] for one in table} >= {"A", "B"}
-    checked = call(
-        *("check", "--protocol", "pairwise", "--units", "pairs.jsonl"),
-        *("--replies", "verdicts.txt", "--json"),
+# Verdict tables
+
+
+def table(call: CallCommand) -> list[dict[str, Any]]:
+    """The verdict table of the latest run, read back."""
+    call("export", "latest", "-o", "verdicts.txt")
+    with Path("verdicts.txt").open(encoding="utf-8", newline="\n") as file:
+        return [row.output for row in read_lines(file, CRITERIA)]
+
+
+def check(call: CallCommand, replies: str = "replies.jsonl") -> Any:
+    files = ("--units", "pairs.jsonl", "--replies", replies)
+    return call("check", "--protocol", "pairwise", *files, "--json")
+
+
+def test_a_verdict_table_reads_back_the_same_and_keeps_the_contract(call: CallCommand) -> None:
+    write_pairs(
+        Path(), [row | {"pair_id": f"a|b\\{i}\n "} for i, row in enumerate(pairs(20))], COIN
     )
+    call.run()
+    keys = ("pair_id", "winner", "notes", "criteria")
+    outputs = [{key: row["output"][key] for key in keys} for row in stored(Path())]
+    assert table(call) == outputs and {one["winner"] for one in outputs} >= {"A", "B"}
+    checked = check(call, "verdicts.txt")
     assert (checked.code, checked.json["units"], checked.json["ok"]) == (0, 20, 20)
 
 
-@pytest.mark.parametrize(
-    ("head", "code"),
-    [
-        ("pair_id | winner | C5 | C4 | C3 | C2 | C1 | notes", 0),
-        ("pair_id | winner | style | C4 | C3 | C2 | C1 | notes", 3),
-    ],
-)
-def test_a_table_is_checked_by_its_header(
-    call: CallCommand, tmp_path: Path, head: str, code: int
-) -> None:
-    write_pairs(tmp_path, 1)
+def test_a_table_is_checked_by_its_header(call: CallCommand) -> None:
+    write_pairs(Path(), 1)
     line = "p0 | A | tie | B+ | tie | tie | A+ | so"
-    (tmp_path / "verdicts.txt").write_text(f"{head}\n{line}\n", encoding="utf-8")
-    files = ("--units", "pairs.jsonl", "--replies", "verdicts.txt")
-    checked = call("check", "--protocol", "pairwise", *files)
-    assert checked.code == code, checked.err
-    assert code == 0 or ("verdicts.txt:1" in checked.err and "style" in checked.err)
-
-
-def test_a_table_of_several_judges_has_the_majority(call: CallCommand, tmp_path: Path) -> None:
-    write_pairs(tmp_path, 3, CONTENT, FIRST, {"model": "python/judge:late"})
-    call("run")
-    call("export", "latest", "-o", "verdicts.txt")
-    lines = (tmp_path / "verdicts.txt").read_text().splitlines()
-    assert lines[0] == "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
-    assert [line.split(" | ")[1] for line in lines[1:]] == ["A", "B", "tie"]
+    for name, code in (("C5", 0), ("style", 3)):
+        head = f"pair_id | winner | {name} | C4 | C3 | C2 | C1 | notes"
+        Path("verdicts.txt").write_text(f"{head}\n{line}\n")
+        checked = check(call, "verdicts.txt")
+        assert checked.code == code, checked.err
+    assert "verdicts.txt:1" in checked.err and "style" in checked.err
 
 
 NOTED_JUDGE = """
 
 async def noted(messages, schema, params):
-    return content_of(messages).replace("by the criteria", "the greater | number")
+    return alike(better(messages)).replace("by the criteria", "the greater | number")
 
 async def contrary(messages, schema, params):
     winner = {"A": "B", "B": "A", "tie": "tie"}[better(messages)]
     return alike(winner).replace("by the criteria", "the lesser number")
-
-def content_of(messages):
-    return alike(better(messages))
 """
 NOTED, CONTRARY = {"model": "python/judge:noted"}, {"model": "python/judge:contrary"}
+GREATER, LESSER = "the greater | number", "the lesser number"
 
 
-def panel_table(call: CallCommand, folder: Path, *judges: dict[str, Any]) -> list[tuple[str, str]]:
-    """Winner and notes of each line of the verdict table of a panel, read back."""
-    write_pairs(folder, 3, *judges, judge=PAIR_JUDGE + NOTED_JUDGE)
-    call("run")
-    call("export", "latest", "-o", "verdicts.txt")
-    with (folder / "verdicts.txt").open(encoding="utf-8", newline="\n") as file:
-        return [(row.output["winner"], row.output["notes"]) for row in read_lines(file, CRITERIA)]
-
-
-def test_a_table_of_several_judges_has_the_notes_of_one_that_says_the_same(
-    call: CallCommand, tmp_path: Path
+@pytest.mark.parametrize(
+    ("judges", "lines"),
+    [
+        ([CONTRARY, NOTED, CONTENT], [("A", GREATER), ("B", GREATER), ("tie", LESSER)]),
+        (
+            [NOTED, CONTRARY],
+            [
+                ("uncertain", f"A: {GREATER} B: {LESSER}"),
+                ("uncertain", f"A: {LESSER} B: {GREATER}"),
+                ("tie", GREATER),
+            ],
+        ),
+        ([NOTED, TIE], [("uncertain", f"A: {GREATER} tie: by the criteria")]),
+        ([NOTED | {"repeats": 3}], [("A", GREATER), ("B", GREATER), ("tie", GREATER)]),
+        ([BAD], []),
+    ],
+    ids=["majority", "against each other", "win and tie", "repeats", "none"],
+)
+def test_a_table_has_the_verdict_of_the_panel_and_the_notes_of_those_that_say_it(
+    call: CallCommand, judges: list[dict[str, Any]], lines: list[tuple[str, str]]
 ) -> None:
-    rows = panel_table(call, tmp_path, CONTRARY, NOTED, {"model": "python/judge:content"})
-    greater, lesser = "the greater | number", "the lesser number"
-    assert rows == [("A", greater), ("B", greater), ("tie", lesser)]
-
-
-def test_a_table_has_the_notes_of_both_sides_where_judges_contradict_each_other(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    rows = panel_table(call, tmp_path, NOTED, CONTRARY)
-    greater, lesser = "the greater | number", "the lesser number"
-    assert rows == [
-        ("uncertain", f"A: {greater} B: {lesser}"),
-        ("uncertain", f"A: {lesser} B: {greater}"),
-        ("tie", greater),
-    ]
-
-
-def test_a_win_against_a_tie_has_the_notes_of_both(call: CallCommand, tmp_path: Path) -> None:
-    rows = panel_table(call, tmp_path, NOTED, {"model": "python/judge:tie"})
-    assert rows[0] == ("uncertain", "A: the greater | number tie: by the criteria")
-
-
-def test_repeats_of_one_judge_have_notes_too(call: CallCommand, tmp_path: Path) -> None:
-    rows = panel_table(call, tmp_path, NOTED | {"repeats": 3})
-    assert rows == [(winner, "the greater | number") for winner in ("A", "B", "tie")]
-
-
-def test_a_table_without_a_verdict_has_its_header(call: CallCommand, tmp_path: Path) -> None:
-    write_pairs(tmp_path, 2, BAD)
+    write_pairs(Path(), 3, *judges, judge=PAIR_JUDGE + NOTED_JUDGE)
     call("run")
-    said = call("export", "latest", "-o", "verdicts.txt")
-    assert "0 rows written" in said.err
-    with (tmp_path / "verdicts.txt").open() as file:
-        assert list(read_lines(file, CRITERIA)) == []
+    found = [(row["winner"], row["notes"]) for row in table(call)]
+    assert found[: len(lines)] == lines and bool(found) == bool(lines)
+    assert Path("verdicts.txt").read_text().startswith("pair_id | winner | C1 | C2 | C3 | C4 | C5")
 
 
-def test_fronts_of_rows_with_many_candidates(call: CallCommand, tmp_path: Path) -> None:
+def test_fronts_of_rows_with_many_candidates(call: CallCommand) -> None:
     rows = [
         pair_row("line", 5, 6, 7, topic="One?"),
         pair_row("circle", 1, 2, 3, 9, topic="Two?"),
         pair_row("two", 1, 2, topic="Three?"),
     ]
-    write_pairs(tmp_path, rows, {"model": "python/circling:circle"})
-    (tmp_path / "circling.py").write_text(CIRCLE)
-    told = call("run", "--json").json
-    assert told["verdicts"] == 10
-    expected = {
-        "line": {
-            "candidates": ["c1", "c2", "c3"],
-            "front": ["c1"],
-            "pareto": ["c1"],
-            "complete": True,
-        },
-        "circle": {
-            "candidates": ["c1", "c2", "c3", "c4"],
-            "front": ["c1", "c2", "c3"],
-            "pareto": [],
-            "complete": True,
-        },
-        "two": {
-            "candidates": ["c1", "c2"],
-            "front": ["c2"],
-            "pareto": ["c2"],
-            "complete": True,
-        },
+    write_pairs(Path(), rows, {"model": "python/circling:circle"})
+    Path("circling.py").write_text(CIRCLE)
+    told = call.json("run")
+    fronts = {
+        name: ([f"c{i + 1}" for i in range(number)], front, pareto, True)
+        for name, number, front, pareto in (
+            ("line", 3, ["c1"], ["c1"]),
+            ("circle", 4, ["c1", "c2", "c3"], []),
+            ("two", 2, ["c2"], ["c2"]),
+        )
     }
-    assert told["pairwise"]["fronts"] == expected
-    assert call("show", "--json").json["pairwise"]["fronts"] == expected
-    shown = re.sub(r" +", " ", call("show").out)
-    assert "circle c1, c2, c3" in shown
+    keys = ("candidates", "front", "pareto", "complete")
+    found = told["pairwise"]["fronts"]
+    assert {name: tuple(one[key] for key in keys) for name, one in found.items()} == fronts
+    assert call.json("show")["pairwise"]["fronts"] == found
+    assert "circle c1, c2, c3" in call("show").text
 
 
-def test_settle_reproduces_everything_without_a_call(call: CallCommand, tmp_path: Path) -> None:
-    write_pairs(tmp_path, 8, COIN, BAD)
-    ran = call("run", "--json").json
-    before = stored(tmp_path)
-    settled = call("settle", "latest", "--json").json
-    assert settled["calls"] == 0
-    for name in ("planned", "verdicts", "failures", "pending", "left_out"):
-        assert settled[name] == ran[name]
-    assert stored(tmp_path) == before
-
-
-def test_dry_run_counts_two_calls_a_pair_and_every_round(call: CallCommand, tmp_path: Path) -> None:
-    rows = pairs(4)
-    rows[0]["candidates"][1]["text"] = rows[0]["candidates"][0]["text"]
-    write_pairs(tmp_path, rows, CONTENT, {**OTHER, "repeats": 2})
-    told = call("run", "--dry-run", "--json").json
+def test_dry_run_counts_two_calls_a_pair_and_every_round(call: CallCommand) -> None:
+    write_pairs(Path(), equal_pairs(4), CONTENT, {**OTHER, "repeats": 2})
+    told = call.json("run", "--dry-run")
     assert told["planned"] == 12
     # Three pairs by three judgments, two passes each; equal texts cost nothing.
     assert told["calls"] == {"least": 18, "most": 18 * 3 * 3}
-    assert not (tmp_path / "evenhand.db").exists()
-
-
-def test_dry_run_of_a_relay_is_bounded_by_its_dearest_judge(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    cheap, dear = ({"input": "1", "output": "1"}, {"input": "50", "output": "50"})
+    assert not Path("evenhand.db").exists()
+    # A relay is bounded by its dearest judge.
+    cheap, dear = ({"price": {"input": price, "output": price}} for price in ("1", "50"))
     prices = []
-    for judges in (
-        [{**CONTENT, "price": cheap}, {**OTHER, "price": dear}],
-        [{**CONTENT, "price": cheap}, {**OTHER, "price": cheap}],
-    ):
-        write_pairs(tmp_path, 3, *judges, settings={"panel": "relay"})
-        told = call("run", "--dry-run", "--json").json
+    for price in (dear, cheap):
+        write_pairs(Path(), 3, CONTENT | cheap, OTHER | price, settings={"panel": "relay"})
+        told = call.json("run", "--dry-run")
         assert (told["planned"], told["calls"]["least"]) == (3, 6)
         prices.append(told["price_usd"])
     assert prices[0]["least"] == prices[1]["least"]
     assert prices[0]["most"] > 30 * prices[1]["most"]
-
-
-def test_dry_run_asks_nothing_of_who_is_left_out(call: CallCommand, tmp_path: Path) -> None:
+    # Nothing is asked of who is left out.
     row = pair_row("x", 3, 1)
     row["candidates"][0]["id"] = "gpt-4o"
     judges = [at("http://127.0.0.1:9/v1", model=f"openai/{m}") for m in ("gpt-4.1", "claude-3")]
-    for panel, least in (("each", 2), ("relay", 2)):
-        settings = {"no_self_judging": True, "panel": panel}
-        write_pairs(tmp_path, [row], *judges, settings=settings)
-        assert call("run", "--dry-run", "--json").json["calls"]["least"] == least
+    for panel in ("each", "relay"):
+        write_pairs(Path(), [row], *judges, settings={"no_self_judging": True, "panel": panel})
+        assert call.json("run", "--dry-run")["calls"]["least"] == 2
 
 
 # check
 
 
-def checked(call: CallCommand, tmp_path: Path, replies: list[dict[str, Any]]) -> Any:
-    write_rows(tmp_path, pairs(3), "pairs.jsonl")
-    write_rows(tmp_path, replies, "replies.jsonl")
-    return call(
-        *("check", "--protocol", "pairwise", "--units", "pairs.jsonl"),
-        *("--replies", "replies.jsonl", "--json"),
-    )
+@pytest.fixture
+def three(call: CallCommand) -> None:
+    write_rows(Path(), pairs(3), "pairs.jsonl")
+
+
+VERDICT = {"pair_id": "p2", "winner": "uncertain", "criteria": dict.fromkeys(CRITERIA, "tie")}
 
 
 def test_check_holds_raw_replies_tables_and_verdicts_to_the_contract(
-    call: CallCommand, tmp_path: Path
+    call: CallCommand, three: None
 ) -> None:
-    verdict = {"pair_id": "p2", "winner": "uncertain", "criteria": dict.fromkeys(CRITERIA, "tie")}
-    said = checked(
-        call,
-        tmp_path,
-        [
-            {"unit": "p0", "reply": pair_reply("A+")},
-            {"unit": "p1", "reply": json.loads(pair_reply("B+")), "order": "21", "round": 2},
-            {"unit": "p1", "reply": "any | A | A+ | tie | tie | tie | tie | because"},
-            verdict,
-            {"unit": "p2", "reply": f"```json\n{pair_reply('tie')}\n```"},
-        ],
-    )
+    good = [
+        {"unit": "p0", "reply": pair_reply("A+")},
+        {"unit": "p1", "reply": json.loads(pair_reply("B+")), "order": "21", "round": 2},
+        {"unit": "p1", "reply": "any | A | A+ | tie | tie | tie | tie | because"},
+        VERDICT,
+        {"unit": "p2", "reply": f"```json\n{pair_reply('tie')}\n```"},
+    ]
+    write_rows(Path(), good, "replies.jsonl")
+    said = check(call)
     assert (said.code, said.json["units"], said.json["ok"]) == (0, 5, 5)
     assert [one["code"] for one in said.json["fixes"]] == ["unwrapped"]
-
-
-def test_check_says_what_breaks_it(call: CallCommand, tmp_path: Path) -> None:
-    verdict = {"pair_id": "p2", "winner": "nobody", "criteria": dict.fromkeys(CRITERIA, "tie")}
-    said = checked(
-        call,
-        tmp_path,
-        [
-            {"unit": "p0", "reply": pair_reply("A++")},
-            {"unit": "p1", "reply": pair_reply("A+"), "finish": "length"},
-            verdict,
-        ],
-    )
+    broken = [
+        {"unit": "p0", "reply": pair_reply("A++")},
+        {"unit": "p1", "reply": pair_reply("A+"), "finish": "length"},
+        VERDICT | {"winner": "nobody"},
+    ]
+    write_rows(Path(), broken, "replies.jsonl")
+    said = check(call)
     assert (said.code, said.json["units"], said.json["ok"]) == (1, 3, 0)
-    found = [(one["unit"], one["code"], one["path"]) for one in said.json["problems"]]
-    assert found == [
+    files = ("--units", "pairs.jsonl", "--replies", "replies.jsonl")
+    assert "0 of 3 keep the contract" in call("check", "--protocol", "pairwise", *files).err
+    assert [(one["unit"], one["code"], one["path"]) for one in said.json["problems"]] == [
         *[("p0", "out_of_range", f"criteria.{c}.mark") for c in CRITERIA],
         ("p1", "truncated", ""),
         ("p2", "out_of_range", "winner"),
     ]
 
 
-@pytest.mark.parametrize(
-    ("row", "what"),
-    [
+def test_check_refuses_what_it_cannot_place_with_its_line(call: CallCommand, three: None) -> None:
+    for row, told in (
         ({"unit": "nobody", "reply": "{}"}, "no unit"),
         ({"reply": "{}"}, '"unit" is missing'),
         ({"winner": "A"}, "neither"),
-    ],
-)
-def test_check_refuses_what_it_cannot_place(
-    call: CallCommand, tmp_path: Path, row: dict[str, Any], what: str
-) -> None:
-    said = checked(call, tmp_path, [{"unit": "p0", "reply": pair_reply("A+")}, row])
-    assert said.code == 3
-    assert what in said.err
-    assert "replies.jsonl:2" in said.err
+    ):
+        write_rows(Path(), [{"unit": "p0", "reply": pair_reply("A+")}, row], "replies.jsonl")
+        said = check(call)
+        assert said.code == 3 and told in said.err and "replies.jsonl:2" in said.err
+    head = b"pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes\n"
+    for text, place in (
+        (b"pair_id | winner | C1 | notes\n", "v.txt:1"),
+        (head + b"p0 | A | A+ | tie |\n", "v.txt:2"),
+        (b"\n\n" + head + b"\xff\xfe | A\n", "v.txt"),
+    ):
+        Path("v.txt").write_bytes(text)
+        said = check(call, "v.txt")
+        assert said.code == 3 and place in said.err
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        (b"pair_id | winner | C1 | notes\n", 1),
-        (b"pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes\np0 | A | A+ | tie |\n", 2),
-        (b"\n\npair_id | winner | C1 | C2 | C3 | C4 | C5 | notes\n\xff\xfe | A\n", 4),
-    ],
-)
-def test_check_of_a_spoilt_table_is_exit_3_with_its_line(
-    call: CallCommand, tmp_path: Path, text: bytes, line: int
-) -> None:
-    write_rows(tmp_path, pairs(1), "pairs.jsonl")
-    (tmp_path / "v.txt").write_bytes(text)
-    said = call("check", "--protocol", "pairwise", "--units", "pairs.jsonl", "--replies", "v.txt")
-    assert said.code == 3, said.err
-    assert "v.txt" in said.err
-    assert f":{line}" in said.err or line == 4
-
-
-def test_init_makes_a_suite_of_pairs_that_runs(call: CallCommand, tmp_path: Path) -> None:
+def test_init_makes_a_suite_of_pairs_that_runs(call: CallCommand) -> None:
     for language in ("ru", "zh", "ja", "en"):
         said = call("init", language, "--protocol", "pairwise", "--language", language)
         assert said.code == 0, said.err
-        (tmp_path / language / "judge.py").write_text(
-            "import json\nfrom pathlib import Path\n"
-            "async def tie(messages, schema, params):\n"
-            "    return Path(__file__).with_name('reply').read_text()\n"
-        )
-        (tmp_path / language / "reply").write_text(pair_reply("tie"))
-        ran = call("run", language, "--judge", "python/judge:tie", "--json")
-        assert ran.code == 0, ran.err
-        assert ran.json["verdicts"] == ran.json["planned"] >= 4
+        (Path(language) / "judge.py").write_text(PAIR_JUDGE)
+        ran = call.json("run", language, "--judge", "python/judge:tie")
+        assert ran["verdicts"] == ran["planned"] >= 4
+
+
+# The ids of pairs
+
+WORTHS = {"zeta": 5, "alpha": 3, "mid": 9, "beta": 7}
+"""The models in the order of the file, which is not that of their names."""
+TOPICS = [f"Question {i}?" for i in range(5)]
+HASHES = {topic: question_hash(topic) for topic in TOPICS}
+Answers = Mapping[str, Mapping[str, str]]
+"""By topic and model."""
+
+
+def answers(*models: str, topics: list[str] = TOPICS) -> Answers:
+    """Answers whose worth changes from topic to topic, so that no two pairs come out alike."""
+    return {
+        topic: {
+            model: f"{model} says worth {(WORTHS[model] * (int(topic[9]) + 1)) % 11}."
+            for model in models
+        }
+        for topic in topics
+    }
+
+
+def write_table(rows: list[list[str]]) -> None:
+    with Path("a.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def write_long(data: Answers) -> None:
+    rows = [[topic, *one] for topic, texts in data.items() for one in texts.items()]
+    write_table([["question", "model", "answer"], *rows])
+    suite(Path(), "pairwise", '["a.csv"]')
+
+
+def write_wide(data: Answers) -> None:
+    models = list(next(iter(data.values())))
+    write_table([["topic", *models], *([topic, *texts.values()] for topic, texts in data.items())])
+    names = ", ".join(f'"candidates.{i}.id" = "{model}"' for i, model in enumerate(models, 1))
+    columns = "\n".join(f'"candidates.{i}.text" = "{model}"' for i, model in enumerate(models, 1))
+    suite(Path(), "pairwise", f'[{{ file = "a.csv", {names} }}]', f"[columns]\n{columns}\n")
+
+
+def list_rows(data: Answers, **rest: Any) -> list[dict[str, Any]]:
+    return [
+        {"topic": topic, "candidates": [{"id": m, "text": text} for m, text in texts.items()]}
+        | rest
+        for topic, texts in data.items()
+    ]
+
+
+def write_row_list(rows: list[dict[str, Any]]) -> None:
+    write_rows(Path(), rows, "a.jsonl")
+    suite(Path(), "pairwise", '["a.jsonl"]')
+
+
+def write_list(data: Answers) -> None:
+    write_row_list(list_rows(data))
+
+
+def write_row_per_pair(data: Answers) -> None:
+    """A row for every two candidates of a topic, and none says which topic it is but its text."""
+    write_row_list(
+        [
+            row
+            for topic, texts in data.items()
+            for two in combinations(texts.items(), 2)
+            for row in list_rows({topic: dict(two)})
+        ]
+    )
+
+
+def winners(run: str = "latest") -> dict[str, str]:
+    """Of each pair the name of its winner."""
+    outputs = {row["unit"]: row["output"] for row in stored(Path(), run)}
+    names = {unit: dict(zip("AB", one["candidates"], strict=True)) for unit, one in outputs.items()}
+    return {unit: names[unit].get(one["winner"], one["winner"]) for unit, one in outputs.items()}
+
+
+def ids(*models: str) -> set[str]:
+    pairs = combinations(sorted(models), 2)
+    return {f"{topic}#{a}~{b}" for a, b in pairs for topic in HASHES.values()}
+
+
+def assert_nothing_changed(call: CallCommand, run: str, before: str) -> None:
+    """Two runs have these pairs in common, and all of them came out alike."""
+    rows = call.json("compare", run, "--against", before)["rows"]
+    assert {(row["difference"], row["outcome"]) for row in rows} == {(0, "not enough evidence")}
+
+
+@pytest.mark.parametrize(
+    "write", [write_long, write_wide, write_list, write_row_per_pair], ids=lambda w: w.__name__
+)
+def test_other_candidates_and_another_order_leave_pairs_as_they_were(
+    call: CallCommand, write: Callable[[Answers], None]
+) -> None:
+    write(answers(*WORTHS))
+    first = call.json("run")
+    before = winners()
+    assert before.keys() == ids(*WORTHS)
+    for models in (("alpha", "mid", "beta"), ("zeta", "alpha")):
+        write(answers(*models))
+        ran = call.json("run")
+        after = winners()
+        assert ran["calls"] == 0 and after.keys() == ids(*models)
+        assert after == {unit: before[unit] for unit in after}
+        assert_nothing_changed(call, ran["run"], first["run"])
+    assert ran["changed"] == {"added": 5, "removed": 15, "changed": 0}
+    # Those that were dropped come back, in any order: the first run again, at no cost.
+    for models, topics in (
+        (sorted(WORTHS), TOPICS),
+        (list(WORTHS)[::-1], TOPICS[::-1]),
+        (list(WORTHS), TOPICS[2:] + TOPICS[:2]),
+    ):
+        write(answers(*models, topics=topics))
+        ran = call.json("run")
+        assert (ran["run"], ran["calls"]) == (first["run"], 0)
+        assert winners() == before
+        assert ran["pairwise"]["fronts"] == first["pairwise"]["fronts"]
+
+
+def test_rows_may_stand_anyhow(call: CallCommand) -> None:
+    long = [
+        {"question_id": topic[9], "question": topic, "model": model, "answer": text}
+        for topic, texts in answers(*WORTHS).items()
+        for model, text in texts.items()
+    ]
+    # One spelling of a question or the other: which one is shown must not hang on the order.
+    long[3]["question"] = "Question 0, please?"
+    runs = [
+        row
+        for name in ("r1", "r2")
+        for row in list_rows(answers("zeta", "alpha"), meta={"run_id": name})
+    ]
+    for row in runs[5:]:
+        row["candidates"][0]["text"] = "worth 0"
+    for rows, unit in ((long, "0#alpha~beta"), (runs, f"r2/{HASHES[TOPICS[0]]}#alpha~zeta")):
+        write_row_list(rows)
+        first = call.json("run")
+        assert unit in winners()
+        for order in (rows[::-1], rows[7:] + rows[:7]):
+            write_row_list(order)
+            again = call.json("run")
+            assert (again["run"], again["calls"]) == (first["run"], 0)
+    # Two runs of a question are no two questions.
+    found = call.json("compare", "latest")["rows"]
+    assert {(row["n"], row["clusters"]) for row in found} == {(10, 5)}
+
+
+def test_a_row_of_two_with_an_id_keeps_it_and_its_first_candidate_is_a(call: CallCommand) -> None:
+    rows = [
+        {"pair_id": f"p{i}", **row} for i, row in enumerate(list_rows(answers("zeta", "alpha")))
+    ]
+    write_row_list(rows)
+    straight = call.run()
+    before = winners()
+    assert list(before) == [f"p{i}" for i in range(5)]
+    for row in rows:
+        row["candidates"].reverse()
+    write_row_list(rows)
+    turned = call.json("run")
+    assert (turned["calls"], turned["changed"]["added"]) == (0, 0)
+    # A and B have changed places, the winners have not.
+    assert winners() == before
+    for run, names in ((straight, ("zeta", "alpha")), (turned["run"], ("alpha", "zeta"))):
+        assert {tuple(row["output"]["candidates"]) for row in stored(Path(), run)} == {names}
+    assert_nothing_changed(call, turned["run"], straight)
+    agreed = call.json("agreement", turned["run"], "--against", straight)
+    assert agreed["rows"][0]["agreement"]["value"] == 1
+    # A third candidate comes, and goes.
+    third = [
+        {"pair_id": f"p{i}", **row}
+        for i, row in enumerate(list_rows(answers("mid", "zeta", "alpha")))
+    ]
+    write_row_list(third)
+    call.run()
+    assert "p0#alpha~mid" in winners()
+    assert_nothing_changed(call, "latest", "latest~1")
+    assert_nothing_changed(call, "latest~1", "latest")
+
+
+def test_labels_and_votes_land_on_the_pair_that_they_name(call: CallCommand) -> None:
+    """Whatever stood beside it when they were given, and in which order."""
+    pair, topic = f"{HASHES[TOPICS[0]]}#alpha~mid", HASHES[TOPICS[1]]
+    Path("labels.csv").write_text(
+        f"pair_id,annotator,first,second,preference\n{pair},ann,,,1\n{pair},bob,mid,alpha,1\n"
+        f"{topic},ann,zeta,alpha,2\n{topic},bob,alpha,zeta,zeta\n"
+    )
+    for models in (list(WORTHS), list(WORTHS)[::-1], ["mid", "alpha", "zeta"]):
+        write_list(answers(*models))
+        run = call.run()
+        labels = call.json("import", "labels.csv", "--for", run)["run"]
+        outputs = [(row["unit"], row["judge"], row["output"]) for row in stored(Path(), labels)]
+        assert {
+            (unit, judge): output["candidates"]["AB".index(output["winner"])]
+            for unit, judge, output in outputs
+        } == {
+            (pair, "human/ann"): "alpha",
+            (pair, "human/bob"): "mid",
+            (f"{topic}#alpha~zeta", "human/ann"): "alpha",
+            (f"{topic}#alpha~zeta", "human/bob"): "zeta",
+        }
+    votes = [
+        {"unit": name, "judge": "ann", "first": first, "second": second, "winner": "first"}
+        for name in HASHES.values()
+        for first, second in (("mid", "alpha"), ("zeta", "mid"))
+    ]
+    call.take("votes", votes)
+    called = winners("rows").keys()
+    assert called < ids("zeta", "alpha", "mid") and len(called) == 10
+    assert call.json("agreement", run, "--against", "rows")["rows"][0]["n"] == 10
+
+
+def test_ids_stay_apart(call: CallCommand) -> None:
+    names = ("a~b", "c", "a", "b~c", "x/y#z%")
+    candidates = [{"id": name, "text": f"worth {i}"} for i, name in enumerate(names)]
+    write_row_list([{"id": "q", "topic": "Why?", "candidates": candidates}])
+    call.run()
+    assert len(winners()) == 10
+    assert {"q#a%7Eb~c", "q#a~b%7Ec", "q#a~x%2Fy%23z%25"} < winners().keys()
+    # Rows that nothing tells apart have their number.
+    rows = [*list_rows(answers("zeta", "alpha")), list_rows(answers("alpha", "zeta"))[0]]
+    rows[-1]["candidates"][0]["text"] = "worth 1"
+    write_row_list(rows)
+    call.run()
+    topic = HASHES[TOPICS[0]]
+    assert {f"{topic}#alpha~zeta", f"{topic}#6#alpha~zeta"} < winners().keys()
+    # Candidates without names are known by their places.
+    rows = list_rows(answers("zeta", "alpha", "mid"))
+    for row in rows:
+        row["candidates"] = [{"text": candidate["text"]} for candidate in row["candidates"]]
+    write_row_list(rows)
+    call.run()
+    assert winners().keys() == ids("1", "2", "3")
+
+
+def test_the_verdict_table_and_the_fronts_go_by_names(call: CallCommand) -> None:
+    given = answers("zeta", "alpha", "mid")
+    write_list(given)
+    call.run()
+    # In the id of a pair A is the one that is named first.
+    assert winners() == {
+        row["pair_id"]: row["pair_id"].partition("#")[2].split("~")["AB".index(row["winner"])]
+        for row in table(call)
+    }
+    fronts = call.json("leaderboard")["fronts"]
+    for topic, texts in given.items():
+        best = max(texts, key=lambda model: int(texts[model].split()[-1].rstrip(".")))
+        assert fronts[HASHES[topic]] == {
+            "candidates": ["alpha", "mid", "zeta"],
+            "front": [best],
+            "pareto": [best],
+            "complete": True,
+        }

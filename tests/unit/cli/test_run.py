@@ -1,24 +1,57 @@
-"""`run` and `settle`: shapes of JSON, exit codes, and messages that say where."""
+"""The command `run`: JSON, exit codes, what it says, and runs as their data change."""
 
 from __future__ import annotations
 
 import json
-import os
+import random
 import re
 import shlex
-import socket
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import evenhand
+from evenhand import manifest
 from evenhand.cli.watch import Watcher
+from evenhand.errors import KeyMissing, ProviderRefused
+from evenhand.exchange import Question, Reply
 from evenhand.limits import LOST_IN_A_ROW
-from tests.provider import child
-from tests.suites import JUDGE, at, evenhand, samples, write_rows, write_suite
+from tests.crash.watching import ended
+from tests.provider import Provider, child
+from tests.suites import (
+    JUDGE,
+    RUBRIC,
+    Scripted,
+    at,
+    evenhand_here,
+    good_reply,
+    judged,
+    pairs,
+    prepared,
+    samples,
+    started,
+    stored,
+    with_judges,
+    write_answers,
+    write_pairs,
+    write_rows,
+    write_suite,
+)
 from tests.unit.cli.conftest import CallCommand
+from tests.unit.web.serving import counts, served
 
-BAD = {"model": "python/judge:bad"}
+GOOD, BAD, CRASH = ({"model": f"python/judge:{name}"} for name in ("good", "bad", "crash"))
+
+
+GPT = {"model": "openai/gpt-4.1-mini"}
+
+
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
 SUMMARY = {
     "run": str,
     "planned": int,
@@ -39,59 +72,54 @@ def files(folder: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
 
 
-def test_json_alone_stands_on_stdout(call: CallCommand, tmp_path: Path) -> None:
+def exported(call: CallCommand, run: str = "latest") -> dict[str, Any]:
+    """Everything that a run says of its units, by unit."""
+    assert call("export", run, "--full", "-o", "out.jsonl").code == 0
+    rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    return {row["unit"]: row for row in rows}
+
+
+def totals(found: dict[str, Any]) -> tuple[int, int, int]:
+    failed = sum(found["failures"].values())
+    assert found["planned"] == found["verdicts"] + failed + found["pending"]
+    return found["planned"], found["verdicts"], found["pending"]
+
+
+def test_json_alone_stands_on_stdout_of_run_and_settle(call: CallCommand, tmp_path: Path) -> None:
     write_suite(tmp_path, 3)
     said = call("run", "--json")
-    assert said.code == 0
-    types = {name: type(value) for name, value in said.json.items()}
-    assert types == SUMMARY | {"rubric": dict}
+    assert {name: type(value) for name, value in said.json.items()} == SUMMARY | {"rubric": dict}
     tokens = {"input_tokens", "output_tokens", "cached_tokens", "stored_tokens"}
     assert said.json["usage"].keys() == tokens
-    assert (said.json["planned"], said.json["verdicts"], said.json["calls"]) == (3, 3, 3)
+    assert (said.code, totals(said.json), said.json["calls"]) == (0, (3, 3, 0), 3)
     again = call("run", "--json")
     assert (again.json["calls"], again.json["cached"]) == (0, 3)
-
-
-def test_settle_prints_the_same_shape(call: CallCommand, tmp_path: Path) -> None:
     write_suite(tmp_path, 2, BAD)
-    run = call("run", "--json").json
-    settled = call("settle", run["run"][:6], "--json")
-    assert settled.code == 0
-    assert settled.json.keys() == SUMMARY.keys() | {"settled_from", "rules"}
-    assert settled.json["failures"] == {"schema": 2}
-    assert settled.json["calls"] == 0
-
-
-def test_people_get_a_table_and_the_next_step(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 3)
-    said = call("run")
-    assert "3 verdicts + 0 failures + 0 pending = 3 planned" in said.out
-    assert "evenhand show" in said.out
-    assert "3/3 judged" in said.err
+    run = call("run", "--json").json["run"]
+    settled = call("settle", run[:6], "--json").json
+    assert settled.keys() == SUMMARY.keys() | {"settled_from", "rules"}
+    assert (settled["failures"], settled["calls"]) == ({"schema": 2}, 0)
 
 
 def test_one_of_something_is_called_so(call: CallCommand, tmp_path: Path) -> None:
     write_suite(tmp_path, 1, BAD)
     ahead = call("run", "--dry-run").out
     assert "1 judgment planned" in ahead and "\n1 call to send, at most" in ahead
-    done = call("run").out
-    assert "0 verdicts + 1 failure + 0 pending = 1 planned" in done
+    done = call("run")
+    assert "0 verdicts + 1 failure + 0 pending = 1 planned" in done.out
+    assert "1/1 judged" in done.err
     assert "1 = 0 verdicts + 1 failure + 0 pending" in call("show", "latest").out
 
 
-def test_a_dry_run_sends_nothing_and_writes_nothing(call: CallCommand, tmp_path: Path) -> None:
-    judge = at("http://127.0.0.1:9/v1", price={"input": 1, "output": 2}, repeats=2)
-    write_suite(tmp_path, 3, judge)
+def test_a_dry_run_sends_and_writes_nothing_and_knows_the_ledger(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3, at(NOWHERE, price={"input": 1, "output": 2}, repeats=2))
     before = files(tmp_path)
     said = call("run", "--dry-run", "--json")
-    assert said.code == 0
-    assert said.json["calls"] == {"least": 6, "most": 18}
+    assert (said.code, said.json["calls"]) == (0, {"least": 6, "most": 18})
     assert 0 < said.json["price_usd"]["least"] < said.json["price_usd"]["most"]
-    assert "nothing was sent" in call("run", "--dry-run").out
-    assert files(tmp_path) == before
-
-
-def test_a_dry_run_knows_what_the_ledger_holds(call: CallCommand, tmp_path: Path) -> None:
+    assert "nothing was sent" in call("run", "--dry-run").out and files(tmp_path) == before
     write_suite(tmp_path, 3)
     call("run", "--limit", "2")
     before = files(tmp_path)
@@ -101,151 +129,65 @@ def test_a_dry_run_knows_what_the_ledger_holds(call: CallCommand, tmp_path: Path
 
 
 def test_too_many_failures_are_exit_1(call: CallCommand, tmp_path: Path) -> None:
-    mixed = [{"model": "python/judge:good"}, BAD]
-    write_suite(tmp_path, 2, *mixed, limits={"max_failure_rate": 0.4})
-    said = call("run", "--json")
-    assert said.code == 1
-    assert said.json["failures"] == {"schema": 2}
-    assert "max_failure_rate" in said.err
-    write_suite(tmp_path, 2, *mixed, limits={"max_failure_rate": 0.5})
-    assert call("run").code == 0
-
-
-# A run in which nothing could be judged
-
-
-def test_a_judge_that_always_crashes_stops_the_run(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 200, {"model": "python/judge:crash"}, limits={"concurrency": 4})
-    said = call("run", "--json")
-    assert said.code == 5
-    lost = said.json["failures"]["judge_crash"]
-    assert LOST_IN_A_ROW <= lost < LOST_IN_A_ROW + 4
-    assert said.json["pending"] == 200 - lost
-    assert f"{LOST_IN_A_ROW} calls in a row" in said.err
-    assert "no luck" in said.err
+    for rate, code in ((0.4, 1), (0.5, 0)):
+        write_suite(tmp_path, 2, GOOD, BAD, limits={"max_failure_rate": rate})
+        said = call("run", "--json")
+        assert (said.code, said.json["failures"]) == (code, {"schema": 2})
+        assert ("max_failure_rate" in said.err) is bool(code)
 
 
 @pytest.mark.parametrize("units", [1, 10])
 def test_few_units_that_all_crash_are_exit_5(call: CallCommand, tmp_path: Path, units: int) -> None:
-    write_suite(tmp_path, units, {"model": "python/judge:crash"})
+    write_suite(tmp_path, units, CRASH)
     said = call("run", "--json")
     assert (said.code, said.json["failures"]) == (5, {"judge_crash": units})
-    assert "nothing could be judged" in said.err
-    (tmp_path / "judge.py").write_text(JUDGE.replace('raise RuntimeError("no luck")', "return"))
-    assert call("run").code == 5
-    (tmp_path / "judge.py").write_text(JUDGE.replace("async def crash", "async def no_crash"))
-    assert call("run", "--judge", "python/judge:good").code == 0
-
-
-def test_an_address_where_nobody_listens_is_exit_5(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    write_suite(tmp_path, 10, at(url))
-    done = evenhand("run", "--json", cwd=tmp_path)
-    assert done.returncode == 5, done.stderr
-    summary = json.loads(done.stdout)
-    assert (summary["failures"], summary["pending"]) == ({}, 10)
-    assert "is not there: cannot connect" in done.stderr
-
-
-def test_replies_that_all_break_the_contract_are_exit_1(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 2, BAD, limits={"max_failure_rate": 1})
-    for _ in range(2):
-        said = call("run", "--json")
-        assert (said.code, said.json["failures"]) == (1, {"schema": 2})
-        assert "nothing could be judged" in said.err
-        assert "--retry-failures" in said.err
-
-
-def test_recorded_replies_of_other_units_are_exit_5(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 2, {"model": "replay/replies.jsonl"})
-    (tmp_path / "replies.jsonl").write_text('{"unit": "another", "reply": "{}"}\n')
-    said = call("run", "--json")
-    assert (said.code, said.json["pending"]) == (5, 2)
-    assert "nothing could be judged" in said.err
-
-
-def test_units_without_a_recorded_reply_are_told(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 3, {"model": "replay/replies.jsonl"})
-    band = {"evidence": [], "rationale": "no evidence found", "score": 3}
-    reply = {"scores": {"correct": band, "clear": band}, "failure_tags": [], "notes": ""}
-    row = {"unit": samples(1)[0]["id"], "reply": json.dumps(reply)}
-    (tmp_path / "replies.jsonl").write_text(json.dumps(row) + "\n")
-    told = '"replay/replies.jsonl" has no recorded reply for some units: 2 judgments pending'
-    for _ in range(2):
-        said = call("run", "--json")
-        assert (said.code, said.json["verdicts"], said.json["pending"]) == (0, 1, 2)
-        assert said.err.count(told) == 1
-
-
-def test_a_run_with_one_verdict_is_complete(call: CallCommand, tmp_path: Path) -> None:
-    mixed = [{"model": "python/judge:crash"}, {"model": "python/judge:good"}]
-    write_suite(tmp_path, 1, *mixed)
+    write_suite(tmp_path, units, CRASH, GOOD)
     assert call("run").code == 0
 
 
 USAGE: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown key": ({"limits": {"concurency": 3}}, "evenhand.toml:8: unknown key"),
-    "unknown language": (
-        {"language": "fr"},
-        'evenhand.toml: the protocol rubric has no prompt in "fr"',
-    ),
-    "no language": ({"language": "Français"}, "evenhand.toml:5: language"),
-    "unknown protocol": ({"protocol": "rubrik"}, "no protocol is called"),
-    "no rubric": ({"rubric": "none.json"}, "none.json"),
-    "no store": ({"store": {"url": "oracle:x"}}, "not of a known kind"),
-    "no data": ({"data": ["samples.jsnl"]}, "samples.jsnl"),
+    "language": ({"language": "fr"}, 'the protocol rubric has no prompt in "fr"'),
+    "store": ({"store": {"url": "oracle:x"}}, "not of a known kind"),
+    "NUL in rubric": ({"rubric": "a\0b.json"}, "a\\x00b"),
+    "NUL in prompt": ({"prompt": "a\0b.md"}, ""),
+    "NUL in data": ({"data": ["a\0*.csv"]}, ""),
+    "setting of pairs": ({"settings": {"panel": "relay"}}, 'rubric has no setting "panel"'),
 }
 
 
-@pytest.mark.parametrize("what", USAGE)
-def test_a_suite_that_is_wrong_is_exit_2(call: CallCommand, tmp_path: Path, what: str) -> None:
-    given, told = USAGE[what]
-    write_suite(tmp_path, 1, **given)
+JUDGES: dict[str, tuple[dict[str, Any], str]] = {
+    "no function": ({"model": "python/judge:nobody"}, "nobody"),
+    "no module": ({"model": "python/nowhere:f"}, "nowhere"),
+    "no price": (at(NOWHERE), "price"),
+    "params of the contract": (at(NOWHERE, params={"messages": ["x"]}), "[judges.params]"),
+}
+
+
+@pytest.mark.parametrize("name", [*USAGE, *JUDGES])
+def test_a_suite_that_is_wrong_is_exit_2(call: CallCommand, tmp_path: Path, name: str) -> None:
+    given, told = USAGE.get(name) or ({"limits": {"budget_usd": "1"}}, JUDGES[name][1])
+    write_suite(tmp_path, 1, JUDGES.get(name, (GOOD,))[0], **given)
     said = call("run", "--json")
-    assert (said.code, said.out) == (2, "")
+    assert (said.code, said.out) == (2, ""), said.err
     assert told in said.err
-    assert not (tmp_path / "log").exists()
 
 
 def test_no_suite_is_exit_2(call: CallCommand) -> None:
     said = call("run")
-    assert said.code == 2
-    assert "evenhand init" in said.err
-
-
-def test_a_judge_that_is_not_there_is_exit_2(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 1)
-    for judge in ("python/judge:nobody", "python/nowhere:f", "opnai/x"):
-        said = call("run", "--judge", judge)
-        assert (said.code, said.out) == (2, ""), said
-
-
-def test_a_price_that_is_not_known_with_a_budget_is_exit_2(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    write_suite(tmp_path, 1, at("http://127.0.0.1:9/v1"), limits={"budget_usd": "1"})
-    said = call("run")
-    assert said.code == 2
-    assert "price" in said.err
+    assert said.code == 2 and "evenhand init" in said.err
 
 
 def test_data_that_is_wrong_is_exit_3_and_leaves_no_run(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 3)
-    with (tmp_path / "samples.jsonl").open("a") as file:
-        file.write('{"id": "u9", "question": 5, "model_output": "x"}\n')
-    said = call("run", "--json")
-    assert (said.code, said.out) == (3, "")
-    assert 'samples.jsonl:4: "question" must be a text' in said.err
+    bad = {"id": "u9", "question": 5, "model_output": "x"}
+    for rows, told in (
+        ([*samples(3), bad], 'samples.jsonl:4: "question" must be a text'),
+        ([*samples(2), samples(1)[0]], '"u0" at samples.jsonl:1 and samples.jsonl:3'),
+    ):
+        write_suite(tmp_path, rows)
+        said = call("run", "--json")
+        assert (said.code, said.out) == (3, "")
+        assert told in said.err
     assert call("runs", "--json").json == {"runs": []}
-
-
-def test_ids_that_repeat_are_exit_3_with_their_lines(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, [*samples(2), samples(1)[0]])
-    said = call("run")
-    assert said.code == 3
-    assert '"u0" at samples.jsonl:1 and samples.jsonl:3' in said.err
 
 
 def test_an_id_like_a_path_is_data(call: CallCommand, tmp_path: Path) -> None:
@@ -254,39 +196,29 @@ def test_an_id_like_a_path_is_data(call: CallCommand, tmp_path: Path) -> None:
     assert call("show", "latest", "../../etc/passwd", "--json").json["unit"]["id"].startswith("..")
 
 
-@pytest.mark.parametrize(("behaviour", "code"), [("unauthorized", 4), ("quota", 4), ("fast", 0)])
-def test_a_provider_that_refuses_is_exit_4(tmp_path: Path, behaviour: str, code: int) -> None:
+@pytest.mark.parametrize("behaviour", ["unauthorized", "quota"])
+def test_a_provider_that_refuses_is_exit_4(
+    call: CallCommand, tmp_path: Path, behaviour: str
+) -> None:
     with child(behaviour) as url:
         write_suite(tmp_path, 2, at(url))
-        done = evenhand("run", "--json", cwd=tmp_path)
-    assert done.returncode == code, done.stderr
-    told = json.loads(done.stdout)
-    assert told["pending"] == (2 if code else 0)
+        done = call("run", "--json")
+    assert (done.code, done.json["pending"]) == (4, 2), done.err
 
 
-def test_a_budget_that_is_reached_is_exit_5_and_the_summary_is_printed(
-    tmp_path: Path,
+@pytest.mark.parametrize("more", [(), ("--dry-run",)], ids=["run", "dry"])
+def test_a_store_that_cannot_be_used_is_exit_6(
+    call: CallCommand, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    with child() as url:
-        judge = at(url, price={"input": 1000, "output": 1000})
-        write_suite(tmp_path, 20, judge, limits={"budget_usd": "8"})
-        done = evenhand("run", "--json", cwd=tmp_path)
-        assert done.returncode == 5, done.stderr
-        told = json.loads(done.stdout)
-        assert 0 < told["pending"] < 20
-        assert told["cost_usd"] <= 8
-        assert "budget_usd" in done.stderr
-        more = evenhand("run", "--json", cwd=tmp_path, env={"EVENHAND_LIMITS__BUDGET_USD": "99"})
-    assert more.returncode == 0, more.stderr
-    assert json.loads(more.stdout)["verdicts"] == 20
-
-
-def test_a_store_that_cannot_be_used_is_exit_6(call: CallCommand, tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    (tmp_path / "evenhand.db").write_text("no database at all, as anyone can see" * 20)
-    said = call("run", "--json")
-    assert (said.code, said.out) == (6, "")
-    assert "evenhand.db" in said.err
+    (tmp_path / "junk.db").write_text("no database at all, as anyone can see" * 20)
+    codes = {"junk.db": 6, "samples.jsonl": 6, ".": 6, "no/folder.db": 6, "new.db": 0}
+    codes = {f"sqlite:{name}": code for name, code in codes.items()}
+    codes |= {"postgresql://127.0.0.1:9/x": 6, "mysql://x": 2}
+    if more:  # what is yet to be made is no fault
+        del codes["sqlite:no/folder.db"]
+    assert {url: call("run", *more, "--store", url).code for url in codes} == codes
+    assert (tmp_path / "new.db").exists() is not bool(more)
 
 
 def test_the_command_line_beats_the_environment_beats_the_file(
@@ -297,8 +229,7 @@ def test_the_command_line_beats_the_environment_beats_the_file(
     monkeypatch.setenv("EVENHAND_SETTINGS__REPAIRS", "0")
     assert call("run", "--json").json["cached"] == 1
     said = call("run", "--judge", "python/judge:good", "--store", "sqlite:other.db", "--json")
-    assert said.json["verdicts"] == 1
-    assert (tmp_path / "other.db").exists()
+    assert said.json["verdicts"] == 1 and (tmp_path / "other.db").exists()
 
 
 def test_a_suite_elsewhere_is_judged_beside_its_own_files(
@@ -310,52 +241,16 @@ def test_a_suite_elsewhere_is_judged_beside_its_own_files(
     assert (tmp_path / "deep" / "evenhand.db").exists()
 
 
-def test_retry_failures_asks_again(call: CallCommand, tmp_path: Path) -> None:
-    flaky = JUDGE + (
-        "\nimport os\nasync def flaky(messages, schema, params):\n"
-        "    return reply(messages) if os.environ.get('WELL') else 'no'\n"
-    )
-    write_suite(tmp_path, 2, {"model": "python/judge:flaky"}, judge=flaky)
-    assert call("run", "--json").json["failures"] == {"not_json": 2}
-    os.environ["WELL"] = "1"
-    try:
-        assert call("run", "--json").json["failures"] == {"not_json": 2}
-        assert call("run", "--retry-failures", "--json").json["verdicts"] == 2
-    finally:
-        del os.environ["WELL"]
-
-
-def test_units_that_were_added_are_judged(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 2)
-    run = call("run", "--limit", "1", "--json").json["run"]
-    write_rows(tmp_path, samples(4))
-    told = call("run", "--json").json
-    assert told["run"] != run
-    assert (told["planned"], told["calls"], told["changed"]["added"]) == (4, 3, 2)
-
-
 def test_the_scores_are_those_of_the_units_that_are_counted(
     call: CallCommand, tmp_path: Path
 ) -> None:
     write_suite(tmp_path, 3)
     call("run")
     said = call("run", "--limit", "1").out
-    assert "1 verdict +" in said
-    assert re.search(r"correct +1 +3\.00 +3 to 3", said)
+    assert "1 verdict +" in said and re.search(r"correct +1 +3\.00 +3 to 3", said)
 
 
-def test_a_dry_run_passes_over_nothing_but_a_store_that_is_yet_to_be_made(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    write_suite(tmp_path, 1)
-    (tmp_path / "junk.db").write_text("no database at all, as anyone can see" * 20)
-    nobody = "postgresql://127.0.0.1:9/x"
-    codes = {"sqlite:new.db": 0, "sqlite:junk.db": 6, nobody: 6, "mysql://x": 2}
-    assert {url: call("run", "--dry-run", "--store", url).code for url in codes} == codes
-    assert not (tmp_path / "new.db").exists()
-
-
-@pytest.mark.parametrize("store", [[], ["--store", "sqlite:my results.db"]])
+@pytest.mark.parametrize("store", [[], ["--store", "sqlite:my results.db"]], ids=["own", "named"])
 @pytest.mark.parametrize("suite", [".", "deep"])
 def test_the_next_steps_work_as_they_are_printed(
     call: CallCommand, tmp_path: Path, suite: str, store: list[str]
@@ -369,30 +264,28 @@ def test_the_next_steps_work_as_they_are_printed(
     assert {call(*commands[name]).code for name in ("show", "export")} == {0}
 
 
-def test_a_failure_is_told_as_an_instance_where_others_say_otherwise(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    several = JUDGE.replace('"no luck"', 'f"no luck {hash(str(messages))}"')
-    assert several != JUDGE
-    write_suite(tmp_path, 3, {"model": "python/judge:crash"}, judge=several)
-    assert "3 x judge_crash, for instance: " in call("run").out
-
-
 def test_failures_are_told_with_what_went_wrong(call: CallCommand, tmp_path: Path) -> None:
-    long = JUDGE.replace("no luck", "no luck" + " at all" * 20 + ", lastly")
-    write_suite(tmp_path, 3, {"model": "python/judge:crash"}, judge=long)
+    long = (
+        JUDGE.replace("no luck", "no luck" + " at all" * 20 + ", lastly")
+        + """
+async def several(messages, schema, params):
+    raise RuntimeError(f"no luck {hash(str(messages))}")
+
+async def short(messages, schema, params):
+    return '{"scores": {"corr'
+"""
+    )
+    write_suite(tmp_path, 3, CRASH, judge=long)
     said = call("run").out
     (line,) = (line for line in said.splitlines() if "3 x judge_crash: " in line)
     assert line.endswith(' at all, lastly"') and "judge_crash: …" in line, "the error, not its path"
-    assert len(line) <= 120
-    assert "Look closer:  evenhand show" in said
-    assert "export" not in said
-
-
-def test_a_reply_cut_off_says_what_to_do(call: CallCommand, tmp_path: Path) -> None:
-    cut_off = 'async def short(messages, schema, params):\n    return \'{"scores": {"corr\'\n'
-    write_suite(tmp_path, 2, {"model": "python/judge:short"}, judge=cut_off)
-    assert "2 x truncated: the reply was cut off: raise max_tokens" in call("run").out
+    assert len(line) <= 120 and "evenhand show" in said and "export" not in said
+    for name, told in (
+        ("several", "3 x judge_crash, for instance: "),
+        ("short", "3 x truncated: the reply was cut off: raise max_tokens"),
+    ):
+        write_suite(tmp_path, 3, {"model": f"python/judge:{name}"}, judge=long)
+        assert told in call("run").out
 
 
 def test_notices_that_differ_in_numbers_alone_are_of_one_kind(
@@ -402,10 +295,338 @@ def test_notices_that_differ_in_numbers_alone_are_of_one_kind(
     for number in range(100):
         watcher.notice(f"429: used {number} of 30 by req_a{number}, wait {number / 7:.3g} s")
     watcher.notice("503: overloaded")
-    told = capsys.readouterr().err.splitlines()
-    assert [line.partition("(")[2] for line in told] == [
-        "",
-        "10 times); trying again",
-        "100 times); trying again",
-        "",
+    told = [line.partition("(")[2] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["", "10 times); trying again", "100 times); trying again", ""]
+
+
+def test_reasks_are_counted_alike_by_every_command(call: CallCommand, tmp_path: Path) -> None:
+    second = """
+async def second(messages, schema, params):
+    return reply(messages) if any(m["role"] == "assistant" for m in messages) else "{}"
+"""
+    write_suite(tmp_path, 3, {"model": "python/judge:second"}, BAD, judge=JUDGE + second)
+    first = call("run", "--json").json
+    assert (first["verdicts"], first["failures"]) == (3, {"schema": 3})
+    assert (first["calls"], first["reasks"]) == (6 + 9, 3 + 6)
+    again = call("run", "--json").json
+    assert (again["calls"], again["reasks"]) == (0, 9)
+    assert call("show", "--json").json["reasks"] == 9
+    assert call("settle", first["run"], "--json").json["reasks"] == 9
+    with served(tmp_path / "evenhand.db") as site:
+        assert counts(site, "latest")["reasks"] == 9
+    # Of the units that a command is about.
+    write_pairs(tmp_path, 3, BAD)
+    for limit, calls, reasks in (("1", 6, 4), ("3", 12, 12), ("1", 0, 4)):
+        found = call("run", "--limit", limit, "--json").json
+        assert (found["calls"], found["reasks"]) == (calls, reasks)
+    assert call("show", "--json").json["reasks"] == 12
+
+
+@pytest.fixture
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("no_key")
+@pytest.mark.parametrize("write", [write_suite, write_pairs])
+def test_a_missing_key_is_told_once_and_no_run_is_left(
+    call: CallCommand, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    write(tmp_path, 3, GPT)
+    (lack,) = call("run", "--dry-run", "--json").json["lacking"]
+    assert "OPENAI_API_KEY" in lack and "OPENAI_API_KEY" in call("run", "--dry-run").err
+    assert not (tmp_path / "evenhand.db").exists()
+    told = call("run")
+    assert (told.code, "OPENAI_API_KEY" in told.err) == (4, True)
+    assert "calls sent" not in told.err + told.out and "1 call" not in told.err + told.out
+    assert call("runs", "--json").json == {"runs": []}
+    write(tmp_path, [{"id": "u1"}], GPT)
+    assert call("run").code == 3, "wrong data are told first"
+
+
+class Locked(Scripted):
+    """A judge whose key was taken away."""
+
+    unavailable_reason: ProviderRefused | None = KeyMissing("no key is set; nothing was sent")
+
+
+async def test_what_is_in_the_ledger_needs_no_key(tmp_path: Path) -> None:
+    async def reply(question: Question) -> Reply:
+        return good_reply(question)
+
+    write_suite(tmp_path, 3)
+    for judge in (Scripted, Locked):
+        ready = with_judges(prepared(tmp_path), judge(reply))
+        assert (await judged(ready)).counts.verdicts == 3
+    write_suite(tmp_path, 4)
+    locked = Locked(reply)
+    with pytest.raises(KeyMissing):
+        await judged(with_judges(prepared(tmp_path), locked))
+    assert locked.asked == []
+
+
+async def test_other_params_are_another_judge_and_a_stream_is_not(tmp_path: Path) -> None:
+    async with Provider() as provider:
+        for effort, stream in (("low", False), ("high", False), ("low", True)):
+            more = {"params": {"reasoning_effort": effort}, "stream": stream}
+            write_suite(tmp_path, 1, at(provider.url, **more))
+            assert (await judged(tmp_path)).counts.verdicts == 1
+    assert [call.body["reasoning_effort"] for call in provider.calls] == ["low", "high"]
+
+
+def test_a_deleted_row_is_in_no_figure(call: CallCommand, tmp_path: Path) -> None:
+    rows = [
+        row | {"id": f"q{i}-{v}", "meta": {"prompt_variant": v, "question_id": f"q{i}"}}
+        for i, row in enumerate(samples(4))
+        for v in ("v1", "v2")
     ]
+    compare = ("compare", "--by", "prompt_variant", "--pair-by", "question_id", "--json")
+    write_suite(tmp_path, rows)
+    first = call("run", "--json").json
+    assert "changed" not in first
+    assert {row["n"] for row in call(*compare).json["rows"]} == {4}
+    write_rows(tmp_path, rows[:-1])
+    second = call("run", "--json").json
+    assert second["run"] != first["run"]
+    assert (second["calls"], second["cached"], totals(second)) == (0, 7, (7, 7, 0))
+    assert second["changed"] == {"added": 0, "removed": 1, "changed": 0}
+    assert "q3-v2" not in call("show").out
+    assert exported(call).keys() == {row["id"] for row in rows[:-1]}
+    assert exported(call, first["run"]).keys() == {row["id"] for row in rows}
+    assert {row["n"] for row in call(*compare).json["rows"]} == {3}
+
+
+def test_a_changed_row_is_judged_anew_and_the_old_run_keeps_its_judgment(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3)
+    call("run")
+    before, rows = exported(call), samples(3)
+    rows[1]["model_output"] = "Quite another answer than there was."
+    write_rows(tmp_path, rows)
+    said = call("run", "--json")
+    assert (said.json["calls"], totals(said.json)) == (1, (3, 3, 0))
+    assert said.json["changed"] == {"added": 0, "removed": 0, "changed": 1}
+    assert "+0, -0, 1 changed" in said.err
+    after = exported(call)
+    assert exported(call, "latest~1") == before and exported(call, "test") == after
+    assert {unit for unit in before if before[unit] != after[unit]} == {"u1"}
+    assert "Answer number 1" in json.dumps(before["u1"]["output"])
+    assert "Quite another" in json.dumps(after["u1"]["output"])
+    assert call("store", "verify").code == 0
+    rows[0]["meta"]["model"] = "renamed"  # which no judge sees
+    write_rows(tmp_path, rows)
+    found = call("run", "--json").json
+    assert (found["calls"], found["verdicts"], found["changed"]["changed"]) == (0, 3, 1)
+
+
+@pytest.mark.parametrize("write", [write_suite, write_pairs, write_answers])
+def test_other_file_order_is_the_same_run(call: CallCommand, tmp_path: Path, write: Any) -> None:
+    write(tmp_path, 9)
+    first = call("run", "--json").json
+    (file,) = tmp_path.glob("*s.jsonl")
+    lines = file.read_text().splitlines(keepends=True)
+    random.Random(1).shuffle(lines)
+    file.write_text("".join(lines))
+    again = call("run", "--json").json
+    assert (again["run"], again["calls"], "changed" in again) == (first["run"], 0, False)
+    assert len(call("runs", "--json").json["runs"]) == 1
+
+
+def test_another_data_file_is_another_run_and_the_same_rows_elsewhere_are_not(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3)
+    runs = [call("run", "--json").json]
+    for name in ("other", "moved"):
+        write_suite(tmp_path, 3, data=[f"{name}.jsonl"])
+        write_rows(tmp_path, samples(3, start=10), f"{name}.jsonl")
+        runs.append(call("run", "--json").json)
+    first, other, moved = runs
+    assert first["run"] != other["run"] == moved["run"]
+    assert other["changed"] == {"added": 3, "removed": 3, "changed": 0} and "changed" not in moved
+    assert exported(call).keys() == {"u10", "u11", "u12"}
+
+
+def test_candidates_exchanged_in_the_file_cost_nothing(call: CallCommand, tmp_path: Path) -> None:
+    write_pairs(tmp_path, 6, {"model": "python/judge:late"})
+    call("run")
+    before, rows = exported(call), pairs(6)
+    for row in rows:
+        row["candidates"].reverse()
+    write_rows(tmp_path, rows, "pairs.jsonl")
+    found = call("run", "--json").json
+    assert (found["calls"], found["changed"]) == (0, {"added": 0, "removed": 0, "changed": 6})
+    turned = {"A": "B", "B": "A", "tie": "tie", "12": "21", "21": "12"}
+    for unit, new in exported(call).items():
+        old = before[unit]
+        assert new["output"]["winner"] == turned[old["output"]["winner"]]
+        assert new["calls"] == old["calls"]
+        assert [p["order"] for p in new["passes"]] == [turned[p["order"]] for p in old["passes"]]
+
+
+def test_runs_are_named_in_several_ways(call: CallCommand, tmp_path: Path) -> None:
+    names = {}
+    for number, name in ((2, "alpha"), (3, "alpha"), (2, "beta"), (4, "alpha")):
+        write_suite(tmp_path, number, name=name)
+        names[f"{name}{number}"] = call("run", "--json").json["run"]
+    beta = names["beta2"]
+    for words, expected in {
+        ("latest", "alpha", "latest~0"): "alpha4",
+        ("latest~1", "alpha~1"): "alpha3",
+        ("latest~2", f"{names['alpha3']}~1"): "alpha2",
+        ("beta", beta[:6]): "beta2",
+    }.items():
+        for word in words:
+            assert call("show", word, "--json").json["run"] == names[expected], word
+    # Started again, a run is the latest.
+    write_suite(tmp_path, 2, name="beta")
+    call("run")
+    assert call("show", "latest", "--json").json["run"] == beta
+    for wrong in ("gamma", "latest~3", "alpha~7"):
+        told = call("show", wrong)
+        assert told.code == 2 and (names["alpha4"] in told.err or beta in told.err)
+
+
+class Counter:
+    """Steps of the database, records that are parsed, and bytes on the disk: not time."""
+
+    def __init__(self, path: Path, patch: pytest.MonkeyPatch) -> None:
+        self.path, self.steps, self.parsed = path, 0, 0
+        connect, read_judging = sqlite3.connect, manifest.read_judging
+
+        def step() -> None:
+            self.steps += 1
+
+        def watched(*values: Any, **named: Any) -> sqlite3.Connection:
+            connection = connect(*values, **named)
+            connection.set_progress_handler(step, 50)
+            return connection
+
+        def counted(text: bytes | str) -> manifest.JudgingRecord:
+            self.parsed += 1
+            return read_judging(text)
+
+        patch.setattr("evenhand.store.sqlite.sqlite3.connect", watched)
+        patch.setattr("evenhand.store.archive.read_judging", counted)
+
+    def size(self) -> int:
+        with sqlite3.connect(self.path) as beside:
+            beside.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        beside.close()
+        return self.path.stat().st_size
+
+
+def test_a_question_on_a_store_reads_and_adds_no_more_however_many_went_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judge.py").write_text(JUDGE)
+    counter = Counter(tmp_path / "scores.db", monkeypatch)
+
+    def ask(numbers: range) -> tuple[int, int, int]:
+        before = counter.size()
+        counter.steps = counter.parsed = 0
+        for number in numbers:
+            evenhand.score(
+                f"Question {number}?",
+                f"Answer {number}.",
+                rubric=RUBRIC,
+                judge="python/judge:good",
+                store=f"sqlite:{counter.path}",
+                meta={"n": number},
+            )
+        return counter.steps, counter.parsed, counter.size() - before
+
+    ask(range(1))
+    early = ask(range(1, 21))
+    ask(range(100, 220))
+    steps, parsed, size = ask(range(300, 320))
+    assert steps <= 1.5 * early[0] and parsed <= early[1] and size <= 20 * 8_000
+
+
+MEETING = """
+import asyncio, os, pathlib
+
+async def meeting(messages, schema, params):
+    "Answers when both processes have asked, so that each writes the judgments of the other too."
+    pathlib.Path(f"asked-{os.getpid()}").touch()
+    while len(list(pathlib.Path().glob("asked-*"))) < 2:
+        await asyncio.sleep(0.01)
+    return reply(messages)
+"""
+
+
+def test_what_two_processes_judge_at_once_counts_once_in_each_run(tmp_path: Path) -> None:
+    write_suite(tmp_path, samples(3), {"model": "python/judge:meeting"}, judge=JUDGE + MEETING)
+    # The second run has two of the units, and one of its own.
+    write_rows(tmp_path, samples(3, 1), "others.jsonl")
+    text = (tmp_path / "evenhand.toml").read_text()
+    others = text.replace("samples.jsonl", "others.jsonl").replace('"test"', '"others"')
+    (tmp_path / "others.toml").write_text(others)
+    processes = [started("run", name, cwd=tmp_path) for name in ("evenhand.toml", "others.toml")]
+    for process in processes:
+        code, _, told = ended(process)
+        assert code == 0, told
+    for name, units in (("test", ["u0", "u1", "u2"]), ("others", ["u1", "u2", "u3"])):
+        assert [row["unit"] for row in stored(tmp_path, name)] == units
+        found = json.loads(evenhand_here("show", name, "--json", cwd=tmp_path).stdout)
+        # Each process paid for what it asked.
+        assert (totals(found), found["calls"]) == ((3, 3, 0), 3)
+    assert evenhand_here("store", "verify", cwd=tmp_path).returncode == 0
+    again = json.loads(evenhand_here("run", "evenhand.toml", "--json", cwd=tmp_path).stdout)
+    assert (again["calls"], again["cached"]) == (0, 3)
+
+
+def test_a_judge_that_always_crashes_stops_the_run(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 200, CRASH, limits={"concurrency": 4})
+    said = call("run", "--json")
+    lost = said.json["failures"]["judge_crash"]
+    assert (said.code, said.json["pending"]) == (5, 200 - lost)
+    assert LOST_IN_A_ROW <= lost < LOST_IN_A_ROW + 4 and "no luck" in said.err
+
+
+def test_units_without_a_recorded_reply_are_pending(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 3, {"model": "replay/replies.jsonl"})
+    band = {"evidence": [], "rationale": "no evidence found", "score": 3}
+    reply = {"scores": {"correct": band, "clear": band}, "failure_tags": [], "notes": ""}
+    for unit, code, verdicts in (("another", 5, 0), ("u0", 0, 1), ("u0", 0, 1)):
+        write_rows(tmp_path, [{"unit": unit, "reply": json.dumps(reply)}], "replies.jsonl")
+        said = call("run", "--json")
+        assert (said.code, totals(said.json)) == (code, (3, verdicts, 3 - verdicts))
+        told = '"replay/replies.jsonl" has no recorded reply for some units: 2 judgments pending'
+        assert said.err.count(told) == verdicts
+
+
+def test_retry_failures_asks_again(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flaky = (
+        JUDGE
+        + """
+import os
+async def flaky(messages, schema, params):
+    return reply(messages) if os.environ.get("WELL") else "no"
+"""
+    )
+    write_suite(tmp_path, 2, {"model": "python/judge:flaky"}, judge=flaky)
+    for more, verdicts in (((), 0), ((), 0), (("--retry-failures",), 2)):
+        assert call("run", *more, "--json").json["verdicts"] == verdicts
+        monkeypatch.setenv("WELL", "1")
+
+
+def test_a_limit_judges_the_first_units_and_the_run_holds_all(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 5, GOOD | {"repeats": 2})
+    first = call("run", "--limit", "2", "--json").json
+    assert (first["calls"], totals(first)) == (4, (4, 4, 0))
+    (listed,) = call("runs", "--json").json["runs"]
+    assert totals(call("show", "--json").json) == totals(listed) == (10, 4, 6)
+    assert exported(call).keys() == {"u0", "u1"}
+    ahead = call("run", "--limit", "3", "--dry-run", "--json").json
+    assert (ahead["run"], ahead["planned"], ahead["done"]) == (first["run"], 6, 4)
+    rest = call("run", "--json").json
+    assert (rest["run"], rest["calls"], totals(rest)) == (first["run"], 6, (10, 10, 0))
+    assert totals(call("run", "--limit", "1", "--json").json) == (2, 2, 0)

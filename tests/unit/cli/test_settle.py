@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.files.protocols import protocol_texts
-from tests.suites import answers, pair_row, stored, write_answers, write_pairs, write_suite
+from tests.suites import (
+    GRADE_JUDGE,
+    answers,
+    pair_row,
+    stored,
+    write_answers,
+    write_pairs,
+    write_suite,
+)
 from tests.unit.cli.conftest import CallCommand
 
 PRIORITY_JUDGE = """
@@ -29,7 +37,11 @@ async def judge(messages, schema, params):
     winner = "A" if marks["C1"] == "A+" else "B"
     return json.dumps({"criteria": criteria, "explanation": "by C1", "winner": winner})
 """
+
+
 JUDGE = {"model": "python/judge:judge"}
+
+
 FACT = {"logic_and_fact": 30, "constraint_adherence": 60, "helpfulness_and_creativity": 10}
 
 
@@ -78,36 +90,21 @@ def test_another_priority_turns_verdicts_without_a_call(call: CallCommand, tmp_p
     assert [len(one["messages"]) for one in judgment["exchanges"]] == [2, 2]
 
 
-def test_the_same_rules_settle_the_run_itself(call: CallCommand, tmp_path: Path) -> None:
-    write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
-    old = call("run", "--json").json["run"]
-    new = call("settle", old, "--priority", "C2", "--json").json["run"]
-    same = call("settle", old, "--priority", "C1,C2,C5", "--max-rounds", "3", "--json").json
-    assert (same["run"], same["settled_from"], same["rules"]) == (old, None, {})
-    # And back again, from what was settled by others.
-    back = call("settle", new, "--priority", "C1,C2,C5", "--json").json
-    assert back["run"] == old
-    assert winners(tmp_path, old) == ["B", "B"]
-
-
 def test_rules_add_up_from_one_settling_to_the_next(call: CallCommand, tmp_path: Path) -> None:
     write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
-    call("run")
-    new = call("settle", "latest", "--priority", "C2", "--json").json["run"]
-    both = call("settle", new, "--max-rounds", "1", "--json").json
+
+    def settle(run: str, *rules: str) -> Any:
+        return call("settle", run, *rules, "--json").json
+
+    old = call("run", "--json").json["run"]
+    same = settle(old, "--priority", "C1,C2,C5", "--max-rounds", "3")
+    assert (same["run"], same["settled_from"], same["rules"]) == (old, None, {})
+    new = settle(old, "--priority", "C2")["run"]
+    assert settle(new, "--priority", "C1,C2,C5")["run"] == old, "and back again"
+    assert winners(tmp_path, old) == ["B", "B"]
+    both = settle(new, "--max-rounds", "1")
     assert both["rules"] == {"max_rounds": {"old": 3, "new": 1}}
     assert winners(tmp_path, both["run"]) == ["A", "A"]
-
-
-def test_a_call_without_a_reply_is_not_said_to_be_never_made(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    crash = "async def judge(messages, schema, params):\n    raise ValueError('broken')\n"
-    write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=crash)
-    assert call("run", "--json").json["failures"] == {"judge_crash": 2}
-    said = call("settle", "latest")
-    assert "2 pending: the store has no reply to settle them from" in said.err
-    assert "never" not in said.err
 
 
 def test_fewer_rounds_settle_and_more_rounds_are_pending(call: CallCommand, tmp_path: Path) -> None:
@@ -169,62 +166,43 @@ def test_weights_may_stand_in_toml_or_in_a_protocol(call: CallCommand, tmp_path:
 
 
 def test_points_that_could_not_be_given_are_pending(call: CallCommand, tmp_path: Path) -> None:
+    most, least = "logic_and_fact = 70,", "helpfulness_and_creativity = 0"
     mine = own_protocol(
         tmp_path / "mine",
         "weighted",
-        weights=(
-            "logic_and_fact = 60, constraint_adherence = 30, helpfulness_and_creativity = 10",
-            "logic_and_fact = 70, constraint_adherence = 30, helpfulness_and_creativity = 0",
-        ),
+        most=("logic_and_fact = 60,", most),
+        least=("helpfulness_and_creativity = 10", least),
     )
-    write_answers(tmp_path, answers(3), judge=ZERO_JUDGE, protocol="mine")
+    judge = GRADE_JUDGE.replace(
+        '"score": dict.fromkeys(dimensions, 7)', '"score": dict(zip(dimensions, (7, 7, 0)))'
+    )
+    write_answers(tmp_path, answers(3), judge=judge, protocol="mine")
     old = call("run", "--json").json
     assert old["verdicts"] == 3
-    edit(mine / "protocol.toml", "= 70,", "= 60,")
-    edit(
-        mine / "protocol.toml", "helpfulness_and_creativity = 0", "helpfulness_and_creativity = 10"
-    )
+    edit(mine / "protocol.toml", most, "logic_and_fact = 60,")
+    edit(mine / "protocol.toml", least, "helpfulness_and_creativity = 10")
     settled = call("settle", old["run"], "--protocol", "mine", "--json").json
     # What code failed has no points to rescale.
     assert (settled["verdicts"], settled["pending"], settled["calls"]) == (1, 2, 0)
 
 
-ZERO_JUDGE = """
-import json
-
-async def good(messages, schema, params):
-    dimensions = list(schema["properties"]["score"]["properties"])
-    return json.dumps(
-        {
-            "inferred_task_type": None,
-            "critical_fail": False,
-            "critical_fail_reason": None,
-            "reasoning": dict.fromkeys(dimensions, "so it is"),
-            "score": dict(zip(dimensions, (7, 7, 0))),
-            "confidence": "high",
-        }
-    )
-"""
-
-
 def test_a_protocol_folder_brings_its_rules(call: CallCommand, tmp_path: Path) -> None:
     write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
     old = call("run", "--json").json["run"]
-    own_protocol(
-        tmp_path / "strict",
-        "pairwise",
-        priority=('priority = ["C1", "C2", "C5"]', 'priority = ["C2"]'),
-        rounds=("max_rounds = 3", "max_rounds = 2"),
-    )
+    priority = ('priority = ["C1", "C2", "C5"]', 'priority = ["C2"]')
+    rounds = ("max_rounds = 3", "max_rounds = 2")
+    own_protocol(tmp_path / "strict", "pairwise", priority=priority, rounds=rounds)
     settled = call("settle", old, "--protocol", "strict", "--json").json
-    assert settled["rules"].keys() == {"priority", "max_rounds"}
+    assert settled["rules"] == {
+        "priority": {"old": ["C1", "C2", "C5"], "new": ["C2"]},
+        "max_rounds": {"old": 3, "new": 2},
+    }
     assert winners(tmp_path, settled["run"]) == ["A", "A"]
-    text = call("settle", old, "--protocol", "strict").out
-    assert "priority C2 in place of C1, C2, C5" in text
-    assert "max_rounds 2 in place of 3" in text
     shown = call("show", settled["run"]).out
     assert f"settled from      {old}" in shown
-    assert "priority C2 in place of C1, C2, C5" in shown
+    for text in (call("settle", old, "--protocol", "strict").out, shown):
+        assert "priority C2 in place of C1, C2, C5" in text
+        assert "max_rounds 2 in place of 3" in text or text == shown
 
 
 def test_rules_that_do_not_fit_are_refused_and_leave_nothing(
@@ -288,20 +266,23 @@ def test_a_word_wherever_the_folder_differs_from_what_a_run_used(
     old = call("run", "--json").json["run"]
     commands = (("show", old), ("show", old, "p0"), ("compare", old), ("leaderboard", old))
     commands += (("report", old, "-o", "report.html"), ("settle", old))
-    for command in commands:
-        assert NOTE not in call(*command).err, command
+    assert not [command for command in commands if NOTE in call(*command).err]
     edit(mine / "protocol.toml", '"C1", "C2", "C5"]', '"C2", "C1"]')
     edit(mine / "prompts" / "en.md", "{{topic}}", "\n{{topic}}")
     for command in commands:
         said = call(*command)
-        assert said.code == 0, (command, said.err)
-        assert NOTE in said.err, command
-        text = " ".join(said.err.split())
-        assert "protocol mine (prompts/en.md, protocol.toml)" in text
+        assert said.code == 0 and NOTE in said.err, (command, said.err)
+        assert "protocol mine (prompts/en.md, protocol.toml)" in " ".join(said.err.split())
         assert max(map(len, said.err.splitlines())) <= 120
     assert "protocol mine (prompts/en.md, protocol.toml)" in call("run").err
-    assert NOTE not in call("show", "latest").err
-    assert NOTE in call("show", old).err
+    assert NOTE not in call("show", "latest").err and NOTE in call("show", old).err
+
+
+def test_a_rubric_that_was_edited_is_told_too(call: CallCommand, tmp_path: Path) -> None:
+    write_suite(tmp_path, 2)
+    old = call("run", "--json").json["run"]
+    edit(tmp_path / "rubric.json", "Is it clear?", "Is it very clear?")
+    assert "rubric rubric.json" in call("show", old).err and "rubric" in call("run").err
 
 
 def test_run_names_each_part_of_the_judging_that_changed(call: CallCommand, tmp_path: Path) -> None:
@@ -335,14 +316,6 @@ def test_no_word_where_rules_were_set_by_settling(call: CallCommand, tmp_path: P
         assert NOTE not in call(*command).err, command
 
 
-def test_a_rubric_that_was_edited_is_told_too(call: CallCommand, tmp_path: Path) -> None:
-    write_suite(tmp_path, 2)
-    old = call("run", "--json").json["run"]
-    edit(tmp_path / "rubric.json", "Is it clear?", "Is it very clear?")
-    assert "rubric rubric.json" in call("show", old).err
-    assert "rubric" in call("run").err
-
-
 TAGGING_JUDGE = """
 import json, re
 
@@ -354,6 +327,8 @@ async def good(messages, schema, params):
         {"scores": {"correct": score, "clear": score}, "failure_tags": tags, "notes": ""}
     )
 """.replace("\\\\", "\\")
+
+
 TWO_TAGS = "".join(
     f'\n[[tags]]\nid = "{tag}"\nen = "{name}"\nru = "{name}"\nzh = "{name}"\nja = "{name}"\n'
     f'meaning = {{ en = "So.", ru = "So.", zh = "So.", ja = "So." }}\n'

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from tests.suites import evenhand_here, write_suite
+from tests.unit.cli.conftest import CallCommand
 
 
 @pytest.mark.parametrize("command", [("run",), ("runs",), ("settle",), ("store", "verify")])
@@ -17,17 +19,6 @@ def test_a_name_that_no_file_can_have_is_told(tmp_path: Path, command: tuple[str
         outcome = evenhand_here(*command, *options, cwd=tmp_path)
         assert outcome.returncode == 2, outcome.stderr
         assert '"a\\x00b"' in outcome.stderr or '"sqlite:a\\x00b"' in outcome.stderr
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("rubric", "a\0b.json"), ("prompt", "a\0b.md"), ("data", ["a\0*.csv"])]
-)
-def test_no_other_file_of_a_suite_can_have_it_either(
-    tmp_path: Path, key: str, value: object
-) -> None:
-    write_suite(tmp_path, 1, **{key: value})
-    outcome = evenhand_here("run", cwd=tmp_path)
-    assert outcome.returncode == 2, outcome.stderr
 
 
 def test_a_folder_whose_name_is_no_text_holds_a_store_like_any_other(tmp_path: Path) -> None:
@@ -42,8 +33,23 @@ def test_a_folder_whose_name_is_no_text_holds_a_store_like_any_other(tmp_path: P
         assert evenhand_here(*command, "--store", missing, cwd=folder).returncode == 6
 
 
-def test_a_store_that_is_somebody_elses_is_told(tmp_path: Path) -> None:
-    write_suite(tmp_path, 1)
-    for place in ("samples.jsonl", ".", "no/folder.db"):
-        outcome = evenhand_here("run", "--store", f"sqlite:{place}", cwd=tmp_path)
-        assert (outcome.returncode, "cannot be opened" in outcome.stderr) == (6, True)
+MIXED = ({"model": "python/judge:good"}, {"model": "python/judge:bad"})
+
+
+@pytest.fixture
+def run(call: CallCommand, tmp_path: Path) -> str:
+    """A run of three units by two judges, one of which fails."""
+    write_suite(tmp_path, 3, *MIXED)
+    found: str = call("run", "--json").json["run"]
+    return found
+
+
+def test_verify_says_whether_all_is_well(call: CallCommand, run: str, tmp_path: Path) -> None:
+    assert call("store", "verify").out == "all is well\n"
+    assert call("store", "verify", "--json").json == {"ok": True, "problems": []}
+    with sqlite3.connect(tmp_path / "evenhand.db") as beside:
+        beside.execute("UPDATE calls SET reply='altered' WHERE rowid=1")
+    beside.close()
+    said = call("store", "verify", "--json")
+    assert said.code == 6
+    assert "was altered" in said.json["problems"][0]

@@ -1,15 +1,70 @@
-"""What units of a table are called, and which of them are about the same question."""
+"""Ids of units that a table makes, and which of them are about the same question."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.suites import TASK, judged, stored, write_answers
+from evenhand.units import question_hash
+from tests.suites import (
+    pair_row,
+    write_rows,
+)
 from tests.unit.cli.conftest import CallCommand
 from tests.unit.cli.tables import LONG, SKY, suite, units
+
+RUNS = "".join(
+    f"q{question},{model},{run},{model} is worth {worth}\n"
+    for question in (1, 2)
+    for run in range(10)
+    for model, worth in (("old", 1), ("new", 2))
+)
+
+
+def test_runs_of_one_question_are_no_questions_of_their_own(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("question,model,run_id,answer\n" + RUNS)
+    suite(tmp_path, "pairwise", '["a.csv"]')
+    pairs = units(call)
+    assert len(pairs) == 20 and next(iter(pairs)) == f"0/{question_hash('q1')}#new~old"
+    questions = {(pair["topic"], pair["meta"]["question_id"]) for pair in pairs.values()}
+    assert questions == {(text, question_hash(text)) for text in ("q1", "q2")}
+    compared = call("compare", "latest", "--baseline", "old", "--json").json["rows"]
+    assert {(row["n"], row["clusters"]) for row in compared} == {(20, 2)}
+    assert {row["outcome"] for row in compared} == {"not enough evidence"}
+    board = call("leaderboard", "latest", "--json").json
+    assert board["topics"] == 2
+    # What `run` and `show` say of the orders is as sure as what the leaderboard does.
+    orders = call("show", "latest", "--json").json["pairwise"]["consistency"]
+    assert orders["low"] == pytest.approx(board["consistency_low"])
+    assert call("gate", "latest", "--candidate", "new", "--baseline", "old", "--better").code == 7
+
+
+def test_rows_of_one_topic_are_no_questions_of_their_own(call: CallCommand, tmp_path: Path) -> None:
+    """As where a row holds both answers, also of rows that nothing tells apart."""
+    rows = [
+        pair_row("", 1, 2, topic=f"q{topic}") | {"meta": {"run_id": run}}
+        for topic in (1, 2)
+        for run in range(10)
+    ]
+    for row in rows:
+        del row["pair_id"]
+    write_rows(tmp_path, rows, "a.jsonl")
+    suite(tmp_path, "pairwise", '["a.jsonl"]')
+    pairs = units(call)
+    assert len(pairs) == 20 and next(iter(pairs)) == f"0/{question_hash('q1')}#c1~c2"
+    questions = {(pair["topic"], pair["meta"]["question_id"]) for pair in pairs.values()}
+    assert questions == {(text, question_hash(text)) for text in ("q1", "q2")}
+    # A run alone is called as it is among others; without runs a topic needs no id beside its own.
+    once = [row for row in rows if row["meta"] == {"run_id": 0}]
+    write_rows(tmp_path, once, "a.jsonl")
+    assert units(call).items() < pairs.items()
+    write_rows(tmp_path, [row | {"meta": {}} for row in once], "a.jsonl")
+    assert [pair["meta"] for pair in units(call).values()] == [{}] * 2
 
 
 def test_rows_that_are_alike_are_told_apart_by_their_number(
@@ -31,24 +86,22 @@ def test_an_id_that_repeats_is_the_id_of_the_question(call: CallCommand, tmp_pat
     assert list(units(call)) == ["1#m1~m2"]
 
 
-@pytest.mark.parametrize("name", ["id", "номер"])
 @pytest.mark.parametrize(
     ("protocol", "told"),
     [
         ("rubric", "The ids of a.csv are those of questions (meta.question_id), for they repeat"),
-        ("weighted", "The ids of a.csv are those of questions (meta.question_id), for they repeat"),
         ("pairwise", "An id that all answers to a topic share is the topic's"),
     ],
 )
 def test_ids_that_are_taken_for_those_of_questions_are_told(
-    call: CallCommand, tmp_path: Path, name: str, protocol: str, told: str
+    call: CallCommand, tmp_path: Path, protocol: str, told: str
 ) -> None:
-    (tmp_path / "a.csv").write_text(f"{name},question,model,answer\n1,q,m1,x\n1,q,m2,y\n")
+    (tmp_path / "a.csv").write_text("номер,question,model,answer\n1,q,m1,x\n1,q,m2,y\n")
     suite(tmp_path, protocol, '["a.csv"]')
     assert call("run", "--dry-run").err.count(told) == 1
     done = call("init", "new", "--data", "a.csv", "--protocol", protocol)
     assert done.code == 0 and done.out.count(told) == 1
-    (tmp_path / "a.csv").write_text(f"{name},question,model,answer\n1,q,m1,x\n2,q,m2,y\n")
+    (tmp_path / "a.csv").write_text("id,question,model,answer\n1,q,m1,x\n2,q,m2,y\n")
     ran = call("run", "--dry-run")
     assert ran.code == 0 and told not in ran.err
 
@@ -59,16 +112,6 @@ def test_numbers_that_repeat_and_name_nothing_are_told(call: CallCommand, tmp_pa
     ran = call("run", "--dry-run")
     told = '"номер" of a.csv names no rows, for it repeats where nothing else differs'
     assert ran.code == 0 and told in ran.err
-
-
-def test_rows_with_ids_of_their_own_are_compared_by_question(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    (tmp_path / "a.csv").write_text("id,question,model,answer\n1,q,m1,x\n2,q,m2,y\n")
-    suite(tmp_path, "rubric", '["a.csv"]')
-    assert list(units(call)) == ["1", "2"]
-    rows = call("compare", "latest", "--by", "model", "--json").json["rows"]
-    assert {row["n"] for row in rows} == {1}
 
 
 def test_ids_that_are_the_rows_own_and_repeat_are_refused(
@@ -96,14 +139,15 @@ def test_a_unique_part_of_an_id_is_enough(call: CallCommand, tmp_path: Path) -> 
     assert 'no judged unit has "m3" in the id' in call("show", "latest", "m3").err
 
 
-async def test_a_task_is_called_by_its_name_where_that_is_enough(tmp_path: Path) -> None:
+def test_a_task_is_called_by_its_name_where_that_is_enough(
+    call: CallCommand, tmp_path: Path
+) -> None:
     rows = [{"task_name": name, "prompt": f"{name}?", "answer": "It is."} for name in ("t", "u")]
-    write_answers(tmp_path, [row | {"rubric": TASK} for row in rows])
-    await judged(tmp_path)
-    assert [row["unit"] for row in stored(tmp_path)] == ["t", "u"]
-    write_answers(tmp_path, [row | {"rubric": TASK, "model": "m"} for row in [*rows, rows[0]]])
-    await judged(tmp_path)
-    first, _, third = [str(row["unit"]) for row in stored(tmp_path)]
+    write_rows(tmp_path, rows, "a.jsonl")
+    suite(tmp_path, "weighted", '["a.jsonl"]')
+    assert list(units(call)) == ["t", "u"]
+    write_rows(tmp_path, [row | {"model": "m"} for row in [*rows, rows[0]]], "a.jsonl")
+    first, _, third = units(call)
     assert first.startswith("t/m/") and third.endswith("#3"), "alike: the question and the row"
 
 
@@ -139,21 +183,16 @@ def write_variants(folder: Path, header: str, *tables: str) -> str:
     return f"[{', '.join(entries)}]"
 
 
-@pytest.mark.parametrize("header", ["id,question,answer", "номер,question,answer"])
 @pytest.mark.parametrize(
     ("protocol", "ids"),
     [("rubric", ["v1/1", "v1/2", "v2/1", "v2/2"]), ("weighted", ["1/v1", "2/v1", "1/v2", "2/v2"])],
 )
 def test_ids_that_repeat_from_variant_to_variant_are_those_of_questions(
-    call: CallCommand, tmp_path: Path, protocol: str, ids: list[str], header: str
+    call: CallCommand, tmp_path: Path, protocol: str, ids: list[str]
 ) -> None:
-    data = write_variants(
-        tmp_path, header, "1,q,worth 1\n2,r,worth 3\n", "1,q,worth 2\n2,r,worth 4\n"
-    )
-    suite(tmp_path, protocol, data)
-    ran = call("run", "--dry-run")
-    assert ran.code == 0
-    lines = [line for line in ran.err.splitlines() if "meta.question_id" in line]
+    header, tables = "номер,question,answer", [f"1,q,worth {n}\n2,r,worth 3\n" for n in (1, 2)]
+    suite(tmp_path, protocol, write_variants(tmp_path, header, *tables))
+    lines = [line for line in call("run", "--dry-run").err.splitlines() if "question_id" in line]
     assert lines == [
         "The ids of v1.csv and 1 more are those of questions (meta.question_id), for they repeat"
         " from file to file"
@@ -163,15 +202,22 @@ def test_ids_that_repeat_from_variant_to_variant_are_those_of_questions(
     assert {(row["variant"], row["n"]) for row in rows} == {("v2", 2)}
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": 1, "model_output": "worth 1", "meta": {"area": "sums"}},
+        {"id": 0, "answer": "worth 1"},
+    ],
+    ids=["with meta", "0"],
+)
 def test_ids_of_rows_that_a_file_lays_out_with_meta_may_be_those_of_questions(
-    call: CallCommand, tmp_path: Path
+    call: CallCommand, tmp_path: Path, row: dict[str, Any]
 ) -> None:
-    row = {"id": 1, "question": "q", "model_output": "worth 1", "meta": {"area": "sums"}}
     for name in ("v1", "v2"):
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+        write_rows(tmp_path, [{"question": "q", **row}], f"{name}.jsonl")
     entries = [f'{{ file = "{name}.jsonl", prompt_variant = "{name}" }}' for name in ("v1", "v2")]
     suite(tmp_path, "rubric", f"[{', '.join(entries)}]")
-    assert list(units(call)) == ["v1/1", "v2/1"]
+    assert list(units(call)) == [f"v1/{row['id']}", f"v2/{row['id']}"]
 
 
 def test_ids_that_are_unique_over_all_files_stay(call: CallCommand, tmp_path: Path) -> None:
@@ -184,7 +230,7 @@ def test_ids_that_are_unique_over_all_files_stay(call: CallCommand, tmp_path: Pa
 def test_numbers_of_rows_in_files_that_differ_in_length_are_not_those_of_questions(
     call: CallCommand, tmp_path: Path
 ) -> None:
-    """Where v2 leaves a question out, its later numbers are those of other questions in v1."""
+    """As v2 leaves a question out, its later numbers are those of other questions in v1."""
     data = write_variants(
         tmp_path, "№,question,answer", "1,q,worth 1\n2,r,worth 2\n3,s,worth 3\n", "1,q,x\n2,s,y\n"
     )
@@ -222,14 +268,3 @@ def test_the_number_0_is_an_id_like_any_other(
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     suite(tmp_path, "pairwise", '["a.jsonl"]')
     assert list(units(call)) == ["0#new~old", "1#new~old"]
-
-
-def test_the_number_0_may_be_the_id_of_a_question_in_several_files(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    row = {"id": 0, "question": "q", "answer": "worth 1"}
-    for name in ("v1", "v2"):
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
-    entries = [f'{{ file = "{name}.jsonl", prompt_variant = "{name}" }}' for name in ("v1", "v2")]
-    suite(tmp_path, "rubric", f"[{', '.join(entries)}]")
-    assert list(units(call)) == ["v1/0", "v2/0"]

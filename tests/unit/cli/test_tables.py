@@ -1,23 +1,48 @@
-"""Tables go in as their users have them: laid out, separated and put into files in whatever way."""
+"""Tables as data of a suite: columns, shapes and formats, and rows that cannot be read."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evenhand.units import question_hash
+from evenhand.data.recognise import recognise
+from evenhand.data.tables import Tables, TableSource
+from evenhand.errors import DataError
+from evenhand.kinds import KINDS
+from tests.suites import (
+    pair_row,
+    pairs,
+    stored,
+    write_pairs,
+    write_rows,
+)
 from tests.unit.cli.conftest import CallCommand
-from tests.unit.cli.tables import LONG, SKY, SUM, suite, units
+from tests.unit.cli.tables import LONG, SKY, suite, units
 from tests.unit.data.workbooks import write_workbook
 
+ALONE = {"id": "x", "text": "alone"}
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_one_row_per_answer_becomes_pairs(
-    call: CallCommand, tmp_path: Path, separator: str
-) -> None:
-    (tmp_path / "a.csv").write_text(LONG.replace(",", separator))
+
+ANSWER = {"rubric": "model_output", "weighted": "answer"}
+
+
+BAD_PAIRS: dict[str, tuple[dict[str, Any], str]] = {
+    "one candidate": ({"candidates": [ALONE]}, "two or more answers"),
+    "empty text": ({"candidates": [ALONE, {"id": "y", "text": ""}]}, "is empty"),
+    "empty topic": ({"topic": ""}, '"topic" is empty'),
+    "no topic": ({"topic": None}, '"topic"'),
+    "two of an id": ({"pair_id": "p0"}, '"p0"'),
+    "two candidates of an id": ({"candidates": [ALONE, ALONE]}, "two candidates are called"),
+    "an id that is made": ({"pair_id": "p0#c1~c2"}, '"p0#c1~c2"'),
+    "language": ({"language": "tlh"}, "the protocol speaks ru, zh, ja, en"),
+}
+
+
+def test_one_row_per_answer_becomes_pairs(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(LONG.replace(",", ";"))
     suite(tmp_path, "pairwise", '["a.csv"]')
     pairs = units(call)
     assert len(pairs) == 2
@@ -57,20 +82,6 @@ def test_more_than_two_answers_are_all_pairs_and_a_lonely_topic_is_told(
     assert call("show", "latest", f"{SKY}#m2~m3").code == 0
 
 
-def test_a_file_per_variant_is_told_apart_by_constants_and_paired_by_question(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    for variant in ("v1", "v2"):
-        answers = "".join(f"question {i},answer {i} of {variant}\n" for i in range(3))
-        (tmp_path / f"{variant}.csv").write_text("prompt,output\n" + answers)
-    entries = ", ".join(f'{{ file = "{v}.csv", prompt_variant = "{v}" }}' for v in ("v1", "v2"))
-    suite(tmp_path, "rubric", f"[{entries}]")
-    read = units(call)
-    assert len(read) == 6 and all(unit["id"][:3] in ("v1/", "v2/") for unit in read.values())
-    rows = call("compare", "latest", "--by", "prompt_variant", "--json").json["rows"]
-    assert {(row["variant"], row["n"]) for row in rows} == {("v2", 3)}
-
-
 def test_files_that_hold_the_same_questions_must_be_told_apart(
     call: CallCommand, tmp_path: Path
 ) -> None:
@@ -105,25 +116,6 @@ def test_a_pattern_leads_nowhere_else(call: CallCommand, tmp_path: Path) -> None
         assert ran.code == 2 and "leads out of the suite's folder" in ran.err, pattern
 
 
-@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.xlsx", "a.jsonl", "a.json"])
-def test_all_formats_read_alike(call: CallCommand, tmp_path: Path, name: str) -> None:
-    header, *lines = (line.split(",") for line in LONG.splitlines())
-    rows = [dict(zip(header, line, strict=True)) for line in lines]
-    path = tmp_path / name
-    if name.endswith(".xlsx"):
-        write_workbook(path, {"Sheet": [header, *lines]})
-    elif name.endswith(".jsonl"):
-        path.write_text("\n".join(map(json.dumps, rows)))
-    elif name.endswith(".json"):
-        path.write_text(json.dumps(rows))
-    else:
-        path.write_text(LONG.replace(",", "\t" if name.endswith("tsv") else ","))
-    suite(tmp_path, "rubric", f'["{name}"]')
-    read = units(call)
-    assert sorted(read) == sorted(f"{m}/{q}" for m in ("m1", "m2") for q in (SKY, SUM))
-    assert read[f"m1/{SKY}"]["model_output"] == "worth 5 of scattering"
-
-
 def test_a_sheet_and_an_encoding_are_named_beside_the_file(
     call: CallCommand, tmp_path: Path
 ) -> None:
@@ -132,6 +124,10 @@ def test_a_sheet_and_an_encoding_are_named_beside_the_file(
     suite(tmp_path, "rubric", '["b.csv"]')
     ran = call("run")
     assert ran.code == 3 and 'encoding = "cp1251"' in ran.err
+    for encoding, says in (("cp9999", "cp9999"), ("ascii", "ascii"), ("rot13", "rot13")):
+        suite(tmp_path, "rubric", f'[{{ file = "b.csv", encoding = "{encoding}" }}]')
+        ran = call("run")
+        assert ran.code in (2, 3) and says in ran.err
     suite(tmp_path, "rubric", '[{ file = "b.csv", encoding = "cp1251" }]')
     (unit,) = units(call).values()
     assert (unit["question"], unit["model_output"]) == ("почему", "потому")
@@ -139,19 +135,6 @@ def test_a_sheet_and_an_encoding_are_named_beside_the_file(
     suite(tmp_path, "rubric", data, '[columns]\nquestion = "q"\n')
     (unit,) = units(call).values()
     assert (unit["question"], unit["model_output"]) == ("why", "same")
-
-
-@pytest.mark.parametrize(
-    ("encoding", "says"),
-    [("cp9999", 'no encoding "cp9999"'), ("ascii", "not ascii text"), ("rot13", "no encoding")],
-)
-def test_an_encoding_that_is_none_or_wrong_is_told(
-    call: CallCommand, tmp_path: Path, encoding: str, says: str
-) -> None:
-    (tmp_path / "b.csv").write_bytes("вопрос;ответ\nпочему;потому\n".encode("cp1251"))
-    suite(tmp_path, "rubric", f'[{{ file = "b.csv", encoding = "{encoding}" }}]')
-    ran = call("run")
-    assert ran.code in (2, 3) and says in ran.err
 
 
 def test_an_answer_that_is_empty_or_endless_is_warned_about(
@@ -189,143 +172,350 @@ def test_what_makes_no_pairs_says_why(
     assert ran.code == 3 and says in ran.err
 
 
-def test_variants_of_one_model_are_candidates(call: CallCommand, tmp_path: Path) -> None:
-    rows = "prompt;model;version;output\nq;m;v1;worth 1\nq;m;v2;worth 2\n"
-    (tmp_path / "a.csv").write_text(rows)
-    suite(tmp_path, "pairwise", '["a.csv"]')
-    (unit,) = units(call).values()
-    assert [candidate["id"] for candidate in unit["candidates"]] == ["v1", "v2"]
-    assert {candidate["model"] for candidate in unit["candidates"]} == {"m"}
-
-
-RUNS = "".join(
-    f"q{question},{model},{run},{model} is worth {worth}\n"
-    for question in (1, 2)
-    for run in range(10)
-    for model, worth in (("old", 1), ("new", 2))
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ("model\nopenai/gpt-4o\n100% pure\na%2Fb\n", {"openai/gpt-4o", "100% pure", "a%2Fb"}),
+        ("model,variant\na/b,c\na,b/c\na/b,\n", {"a%2Fb/c", "a/b%2Fc", "a%2Fb"}),
+    ],
+    ids=["model", "variant"],
 )
-
-
-def test_runs_of_one_question_are_no_questions_of_their_own(
-    call: CallCommand, tmp_path: Path
+def test_a_candidate_is_called_as_its_model_is(
+    call: CallCommand, tmp_path: Path, rows: str, names: set[str]
 ) -> None:
-    (tmp_path / "a.csv").write_text("question,model,run_id,answer\n" + RUNS)
+    header, *lines = rows.splitlines()
+    text = "".join(f"{line},q,worth {place}\n" for place, line in enumerate(lines))
+    (tmp_path / "a.csv").write_text(f"{header},question,answer\n{text}")
     suite(tmp_path, "pairwise", '["a.csv"]')
-    pairs = units(call)
-    assert len(pairs) == 20 and next(iter(pairs)) == f"0/{question_hash('q1')}#new~old"
-    questions = {(pair["topic"], pair["meta"]["question_id"]) for pair in pairs.values()}
-    assert questions == {(text, question_hash(text)) for text in ("q1", "q2")}
-    compared = call("compare", "latest", "--baseline", "old", "--json").json["rows"]
-    assert {(row["n"], row["clusters"]) for row in compared} == {(20, 2)}
-    assert {row["outcome"] for row in compared} == {"not enough evidence"}
-    board = call("leaderboard", "latest", "--json").json
-    assert board["topics"] == 2
-    # What `run` and `show` say of the orders is as sure as what the leaderboard does.
-    orders = call("show", "latest", "--json").json["pairwise"]["consistency"]
-    assert orders["low"] == pytest.approx(board["consistency_low"])
-    assert call("gate", "latest", "--candidate", "new", "--baseline", "old", "--better").code == 7
-
-
-def test_rows_of_one_topic_are_no_questions_of_their_own(call: CallCommand, tmp_path: Path) -> None:
-    """The same where a row holds both answers, and for rows that nothing tells apart."""
-    rows = [
-        {
-            "topic": f"q{topic}",
-            "candidates": [
-                {"id": name, "text": f"{name} is worth {worth} in {run}"}
-                for name, worth in (("old", 1), ("new", 2))
-            ],
-            "meta": {"run_id": run},
-        }
-        for topic in (1, 2)
-        for run in range(10)
-    ]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    suite(tmp_path, "pairwise", '["a.jsonl"]')
-    pairs = units(call)
-    assert len(pairs) == 20 and next(iter(pairs)) == f"0/{question_hash('q1')}#new~old"
-    questions = {(pair["topic"], pair["meta"]["question_id"]) for pair in pairs.values()}
-    assert questions == {(text, question_hash(text)) for text in ("q1", "q2")}
-    compared = call("compare", "latest", "--baseline", "old", "--json").json["rows"]
-    assert {(row["n"], row["clusters"]) for row in compared} == {(20, 2)}
-    # A run alone is called as it is among others; without runs a topic needs no id beside its own.
-    once = [row for row in rows if row["meta"] == {"run_id": 0}]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in once))
-    assert units(call).items() < pairs.items()
-    for row in once:
-        row["meta"] = {}
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in once))
-    assert [pair["meta"] for pair in units(call).values()] == [{}] * 2
-
-
-def test_runs_of_questions_that_have_ids_keep_them(call: CallCommand, tmp_path: Path) -> None:
-    rows = [f"{line[1]},{line}\n" for line in RUNS.splitlines()]
-    (tmp_path / "a.csv").write_text("question_id,question,model,run_id,answer\n" + "".join(rows))
-    suite(tmp_path, "pairwise", '["a.csv"]')
-    assert {pair["meta"]["question_id"] for pair in units(call).values()} == {"1", "2"}
-
-
-def test_a_candidate_is_called_as_its_model_is(call: CallCommand, tmp_path: Path) -> None:
-    rows = "question,model,answer\nq,openai/gpt-4o,worth 1\nq,100% pure,worth 2\nq,a%2Fb,worth 3\n"
-    (tmp_path / "a.csv").write_text(rows)
-    suite(tmp_path, "pairwise", '["a.csv"]')
-    read = units(call).values()
-    names = {candidate["id"] for unit in read for candidate in unit["candidates"]}
-    assert names == {"openai/gpt-4o", "100% pure", "a%2Fb"}
+    assert {one["id"] for unit in units(call).values() for one in unit["candidates"]} == names
     board = call("leaderboard", "latest", "--json").json["rows"]
     assert {row["candidate"] for row in board} == names
 
 
-def test_a_candidate_of_a_model_and_a_variant_keeps_them_apart(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    rows = "question,model,variant,answer\nq,a/b,c,worth 1\nq,a,b/c,worth 2\nq,a/b,,worth 3\n"
-    (tmp_path / "a.csv").write_text(rows)
-    suite(tmp_path, "pairwise", '["a.csv"]')
-    read = units(call).values()
-    names = {candidate["id"] for unit in read for candidate in unit["candidates"]}
-    assert names == {"a%2Fb/c", "a/b%2Fc", "a%2Fb"}
-
-
-NUMBERS = {"0": 0, "5": 5, "-1": -1, "true": True}
-
-
-@pytest.mark.parametrize(("text", "answer"), NUMBERS.items())
-def test_an_answer_that_is_a_number_is_its_text_and_not_taken_for_empty(
-    call: CallCommand, tmp_path: Path, text: str, answer: object
-) -> None:
-    """As it is in a table of texts and in a workbook."""
-    answers = {"a": answer, "b": "worth 1", "c": "worth 2"}
-    rows = [{"question": "q", "model": name, "answer": text} for name, text in answers.items()]
-    (tmp_path / "a.json").write_text(json.dumps(rows))
-    suite(tmp_path, "pairwise", '["a.json"]')
-    texts = {candidate["text"] for unit in units(call).values() for candidate in unit["candidates"]}
-    assert texts == {text, "worth 1", "worth 2"}
-
-
-@pytest.mark.parametrize("protocol", ["rubric", "weighted"])
-@pytest.mark.parametrize("number", ["42", "0", "6.50", "1e3", "123456789012345678901"])
+@pytest.mark.parametrize("protocol", KINDS)
+@pytest.mark.parametrize("number", ["0", "-1", "true", "6.50", "1e3", "123456789012345678901"])
 def test_a_number_for_an_answer_is_judged_as_it_is_written(
     call: CallCommand, tmp_path: Path, protocol: str, number: str
 ) -> None:
-    row = f'{{"id": "sum", "question": "How much?", "answer": {number}}}\n'
-    (tmp_path / "a.jsonl").write_text(row)
+    rows = [
+        f'{{"question": "q", "model": "{m}", "answer": {n}}}'
+        for m, n in (("a", number), ("b", 1), ("c", 2))
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
     suite(tmp_path, protocol, '["a.jsonl"]')
-    assert call("run", "--dry-run").code == 0
-    call("run")
-    unit = call("show", "latest", "sum", "--json").json["unit"]
-    assert unit["model_output" if protocol == "rubric" else "answer"] == number
+    unit = next(iter(units(call).values()))
+    found = unit["candidates"][0]["text"] if protocol == "pairwise" else unit[ANSWER[protocol]]
+    assert found == number
 
 
-def test_replies_made_elsewhere_are_checked_against_any_table(
+HEADERS = [
+    ("question", "answer", "model"),
+    ("Prompt", "Response", "LLM"),
+    ("user input", "Model Output", "Bot"),
+    ("Вопрос", "Ответ", "Нейросеть"),
+    ("问题", "回答", "模型"),
+    ("質問", "出力", "ボット名"),
+]
+
+
+@pytest.mark.parametrize("protocol", ["rubric", "weighted", "pairwise"])
+@pytest.mark.parametrize("names", HEADERS)
+def test_columns_are_known_by_their_usual_names_and_it_is_told(
+    call: CallCommand, tmp_path: Path, protocol: str, names: tuple[str, str, str]
+) -> None:
+    question, answer, model = names
+    rows = f"{question};{answer};{model}\nq one;worth 1;m1\nq one;worth 2;m2\n"
+    (tmp_path / "a.csv").write_text(rows, encoding="utf-8")
+    suite(tmp_path, protocol, '["a.csv"]')
+    ran = call("run", "--dry-run", "--json")
+    assert ran.json["planned"] == (1 if protocol == "pairwise" else 2), ran.err
+    (line,) = [line for line in ran.err.splitlines() if line.startswith("Columns of a.csv: ")]
+    assert f'meta.model = "{model}"' in line
+    field = {"rubric": "question", "weighted": "prompt", "pairwise": "topic"}[protocol]
+    assert (f'{field} = "{question}"' in line) is (question != field)
+
+
+@pytest.mark.parametrize(
+    ("header", "field", "fits"),
+    [
+        ("prompt,input,answer", "question", '"prompt" and "input"'),
+        ("question,answer,response", "model_output", '"answer" and "response"'),
+        ("вопрос,ответ,вывод", "model_output", '"ответ" and "вывод"'),
+        ("question,answer,model_name,llm", "meta.model", '"model_name" and "llm"'),
+    ],
+)
+def test_where_two_columns_fit_all_are_listed_and_nothing_is_sent(
+    call: CallCommand, tmp_path: Path, header: str, field: str, fits: str
+) -> None:
+    width = header.count(",") + 1
+    rows = f"{header}\n{','.join('abcd'[:width])}\n"
+    (tmp_path / "a.csv").write_text(rows, encoding="utf-8")
+    suite(tmp_path, "rubric", '["a.csv"]')
+    ran = call("run")
+    assert ran.code == 3 and f'{fits} would each fit as "{field}"' in ran.err
+    assert all(f'"{name}"' in ran.err for name in header.split(","))
+    first = fits.split('"')[1]
+    suite(tmp_path, "rubric", '["a.csv"]', f'[columns]\n{field} = "{first}"\n')
+    ran = call("run", "--dry-run", "--json")
+    assert ran.json["planned"] == 1, ran.err
+
+
+def test_a_question_beats_a_topic(call: CallCommand, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("topic,question,model,answer\nart,q,m1,1\nart,q,m2,2\n")
+    suite(tmp_path, "pairwise", '["a.csv"]')
+    assert 'topic = "question"' in call("run").err
+
+
+def test_a_source_that_is_not_there_is_not_answered_with_one_that_is_in_use(
     call: CallCommand, tmp_path: Path
 ) -> None:
-    (tmp_path / "a.csv").write_text(LONG)
-    suite(tmp_path, "rubric", '["a.csv"]')
-    score = {"evidence": ["worth 5"], "rationale": "so", "score": 3}
-    reply = {"scores": {"correct": score, "clear": score}, "failure_tags": [], "notes": ""}
-    line = {"unit": f"m1/{SKY}", "reply": json.dumps(reply)}
-    (tmp_path / "replies.jsonl").write_text(json.dumps(line))
-    arguments = ["--protocol", "rubric", "--rubric", "rubric.json", "--units", "a.csv"]
-    checked = call("check", *arguments, "--replies", "replies.jsonl", "--json")
-    assert checked.json["ok"] == 1 and not checked.json["problems"]
+    (tmp_path / "a.csv").write_text("text1,note\nwhy,because\n")
+    columns = '[columns]\nquestion = "text1"\nmodel_output = "text2"\n'
+    suite(tmp_path, "rubric", '["a.csv"]', columns)
+    ran = call("run")
+    assert ran.code == 3 and 'no row has the column "text2"' in ran.err
+    assert "did you mean" not in ran.err and '"text1", "note"' in ran.err
+
+
+def test_a_table_of_the_contract_is_read_without_a_word(call: CallCommand, tmp_path: Path) -> None:
+    row = {"id": "a", "question": "q", "model_output": "text", "meta": {"model": "m"}}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row | {"answer": "another", "prompt": "v1"}))
+    suite(tmp_path, "rubric", '["a.jsonl"]')
+    ran = call("run", "--dry-run")
+    assert "Columns" not in ran.err and "not used" not in ran.err
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_dotted_keys_need_no_quotes_and_one_column_feeds_two_fields(
+    call: CallCommand, tmp_path: Path, quote: str
+) -> None:
+    (tmp_path / "a.csv").write_text("q,a,who\nasked,answered,m1\n")
+    columns = f'[columns]\nquestion = "q"\nmodel_output = "a"\n{quote}meta.model{quote} = "who"\n'
+    columns += f'reference = "a"\n{quote}meta.question_id{quote} = "q"\n'
+    suite(tmp_path, "rubric", '["a.csv"]', columns)
+    (unit,) = units(call).values()
+    assert unit["id"] == "m1/asked" and unit["reference"] == unit["model_output"] == "answered"
+
+
+@pytest.mark.parametrize("protocol", ["rubric", "weighted"])
+def test_a_row_without_the_answer_that_others_have_is_named_with_its_column(
+    call: CallCommand, tmp_path: Path, protocol: str
+) -> None:
+    """To map another column would be wrong advice: the column is known."""
+    for name in ("Ответ", ANSWER[protocol]):
+        row = {"Вопрос": "Сколько будет 2+2?", "Модель": "m1", name: "worth 4"}
+        lacks = {key: value for key, value in row.items() if key != name}
+        write_rows(tmp_path, [row, lacks, row], "miss.jsonl")
+        suite(tmp_path, protocol, '["miss.jsonl"]')
+        ran = call("run")
+        assert ran.code == 3 and "[columns]" not in ran.err
+        assert f'miss.jsonl:2: "{name}" is missing in this row, and other rows have it' in ran.err
+
+
+def test_a_column_that_is_in_use_is_not_what_was_meant(call: CallCommand, tmp_path: Path) -> None:
+    write_rows(tmp_path, [{"model_ouput": "Сколько?", "note": "12"}], "a.jsonl")
+    suite(tmp_path, "rubric", '["a.jsonl"]', '[columns]\nquestion = "model_ouput"\n')
+    ran = call("run")
+    assert ran.code == 3 and 'there are "model_ouput", "note"' in ran.err
+    assert "Map it" not in ran.err
+
+
+def understood(kind: str, path: Path, text: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows of a table, and what is said about it."""
+    lines: list[str] = []
+    path.write_text(text, encoding="utf-8")
+    tables = Tables([TableSource(path=path)], {}, KINDS[kind].table_form, lines.append)
+    return [row.value for _, row in tables.rows], lines
+
+
+@pytest.mark.parametrize(
+    ("header", "field", "names"),
+    [
+        ("Question,GPT-4o,Claude 3", "model", ["GPT-4o", "Claude 3"]),
+        ("question,v1_answer,v2_answer", "prompt_variant", ["v1", "v2"]),
+        ("question,gpt-4o answer,claude answer", "model", ["gpt-4o", "claude"]),
+        ("Вопрос,Ответ новый,Ответ старый", "prompt_variant", ["новый", "старый"]),
+        ("问题,旧版回答,新版回答", "prompt_variant", ["旧版", "新版"]),
+        (" question , answer_old, answer_new ", "prompt_variant", ["old", "new"]),
+    ],
+)
+def test_a_column_per_model_is_a_row_per_answer(
+    tmp_path: Path, header: str, field: str, names: list[str]
+) -> None:
+    rows, lines = understood("rubric", tmp_path / "a.csv", f"{header}\nWhy?,So.,Because.\n")
+    assert [row["model_output"] for row in rows] == ["So.", "Because."]
+    assert [row["meta"][field] for row in rows] == names
+    assert len({row["meta"]["question_id"] for row in rows}) == 1
+    assert "an answer each" in lines[0]
+
+
+def test_the_answers_of_a_row_are_the_candidates_of_a_topic(tmp_path: Path) -> None:
+    text = "Question,GPT-4o,Claude,Gemini\nWhy?,a,b,c\n"
+    (row,), _ = understood("pairwise", tmp_path / "a.csv", text)
+    assert {one["id"]: one["text"] for one in row["candidates"]} == {
+        "GPT-4o": "a",
+        "Claude": "b",
+        "Gemini": "c",
+    }
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("topic,candidate_1,candidate_2,area", ["1", "2"]),
+        ("question,A,B,area", ["a", "b"]),
+        ("prompt,answer_a,answer_b,area", ["a", "b"]),
+        ("вопрос,ответ 1,ответ 2,area", ["1", "2"]),
+    ],
+)
+def test_a_row_per_pair_is_a_pair(tmp_path: Path, header: str, names: list[str]) -> None:
+    text = f"id,{header}\np7,Why?,one,two,code\n"
+    (row,), lines = understood("pairwise", tmp_path / "a.csv", text)
+    assert [one["text"] for one in row["candidates"]] == ["one", "two"]
+    assert [one["id"].lower() for one in row["candidates"]] == names
+    assert (row["id"], row["topic"], row["meta"]["area"]) == ("p7", "Why?", "code")
+    assert "a row per pair" in lines[0]
+
+
+def test_the_models_of_a_pair_are_named_beside_its_answers(tmp_path: Path) -> None:
+    text = "question,model_a,answer_a,model_b,answer_b\nWhy?,m1,one,m2,two\n"
+    (row,), _ = understood("pairwise", tmp_path / "a.csv", text)
+    assert [one["id"] for one in row["candidates"]] == ["m1", "m2"]
+    rows, _ = understood("rubric", tmp_path / "a.csv", text)
+    assert [row["meta"]["model"] for row in rows] == ["m1", "m2"]
+
+
+def test_columns_about_an_answer_are_no_answers() -> None:
+    form = KINDS["rubric"].table_form
+    names = ["question", "answer", "answer_length", "reference_answer", "GPT-4o"]
+    assert recognise(names, {}, form, "a.csv").answers == []
+
+
+@pytest.mark.parametrize("title", ["Results of March\n", "Results\n\nas of May\n", '"A",,\n'])
+def test_a_title_above_the_header_is_stepped_over(tmp_path: Path, title: str) -> None:
+    text = f"{title}question,model,answer\nq,m1,a\nq,m2,b\n"
+    rows, _ = understood("rubric", tmp_path / "a.csv", text)
+    assert [row["model_output"] for row in rows] == ["a", "b"]
+
+
+def test_fields_are_taken_from_paths_and_questions_are_joined(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    places = {(week, "m1", variant) for week in ("w1", "w2") for variant in ("old", "new")}
+    for *folders, variant in places:
+        folder = tmp_path.joinpath("runs", *folders)
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [{"question_id": n, "answer": f"{folders} {variant} {n}"} for n in (1, 2)]
+        write_rows(folder, rows, f"{variant}.jsonl")
+    (tmp_path / "questions.csv").write_text("id,question,area\n1,Why?,a\n2,How?,b\n")
+    suite(tmp_path, "rubric", '["runs/{week}/{model}/{variant}.jsonl"]')
+    path = tmp_path / "evenhand.toml"
+    path.write_text('join = "questions.csv"\n' + path.read_text())
+    metas = [unit["meta"] for unit in units(call).values()]
+    found = [(m["week"], m["model"], m["prompt_variant"], m["area"]) for m in metas]
+    assert sorted(found) == sorted((*place, area) for place in places for area in "ab")
+
+
+def test_a_question_file_without_a_common_column_is_refused(tmp_path: Path) -> None:
+    from evenhand.data.tables import QuestionFile
+
+    (tmp_path / "q.csv").write_text("number,question\n1,Why?\n")
+    (tmp_path / "a.csv").write_text("model,answer\nm,So.\n")
+    source = TableSource(path=tmp_path / "a.csv", join=QuestionFile(tmp_path / "q.csv"))
+    with pytest.raises(DataError, match="no column in common"):
+        assert source.sample
+
+
+@pytest.mark.parametrize("name", BAD_PAIRS)
+def test_bad_data_is_told_with_file_and_line_and_nothing_is_sent(
+    call: CallCommand, tmp_path: Path, name: str
+) -> None:
+    change, said = BAD_PAIRS[name]
+    first = pair_row("p0", 1, 2, 3) if "made" in name else pairs(1)[0]
+    write_pairs(tmp_path, [first, pairs(2)[1] | change], {"model": "python/judge:crash"})
+    done = call("run")
+    assert (done.code, done.out) == (3, ""), done.err
+    assert said in done.err and "pairs.jsonl:2" in done.err
+
+
+def test_a_table_with_other_columns_is_mapped(call: CallCommand, tmp_path: Path) -> None:
+    columns = {
+        "pair_id": "no",
+        "topic": "question",
+        "candidates.1.text": "answer_a",
+        "candidates.1.id": "model_a",
+        "candidates.2.text": "answer_b",
+        "candidates.2.id": "model_b",
+        "meta.set": "split",
+    }
+    write_pairs(tmp_path, 1, data=["in.csv"], columns=columns)
+    (tmp_path / "in.csv").write_text(
+        "no,question,answer_a,answer_b,model_a,model_b,split\n"
+        'q1,Why?,"worth 3, or so",worth 8,alpha,beta,test\n'
+        "q2,How?,worth 7,worth 1,alpha,beta,test\n"
+    )
+    assert call("run").code == 0
+    outputs = [row["output"] for row in stored(tmp_path)]
+    assert [(one["pair_id"], one["winner"], one["candidates"]) for one in outputs] == [
+        ("q1", "B", ["alpha", "beta"]),
+        ("q2", "A", ["alpha", "beta"]),
+    ]
+    assert outputs[0]["meta"] == {"set": "test"}
+
+
+def test_an_empty_cell_of_a_pair_is_told_by_its_line_and_column(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    for columns, name in (
+        ({f"candidates.{i}.text": n for i, n in ((1, "old"), (2, "new"))}, "new"),
+        ({}, "answer_b"),
+    ):
+        write_pairs(tmp_path, 1, data=["in.csv"], columns=columns)
+        first = "old" if columns else "answer_a"
+        rows = f"pair_id,topic,{first},{name}\nq1,Why?,one 1,two 2\nq2,Why?,one 1,\n"
+        (tmp_path / "in.csv").write_text(rows)
+        said = call("run")
+        assert said.code == 3 and f'in.csv:3: "{name}" is empty' in said.err
+        assert "candidates" not in said.err
+
+
+def test_two_answers_of_one_model_are_told_apart_by_a_number(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    write_pairs(tmp_path, 1, data=["in.csv"], columns={})
+    (tmp_path / "in.csv").write_text(
+        "topic,answer_a,answer_b,model_a,model_b\nWhy?,worth 3,worth 8,gpt-4o,gpt-4o\n"
+    )
+    assert call("run").code == 0
+    (row,) = stored(tmp_path)
+    assert row["output"]["candidates"] == ["gpt-4o (1)", "gpt-4o (2)"]
+
+
+@pytest.mark.parametrize("protocol", KINDS)
+@pytest.mark.parametrize("name", ["Вопрос", "Ответ"])
+def test_a_cell_that_is_no_text_is_named_with_its_line_and_column(
+    call: CallCommand, tmp_path: Path, protocol: str, name: str
+) -> None:
+    row = {"Вопрос": "Сколько будет 2+2?", "Модель": "m1", "Ответ": "worth 4"}
+    for value, fault in ((["x"], "a list"), ({"text": "x"}, "an object")):
+        write_rows(tmp_path, [row, row | {"Модель": "m2", name: value}], "a.jsonl")
+        suite(tmp_path, protocol, '["a.jsonl"]')
+        ran = call("run")
+        assert ran.code == 3
+        assert f'a.jsonl:2: "{name}" must be a text, and is {fault}' in ran.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"blind": True}, "settings.blind"),
+        ({"expose_meta": True}, 'no setting "expose_meta"'),
+        ({"max_round": 3}, 'did you mean "max_rounds"?'),
+    ],
+)
+def test_settings_that_are_none_of_pairs_are_told(
+    call: CallCommand, tmp_path: Path, settings: dict[str, Any], said: str
+) -> None:
+    write_pairs(tmp_path, 2, settings=settings)
+    done = call("run")
+    assert (done.code, done.out) == (2, "") and said in done.err

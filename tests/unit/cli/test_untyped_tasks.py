@@ -1,5 +1,4 @@
-"""Answers under a rubric without a task type. Where code failed one, its grade has no weights, and
-every command that reads a run must take it; the type of any other is inferred, and a field."""
+"""Answers under a rubric without a task type, read by every command."""
 
 from __future__ import annotations
 
@@ -19,6 +18,8 @@ from tests.unit.cli.conftest import CallCommand
 from tests.unit.web.serving import served
 
 UNTYPED = TASK.removeprefix("task_type: fact\n\n")
+
+
 GOOD, FORBIDDEN = "It is certain.", "It is Forbidden."
 
 
@@ -33,6 +34,8 @@ def rows(*texts: tuple[str, str]) -> list[dict[str, Any]]:
 
 
 SOME = rows((GOOD, GOOD), (FORBIDDEN, GOOD), (GOOD, FORBIDDEN), (FORBIDDEN, GOOD))
+
+
 ALL = rows(*[(FORBIDDEN, FORBIDDEN)] * 3)
 
 
@@ -63,21 +66,33 @@ def test_every_command_that_reads_takes_them(
     assert overall["baseline_mean"] == pytest.approx(expected["old"])
     gate = call("gate", "--max-critical-fails", "0", "--json")
     assert (gate.code, gate.json["outcome"]) == (1, "worse"), gate.err
-    agreement = call("agreement", "latest", "--json")
-    assert agreement.code == 0, agreement.err
-    for arguments in (["show"], ["show", "latest", "t1/new"], ["export", "-o", "out.csv"]):
-        assert call(*arguments).code == 0
+    reading = (
+        ["agreement", "latest", "--json"],
+        ["show"],
+        ["show", "latest", "t1/new"],
+        ["export", "-o", "out.csv"],
+    )
+    assert {call(*arguments).code for arguments in reading} == {0}
     assert call("report", "-o", "report.html").code == 0
-    assert "Forbidden" in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
-def test_the_web_figures_take_them(tmp_path: Path, judged: list[dict[str, Any]]) -> None:
-    with served(tmp_path / "evenhand.db") as site:
-        assert site.get("/runs/latest").status_code == 200
-    with closing(open_archive(f"sqlite:{tmp_path / 'evenhand.db'}")) as store:
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Forbidden" in page
+    with closing(open_archive("sqlite:evenhand.db")) as store:
         report = make_report(store, find_run(store, "latest"), ReportOptions(summary=True))
     totals = {mean.variant: mean.mean for mean in report.means if mean.dimension == OVERALL}
-    assert totals == pytest.approx({name: 100 * mean for name, mean in means(judged).items()})
+    assert totals == pytest.approx({name: 100 * mean for name, mean in expected.items()})
+    if judged is ALL:
+        return
+    # The units that changed most are told out of 100, as the answer is.
+    text, told = call("compare", "--worst", "1").out, call("compare", "--worst", "1", "--json")
+    assert "worst 1: -21" in text and "old: 21" in text
+    (worst,) = told.json["changed"]["worst"]
+    assert worst["difference"] == pytest.approx(-0.21)
+    assert 'data-difference="-21.0"' in page
+    with served(tmp_path / "evenhand.db") as site:
+        assert site.get("/runs/latest").status_code == 200
+        run = site.get("/").text.split("/runs/")[1].split('"')[0]
+        changes = site.get(f"/runs/{run}/changes").text
+    assert "overall (of 100)" in changes and "21.00" in changes
 
 
 TYPED_BY_JUDGE = """
@@ -119,21 +134,3 @@ def test_the_type_of_a_task_is_a_field_given_or_inferred(call: CallCommand, tmp_
         assert {row["n"] for row in one.json["rows"]} == {3}
     within = call("compare", "--by", "model", "--within", "task_type", "--json")
     assert {block["value"] for block in within.json["within"]["blocks"]} == set(types.values())
-
-
-def test_the_units_that_changed_most_are_told_out_of_100_as_the_answer_is(
-    call: CallCommand, tmp_path: Path
-) -> None:
-    judge = {"model": "python/judge:good"}
-    write_answers(tmp_path, SOME, judge, compare={"by": "model", "baseline": "old"})
-    assert call("run").code == 0
-    text, told = call("compare", "--worst", "1").out, call("compare", "--worst", "1", "--json")
-    assert "worst 1: -21" in text and "old: 21" in text
-    (worst,) = told.json["changed"]["worst"]
-    assert worst["difference"] == pytest.approx(-0.21)
-    assert call("report", "-o", "report.html").code == 0
-    assert 'data-difference="-21.0"' in (tmp_path / "report.html").read_text(encoding="utf-8")
-    with served(tmp_path / "evenhand.db") as site:
-        run = site.get("/").text.split("/runs/")[1].split('"')[0]
-        page = site.get(f"/runs/{run}/changes").text
-    assert "overall (of 100)" in page and "21.00" in page

@@ -86,6 +86,10 @@ def samples(seed: int = 7, gain: int = 0) -> list[Scored]:
     return rows
 
 
+LAST, ROWS = samples(), samples(gain=1)
+BY = ("--by", "prompt_variant", "--baseline", "v1")
+
+
 def judged_folder(folder: Path, *weeks: Sequence[Scored]) -> Path:
     """A folder with a suite, its data judged week after week."""
     for rows in weeks:

@@ -1,8 +1,6 @@
 """What actors may send of a minute together: each request of the minute counts against one of them,
 and those of an actor that died against its successor."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenhand import jsontext
@@ -13,12 +11,12 @@ from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import RunRow, SentRequest
 
 
-def sent(*names: str) -> list[SentRequest]:
+def sent(*names):
     return [SentRequest(name, "account", at, 10) for at, name in enumerate(names)]
 
 
 @pytest.mark.parametrize("actors", [1, 2, 3])
-def test_what_was_sent_before_is_divided(actors: int) -> None:
+def test_what_was_sent_before_is_divided(actors):
     before = sent("a", "b", "c", "d", "e-1-f")
     parts = [
         RunActor("url", "run", number, actors, "e2").counted(before) for number in range(actors)
@@ -26,19 +24,19 @@ def test_what_was_sent_before_is_divided(actors: int) -> None:
     assert sorted(item for part in parts for item in part) == sorted(before)
 
 
-def test_a_successor_counts_what_the_actor_before_it_has_sent() -> None:
+def test_a_successor_counts_what_the_actor_before_it_has_sent():
     minute = sent("old", "d-0-x", "d-1-y", "d-1-z")
     first, second = (RunActor("url", "run", number, 2, "d").counted(minute) for number in (0, 1))
     assert [item.name for item in first] == ["old", "d-0-x"]
     assert [item.name for item in second] == ["d-1-y", "d-1-z"]
 
 
-def test_nodes_are_told_no_password() -> None:
+def test_nodes_are_told_no_password():
     address = "postgresql://judge:secret@db/judging?schema=a&password=other"
     assert without_password(address) == "postgresql://judge@db/judging?schema=a"
 
 
-def test_routes_that_the_store_names_are_not_taken_for_the_users() -> None:
+def test_routes_that_the_store_names_are_not_taken_for_the_users():
     """A node would send its key through a proxy that whoever wrote the manifest has chosen."""
     terms = {
         "judges": [

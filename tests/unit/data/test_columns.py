@@ -34,23 +34,24 @@ def test_mapped_fields_are_copied_and_the_rest_stays(tmp_path: Path, ending: str
     ]
 
 
-def test_fields_may_swap_and_one_may_feed_two(tmp_path: Path) -> None:
-    columns = {"a": "b", "b": "a", "c.d": "a"}
-    assert _read(tmp_path, [{"a": 1, "b": 2}], columns) == [{"a": 2, "b": 1, "c": {"d": 1}}]
-
-
-def test_a_plain_key_with_a_dot_is_found_before_a_nested_one(tmp_path: Path) -> None:
-    held = [{"a.b": 1, "a": {"b": 2}}, {"a": {"b": 2}}]
-    assert _read(tmp_path, held, {"c": "a.b"}) == [{**held[0], "c": 1}, {**held[1], "c": 2}]
-
-
-def test_a_mapped_value_replaces_the_field_it_is_named_after(tmp_path: Path) -> None:
-    assert _read(tmp_path, [{"a": 1, "b": None}], {"a": "b"}) == [{"a": None, "b": None}]
-
-
-def test_a_source_that_only_some_rows_have_is_fine(tmp_path: Path) -> None:
-    held = [{"a": 1}, {"b": 2}]
-    assert _read(tmp_path, held, {"c": "b"}) == [{"a": 1}, {"b": 2, "c": 2}]
+@pytest.mark.parametrize(
+    ("held", "columns", "read"),
+    [
+        ([{"a": 1, "b": 2}], {"a": "b", "b": "a", "c.d": "a"}, [{"a": 2, "b": 1, "c": {"d": 1}}]),
+        (
+            [{"a.b": 1, "a": {"b": 2}}, {"a": {"b": 2}}],
+            {"c": "a.b"},
+            [{"a.b": 1, "a": {"b": 2}, "c": 1}, {"a": {"b": 2}, "c": 2}],
+        ),
+        ([{"a": 1, "b": None}], {"a": "b"}, [{"a": None, "b": None}]),
+        ([{"a": 1}, {"b": 2}], {"c": "b"}, [{"a": 1}, {"b": 2, "c": 2}]),
+    ],
+    ids=["swapped", "dotted first", "replaced", "of some rows"],
+)
+def test_fields_are_copied_as_the_rows_had_them(
+    tmp_path: Path, held: list[dict[str, Any]], columns: dict[str, str], read: object
+) -> None:
+    assert _read(tmp_path, held, columns) == read
 
 
 def test_a_source_that_no_row_has_is_refused_before_the_first_row(tmp_path: Path) -> None:

@@ -1,22 +1,12 @@
 """Runs of pairs for tests: judges by name, figures, settling again, and stopping on the way."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
-from evenhand.engine.progress import Tally
-from evenhand.engine.stop import Stop
 from evenhand.errors import Interrupted
-from evenhand.exchange import Question, Reply
 from evenhand.results.pairs import figures_of_pairs
-from evenhand.runs.judge import Summary
 from evenhand.runs.recorded import find_run
 from evenhand.runs.settle import settle_run
 from evenhand.runs.stores import open_archive, open_store
-from evenhand.stats.pairwise import PairFigures
 from tests.suites import (
     judged,
     prepared,
@@ -25,11 +15,11 @@ from tests.suites import (
 EXPECTED = ["A", "B", "tie"]
 
 
-def judge(name: str, **rest: Any) -> dict[str, Any]:
+def judge(name, **rest):
     return {"model": f"python/judge:{name}", **rest}
 
 
-def figures(folder: Path, run: str = "latest") -> PairFigures:
+def figures(folder, run="latest"):
     store = open_archive("sqlite:evenhand.db", folder)
     try:
         found = find_run(store, run)
@@ -38,7 +28,7 @@ def figures(folder: Path, run: str = "latest") -> PairFigures:
         store.close()
 
 
-async def settled_again(folder: Path) -> Summary:
+async def settled_again(folder):
     store = open_store("sqlite:evenhand.db", folder, must_exist=True)
     try:
         return await settle_run(find_run(store.archive, "latest"), store)
@@ -46,7 +36,7 @@ async def settled_again(folder: Path) -> Summary:
         store.close()
 
 
-def check_sums(summary: Summary) -> None:
+def check_sums(summary):
     told = summary.json()
     failed = sum(told["failures"].values())
     assert told["planned"] == told["verdicts"] + failed + told["pending"]
@@ -55,20 +45,20 @@ def check_sums(summary: Summary) -> None:
 class Interrupting:
     """Throws the switch, as Ctrl-C does, once so many replies were given."""
 
-    def __init__(self, after: int) -> None:
+    def __init__(self, after):
         self.after = after
 
     @contextmanager
-    def watch(self, tally: Tally, planned: int, stop: Stop) -> Iterator[None]:
+    def watch(self, tally, planned, stop):
         self.tally, self.stop = tally, stop
         yield
 
-    def __call__(self) -> None:
+    def __call__(self):
         if self.tally.sent == self.after:
             self.stop.request(Interrupted("interrupted"))
 
 
-async def interrupted(folder: Path, stop_after: int) -> tuple[Summary, Summary]:
+async def interrupted(folder, stop_after):
     """A run of one worker that is stopped after so many calls, and the same run to its end."""
     interrupting, ready = Interrupting(stop_after), prepared(folder, limits={"concurrency": 1})
     for setup in ready.setups:
@@ -83,9 +73,9 @@ async def interrupted(folder: Path, stop_after: int) -> tuple[Summary, Summary]:
     return first, again
 
 
-def _counting(answer: Any, interrupting: Interrupting) -> Any:
-    async def counted(question: Question) -> Reply:
-        reply: Reply = await answer(question)
+def _counting(answer, interrupting):
+    async def counted(question):
+        reply = await answer(question)
         interrupting()
         return reply
 

@@ -1,7 +1,5 @@
 """Whoever waits for a signal is woken by it, by the clock or by the switch, and by nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -10,12 +8,12 @@ from evenhand.engine.stop import Signal, Stop, Stopped, wait_any
 from evenhand.errors import Interrupted
 
 
-async def turns() -> None:
+async def turns():
     for _ in range(5):
         await asyncio.sleep(0)
 
 
-async def test_a_signal_wakes_all_who_wait_now_and_nobody_later() -> None:
+async def test_a_signal_wakes_all_who_wait_now_and_nobody_later():
     signal, other = Signal(), Signal()
     waiting = [asyncio.create_task(wait_any(signal, other)) for _ in range(3)]
     await turns()
@@ -29,11 +27,11 @@ async def test_a_signal_wakes_all_who_wait_now_and_nobody_later() -> None:
     await late
 
 
-async def test_who_waits_so_long_is_woken_by_the_clock() -> None:
+async def test_who_waits_so_long_is_woken_by_the_clock():
     await wait_any(Signal(), seconds=0)
 
 
-async def test_who_is_cancelled_waits_no_more() -> None:
+async def test_who_is_cancelled_waits_no_more():
     signal = Signal()
     waiting = asyncio.create_task(wait_any(signal, seconds=600))
     await turns()
@@ -44,7 +42,7 @@ async def test_who_is_cancelled_waits_no_more() -> None:
     await turns()
 
 
-async def test_nobody_waits_beyond_the_switch() -> None:
+async def test_nobody_waits_beyond_the_switch():
     stop, signal = Stop(), Signal()
     waiting = asyncio.create_task(stop.sleep(None, signal))
     await turns()
@@ -55,10 +53,10 @@ async def test_nobody_waits_beyond_the_switch() -> None:
         await stop.sleep(600, signal)
 
 
-async def test_a_signal_serves_one_event_loop_after_the_other() -> None:
+async def test_a_signal_serves_one_event_loop_after_the_other():
     signal = Signal()
 
-    async def woken() -> None:
+    async def woken():
         asyncio.get_running_loop().call_soon(signal.notify_all)
         await wait_any(signal)
 

@@ -1,18 +1,14 @@
 """Time that passes only when everybody waits: minutes of pacing in milliseconds."""
 
-from __future__ import annotations
-
 import asyncio
 import heapq
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 from evenhand.engine.call import CallStack, RetryPolicy
 from evenhand.engine.pacing import Pacer
 from evenhand.engine.prices import CallBudget
 from evenhand.engine.progress import Tally
-from evenhand.engine.stop import Signal, Stop
-from evenhand.exchange import Message, Question, Reply
+from evenhand.engine.stop import Stop
+from evenhand.exchange import Message, Question
 from tests.suites import Scripted
 
 TURNS = 40
@@ -21,15 +17,15 @@ TURNS = 40
 class Clock:
     """The time, and who waits for it."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 1000.0
-        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._waiting = []
         self._number = 0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
-    async def sleep(self, seconds: float, *signals: Signal) -> None:
+    async def sleep(self, seconds, *signals):
         woken = asyncio.get_running_loop().create_future()
         for signal in signals:
             signal.add(woken)
@@ -37,7 +33,7 @@ class Clock:
         heapq.heappush(self._waiting, (self.now + seconds, self._number, woken))
         await woken
 
-    async def run(self, *work: Awaitable[object]) -> None:
+    async def run(self, *work):
         """Let `work` end, moving on to the next moment whenever all of it waits."""
         done = asyncio.gather(*work)
         while not done.done():
@@ -54,11 +50,11 @@ class Clock:
 class VirtualStop(Stop):
     """The switch, whose sleep goes by the virtual clock."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock):
         super().__init__()
         self._clock = clock
 
-    async def sleep(self, seconds: float | None, *signals: Signal) -> None:
+    async def sleep(self, seconds, *signals):
         self.check()
         assert seconds is not None
         await self._clock.sleep(seconds, *signals)
@@ -70,16 +66,16 @@ class EmptyLedger:
 
     questions = None
 
-    async def find(self, key: str) -> None:
+    async def find(self, key):
         return None
 
-    async def record(self, call: Any, attempt: str = "") -> None:
+    async def record(self, call, attempt=""):
         return None
 
-    async def reserve(self, run: str, key: str, attempt: str, amount: int, *lost: object) -> None:
+    async def reserve(self, run, key, attempt, amount, *lost):
         return None
 
-    async def release(self, key: str, attempt: str) -> None:
+    async def release(self, key, attempt):
         return None
 
 
@@ -87,13 +83,11 @@ class VirtualCalls:
     """Calls on a virtual clock to a judge that answers as it is told, each with a question of its
     own."""
 
-    def __init__(
-        self, answer: Callable[[], Awaitable[Reply]], retry: RetryPolicy | None = None
-    ) -> None:
+    def __init__(self, answer, retry=None):
         self.clock = Clock()
         self.stop = VirtualStop(self.clock)
         self._number = 0
-        ledger: Any = EmptyLedger()
+        ledger = EmptyLedger()
         self._stack = CallStack(
             judge=Scripted(lambda question: answer()),
             run="run",
@@ -107,6 +101,6 @@ class VirtualCalls:
             max_tokens=1,
         )
 
-    async def ask(self) -> None:
+    async def ask(self):
         self._number += 1
         await self._stack.ask(Question(messages=(Message("user", str(self._number)),)))

@@ -1,4 +1,4 @@
-"""Rubrics from their files: what is read, and where what is wrong stands."""
+"""Rubrics from their files, or as one sentence, and where what is wrong stands."""
 
 from __future__ import annotations
 
@@ -10,12 +10,29 @@ import pytest
 from evenhand.data.columns import Row
 from evenhand.errors import DataError, UsageError
 from evenhand.files.protocols import find_protocol
-from evenhand.files.rubrics import read_rubric, with_rubric_text
+from evenhand.files.rubrics import is_rubric_text, read_rubric, sentence_rubric, with_rubric_text
 from evenhand.kinds import KINDS
+from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.weighted.task_rubric import read_task
-from tests.suites import RUBRIC, TASK
+from tests.suites import RUBRIC, TASK, prepared, samples, write_answers, write_suite
+
+SENTENCES = {
+    "Is the answer polite?": True,
+    "Вежливость": True,
+    "回答是否礼貌？": True,
+    "task_type: fact\n+10: right": True,
+    "Does it mention config.json at all?": True,
+    "rubric.json": False,
+    "rubrics/polite.toml": False,
+    "rubrik": False,
+    "my rubric v2.json": False,
+    "rubric.jsn": False,
+}
+
 
 TYPES = ("fact", "creative", "speculative")
+
+
 WEIGHTED, RUBRICS = find_protocol("weighted"), find_protocol("rubric")
 
 
@@ -119,3 +136,47 @@ def test_a_rubric_that_nests_without_end_is_refused(tmp_path: Path, ending: str)
     deep = ("deep = " if ending == "toml" else "") + "[" * 10**4
     with pytest.raises(UsageError, match=f"not {ending.upper()}: nested "):
         read_rubric(written(tmp_path, f"r.{ending}", deep), RUBRICS)
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_a_sentence_is_no_file(text: str) -> None:
+    assert is_rubric_text(text) is SENTENCES[text]
+
+
+@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja", "fr"])
+def test_a_sentence_is_one_dimension_with_five_bands(language: str) -> None:
+    rubric = build_rubric(sentence_rubric("Is it  polite?\n", language))
+    (dimension,) = rubric.dimensions
+    assert dimension.definition == dimension.name == "Is it polite?"
+    assert dimension.scores == [1, 2, 3, 4, 5]
+    assert len({band.criteria for band in dimension.bands}) == 5
+    english = sentence_rubric("x", "en")["dimensions"][0]["bands"]
+    is_english = sentence_rubric("x", language)["dimensions"][0]["bands"] == english
+    assert is_english is (language in ("en", "fr"))
+
+
+def test_a_row_may_bring_a_sentence_in_its_own_language(tmp_path: Path) -> None:
+    protocol, path = find_protocol("rubric"), tmp_path / "a.csv"
+    value = {"question": "q", "model_output": "a", "rubric": "Вежливо?", "language": "ru"}
+    rubric = with_rubric_text(Row(value, "a.csv:2"), path, protocol)["rubric"]
+    assert rubric["dimensions"][0]["bands"][4]["criteria"].startswith("Полностью")
+    write_suite(
+        tmp_path, [samples(1)[0] | {"rubric": "Is it so?"}], rubric="Вежлив?", language="ru"
+    )
+    plan = prepared(tmp_path)
+    assert plan.judging.dimensions == ["criterion"]
+    assert "Полностью" in json.dumps(plan.rubric, ensure_ascii=False)
+    assert next(plan.units(plan.judging))
+    write_answers(tmp_path, 1, rubric="The answer is right.")
+    assert prepared(tmp_path).rubric == "The answer is right."
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("rubrc.json", 'did you mean "rubric.json"?'), ("other.toml", "There are: rubric.json.")],
+)
+def test_a_rubric_file_that_is_not_there_is_told(tmp_path: Path, name: str, advice: str) -> None:
+    write_suite(tmp_path, 1, rubric=name)
+    with pytest.raises(UsageError, match="there is no rubric file") as caught:
+        prepared(tmp_path)
+    assert advice in caught.value.advice and "one sentence" in caught.value.advice

@@ -1,23 +1,17 @@
 """The user's own function as a judge."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.errors import CallLost, JudgeCrashed, ProviderRefused, UsageError
-from evenhand.exchange import Judge
 from evenhand.judges import PROVIDERS, JudgeOptions
 from evenhand.judges.python import PythonJudge
-from tests.unit.judges.conftest import SCHEMA, question
+from tests.unit.judges.questions import SCHEMA, question
 
 
 @pytest.fixture(autouse=True)
-def _imports_are_undone() -> Iterator[None]:
+def _imports_are_undone():
     modules, path = dict(sys.modules), list(sys.path)
     yield
     sys.path[:] = path
@@ -25,119 +19,91 @@ def _imports_are_undone() -> Iterator[None]:
         del sys.modules[name]
 
 
-def judge(folder: Path, source: str, target: str = "mine:judge", **rest: Any) -> PythonJudge:
-    (folder / "mine.py").write_text(source, encoding="utf-8")
-    options = JudgeOptions(name=f"python/{target}", folder=folder, **rest)
-    return PythonJudge(PROVIDERS["python"], options, target)
+@pytest.fixture
+def judge(tmp_path):
+    """A judge whose module `mine` has this source."""
+
+    def make(source, target="mine:judge", folder="", **rest):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "mine.py").write_text(source, encoding="utf-8")
+        options = JudgeOptions(name=f"python/{target}", folder=tmp_path / folder, **rest)
+        return PythonJudge(PROVIDERS["python"], options, target)
+
+    return make
 
 
-async def test_the_function_gets_messages_schema_and_params(tmp_path: Path) -> None:
-    source = """
-seen = []
-async def judge(messages, schema, params):
-    seen.append((messages, schema, params))
-    return "well"
-"""
-    made: Judge = judge(tmp_path, source, temperature=0.0, max_tokens=9, seed=7)
+def that(line, before=""):
+    """The source of a judge that does one thing."""
+    return f"{before}\nasync def judge(m, s, p): {line}"
+
+
+async def said(judge):
+    return (await judge.answer(question())).text
+
+
+async def test_the_function_gets_messages_schema_and_params(judge):
+    made = judge(
+        that("seen.append((m, s, p)); return 'well'", "seen = []"),
+        temperature=0.0,
+        max_tokens=9,
+        seed=7,
+    )
     reply = await made.answer(question("Judge.", order="21", round=2, repeat=3, reask=1))
     await made.close()
-    assert (reply.text, reply.finish) == ("well", "stop")
-    assert reply.sampling == {"temperature": 0.7, "seed": 3008}
+    sampling = {"temperature": 0.7, "seed": 3008}
+    assert (reply.text, reply.finish, reply.sampling) == ("well", "stop", sampling)
     [(messages, schema, params)] = sys.modules["mine"].seen
     assert messages[1] == {"role": "user", "content": "Judge."}
     assert all(type(message) is dict for message in messages)
     assert schema == SCHEMA
-    assert params == {
-        "temperature": 0.7,
-        "max_tokens": 9,
-        "seed": 3008,
-        "round": 2,
-        "repeat": 3,
-        "reask": 1,
-    }
+    assert params == sampling | {"max_tokens": 9, "round": 2, "repeat": 3, "reask": 1}
 
 
-async def test_a_parameter_that_is_not_set_is_not_recorded(tmp_path: Path) -> None:
-    made = judge(tmp_path, "async def judge(messages, schema, params): return str(params['seed'])")
-    reply = await made.answer(question())
+async def test_a_parameter_that_is_not_set_is_not_recorded(judge):
+    reply = await judge(that("return str(p['seed'])")).answer(question())
     assert (reply.text, reply.sampling) == ("None", {})
 
 
-async def test_modules_beside_it_can_be_imported(tmp_path: Path) -> None:
+async def test_modules_beside_it_and_in_packages_are_found(judge, tmp_path):
     (tmp_path / "beside_it.py").write_text("TEXT = 'well'")
-    source = "import beside_it\nasync def judge(m, s, p): return beside_it.TEXT"
-    assert (await judge(tmp_path, source).answer(question())).text == "well"
-
-
-async def test_a_module_in_a_package_is_found(tmp_path: Path) -> None:
+    assert await said(judge(that("return beside_it.TEXT", "import beside_it"))) == "well"
     (tmp_path / "pack_of_mine").mkdir()
-    (tmp_path / "pack_of_mine" / "part.py").write_text("async def f(m, s, p): return 'well'")
-    made = judge(tmp_path, "", "pack_of_mine.part:f")
-    assert (await made.answer(question())).text == "well"
+    (tmp_path / "pack_of_mine" / "part.py").write_text(that("return 'well'"))
+    assert await said(judge("", "pack_of_mine.part:judge")) == "well"
 
 
-async def test_each_suite_has_its_own_module_of_one_name(tmp_path: Path) -> None:
-    texts: list[str] = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        made = judge(tmp_path / name, f"async def judge(m, s, p): return {name!r}")
-        texts.append((await made.answer(question())).text)
-    assert texts == ["one", "two"]
-
-
-def test_another_text_of_the_module_is_another_identity(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    (tmp_path / "c").mkdir()
-    one = judge(tmp_path / "a", "def judge(m, s, p): return '1'")
-    same = judge(tmp_path / "b", "def judge(m, s, p): return '1'")
-    other = judge(tmp_path / "c", "def judge(m, s, p): return '2'")
-    assert one.identity == same.identity != other.identity
+async def test_each_suite_has_its_own_module_of_one_name_known_by_its_text(judge):
+    folders = [("a", "one"), ("b", "one"), ("c", "two")]
+    made = [judge(that(f"return {text!r}"), folder=folder) for folder, text in folders]
+    assert made[0].identity == made[1].identity != made[2].identity
+    assert [await said(one) for one in made] == ["one", "one", "two"]
 
 
 # What goes wrong in the call
 
 
-async def test_an_exception_is_a_crash_with_its_message_and_place(tmp_path: Path) -> None:
-    source = "import json\nasync def judge(m, s, p):\n    return json.loads('oops')\n"
+async def test_an_exception_is_a_crash_with_its_message_and_place(judge, tmp_path):
     with pytest.raises(JudgeCrashed) as crashed:
-        await judge(tmp_path, source).answer(question())
+        await said(judge(that("return json.loads('oops')", "import json\n")))
     assert f"{tmp_path / 'mine.py'}:3" in str(crashed.value)
     assert "JSONDecodeError" in str(crashed.value)
 
 
-async def test_what_is_no_string_is_a_crash(tmp_path: Path) -> None:
-    with pytest.raises(JudgeCrashed, match="returned dict, not str"):
-        await judge(tmp_path, "async def judge(m, s, p): return {}").answer(question())
-
-
-async def test_too_few_arguments_are_a_crash(tmp_path: Path) -> None:
-    with pytest.raises(JudgeCrashed, match="TypeError"):
-        await judge(tmp_path, "async def judge(m): return ''").answer(question())
-
-
-async def test_a_function_that_hangs_is_a_timeout(tmp_path: Path) -> None:
-    source = "import asyncio\nasync def judge(m, s, p): await asyncio.Event().wait()"
+async def test_a_function_that_hangs_is_a_timeout(judge):
+    source = that("await asyncio.Event().wait()", "import asyncio")
     with pytest.raises(CallLost) as lost:
-        await judge(tmp_path, source, attempt_seconds=0.05).answer(question())
+        await said(judge(source, attempt_seconds=0.05))
     assert lost.value.reason == "timeout"
 
 
 CRASHES = [
-    "raise SystemExit(3)",
-    "raise KeyboardInterrupt",
-    "raise GeneratorExit",
-    "raise StopIteration",
-    "raise StopAsyncIteration",
-    "raise BaseException('all of it')",
+    *("raise SystemExit(3)", "raise KeyboardInterrupt", "raise GeneratorExit"),
+    *("raise StopIteration", "raise StopAsyncIteration", "raise BaseException('all of it')"),
     "raise BaseExceptionGroup('two', [SystemExit(), KeyboardInterrupt()])",
     "import asyncio; raise asyncio.CancelledError",
     "raise Unspeakable",
-    "import sys; sys.exit()",
-    "return b'{}'",
-    "return None",
-    "return later()",
-    "return Pretender()",
+    "raise TimeoutError",
+    *("return b'{}'", "return {}", "return None", "return later()", "return Pretender()"),
     "from evenhand.errors import AskAgain; raise AskAgain",
 ]
 AROUND = """
@@ -146,34 +112,38 @@ class Unspeakable(Exception):
 class Pretender:
     __class__ = str
 async def later(): return later()
-async def judge(m, s, p):
-    {}
 """
 
 
 @pytest.mark.parametrize("line", CRASHES)
-async def test_whatever_is_raised_or_returned_ends_one_call(tmp_path: Path, line: str) -> None:
-    made = judge(tmp_path, AROUND.format(line))
+async def test_whatever_is_raised_or_returned_ends_one_call(judge, line):
+    made = judge(that(line, AROUND))
     for _ in range(2):
         with pytest.raises(JudgeCrashed):
-            await made.answer(question())
+            await said(made)
     await made.close()
 
 
-async def test_a_string_of_another_class_is_its_text(tmp_path: Path) -> None:
-    source = """
+async def test_too_few_arguments_are_a_crash(judge):
+    with pytest.raises(JudgeCrashed, match="TypeError"):
+        await said(judge("async def judge(m): return ''"))
+
+
+MINE = """
 class Mine(str):
     def __str__(self): raise SystemExit
     def encode(self, *_): raise SystemExit
-async def judge(m, s, p): return Mine("well")
 """
-    text = (await judge(tmp_path, source).answer(question())).text
+
+
+async def test_a_string_of_another_class_or_half_a_surrogate_is_its_text(judge):
+    text = await said(judge(that("return Mine('well')", MINE)))
     assert (text, type(text)) == ("well", str)
+    half = judge(that("return chr(0xD83D)"), folder="other")
+    assert await said(half) == "\ufffd"
 
 
-async def test_a_function_that_holds_its_thread_for_ever_is_a_timeout_of_one_call(
-    tmp_path: Path,
-) -> None:
+async def test_a_function_that_holds_its_thread_for_ever_is_a_timeout_of_one_call(judge):
     """The event, which nobody sets, is waited for without giving anybody else a turn."""
     source = """
 import threading
@@ -184,52 +154,33 @@ async def judge(m, s, p):
         threading.Event().wait()
     return "well"
 """
-    made = judge(tmp_path, source, attempt_seconds=0.05)
+    made = judge(source, attempt_seconds=0.05)
     with pytest.raises(CallLost) as lost:
-        await made.answer(question())
+        await said(made)
     assert lost.value.reason == "timeout"
     made._seconds = 600.0
-    assert (await made.answer(question())).text == "well"
+    assert await said(made) == "well"
 
 
-async def test_all_calls_share_one_event_loop(tmp_path: Path) -> None:
+async def test_all_calls_share_one_event_loop(judge):
     """A client or a lock that the module keeps belongs to a loop."""
-    source = """
-import asyncio
-async def judge(m, s, p): return str(id(asyncio.get_running_loop()))
-"""
-    made = judge(tmp_path, source)
-    assert len({(await made.answer(question())).text for _ in range(3)}) == 1
+    made = judge(that("return str(id(asyncio.get_running_loop()))", "import asyncio"))
+    assert len({await said(made) for _ in range(3)}) == 1
 
 
-async def test_a_timeout_of_its_own_is_a_crash(tmp_path: Path) -> None:
-    with pytest.raises(JudgeCrashed, match="TimeoutError"):
-        await judge(tmp_path, "async def judge(m, s, p): raise TimeoutError").answer(question())
-
-
-async def test_a_function_may_raise_the_call_errors_itself(tmp_path: Path) -> None:
-    source = """
-from evenhand.errors import CallLost, ProviderRefused
-async def lost(m, s, p): raise CallLost("transport", "later", retry_after=3)
-async def refused(m, s, p): raise ProviderRefused("no key")
-"""
-    with pytest.raises(CallLost, match="later"):
-        await judge(tmp_path, source, "mine:lost").answer(question())
-    with pytest.raises(ProviderRefused, match="no key"):
-        await judge(tmp_path, source, "mine:refused").answer(question())
-
-
-async def test_a_lone_surrogate_becomes_storable(tmp_path: Path) -> None:
-    made = judge(tmp_path, "async def judge(m, s, p): return chr(0xD83D)")
-    assert (await made.answer(question())).text == "\ufffd"
+@pytest.mark.parametrize(
+    ("raised", "error"),
+    [
+        ('CallLost("transport", "later", retry_after=3)', CallLost),
+        ('ProviderRefused("no key")', ProviderRefused),
+    ],
+)
+async def test_a_function_may_raise_the_call_errors_itself(judge, raised, error):
+    with pytest.raises(error, match=r"later|no key"):
+        await said(judge(that(f"raise {raised}", "from evenhand.errors import *")))
 
 
 # What goes wrong before
-
-
-def test_a_function_that_is_not_async_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no coroutine function"):
-        judge(tmp_path, "def judge(m, s, p): return 'well'").load()
 
 
 @pytest.mark.parametrize(
@@ -238,42 +189,39 @@ def test_a_function_that_is_not_async_is_told(tmp_path: Path) -> None:
         ("x = 1\nraise RuntimeError('oops')", 2, "oops"),
         ("x = 1\n\ndef judge(:", 3, "SyntaxError"),
         ("import no_such_module_anywhere", 1, "no_such_module_anywhere"),
-        ("raise SystemExit(3)", 1, "SystemExit"),
         ("raise BaseException('oops')", 1, "oops"),
     ],
 )
 def test_a_module_that_cannot_be_imported_is_told_with_its_line(
-    tmp_path: Path, source: str, line: int, word: str
-) -> None:
-    made = judge(tmp_path, source)
-    with pytest.raises(UsageError) as raised:
-        made.load()
+    judge, tmp_path, source, line, word
+):
+    with pytest.raises(UsageError, match=word) as raised:
+        judge(source).load()
     assert raised.value.where == f"{tmp_path / 'mine.py'}:{line}"
-    assert word in str(raised.value)
     assert "mine" not in sys.modules
 
 
-def test_a_missing_module_or_function_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no module"):
-        judge(tmp_path, "", "absent_module:judge")
-    made = judge(tmp_path, "judge = 3")
-    with pytest.raises(UsageError, match="no function"):
-        made.load()
+@pytest.mark.parametrize(
+    ("source", "target", "word"),
+    [
+        ("def judge(m, s, p): return 'well'", "mine:judge", "no coroutine function"),
+        ("judge = 3", "mine:judge", "no function"),
+        ("", "absent_module:judge", "no module"),
+        *(("", name, "module:function") for name in ("mine", "mine:", ":judge", "mine:judge()")),
+        *(("", name, "module:function") for name in ("../mine:judge", "")),
+    ],
+)
+def test_a_name_that_is_no_async_function_is_told(judge, source, target, word):
+    with pytest.raises(UsageError, match=word):
+        judge(source, target).load()
 
 
-async def test_nothing_is_run_before_it_is_loaded_and_then_once(tmp_path: Path) -> None:
-    mark = (
-        f"import pathlib\nwith pathlib.Path({str(tmp_path / 'ran')!r}).open('a') as f: f.write('x')"
-    )
-    made = judge(tmp_path, f"{mark}\nasync def judge(m, s, p): return 'yes'")
-    assert made.identity["source"] and not (tmp_path / "ran").exists()
+async def test_nothing_is_run_before_it_is_loaded_and_then_once(judge, tmp_path):
+    ran = tmp_path / "ran"
+    mark = f"import pathlib\nwith pathlib.Path({str(ran)!r}).open('a') as f: f.write('x')"
+    made = judge(that("return 'yes'", mark))
+    assert made.identity["source"] and not ran.exists()
     for _ in range(2):
         made.load()
-        assert (await made.answer(question())).text == "yes"
-    assert (tmp_path / "ran").read_text() == "x"
-
-
-@pytest.mark.parametrize("target", ["mine", "mine:", ":judge", "mine:judge()", "../mine:judge", ""])
-def test_a_name_that_is_no_function_is_told(tmp_path: Path, target: str) -> None:
-    with pytest.raises(UsageError, match="module:function"):
-        judge(tmp_path, "", target)
+        assert await said(made) == "yes"
+    assert ran.read_text() == "x"

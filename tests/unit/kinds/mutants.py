@@ -12,80 +12,193 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from tests.unit.kinds.tables import lines
+
 NUMBERS = [
-    *("0", "1", "2.5", "5", "5.0", "50", "-1", "100", "1e1", "0.5e1", "60.000000000000001"),
-    *("1e999", "-1e999", "-0", "-0.0", "1e-400", "4.9e-324", "1.7976931348623157e308", "0.1"),
+    *lines("""
+0
+1
+2.5
+5
+5.0
+50
+-1
+100
+1e1
+0.5e1
+60.000000000000001
+"""),
+    *lines("""
+1e999
+-1e999
+-0
+-0.0
+1e-400
+4.9e-324
+1.7976931348623157e308
+0.1
+"""),
     *("9" * 20, "9" * 400, "-" + "9" * 400, "9" * 5000, "1." + "3" * 5000, "1e" + "9" * 30),
 ]
 STRINGS = [
-    *('""', '" "', '"A"', '"B"', '"A+"', '"tie"', '"TIE"', '"uncertain"', '"high"', '"High"'),
-    *('"fact"', '"creative"', '"poetry"', '"no evidence found"', '"scatter more."', '"5"'),
-    *('"\\u0000"', '"\\ud800"', '"\\ud834\\udd1e"', '"\\udc00\\ud800"', '"\\u202e"', '"|"'),
-    *('"a\\tb\\nc"', '"“short waves” scatter"', '"{\\"a\\":1}"', '"```"', '"</think>"', '"\\\\"'),
+    *lines("""
+""
+" "
+"A"
+"B"
+"A+"
+"tie"
+"TIE"
+"uncertain"
+"high"
+"High"
+"""),
+    *lines("""
+"fact"
+"creative"
+"poetry"
+"no evidence found"
+"scatter more."
+"5"
+"""),
+    *lines(r"""
+"\u0000"
+"\ud800"
+"\ud834\udd1e"
+"\udc00\ud800"
+"\u202e"
+"|"
+"""),
+    *lines(r"""
+"a\tb\nc"
+"“short waves” scatter"
+"{\"a\":1}"
+"```"
+"</think>"
+"\\"
+"""),
     *('"' + "x" * 5000 + '"', '"' + "e\\u0301" * 300 + '"', '"' + "…" * 300 + '"'),
 ]
 OTHERS = [
-    *("null", "true", "false", "[]", "{}", "[[]]", "[null]", '{"":{}}', '["A", "A"]', '{"a":1}'),
+    *lines("""
+null
+true
+false
+[]
+{}
+[[]]
+[null]
+{"":{}}
+["A", "A"]
+{"a":1}
+"""),
     *("[" * 40 + "]" * 40, "[" * 70 + "]" * 70, '{"a":' * 40 + "1" + "}" * 40),
 ]
 BROKEN = [
-    *("NaN", "-Infinity", "Infinity", "01", "+1", ".5", "1.", "1e", "0x10", "1_000", "٣"),
-    *("'A'", "undefined", "None", "", "{", "}", '"', "[1,]", '{"a":1,}', "// x", '"a" "b"'),
+    *lines("""
+NaN
+-Infinity
+Infinity
+01
++1
+.5
+1.
+1e
+0x10
+1_000
+٣
+"""),
+    *[
+        *lines("""
+'A'
+undefined
+None
+{
+}
+"
+[1,]
+{"a":1,}
+// x
+"a" "b"
+"""),
+        "",
+    ],
     *("[" * 3000, '{"a":' * 3000, "[1," * 200, '{"a":1,"a":2}', '"\x01"', '"\\x"'),
 ]
 VALUES = NUMBERS + STRINGS + OTHERS + BROKEN
 KEYS = [
+    *lines("""
+meta
+score
+winner
+C1
+mark
+notes
+\\ud800
+\\u0000
+критерий
+a.b
+"""),
     "",
-    "meta",
-    "score",
-    "winner",
-    "C1",
-    "mark",
-    "notes",
-    "\\ud800",
-    "\\u0000",
-    "критерий",
-    "a.b",
 ]
-BITS = ["\x00", "\x1b", "\ud800", "\udfff", "\u2028", "\ufeff", "\u200b", "|", "```", "<think>"]
+BITS = [
+    *lines("""
+\u0000
+\u001b
+\ud800
+\udfff
+\ufeff
+\u200b
+|
+```
+<think>
+"""),
+    "\u2028",
+]
 BITS += [
-    "</think>",
-    "{",
-    "}",
-    "[",
-    "]",
-    '"',
-    "\\",
+    *lines("""
+</think>
+{
+}
+[
+]
+"
+\\
+,
+:
+\\u
+\\ud83d
+𝄞
+e\u0301
+"""),
     "\n",
-    ",",
-    ":",
-    "\\u",
-    "\\ud83d",
-    "𝄞",
-    "e\u0301",
 ]
 WRAPPINGS = [
-    *(
+    *[
+        *lines("""
+Here: ¤
+¤ So.
+<think>hm</think>¤
+<think>¤
+¤</think>
+"""),
         "```json\n¤\n```",
         "```\n¤",
-        "Here: ¤",
-        "¤ So.",
-        "<think>hm</think>¤",
-        "<think>¤",
-        "¤</think>",
-    ),
-    *(
-        "\ufeff¤",
-        "{¤}",
-        "[¤]",
-        "¤¤",
-        "{x} ¤ {",
-        "I'm sorry: ¤",
-        "> ¤",
-        "| ¤ |",
-        "\\boxed{¤}",
+    ],
+    *[
+        *lines("""
+\ufeff¤
+{¤}
+[¤]
+¤¤
+{x} ¤ {
+I'm sorry: ¤
+> ¤
+| ¤ |
+\\boxed{¤}
+"""),
         "¤\n¤",
-    ),
+    ],
 ]
 ROWS = [
     *("A | A+ | tie | tie | tie | tie | notes", "p | B | B+ | B+ | B+ | B+ | B+ | n | m", "|A|A+|"),

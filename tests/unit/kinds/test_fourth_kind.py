@@ -52,9 +52,9 @@ def judged(claims: None, call: CallCommand, tmp_path: Path) -> Path:  # noqa: F8
 
 
 def test_it_is_judged_shown_exported_checked_compared_and_reported(
-    call: CallCommand,  # noqa: F811
-    judged: Path,
-) -> None:
+    call,  # noqa: F811
+    judged,
+):
     ran = call("run", "--json")
     assert ran.code == 0, ran.err
     assert (ran.json["verdicts"], ran.json["failures"]) == (12, {"schema": 1})
@@ -89,7 +89,7 @@ def test_it_is_judged_shown_exported_checked_compared_and_reported(
     assert "Claim 3" in page and "supported: it says so" in page
 
 
-def test_its_pages_can_be_looked_at(call: CallCommand, judged: Path) -> None:  # noqa: F811
+def test_its_pages_can_be_looked_at(call, judged):  # noqa: F811
     assert call("run").code == 0
     with served(judged / "evenhand.db") as site:
         for page in ("", "/units", "/unit?id=v2-3", "/changes", "/protocol"):

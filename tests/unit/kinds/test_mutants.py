@@ -23,10 +23,6 @@ from evenhand.kinds.pairwise.verdict import MARKS, WINNERS
 from evenhand.kinds.prompt import CustomPrompt
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.reply import Checked
-from evenhand.kinds.rubric import verdict as rubric_verdict
-from evenhand.kinds.rubric.rubric import build_rubric
-from evenhand.limits import PROBLEMS_KEPT
-from evenhand.units import Sample
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds import grading, material, mutants, pairing
 
@@ -147,7 +143,7 @@ def sound(checked: Checked) -> None:
 
 
 @pytest.mark.parametrize("kind", GOODS)
-def test_no_reply_makes_a_check_raise_or_passes_it_wrongly(kind: str, long: bool) -> None:
+def test_no_reply_makes_a_check_raise_or_passes_it_wrongly(kind, long):
     first = secrets.randbelow(2**40) if long else 0
     passed = 0
     for seed in range(first, first + (LONG if long else SHORT)):
@@ -191,7 +187,7 @@ async def judged(kind: str, ask: Babbler) -> Judgment:
 
 
 @pytest.mark.parametrize("kind", GOODS)
-async def test_every_conversation_of_such_replies_ends_in_a_judgment(kind: str, long: bool) -> None:
+async def test_every_conversation_of_such_replies_ends_in_a_judgment(kind, long):
     first = secrets.randbelow(2**40) if long else 0
     for seed in range(first, first + (20_000 if long else 200)):
         try:
@@ -203,47 +199,9 @@ async def test_every_conversation_of_such_replies_ends_in_a_judgment(kind: str, 
 
 
 @pytest.mark.parametrize("kind", GOODS)
-def test_a_reply_cut_at_any_place_is_a_failure_and_no_crash(kind: str) -> None:
+def test_a_reply_cut_at_any_place_is_a_failure_and_no_crash(kind):
     for good in GOODS[kind]:
         text = json.dumps(good, ensure_ascii=False)
         for end in range(len(text)):
             checked = CHECKS[kind](text[:end], 1)
             assert checked.problems[0].code in {"truncated", "empty"}, text[:end]
-
-
-MANY = 20_000
-CROWDED = {
-    "rubric": json.dumps(material.good() | {"failure_tags": [f"tag {n}" for n in range(MANY)]}),
-    "weighted": json.dumps(grading.reply() | {f"key {n}": n for n in range(MANY)}),
-    "pairwise": json.dumps(PAIRWISE_REPLIES[0] | {f"key {n}": n for n in range(MANY)}),
-}
-
-
-@pytest.mark.parametrize("kind", CROWDED)
-def test_very_many_problems_are_not_all_put_into_words(kind: str) -> None:
-    assert len(CHECKS[kind](CROWDED[kind], 1).problems) == PROBLEMS_KEPT
-
-
-@pytest.mark.parametrize("name", ["evidence", "meta", "clear"])
-def test_a_copy_is_found_whatever_its_dimensions_are_called(name: str) -> None:
-    """The answer says in prose what the reply does, a word of it broken."""
-    rubric = build_rubric({"dimensions": [dimension(name), dimension("brief")]})
-    score = {"evidence": ["The sky is blue today"], "score": 5}
-    scores = {
-        name: score | {"rationale": "flawless conclusions"},
-        "brief": score | {"rationale": "every sentence reads easily"},
-    }
-    reply = json.dumps({"scores": scores, "failure_tags": [], "notes": ""})
-    output = (
-        f"The sky is blue today.\n\n{name}: flawless conclu-\nsions, score 5\n"
-        "brief: every sentence reads easily, score 5"
-    )
-    sample = Sample(id="i", question="Q?", model_output=output)
-    words = material.protocol().words
-    (problem,) = rubric_verdict.check_reply(reply, sample, rubric, words).problems
-    assert problem.code == "ambiguous"
-
-
-def dimension(name: str) -> dict[str, Any]:
-    bands = [{"score": score, "criteria": f"degree {score}"} for score in (1, 3, 5)]
-    return {"id": name, "name": name, "scale": "1-5", "definition": "How?", "bands": bands}

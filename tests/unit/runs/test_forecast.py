@@ -1,4 +1,4 @@
-"""`--dry-run`: what a run would send, bounded from both sides by what it then does."""
+"""The forecast of `--dry-run`, bounded from both sides by what the run then does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from evenhand.runs.forecast import Forecast, forecast
 from evenhand.runs.judge import Summary
 from evenhand.runs.stores import open_archive
 from tests.suites import (
-    PAIR_JUDGE,
     at,
     evenhand_here,
     judged,
@@ -35,6 +34,8 @@ from tests.suites import (
 from tests.unit.engine.pair_runs import Interrupting, judge
 
 PRICE = {"price": {"input": "1", "output": "2"}, "max_tokens": 256}
+
+
 TRIES = 1 + REPAIRS
 
 
@@ -67,26 +68,19 @@ async def test_a_finished_run_has_nothing_ahead(tmp_path: Path) -> None:
     write_pairs(tmp_path, 4, judge("coin", repeats=2, **PRICE))
     summary = await judged(tmp_path)
     found = await foreseen(tmp_path)
-    assert (found.planned, found.done) == (8, 8)
-    assert found.answered == summary.tally.sent
-    assert (found.calls_least, found.calls_most, found.output_tokens_most) == (0, 0, 0)
-    assert (found.cost_least, found.cost_most) == (0, 0)
-
-
-async def test_failures_that_stand_are_done_and_lost_ones_are_not(tmp_path: Path) -> None:
+    assert figures(found) == (8, 8, summary.tally.sent, 0, 0)
+    assert (found.output_tokens_most, found.cost_least, found.cost_most) == (0, 0, 0)
+    # Failures that stand are done, lost ones are not.
     write_pairs(tmp_path, 2, judge("bad"), judge("crash"))
     summary = await judged(tmp_path)
     assert summary.counts.failures == {"judge_crash": 2, "schema": 2}
-    found = await foreseen(tmp_path)
-    assert (found.planned, found.done, found.answered, found.calls_least) == (4, 2, 12, 4)
-
-
-async def test_a_judgment_of_other_content_does_not_count(tmp_path: Path) -> None:
-    write_suite(tmp_path, 3)
-    await judged(tmp_path)
-    write_rows(tmp_path, [*samples(2), samples(1, start=9)[0] | {"id": "u2"}])
-    found = await foreseen(tmp_path)
-    assert (found.planned, found.done, found.answered, found.calls_least) == (3, 2, 2, 1)
+    assert figures(await foreseen(tmp_path))[:4] == (4, 2, 12, 4)
+    # A judgment of other content does not count.
+    write_suite(tmp_path / "samples", 3)
+    await judged(tmp_path / "samples")
+    rows = [*samples(2), samples(1, start=9)[0] | {"id": "u2"}]
+    write_rows(tmp_path / "samples", rows)
+    assert figures(await foreseen(tmp_path / "samples"))[:4] == (3, 2, 2, 1)
 
 
 @pytest.mark.parametrize(
@@ -111,17 +105,14 @@ async def test_what_may_follow_calls_in_the_ledger_is_ahead(tmp_path: Path, call
     write_pairs(tmp_path, 1, judge("first", **PRICE))
     await stopped_after(tmp_path, calls)
     found = await foreseen(tmp_path)
-    left = 2 * MAX_ROUNDS - calls
-    assert (found.planned, found.done, found.answered) == (1, 0, calls)
+    most = (2 * MAX_ROUNDS - calls) * TRIES
     # The round that is under way is finished in any case; an even number of calls opens a new one.
-    assert found.calls_least == (1 if calls % 2 else 2)
-    assert found.calls_most == left * TRIES
-    assert found.output_tokens_most == found.calls_most * 256
-    assert found.cost_least is not None
-    assert found.cost_most is not None
+    assert figures(found) == (1, 0, calls, 1 if calls % 2 else 2, most)
+    assert found.output_tokens_most == most * 256
+    assert found.cost_least is not None and found.cost_most is not None
     assert 0 < found.cost_least < found.cost_most
     again = await judged(tmp_path)
-    assert found.calls_least <= again.tally.sent <= found.calls_most
+    assert found.calls_least <= again.tally.sent <= most
     assert again.tally.cost <= found.cost_most
 
 
@@ -178,29 +169,14 @@ async def test_ids_that_repeat_are_told_as_by_a_run(tmp_path: Path, is_stored: b
     write_pairs(tmp_path, 2)
     if is_stored:
         await judged(tmp_path)
-    own_ids = [row | {"id": row["pair_id"]} for row in (*pairs(2), *pairs(1))]
-    write_rows(tmp_path, own_ids, "pairs.jsonl")
+    write_rows(
+        tmp_path, [row | {"id": row["pair_id"]} for row in (*pairs(2), *pairs(1))], "pairs.jsonl"
+    )
     with pytest.raises(DataError) as told:
         await foreseen(tmp_path)
-    with pytest.raises(DataError) as by_a_run:
+    with pytest.raises(DataError, match=r"pairs\.jsonl:1 and .*pairs\.jsonl:3") as by_a_run:
         await judged(tmp_path)
     assert str(told.value) == str(by_a_run.value)
-    assert "pairs.jsonl:1 and " in str(told.value)
-    assert "pairs.jsonl:3" in str(told.value)
-
-
-def test_the_printed_forecast_says_what_it_counts(tmp_path: Path) -> None:
-    write_pairs(tmp_path / "pairs", 3, judge("first"), judge=PAIR_JUDGE)
-    write_suite(tmp_path / "samples", 3)
-    assert evenhand_here("run", "pairs", "--limit", "1", "--json", cwd=tmp_path).returncode == 0
-    told = evenhand_here("run", "pairs", "--dry-run", cwd=tmp_path).stdout
-    assert "3 judgments planned, 1 of them done\n6 calls in the ledger\n" in told
-    assert "4 calls to send, at most 36 with every re-ask and later round\n" in told
-    told = evenhand_here("run", "samples", "--dry-run", cwd=tmp_path).stdout
-    assert "3 judgments planned, 0 of them done\n0 calls in the ledger\n" in told
-    assert "3 calls to send, at most 9 with every re-ask\n" in told
-    as_json = json.loads(evenhand_here("run", "pairs", "--dry-run", "--json", cwd=tmp_path).stdout)
-    assert (as_json["planned"], as_json["done"], as_json["cached"]) == (3, 1, 6)
 
 
 async def test_the_likely_price_lies_between_the_least_and_the_most(tmp_path: Path) -> None:
@@ -222,14 +198,6 @@ def test_a_price_is_one_line_that_a_person_reads() -> None:
     assert "price unknown" in price_line({"likely": None, "most": None, "budget": None})
 
 
-@pytest.mark.parametrize(
-    ("text", "least", "most"),
-    [("word " * 100, 100, 150), ("слово " * 100, 150, 250), ("日本語の文" * 100, 300, 500)],
-)
-def test_tokens_are_guessed_by_script(text: str, least: int, most: int) -> None:
-    assert least <= token_guess([Message("user", text)]) <= most
-
-
 CHARS_PER_TOKEN = {"en": 4.26, "ru": 3.58, "zh": 1.62, "ja": 1.53}
 """Of the bundled prompts, as o200k_base counts them."""
 
@@ -241,3 +209,17 @@ def test_the_tokens_of_a_prompt_are_guessed_as_they_were_counted(language: str) 
         text = (folder / f"{language}.md").read_text(encoding="utf-8")
         counted = len(text) / CHARS_PER_TOKEN[language]
         assert token_guess([Message("system", text)]) == pytest.approx(counted, rel=0.15), kind
+
+
+def figures(found: Forecast) -> tuple[int, ...]:
+    return found.planned, found.done, found.answered, found.calls_least, found.calls_most
+
+
+def test_the_printed_forecast_says_what_it_counts(tmp_path: Path) -> None:
+    write_pairs(tmp_path, 3, judge("first"))
+    assert evenhand_here("run", "--limit", "1", "--json", cwd=tmp_path).returncode == 0
+    told = evenhand_here("run", "--dry-run", cwd=tmp_path).stdout
+    assert "3 judgments planned, 1 of them done\n6 calls in the ledger\n" in told
+    assert "4 calls to send, at most 36 with every re-ask and later round\n" in told
+    as_json = json.loads(evenhand_here("run", "--dry-run", "--json", cwd=tmp_path).stdout)
+    assert (as_json["planned"], as_json["done"], as_json["cached"]) == (3, 1, 6)

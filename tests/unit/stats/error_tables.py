@@ -7,14 +7,14 @@ default number of rounds takes about a minute each.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from evenhand.stats.bounded import rejects
 from evenhand.stats.estimate import difference
-from evenhand.stats.observations import Floats
-from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE, Law
+from tests.unit.stats.coverage import DIFFERENCES, simulate
+from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE
 from tests.unit.stats.sequences import decisions
 
 SIZES = (20, 60, 300)
@@ -22,49 +22,49 @@ ALPHA = 0.025
 MARGINS = (0.05, 0.1, 0.2)
 
 
-def samples(law: Law, questions: int, rounds: int) -> Floats:
+def samples(law, questions, rounds):
     """The same samples of a law for whatever is tried on them."""
     return law.sample(np.random.default_rng(questions), (rounds, questions))
 
 
-def gate_passes(differences: Floats, margin: float) -> float:
+def gate_passes(differences, margin):
     """How often a gate finds that the variant is not worse by more than the margin."""
     return float(np.mean(rejects(differences + margin, 1 - margin, ALPHA)))
 
 
-def gate_misses(differences: Floats, margin: float) -> float:
+def gate_misses(differences, margin):
     """How often a gate finds that the variant is worse by more than the margin."""
     return float(np.mean(rejects(-differences - margin, 1 + margin, ALPHA)))
 
 
-def compare_passes(differences: Floats, margin: float) -> float:
+def compare_passes(differences, margin):
     """How often the interval of `compare` lies above the margin."""
     questions = np.arange(differences.shape[1])
     lows = [difference(row, questions, 1.0).low for row in differences]
     return float(np.mean([low is not None and low >= -margin for low in lows]))
 
 
-def percent(share: float) -> str:
+def percent(share):
     return f"{100 * share:.1f} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
 
 
-def table(title: str, columns: list[str], rows: Iterator[list[str]]) -> None:
+def table(title, columns, rows):
     """Print a table as Markdown, row by row."""
     print(f"\n{title}\n\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
     for row in rows:
         print(f"| {' | '.join(row)} |", flush=True)
 
 
-def gate_tables(rounds: int) -> None:
+def gate_tables(rounds):
     """What a gate wrongly lets pass and misses, and what it rightly lets pass."""
 
-    def errors() -> Iterator[list[str]]:
+    def errors():
         for name, law in WORSE.items():
             drawn = [samples(law, questions, rounds) for questions in SIZES]
             ways = (compare_passes, gate_passes, gate_misses)
             yield [name, *(percent(way(one, -law.mean)) for way in ways for one in drawn)]
 
-    def power() -> Iterator[list[str]]:
+    def power():
         for name, law in HARMLESS.items():
             for margin in MARGINS:
                 drawn = [samples(law, questions, rounds) for questions in SIZES]
@@ -81,13 +81,13 @@ def gate_tables(rounds: int) -> None:
     table("No difference", ["law", "margin", *before, *now], power())
 
 
-def p_values(differences: Floats) -> Floats:
+def p_values(differences):
     """Two-sided p of `compare`, of each row."""
     questions = np.arange(differences.shape[1])
     return np.array([difference(row, questions, 1.0).p for row in differences])
 
 
-def best_bets(law: Law, questions: int, goal: float = 40.0, points: int = 2000) -> float:
+def best_bets(law, questions, goal=40.0, points=2000):
     """How often the best way to bet reaches the goal in so many questions, if the law is known.
 
     By going back from the end: from each amount of money the share that makes it likeliest. The law
@@ -111,15 +111,15 @@ def best_bets(law: Law, questions: int, goal: float = 40.0, points: int = 2000) 
     return float(np.interp(-np.log(goal), amounts, likely))
 
 
-def stopping_tables(rounds: int) -> None:
+def stopping_tables(rounds):
     """What `run --until-decided` wrongly decides, and how often and how soon it rightly does."""
 
-    def errors() -> Iterator[list[str]]:
+    def errors():
         for name, law in EQUAL.items():
             sides = [decisions((1 + samples(law, n, rounds)) / 2, 0.05)[0] for n in SIZES]
             yield [name, *(percent(float(np.mean(side != 0))) for side in sides)]
 
-    def power() -> Iterator[list[str]]:
+    def power():
         for name, law in CLEAR.items():
             for questions in (30, 60, 100):
                 drawn = samples(law, questions, rounds)
@@ -139,21 +139,11 @@ def stopping_tables(rounds: int) -> None:
     table("A difference of 0.6 standard deviations", columns, power())
 
 
-def coverage(gaps: Floats, truth: float) -> float:
-    """How often the interval of `compare` holds the truth."""
-    questions, hits = np.arange(gaps.shape[1]), 0
-    for row in gaps:
-        estimate = difference(row, questions, 1.0)
-        assert estimate.low is not None and estimate.high is not None
-        hits += estimate.low - 1e-12 <= truth <= estimate.high + 1e-12
-    return hits / len(gaps)
-
-
-def compare_tables(rounds: int) -> None:
+def compare_tables(rounds):
     """What `compare` wrongly decides where means are equal, and how often its interval holds the
     truth."""
 
-    def errors() -> Iterator[list[str]]:
+    def errors():
         for name, law in EQUAL.items():
             said = list[str]()
             for questions in SIZES:
@@ -163,9 +153,9 @@ def compare_tables(rounds: int) -> None:
                 said += [f"{percent(better)} / {percent(len(wrong) / rounds - better)}"]
             yield [name, *said]
 
-    def held() -> Iterator[list[str]]:
-        for name, law in WORSE.items():
-            shares = (coverage(samples(law, n, rounds), law.mean) for n in SIZES)
+    def held():
+        for name, case in DIFFERENCES.items():
+            shares = (float(simulate(case, n, rounds)[0][0]) for n in SIZES)
             yield [name, *(f"{100 * share:.1f} %" for share in shares)]
 
     said = [f"better / worse, n = {n}" for n in SIZES]
@@ -180,7 +170,7 @@ TABLES: dict[str, Callable[[int], None]] = {
 }
 
 
-def main(names: list[str], rounds: int = 2000) -> None:
+def main(names, rounds=2000):
     """Print the tables of these names, or all."""
     for name in names or TABLES:
         TABLES[name](rounds)

@@ -35,19 +35,19 @@ CEILING = np.array([0.0, 0.02, 0.08, 0.2, 0.7])
 BELOW_CEILING = np.array([0.02, 0.05, 0.1, 0.2, 0.63])
 
 
-def bands(chances: Floats, places: Floats) -> Floats:
+def bands(chances, places):
     """The scores, from 0 to 1, that lie at these places of a scale so used."""
     return np.asarray(np.minimum(np.searchsorted(np.cumsum(chances), places), 4) / 4)
 
 
-def _mean_of(chances: Floats) -> float:
+def _mean_of(chances):
     return float(chances @ np.arange(5) / 4)
 
 
-def paired(variant: Floats, baseline: Floats, units: int = 1) -> Law:
+def paired(variant, baseline, units=1):
     """Two Likert scores on each of so many units per question, which have half in common."""
 
-    def sample(draw: Draw, shape: tuple[int, int]) -> Floats:
+    def sample(draw, shape):
         common = draw.normal(size=(*shape, 1))
         scores = [
             bands(chances, ndtr((common + draw.normal(size=(*shape, units))) / np.sqrt(2)))
@@ -59,32 +59,32 @@ def paired(variant: Floats, baseline: Floats, units: int = 1) -> Law:
     return Law(sample, mean, f"{units} units per question" if units > 1 else "")
 
 
-def normal(mean: float, sd: float) -> Law:
+def normal(mean, sd):
     """Fine scores whose differences are normal."""
 
-    def sample(draw: Draw, shape: tuple[int, int]) -> Floats:
+    def sample(draw, shape):
         return np.clip(draw.normal(mean, sd, shape), -1, 1)
 
     return Law(sample, mean, f"sd {sd:g}")
 
 
-def breakdowns(share: float, loss: float, otherwise: float) -> Law:
+def breakdowns(share, loss, otherwise):
     """Fine scores that differ by next to nothing, but for a share of answers that break down."""
 
-    def sample(draw: Draw, shape: tuple[int, int]) -> Floats:
+    def sample(draw, shape):
         return np.asarray(draw.normal(otherwise, 0.05, shape) - loss * (draw.random(shape) < share))
 
     return Law(sample, otherwise - share * loss, f"{share:.0%} lose {loss:g}")
 
 
-def coarse_breakdowns(share: float, *, even: bool) -> Law:
+def coarse_breakdowns(share, *, even):
     """Scores from 1 to 5 near the top, of which a share breaks down to 1. Where the means are even,
     the other answers of the variant make up for it."""
     base = np.array([0, 0, 0, 4 * share, 1 - 4 * share]) if even else np.array([0, 0, 0, 0.2, 0.8])
     rest = np.array([0, 0, 0, 0, 1.0]) if even else base
     variant = (1 - share) * rest + share * np.array([1.0, 0, 0, 0, 0])
 
-    def sample(draw: Draw, shape: tuple[int, int]) -> Floats:
+    def sample(draw, shape):
         place = draw.random(shape)
         apart = np.where(draw.random(shape) < 0.5, place, draw.random(shape))
         return bands(variant, apart) - bands(base, place)
@@ -93,20 +93,20 @@ def coarse_breakdowns(share: float, *, even: bool) -> Law:
     return Law(sample, mean, f"{share:.0%} fall to 1")
 
 
-def skewed(mean: float, side: int) -> Law:
+def skewed(mean, side):
     """Fine scores with one long tail, below (-1) or above (1)."""
 
-    def sample(draw: Draw, shape: tuple[int, int]) -> Floats:
+    def sample(draw, shape):
         return np.clip(mean + side * 0.1 * (draw.exponential(size=shape) - 1), -1, 1)
 
     return Law(sample, mean, "sd 0.1")
 
 
-def judges(mean: float) -> Law:
+def judges(mean):
     """Scores from 1 to 5 by three judges, each with a leaning of its own."""
     lean = np.array([-0.3, 0.0, 0.3])
 
-    def sample(draw: Draw, shape: tuple[int, int]) -> Floats:
+    def sample(draw, shape):
         quality = draw.normal(3.2, 0.7, (*shape, 1))
         scores = [
             np.clip(np.rint(quality + lean + draw.normal(0, 0.6, (*shape, 3))), 1, 5)
@@ -117,17 +117,17 @@ def judges(mean: float) -> Law:
     return Law(sample, mean, "each its own leaning")
 
 
-def ties(wins: float, losses: float) -> Law:
+def ties(wins, losses):
     """Wins, losses, and ties for the rest."""
 
-    def sample(draw: Draw, shape: tuple[int, int]) -> Floats:
+    def sample(draw, shape):
         place = draw.random(shape)
         return np.where(place < wins, 1.0, np.where(place < wins + losses, -1.0, 0.0))
 
     return Law(sample, wins - losses, f"{wins:.1%} won, {losses:.1%} lost")
 
 
-def _laws(gap: float) -> dict[str, Law]:
+def _laws(gap):
     """The laws that errors are counted under: the means are equal (a gap of 0), or the variant is
     worse, by `gap` where that can be chosen."""
     even = gap == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from math import asinh, exp, log, sinh, sqrt
 
@@ -12,11 +11,11 @@ STEPS = 3
 
 
 def naive(
-    questions: Sequence[Sequence[float]],
-    ends: tuple[float, float],
-    added: tuple[float, float],
-    level: float,
-) -> tuple[float, float, float]:
+    questions,
+    ends,
+    added,
+    level,
+):
     """Interval and p in plain loops: leave out each question in turn, go over to log odds."""
     means = [sum(one) / len(one) for one in questions]
     weighted = [(one, 1.0) for one in means] + [(end, 0.25) for end in added]
@@ -36,9 +35,7 @@ def naive(
     return bounds[0], bounds[1], float(p)
 
 
-def naive_difference(
-    questions: Sequence[Sequence[float]], span: float, level: float = 0.95
-) -> tuple[float, float, float]:
+def naive_difference(questions, span, level=0.95):
     """Interval and p of paired differences: what is added lies as far from 0 as the largest."""
     sizes = sorted({round(abs(sum(one) / len(one)), 9) for one in questions} | {0.0})
     step = min((b - a for a, b in pairwise(sizes)), default=span)

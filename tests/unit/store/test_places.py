@@ -31,13 +31,7 @@ can_mount = pytest.mark.skipif(
     else True,
     reason="this user may not mount",
 )
-READERS = (
-    ("runs",),
-    ("show",),
-    ("store", "verify"),
-    ("report", "-o", "../report.html"),
-    ("export", "-o", "-"),
-)
+READERS = ("runs", "show", "store verify", "report -o ../report.html", "export -o -")
 
 
 def unshared(script: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -64,12 +58,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @can_mount
-@pytest.mark.parametrize("command", READERS, ids=" ".join)
-def test_a_finished_store_is_read_where_nothing_can_be_written(
-    folder: Path, command: tuple[str, ...]
-) -> None:
-    outcome = unshared(READ_ONLY, str(folder), EVENHAND, *command, cwd=folder)
-    assert outcome.returncode == 0, outcome.stderr
+def test_a_finished_store_is_read_where_nothing_can_be_written(folder: Path) -> None:
+    for command in READERS:
+        outcome = unshared(READ_ONLY, str(folder), EVENHAND, *command.split(), cwd=folder)
+        assert outcome.returncode == 0, (command, outcome.stderr)
 
 
 KILLED = """
@@ -95,10 +87,10 @@ def test_what_a_killed_process_left_in_the_log_is_read_there_too(folder: Path, i
 
 
 @can_mount
-@pytest.mark.parametrize("command", [("run",), ("settle",)], ids=" ".join)
-def test_whoever_writes_is_told_that_it_cannot_be(folder: Path, command: tuple[str, ...]) -> None:
-    outcome = unshared(READ_ONLY, str(folder), EVENHAND, *command, cwd=folder)
-    assert (outcome.returncode, "read-only" in outcome.stderr) == (6, True), outcome.stderr
+def test_whoever_writes_is_told_that_it_cannot_be(folder: Path) -> None:
+    for command in ("run", "settle"):
+        outcome = unshared(READ_ONLY, str(folder), EVENHAND, command, cwd=folder)
+        assert (outcome.returncode, "read-only" in outcome.stderr) == (6, True), outcome.stderr
 
 
 @pytest.fixture
@@ -147,7 +139,7 @@ from pathlib import Path
 from tests.suites import evenhand_here
 
 folder, disk = Path(sys.argv[1]), Path(sys.argv[2])
-for kilobytes in (4, 8, 16, 32, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 256, 320, 4096):
+for kilobytes in (4, 16, 64, 96, 112, 128, 144, 160, 192, 224, 320, 4096):
     mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", str(disk)]
     subprocess.run(mount, check=True)
     store = ("--store", f"sqlite:{disk / 'evenhand.db'}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from evenhand.errors import StoreBusy, StoreError
 from evenhand.exchange import Reply, Usage
 from evenhand.store import postgres
 from evenhand.store.address import read_address
-from evenhand.store.ledger import Ledger, Store
+from evenhand.store.ledger import Store
 from evenhand.store.ports import Call, IncomingUnit, Scope
 from evenhand.store.postgres import (
     PostgresSession,
@@ -44,15 +44,15 @@ def url() -> str:
 
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
-    opened = postgres_store(url)
-    yield opened
-    opened.close()
+    with closing(postgres_store(url)) as opened:
+        yield opened
 
 
-@asynccontextmanager
-async def ledger_of(store: Store) -> AsyncIterator[Ledger]:
-    async with store.ledger() as ledger:
-        yield ledger
+@pytest.fixture
+def other(url: str) -> Iterator[Store]:
+    """The same store, opened once more."""
+    with closing(postgres_store(url)) as opened:
+        yield opened
 
 
 def key(number: int) -> str:
@@ -80,7 +80,7 @@ async def test_sessions_that_are_ended_again_and_again_lose_and_double_nothing(
     url: str, store: Store
 ) -> None:
     server, number = shared_server(), 60
-    async with ledger_of(store) as ledger:
+    async with store.ledger() as ledger:
 
         async def pay(place: int) -> None:
             assert await ledger.find(key(place)) is None
@@ -118,7 +118,7 @@ async def test_a_commit_whose_outcome_was_lost_is_made_once(
         return await do(self, lose, is_repeatable)
 
     monkeypatch.setattr(PostgresSession, "_do", commit_and_lose)
-    async with ledger_of(store) as ledger:
+    async with store.ledger() as ledger:
         await asyncio.gather(*(ledger.record(call(place)) for place in range(3)))
     assert losses == 1
     assert calls_in(shared_server(), url) == [key(place) for place in range(3)]
@@ -130,7 +130,7 @@ async def test_a_server_that_crashes_and_is_started_anew_is_waited_for() -> None
     server = own_server("full_page_writes=off")  # with fsync: what was confirmed must be there
     try:
         store = postgres_store(server.url("team"))
-        async with ledger_of(store) as ledger:
+        async with store.ledger() as ledger:
             await ledger.record(call(1))
             await asyncio.to_thread(server.stop, "immediate")
             late = asyncio.gather(ledger.record(call(2)), ledger.find(key(1)))
@@ -153,7 +153,7 @@ async def test_a_standby_that_is_promoted_takes_over() -> None:
             f"127.0.0.1:{server.port}", f"127.0.0.1:{server.port},127.0.0.1:{standby.port}"
         )
         store = postgres_store(f"{url}&target_session_attrs=read-write")
-        async with ledger_of(store) as ledger:
+        async with store.ledger() as ledger:
             await ledger.record(call(1))
             await asyncio.to_thread(standby.wait_for, server)
             await asyncio.to_thread(server.stop, "immediate")
@@ -206,7 +206,7 @@ def allow(url: str) -> None:
 async def test_a_reply_that_cannot_be_written_is_told_and_nothing_follows_it(
     url: str, store: Store, code: str, message: str
 ) -> None:
-    async with ledger_of(store) as ledger:
+    async with store.ledger() as ledger:
         await ledger.record(call(1))
         await ledger.reserve("run1", key(2), "a", 9)
         refuse(url, code, message)
@@ -218,19 +218,19 @@ async def test_a_reply_that_cannot_be_written_is_told_and_nothing_follows_it(
             await ledger.record(call(3))
     assert calls_in(shared_server(), url) == [key(1)]
     assert store.archive.spent("run1").reserved == 9  # it may be billed
-    async with ledger_of(store) as ledger:
+    async with store.ledger() as ledger:
         await ledger.record(call(2), "a")
     assert verify(store.archive) == []
 
 
 async def test_a_read_only_server_can_be_read(url: str, store: Store) -> None:
-    async with ledger_of(store) as ledger:
+    async with store.ledger() as ledger:
         scope = await begun(ledger, [IncomingUnit("u", "f:1", "{}")])
     reader = postgres_store(f"{url}&default_transaction_read_only=on", must_exist=True)
     assert [unit.id for unit in reader.archive.units(scope)] == ["u"]
     assert verify(reader.archive) == []
     with pytest.raises(StoreError, match="read-only, or a standby"):
-        async with ledger_of(reader):
+        async with reader.ledger():
             pass
     reader.close()
 
@@ -239,10 +239,9 @@ async def test_a_read_only_server_can_be_read(url: str, store: Store) -> None:
 
 
 async def test_of_two_who_pay_for_one_question_the_first_answers_and_both_count(
-    url: str, store: Store
+    store: Store, other: Store
 ) -> None:
-    other = postgres_store(url)
-    async with ledger_of(store) as first, ledger_of(other) as second:
+    async with store.ledger() as first, other.ledger() as second:
         await asyncio.gather(
             *(first.record(call(place, "one", "run1")) for place in range(20)),
             *(second.record(call(place, "two", "run2")) for place in reversed(range(20))),
@@ -254,23 +253,19 @@ async def test_of_two_who_pay_for_one_question_the_first_answers_and_both_count(
             assert (kept.call, kept.aside) == (answers[0], False)
     assert [store.archive.spent(run).cost for run in ("run1", "run2")] == [100, 100]
     assert verify(store.archive) == []
-    other.close()
 
 
-async def test_whoever_holds_a_run_is_named(url: str, store: Store) -> None:
-    other = postgres_store(url)
-    async with ledger_of(store) as ledger, ledger_of(other) as beside, ledger.claim("run1"):
+async def test_whoever_holds_a_run_is_named(store: Store, other: Store) -> None:
+    async with store.ledger() as ledger, other.ledger() as beside, ledger.claim("run1"):
         with pytest.raises(StoreBusy, match=rf"another process \({os.getpid()}@"):
             async with beside.claim("run1"):
                 pass
-    other.close()
 
 
 async def test_a_run_that_another_took_while_the_server_was_away_is_told(
-    url: str, store: Store
+    store: Store, other: Store
 ) -> None:
-    other = postgres_store(url)
-    async with ledger_of(store) as ledger, ledger_of(other) as beside:
+    async with store.ledger() as ledger, other.ledger() as beside:
         scope = await begun(ledger, [IncomingUnit("u", "f:1", "{}")])
         [(number,)] = beside._writing.rows("SELECT pg_backend_pid()")
         async with ledger.claim(scope.run):
@@ -279,7 +274,6 @@ async def test_a_run_that_another_took_while_the_server_was_away_is_told(
                 with pytest.raises(StoreBusy, match="another process"):
                     await ledger.record(call(1, run=scope.run))
         assert await ledger.find(key(1)) == call(1, run=scope.run)
-    other.close()
 
 
 async def test_runs_that_begin_at_the_same_moment_are_numbered_one_after_the_other(
@@ -288,7 +282,7 @@ async def test_runs_that_begin_at_the_same_moment_are_numbered_one_after_the_oth
     async def start(number: int) -> Scope:
         opened = postgres_store(url)
         try:
-            async with ledger_of(opened) as ledger:
+            async with opened.ledger() as ledger:
                 units = [IncomingUnit(f"u{i}", f"f:{i}", "{}") for i in range(30)]
                 return await begun(ledger, units[:: 1 if number % 2 else -1], f"name{number}")
         finally:
@@ -317,7 +311,7 @@ def test_every_text_comes_back(text: str) -> None:
 
 async def test_ids_of_any_length_and_with_any_character_are_found(store: Store) -> None:
     ids = ["x" * 20_000, "x" * 20_001, "nul \0 and \x1a", "é" * 3_000]
-    async with ledger_of(store) as ledger:
+    async with store.ledger() as ledger:
         units = [IncomingUnit(ident, "f:1", "{}") for ident in ids]
         scope = await begun(ledger, units, "n" * 9_000)
     assert [unit.id for unit in store.archive.units(scope)] == ids
@@ -331,7 +325,7 @@ async def test_ids_of_any_length_and_with_any_character_are_found(store: Store) 
 async def test_a_reply_that_was_altered_answers_no_more_and_another_does(
     url: str, store: Store
 ) -> None:
-    async with ledger_of(store) as ledger:
+    async with store.ledger() as ledger:
         await ledger.record(call(1))
         shared_server().execute(f"UPDATE {schema_of(url)}.calls SET reply='other'")
         assert await ledger.find(key(1)) is None
@@ -351,7 +345,7 @@ async def test_lookups_of_one_turn_are_one_query(
         queries += 1
         return rows(self, sql, values)
 
-    async with ledger_of(store) as ledger:
+    async with store.ledger() as ledger:
         await asyncio.gather(*(ledger.record(call(place)) for place in range(50)))
         monkeypatch.setattr(PostgresSession, "rows", counted)
         replies = await asyncio.gather(*(ledger.find(key(place)) for place in range(100)))
@@ -366,14 +360,10 @@ async def test_a_store_of_another_version_is_refused(url: str, store: Store) -> 
 
 
 async def test_a_commit_is_durable_whatever_the_user_is_used_to(url: str, store: Store) -> None:
-    server = Server(read_address(f"{url}&synchronous_commit=off"))
-    connection = await server.open()
-    assert await connection.fetchval("SHOW synchronous_commit") == "on"
-    await connection.close()
-    kept = Server(read_address(f"{url}&synchronous_commit=remote_apply"))
-    connection = await kept.open()
-    assert await connection.fetchval("SHOW synchronous_commit") == "remote_apply"
-    await connection.close()
+    for asked, kept in (("off", "on"), ("remote_apply", "remote_apply")):
+        connection = await Server(read_address(f"{url}&synchronous_commit={asked}")).open()
+        assert await connection.fetchval("SHOW synchronous_commit") == kept
+        await connection.close()
     assert store.archive.runs() == []
 
 
@@ -394,7 +384,7 @@ def test_a_server_that_does_not_run_is_told() -> None:
 
 
 async def test_a_question_is_asked_by_one_process_at_a_time(store: Store) -> None:
-    async with ledger_of(store) as one, ledger_of(store) as two:
+    async with store.ledger() as one, store.ledger() as two:
         first, second = one.questions, two.questions
         assert first is not None and second is not None
         assert await asyncio.gather(*(first.take(key(n)) for n in range(3))) == [True] * 3
@@ -411,9 +401,9 @@ async def test_a_question_is_asked_by_one_process_at_a_time(store: Store) -> Non
 async def test_questions_stay_locked_on_a_new_connection_and_are_free_when_it_ends(
     store: Store,
 ) -> None:
-    async with ledger_of(store) as one:
+    async with store.ledger() as one:
         assert one.questions is not None
-        async with ledger_of(store) as two:
+        async with store.ledger() as two:
             assert two.questions is not None and await two.questions.take(key(1))
             shared_server().execute(CUT)
             assert await two.questions.take(key(2))  # connects anew
@@ -422,7 +412,7 @@ async def test_questions_stay_locked_on_a_new_connection_and_are_free_when_it_en
 
 
 async def test_a_question_given_up_while_it_is_locked_is_free(store: Store) -> None:
-    async with ledger_of(store) as one, ledger_of(store) as two:
+    async with store.ledger() as one, store.ledger() as two:
         assert one.questions is not None and two.questions is not None
         asking = asyncio.create_task(one.questions.take(key(1)))
         await asyncio.sleep(0)
@@ -438,8 +428,7 @@ async def test_a_lock_whose_release_is_not_answered_ends_with_its_connection(
     monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.5)
     monkeypatch.setattr(postgres, "_UNLOCK", "SELECT pg_sleep(3) FROM unnest($1::bigint[])")
     server = Server(read_address(url))
-    one, two = server.connect(), server.connect()
-    try:
+    with closing(server.connect()) as one, closing(server.connect()) as two:
         assert one.try_locks(["a", "b"]) == {"a", "b"}
         one.unlock(["a"])
         async with asyncio.timeout(PATIENCE):
@@ -447,17 +436,11 @@ async def test_a_lock_whose_release_is_not_answered_ends_with_its_connection(
                 await asyncio.sleep(0.01)
         one.rows("SELECT 1")  # connects anew, with the lock that it keeps
         assert two.try_locks(["b"]) == set()
-    finally:
-        one.close()
-        two.close()
 
 
 async def test_a_statement_that_the_driver_refuses_is_told_at_once(url: str, store: Store) -> None:
-    session = Server(read_address(url)).connect(patience=2)
-    try:
+    with closing(Server(read_address(url)).connect(patience=2)) as session:
         before = session.rows("SELECT pg_backend_pid()")
         with pytest.raises(StoreError):
             session.rows("SELECT no FROM runs WHERE no=$1")  # it lacks a value
         assert session.rows("SELECT pg_backend_pid()") == before, "it was not the connection"
-    finally:
-        session.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 import threading
@@ -14,9 +15,12 @@ from urllib.parse import unquote
 
 import pytest
 
+from evenhand.runs.stores import open_store
+from evenhand.store.batches import BatchItem, NewBatch
+from evenhand.store.rows import CALL_TAG
 from evenhand.web import service
 from evenhand.words import LANGUAGES
-from tests.suites import JUDGE, evenhand, judged, prepared, samples, write_rows, write_suite
+from tests.suites import JUDGE, evenhand_here, judged, prepared, samples, write_rows, write_suite
 from tests.unit.web.serving import (
     PATIENT,
     SAMPLES,
@@ -29,19 +33,13 @@ from tests.unit.web.serving import (
 )
 from tests.waiting import PATIENCE, awaited
 
-SCORING = """
-def scored(messages, score):
-    return reply(messages).replace('"score": 3', f'"score": {{score}}')
-
-async def s0(messages, schema, params):
-    return scored(messages, {scores[0]})
-
-async def s1(messages, schema, params):
-    return scored(messages, {scores[1]})
-
-async def s2(messages, schema, params):
-    return scored(messages, {scores[2]})
+SCORING = "".join(
+    f"""
+async def s{i}(messages, schema, params):
+    return reply(messages).replace('"score": 3', f'"score": {{SCORES[{i}]}}')
 """
+    for i in range(3)
+)
 HREF = re.compile(r'(?:href|src)="([^"]*)"')
 
 
@@ -75,12 +73,6 @@ def test_every_page_that_pages_link_to_is_there(site: Site) -> None:
         assert f"/runs/RUN{part}" in seen
 
 
-def test_the_first_page_lists_all_runs(site: Site) -> None:
-    page = text(site.get("/").text)
-    for name in ("first", "second", "pairs", "graded", "waiting"):
-        assert name in page
-
-
 def test_a_run_says_how_it_stands(site: Site) -> None:
     page = site.get(f"/runs/{run_named(site, 'first')}").text
     assert re.search(r'data-count="planned">130<', page)
@@ -88,24 +80,6 @@ def test_a_run_says_how_it_stands(site: Site) -> None:
     assert "not_json" in page
     assert "complete" in text(page)
     assert "stopped, not complete" in text(site.get("/runs/latest").text)
-
-
-def test_pages_follow_each_other_and_lead_back(site: Site) -> None:
-    run = run_named(site, "first")
-    path: str | None = f"/runs/{run}/units"
-    ids: list[str] = []
-    trail: list[str] = []
-    while path:
-        page = site.get(path).text
-        ids += re.findall(r'/unit\?id=([^"&]*)"', page)
-        trail.append(path)
-        path = rel(page, "next")
-    assert len(ids) == SAMPLES
-    assert len(trail) == 3
-    back = rel(site.get(trail[-1]).text, "prev")
-    assert back is not None
-    shown = re.findall(r'/unit\?id=([^"&]*)"', site.get(back).text)
-    assert shown == ids[50:100]
 
 
 def test_the_last_page_leads_no_further(site: Site) -> None:
@@ -138,7 +112,7 @@ async def test_means_of_a_comparison_have_two_digits(tmp_path: Path) -> None:
             tmp_path / name,
             2,
             *({"model": f"python/judge:s{i}"} for i in range(3)),
-            judge=JUDGE + SCORING.format(scores=scores),
+            judge=f"{JUDGE}\nSCORES = {scores}\n{SCORING}",
             name=name,
             **keep,
         )
@@ -166,7 +140,7 @@ def test_a_run_says_the_level_and_how_ties_count(site: Site) -> None:
 
 def test_a_run_without_intervals_does_not_speak_of_their_level(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text("unit,score\nq1,3\n")
-    evenhand("import", "scores.csv", "--kind", "scores", "--judge", "j", cwd=tmp_path)
+    evenhand_here("import", "scores.csv", "--kind", "scores", "--judge", "j", cwd=tmp_path)
     with served(tmp_path / "evenhand.db") as site:
         page = awaited(lambda: ready(site, "scores"), "the figures")
     assert "Mean scores over 1" in page
@@ -180,7 +154,7 @@ async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path: Path) -> No
     ]
     by = {"by": ["prompt_variant"], "baseline": "v0"}
     folder = write_suite(tmp_path, rows, compare=by)
-    done = evenhand("run", "--until-decided", cwd=folder)
+    done = evenhand_here("run", "--until-decided", cwd=folder)
     assert done.returncode == 0, done.stderr
     with served(tmp_path / "evenhand.db") as site:
         assert "was to stop once its comparison was decided" in (ready(site, "latest") or "")
@@ -194,16 +168,12 @@ def rel(page: str, name: str) -> str | None:
 def test_filters_stay_from_page_to_page_and_into_the_unit(site: Site) -> None:
     run = run_named(site, "first")
     page = site.get(f"/runs/{run}/units?status=verdict&field=model&value=m1").text
-    following = rel(page, "next")
-    assert following is not None
-    assert "status=verdict" in following
-    assert "value=m1" in following
+    following = rel(page, "next") or ""
+    assert "status=verdict" in following and "value=m1" in following
     unit = re.search(r'href="(/runs/\w+/unit\?id=[^"]*)"', page)
     assert unit is not None
     opened = site.get(unit[1].replace("&amp;", "&")).text
-    beside = rel(opened, "next")
-    assert beside is not None
-    assert "id=m1/" in unquote(beside)
+    assert "id=m1/" in unquote(rel(opened, "next") or "")
     assert rel(opened, "back") == f"/runs/{run}/units?status=verdict&field=model&value=m1"
 
 
@@ -279,35 +249,29 @@ def test_the_report_of_a_run_comes_as_a_file(site: Site) -> None:
     assert answer.text.lstrip().startswith("<!doctype html>")
 
 
-async def test_a_store_that_is_gone_is_said_and_one_that_comes_back_is_shown(
-    tmp_path: Path,
+@pytest.fixture
+async def store(tmp_path: Path) -> Path:
+    """A store with a finished run of two units."""
+    await judged(write_suite(tmp_path, 2))
+    return tmp_path / "evenhand.db"
+
+
+async def test_a_store_that_is_gone_or_damaged_is_said_and_one_that_comes_back_is_shown(
+    store: Path,
 ) -> None:
-    folder = write_suite(tmp_path, 2)
-    await judged(folder)
-    store = tmp_path / "evenhand.db"
+    elsewhere = store.with_name("elsewhere.db")
     with served(store) as site:
         assert site.get("/runs/latest").status_code == 200
-        store.rename(tmp_path / "elsewhere.db")
+        store.rename(elsewhere)
         answer = site.get("/runs/latest")
-        assert answer.status_code == 503
-        assert "There is no such store" in answer.text or "there is no such store" in answer.text
-        (tmp_path / "elsewhere.db").rename(store)
+        assert (answer.status_code, "here is no such store" in answer.text) == (503, True)
+        elsewhere.rename(store)
         assert site.get("/runs/latest").status_code == 200
-
-
-async def test_a_store_that_is_damaged_is_said(tmp_path: Path) -> None:
-    folder = write_suite(tmp_path, 2)
-    await judged(folder)
-    store = tmp_path / "evenhand.db"
-    with served(store) as site:
         store.write_bytes(b"no database" * 1000)
         assert site.get("/runs/latest/units").status_code == 503
 
 
-async def test_a_store_that_somebody_writes_to_is_read_all_the_same(tmp_path: Path) -> None:
-    folder = write_suite(tmp_path, 2)
-    await judged(folder)
-    store = tmp_path / "evenhand.db"
+async def test_a_store_that_somebody_writes_to_is_read_all_the_same(store: Path) -> None:
     writer = sqlite3.connect(store, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     with served(store) as site:
@@ -321,7 +285,7 @@ async def test_judgments_made_elsewhere_are_shown(tmp_path: Path) -> None:
     (tmp_path / "votes.csv").write_text(
         "unit,judge,first,second,winner\nq1,j,a,b,first\nq2,j,a,b,tie\nq3,j,a,b,\n"
     )
-    done = evenhand("import", "votes.csv", "--kind", "votes", cwd=tmp_path)
+    done = evenhand_here("import", "votes.csv", "--kind", "votes", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with served(tmp_path / "evenhand.db") as site:
         got = counts(site, "votes")
@@ -332,13 +296,11 @@ async def test_judgments_made_elsewhere_are_shown(tmp_path: Path) -> None:
             assert site.get(f"/runs/votes/unit?id={unit}").status_code == 200
 
 
-async def test_what_is_judged_meanwhile_is_seen(tmp_path: Path) -> None:
-    folder = write_suite(tmp_path, 2)
-    await judged(folder)
-    with served(tmp_path / "evenhand.db") as site:
+async def test_what_is_judged_meanwhile_is_seen(store: Path) -> None:
+    with served(store) as site:
         assert counts(site, "latest")["verdicts"] == 2
-        write_rows(folder, samples(5))
-        await judged(prepared(folder))
+        write_rows(store.parent, samples(5))
+        await judged(prepared(store.parent))
         assert counts(site, "latest")["verdicts"] == 5
         assert len(listed(site, "latest")) == 5
 
@@ -378,7 +340,7 @@ async def test_many_readers_at_once_each_have_a_store_of_their_own(site: Site) -
     run, wrong = run_named(site, "pairs"), []
 
     def read(number: int) -> None:
-        for _ in range(5):
+        for _ in range(3):
             got = site.get(f"/runs/{run}/unit?id=p{number}")
             if got.status_code != 200 or f"Topic {number}?" not in got.text:
                 wrong.append((number, got.status_code))
@@ -391,15 +353,85 @@ async def test_many_readers_at_once_each_have_a_store_of_their_own(site: Site) -
     assert not wrong
 
 
-async def test_a_run_that_is_judged_is_called_so(tmp_path: Path) -> None:
-    from evenhand.runs.stores import open_store
-
-    folder = write_suite(tmp_path, 1)
-    await judged(folder)
-    with served(tmp_path / "evenhand.db") as site:
+async def test_a_run_that_is_judged_is_called_so(store: Path) -> None:
+    with served(store) as site:
         (run,) = run_ids(site).values()
-        store = open_store(f"sqlite:{tmp_path / 'evenhand.db'}")
-        async with store.ledger() as ledger, ledger.claim(run):
+        opened = open_store(f"sqlite:{store}")
+        async with opened.ledger() as ledger, ledger.claim(run):
             assert "judging now" in site.get(f"/runs/{run}").text
-        store.close()
+        opened.close()
         assert "judging now" not in site.get(f"/runs/{run}").text
+
+
+@pytest.fixture(scope="module")
+def first(site: Site) -> str:
+    return run_named(site, "first")
+
+
+def test_the_page_has_figures_of_some_units(site: Site, first: str) -> None:
+    page = site.get(f"/runs/{first}?field=model&value=m1").text
+    assert f"Only model = m1: {SAMPLES // 2} of {SAMPLES} units." in page
+    assert 'data-ready="yes"' in page
+    assert f"/runs/{first}/report?field=model&amp;value=m1" in page
+    whole = site.get(f"/runs/{first}").text
+    assert "Only model" not in whole and 'name="field"' in whole
+
+
+def test_the_page_says_what_is_wrong_with_a_selection(site: Site, first: str) -> None:
+    page = site.get(f"/runs/{first}?field=modle&value=m1")
+    assert page.status_code == 200
+    assert "Did you mean &#34;model&#34;?" in page.text
+    other = site.get(f"/runs/{first}?field=model&value=other").text
+    assert "&#34;m0&#34;, &#34;m1&#34;" in other
+
+
+def test_a_report_of_some_units_can_be_loaded(site: Site, first: str) -> None:
+    page = site.get(f"/runs/{first}/report?field=model&value=m0&summary=1")
+    assert page.status_code == 200 and f"{SAMPLES // 2} of {SAMPLES} units" in page.text
+
+
+def test_the_page_links_to_what_changed_most(site: Site) -> None:
+    pairs = run_named(site, "pairs")
+    page = site.get(f"/runs/{pairs}").text
+    assert '<div class="pairs">' in page
+    assert f'href="/runs/{pairs}/unit?id=p' in page
+    assert site.get("/static/sort.js").status_code == 200
+
+
+WORDS = {
+    "en": "Batches under way",
+    "ru": "Пакеты в работе",
+    "zh": "处理中的批次",
+    "ja": "処理中のバッチ",
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> str:
+    """A run with a batch of two questions under way."""
+    write_suite(tmp_path, 2)
+    summary = asyncio.run(judged(tmp_path))
+
+    async def note() -> None:
+        store = open_store("sqlite:evenhand.db", tmp_path)
+        items = [BatchItem(f"{CALL_TAG}{n:040x}", 5, 0, "{}") for n in range(2)]
+        batch = NewBatch(name="b", run=summary.run, judge="openai/<b>x", place="p", items=items)
+        async with store.batches() as book:
+            await book.prepare(batch)
+            await book.attach("b", "batch_7", "in_progress")
+        store.close()
+
+    asyncio.run(note())
+    return summary.run
+
+
+def test_a_run_shows_its_batches(run: str, tmp_path: Path) -> None:
+    with served(tmp_path / "evenhand.db") as site:
+        pages = {
+            language: site.get(f"/runs/{run}", **{"Accept-Language": language}).text
+            for language in LANGUAGES
+        }
+    for language, page in pages.items():
+        assert WORDS[language] in page
+        assert "batch_7" in page and "openai/&lt;b&gt;x" in page
+        assert "in_progress" in page and 'data-label="Open">2</td>' in pages["en"]

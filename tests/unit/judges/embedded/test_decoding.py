@@ -6,7 +6,6 @@ import pytest
 
 from evenhand.exchange import Message
 from evenhand.judges.embedded import decoding
-from evenhand.judges.embedded.child import Answerer
 from evenhand.judges.embedded.decoding import (
     BudgetSpentError,
     Choice,
@@ -16,53 +15,145 @@ from evenhand.judges.embedded.decoding import (
     clean_prose,
     decide,
     find_choices,
+    likeliest,
+    likelihood_lead,
+    log_odds,
     measure,
     subtract_prior,
 )
 from evenhand.judges.embedded.runtime import Completion
-from tests.unit.judges.embedded.scripted import ScriptedRuntime, ScriptedSession
+from tests.unit.judges.embedded.model import ScriptedSession
+
+# The odds of options
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "expected"),
+    [
+        ({"1": 0.3, "2": 0.1, "x": 0.6}, ["1", "2"], [0.75, 0.25]),
+        (
+            {"": {"a": 0.5, "c": 0.5}, "a": {"b": 0.2, "d": 0.8}},
+            ["abz", "adz", "czz"],
+            [0.1, 0.4, 0.5],
+        ),
+        (
+            {"": {"1": 0.9, "2": 0.1}, "1": {"0": 0.3, ",": 0.4, "}": 0.3, "7": 5.0}},
+            ["1", "2", "10"],
+            [0.63, 0.1, 0.27],
+        ),
+        ({'"ab': {'"': 0.8, " ": 0.1, "c": 0.1}}, ['"ab', '"abc'], [0.9, 0.1]),
+        ({"1": 0.6, "2": 0.2}, ["1", "9"], [0.75, 0.25]),
+        ({"1": 0.6, "2": 0.2}, ["1", "1", "2"], [0.375, 0.375, 0.25]),
+    ],
+    ids=["shared", "every fork", "one and ten", "quote in quote", "unlisted", "equal"],
+)
+def test_options_share_the_probability_that_the_model_gives_to_any_of_them(
+    table, options, expected
+):
+    found = log_odds(ScriptedSession(table), "", options)
+    assert list(map(math.exp, found)) == pytest.approx(expected)
+
+
+def test_a_single_option_needs_no_model():
+    session = ScriptedSession({})
+    assert (log_odds(session, "lead ", ["only"]), session.asked) == ((0.0,), [])
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "asked"),
+    [
+        (
+            {"T": 0.2, "A": 0.7, "o": 0.1},
+            ["The first sentence.", "A second one.", "oddly, a third"],
+            [""],
+        ),
+        ({"The ": {"c": 0.1, "d": 0.9}}, ["The cat", "The dog"], ["The "]),
+        ({'"': 0.9, "s": 0.1}, ["dogs", "dog"], ["dog"]),
+    ],
+    ids=["at once", "shared beginning", "end of another"],
+)
+def test_the_likeliest_is_read_only_until_it_is_clear(table, options, asked):
+    session = ScriptedSession(table)
+    assert (likeliest(session, "", options), session.asked) == (1, asked)
+
+
+# Which of two texts the model would rather have written
+
+TEXTS = ("It is Bern.", "It is Bonn.")
+
+
+def knows_bern(text):
+    """A model that goes on with Bern, and is sure of every other letter."""
+    return {"e": 0.9, "o": 0.1} if text == "It is B" else dict.fromkeys("ernto. ", 0.5)
+
+
+def test_the_likelier_text_is_favoured_by_what_differs_alone():
+    session = ScriptedSession(knows_bern)
+    found = likelihood_lead(session, *TEXTS)
+    assert found == pytest.approx(-likelihood_lead(session, *TEXTS[::-1])) and found > 0
+    assert session.asked[0] == "It is B", "what both have in common is not weighed"
+
+
+def test_a_long_text_gains_nothing_by_its_length(monkeypatch):
+    monkeypatch.setattr(decoding, "READ", 2)
+    even = ScriptedSession({"a": 0.5, "b": 0.5})
+    assert likelihood_lead(even, "abababab", "ba") == pytest.approx(0)
+    assert len(even.asked) == 4
+
+
+def test_an_unlisted_token_is_as_unlikely_as_the_last_listed_one():
+    session = ScriptedSession({"a": 0.8, "b": 0.1})
+    assert likelihood_lead(session, "a", "x") == pytest.approx(math.log(8))
+
+
+@pytest.mark.parametrize("texts", [("Yes", "Yes, but"), ("Yes", " Yes\n"), ("", "Yes")])
+def test_texts_that_nowhere_part_are_even(texts):
+    assert likelihood_lead(ScriptedSession(knows_bern), *texts) == 0.0
+
+
+def test_of_near_copies_only_the_end_they_share_is_read_again():
+    session = ScriptedSession(knows_bern)
+    likelihood_lead(session, "-" * 1000 + "e", "-" * 1000 + "o")
+    assert session.asked == ["-" * decoding.SHARED] * 2
+
+
+# Filling a schema
 
 QUOTES = ["It is Paris.", "It is big."]
-
-
-def dimension(scores):
-    return {
-        "type": "object",
-        "properties": {
-            "evidence": {"type": "array", "items": {"enum": QUOTES, "x-quote": True}},
-            "rationale": {"type": "string", "maxLength": 40},
-            "score": {"enum": scores, "x-labels": {"5": "fully right"}},
-        },
-    }
-
-
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "scores": {
-            "type": "object",
-            "properties": {"fact": dimension([1, 3, 5]), "tone": dimension([1, 5])},
-        },
-        "failure_tags": {"const": []},
-        "notes": {"const": ""},
-    },
-}
 SCORE = {"1": 0.1, "3": 0.2, "5": 0.7}
 
 
-def filled(schema, table, *, writes=lambda _: 'Right."', budget=1000, prior=None):
-    session = ScriptedSession(table, writes)
+def object_of(**properties):
+    return {"type": "object", "properties": properties}
+
+
+def dimension(scores):
+    return object_of(
+        evidence={"type": "array", "items": {"enum": QUOTES, "x-quote": True}},
+        rationale={"type": "string", "maxLength": 40},
+        score={"enum": scores, "x-labels": {"5": "fully right"}},
+    )
+
+
+SCHEMA = object_of(
+    scores=object_of(fact=dimension([1, 3, 5]), tone=dimension([1, 5])),
+    failure_tags={"const": []},
+    notes={"const": ""},
+)
+
+
+def filled(schema, table, *, budget=1000, prior=None, leads=None):
+    """The value of a schema, the odds of its choices, and the session."""
+    session = ScriptedSession(table, 'Right."')
     choices = tuple(find_choices(schema))
-    odds = measure(session, choices, {})
+    odds = measure(session, choices, leads or {})
     odds = odds if prior is None else subtract_prior(odds, prior, choices)
     decided = {choice.path: decide(choice, odds[choice.path]) for choice in choices}
-    return SchemaFiller(session, decided, budget).fill(schema), session
+    return SchemaFiller(session, decided, budget).fill(schema), odds, session
 
 
 def table(text):
-    if text.endswith("It is "):
-        return {"b": 0.9, "P": 0.1}
-    return SCORE
+    return {"b": 0.9, "P": 0.1} if text.endswith("It is ") else SCORE
 
 
 def test_every_choice_is_scored_on_its_path_alone():
@@ -72,46 +163,30 @@ def test_every_choice_is_scored_on_its_path_alone():
     ]
 
 
-def test_the_reply_has_the_schemas_order_and_the_likeliest_options():
-    value, _ = filled(SCHEMA, table)
-    assert json.dumps(value) == json.dumps(
-        {
-            "scores": {
-                "fact": {"evidence": ["It is big."], "rationale": "Right.", "score": 5},
-                "tone": {"evidence": ["It is big."], "rationale": "Right.", "score": 5},
-            },
-            "failure_tags": [],
-            "notes": "",
-        }
-    )
-
-
-def test_a_rationale_is_written_knowing_the_score_what_it_means_and_the_quote():
-    _, session = filled(SCHEMA, table)
+def test_the_reply_has_the_schemas_order_and_each_text_is_written_knowing_the_score_and_the_quote():
+    value, _, session = filled(SCHEMA, table)
+    given = {"evidence": ["It is big."], "rationale": "Right.", "score": 5}
+    expected = {"scores": {"fact": given, "tone": given}, "failure_tags": [], "notes": ""}
+    assert json.dumps(value) == json.dumps(expected)
     assert (
         '{"scores": {"fact": {"score": 5, "criteria": "fully right", '
         '"evidence": ["It is big."], "rationale": "'
     ) in session.asked
 
 
-def test_the_prior_of_nothing_to_judge_is_taken_off():
-    schema = {"type": "object", "properties": {"ok": {"enum": ["no", "yes"]}}}
-    (choice,) = find_choices(schema)
-    prior = {choice.path: (math.log(0.9), math.log(0.1))}
-    value, _ = filled(schema, lambda _: {"n": 0.7, "y": 0.3}, prior=prior)
-    assert value == {"ok": "yes"}
-    assert filled(schema, lambda _: {"n": 0.7, "y": 0.3})[0] == {"ok": "no"}
-
-
-def test_odds_less_the_prior_are_probabilities():
-    choices = [Choice(("a",), (1, 2))]
-    found = subtract_prior({("a",): (-1.0, -2.0)}, {("a",): (-0.1, -3.0)}, choices)
-    assert math.fsum(map(math.exp, found["a",])) == pytest.approx(1)
+def test_the_prior_of_nothing_to_judge_is_taken_off_and_leaves_probabilities():
+    schema = object_of(ok={"enum": ["no", "yes"]})
+    prior = {("ok",): (math.log(0.9), math.log(0.1))}
+    (plain, *_), (less, odds, _) = (
+        filled(schema, {"n": 0.7, "y": 0.3}, prior=one) for one in (None, prior)
+    )
+    assert (plain, less) == ({"ok": "no"}, {"ok": "yes"})
+    assert math.fsum(map(math.exp, odds["ok",])) == pytest.approx(1)
 
 
 def test_no_fragments_give_no_quotes():
     schema = {"type": "array", "items": {"enum": [], "x-quote": True}, "maxItems": 3}
-    assert filled(schema, lambda _: {})[0] == []
+    assert filled(schema, {})[0] == []
 
 
 @pytest.mark.parametrize(
@@ -145,13 +220,15 @@ def test_numbers_keep_their_spelling_and_strings_their_escapes():
 )
 def test_a_schema_beyond_the_subset_is_refused(schema):
     with pytest.raises(SchemaError):
-        list(find_choices({"type": "object", "properties": {"x": schema}}))
+        list(find_choices(object_of(x=schema)))
 
 
 def test_the_tokens_of_all_texts_together_are_bounded():
     with pytest.raises(BudgetSpentError):
         filled(SCHEMA, table, budget=7)
 
+
+# Comparisons
 
 VERSUS = {
     "names": ["A", "B"],
@@ -160,33 +237,22 @@ VERSUS = {
     "better": "better answer",
     "worse": "worse answer",
 }
-COMPARED = {
-    "type": "object",
-    "properties": {
-        "mark": {"enum": ["A+", "B+", "tie"], "x-versus": VERSUS},
-        "why": {"type": "string"},
-        "winner": {"enum": ["A", "B", "tie"], "x-versus": VERSUS},
-    },
-}
+COMPARED = object_of(
+    mark={"enum": ["A+", "B+", "tie"], "x-versus": VERSUS},
+    why={"type": "string"},
+    winner={"enum": ["A", "B", "tie"], "x-versus": VERSUS},
+)
 
 
-def taste_and(gap):
-    """A model that likes to write A, and finds the first better by `gap`."""
+def compared_by(gap, lead=0.0, prior=None):
+    """The verdict of a model that likes to write A, and finds the first better by `gap`."""
 
     def letters(text):
         lean = 3.0 - gap if "worse" in text else 3.0 + gap
         return {"A": math.exp(lean) / (1 + math.exp(lean)), "B": 1 / (1 + math.exp(lean))}
 
-    return letters
-
-
-def compared_by(gap, lead=0.0, prior=None):
-    session = ScriptedSession(taste_and(gap), lambda _: 'Right."')
-    choices = tuple(find_choices(COMPARED))
-    odds = measure(session, choices, {choices[0].versus: lead})
-    odds = odds if prior is None else subtract_prior(odds, prior, choices)
-    decided = {choice.path: decide(choice, odds[choice.path]) for choice in choices}
-    return SchemaFiller(session, decided, 1000).fill(COMPARED), odds["winner",], session
+    versus = next(iter(find_choices(COMPARED))).versus
+    return filled(COMPARED, letters, prior=prior, leads={versus: lead})
 
 
 @pytest.fixture
@@ -200,8 +266,8 @@ def even(monkeypatch):
 )
 def test_of_two_the_one_named_better_and_not_worse_wins_whatever_the_taste(even, gap, winner):
     value, _, session = compared_by(gap)
-    assert value["winner"] == winner
-    assert value["mark"] == {"A": "A+", "B": "B+"}.get(winner, winner)
+    mark = {"A": "A+", "B": "B+"}.get(winner, winner)
+    assert (value["winner"], value["mark"]) == (winner, mark)
     assert session.asked[:2] == ['{"better answer": "', '{"worse answer": "']
     assert len(session.asked) == 3, "a comparison that two fields hold is made once"
     assert f'"winner": "{winner}"' in session.asked[-1]
@@ -214,20 +280,21 @@ def test_what_the_model_would_rather_have_written_is_added(even):
 
 def test_the_lean_to_the_first_place_is_taken_off(even, monkeypatch):
     monkeypatch.setattr(decoding, "LEAN", 0.5)
-    assert compared_by(0.4)[0]["winner"] == "tie"
-    assert compared_by(0.1)[0]["winner"] == "B"
+    assert [compared_by(gap)[0]["winner"] for gap in (0.4, 0.1)] == ["tie", "B"]
 
 
 def test_neither_is_as_likely_as_the_better_one_at_the_margin(even):
-    first, second, neither = compared_by(0.3)[1]
+    first, second, neither = compared_by(0.3)[1]["winner",]
     assert math.fsum(map(math.exp, (first, second, neither))) == pytest.approx(1)
-    assert first == pytest.approx(neither)
-    assert first - second == pytest.approx(0.3)
+    assert (first, first - second) == (pytest.approx(neither), pytest.approx(0.3))
 
 
 def test_a_comparison_is_not_held_against_a_prior(even):
     prior = {choice.path: (-9.0, -0.1, -3.0) for choice in find_choices(COMPARED)}
     assert compared_by(0.4, prior=prior)[1] == compared_by(0.4)[1]
+
+
+# Draws
 
 
 def test_a_drawn_choice_follows_its_probability_and_neither_stands_between():
@@ -238,19 +305,15 @@ def test_a_drawn_choice_follows_its_probability_and_neither_stands_between():
     assert drawn == ["A", "A", "tie", "tie", "B", "B"]
 
 
-SAID = (Message("user", "Compare."),)
+def point_of(content, seed=3, role="user"):
+    return Draw.of((Message(role, content),), 0.7, seed).point
 
 
-def test_a_draw_belongs_to_its_prompt_and_seed():
-    one = Draw.of(SAID, 0.7, 3)
-    assert Draw.of(SAID, 0.7, 3) == one
-    assert Draw.of(SAID, 0.7, 4).point != one.point
-    assert Draw.of((Message("user", "Compare!"),), 0.7, 3).point != one.point
-    assert Draw.of((Message("system", "Compare."),), 0.7, 3).point != one.point
-
-
-def test_points_fill_the_line_evenly():
-    points = sorted(Draw.of(SAID, 1.0, seed).point for seed in range(500))
+def test_a_draw_belongs_to_its_prompt_and_seed_and_points_fill_the_line_evenly():
+    assert point_of("Compare.") == point_of("Compare.")
+    others = point_of("Compare!"), point_of("Compare.", role="system"), point_of("\ud800")
+    assert len({point_of("Compare."), point_of("Compare.", 4), *others}) == 5
+    points = sorted(point_of("Compare.", seed) for seed in range(500))
     assert 0 <= points[0] < points[-1] < 1
     assert max(later - earlier for earlier, later in pairwise(points)) < 0.05
 
@@ -258,8 +321,8 @@ def test_points_fill_the_line_evenly():
 @pytest.mark.parametrize(("temperature", "share"), [(1.0, 0.8), (0.5, 16 / 17), (2.0, 2 / 3)])
 def test_a_low_temperature_favours_the_likely(temperature, share):
     odds = [math.log(0.8), math.log(0.2)]
-    assert Draw(temperature, share - 0.001).pick(odds) == 0
-    assert Draw(temperature, share + 0.001).pick(odds) == 1
+    picked = [Draw(temperature, share + step).pick(odds) for step in (-0.001, 0.001)]
+    assert picked == [0, 1]
 
 
 def test_an_option_that_is_impossible_in_practice_is_no_error():
@@ -267,134 +330,22 @@ def test_an_option_that_is_impossible_in_practice_is_no_error():
     assert Draw(0.1, 0.0).pick([-900.0, 0.0]) == 1
 
 
-def test_half_a_surrogate_pair_can_be_drawn_for():
-    assert 0 <= Draw.of((Message("user", "\ud800"),), 0.7, 1).point < 1
-
-
-def test_a_text_that_came_to_its_end_is_kept_whole():
-    assert clean_prose(Completion('He said \\"yes\\"."', 9, True), 100) == 'He said "yes".'
-
-
-def test_a_text_stays_on_one_line():
-    assert clean_prose(Completion('one\\n  two"', 5, True), 100) == "one two"
+# Texts
 
 
 @pytest.mark.parametrize(
-    ("written", "kept"),
+    ("written", "ended", "most", "kept"),
     [
-        ("It is right. It is so. And al", "It is right. It is so."),
-        ("It is 2.5 metres lo", "It is 2.5 metres"),
-        ("答案正确。因为它", "答案正确。"),
-        ("答案正确因为它", "答案正确因为它"),
-        ("答案正确因为\ufffd", "答案正确因为"),
-        ("It says so \\", "It says"),
+        ('He said \\"yes\\"."', True, 100, 'He said "yes".'),
+        ('one\\n  two"', True, 100, "one two"),
+        ('one two three"', True, 9, "one two"),
+        ("It is right. It is so. And al", False, 100, "It is right. It is so."),
+        ("It is 2.5 metres lo", False, 100, "It is 2.5 metres"),
+        ("答案正确。因为它", False, 100, "答案正确。"),
+        ("答案正确因为\ufffd", False, 100, "答案正确因为"),
+        ("It says so \\", False, 100, "It says"),
+        ('He said \\"', False, 99, "He said"),
     ],
 )
-def test_a_text_that_broke_off_is_cut_at_a_sentence_or_a_word(written, kept):
-    assert clean_prose(Completion(written, 9, False), 100) == kept
-
-
-def test_a_text_is_never_longer_than_allowed():
-    assert clean_prose(Completion('one two three"', 5, True), 9) == "one two"
-
-
-def test_an_escaped_quote_at_the_break_does_not_end_the_text():
-    assert clean_prose(Completion('He said \\"', 4, False), 99) == "He said"
-
-
-SCORED = {
-    "type": "object",
-    "properties": {
-        "why": {"type": "string", "maxLength": 40},
-        "score": {"enum": [1, 5]},
-    },
-}
-
-
-def asked(text, **rest):
-    question = {
-        "messages": [{"role": "user", "content": text}],
-        "neutral": [{"role": "user", "content": "N/A"}],
-        "schema": SCORED,
-        "max_tokens": 100,
-        "temperature": 0.0,
-        "seed": 1,
-        "drawn": False,
-    }
-    return {**question, **rest}
-
-
-def test_a_choice_is_what_the_content_adds_to_the_prior_which_is_measured_once():
-    runtime = ScriptedRuntime()
-    answerer = Answerer(runtime)
-    good, bad = (answerer.answer(asked(text)) for text in ("good one", "bad one"))
-    assert json.loads(good.text) == {"why": "So it is.", "score": 5}
-    assert json.loads(bad.text) == {"why": "So it is.", "score": 1}
-    assert good.odds["score"]["5"] > good.odds["score"]["1"]
-    assert (good.usage.input_tokens, good.usage.output_tokens) == (8, 10)
-    assert [text for text, *_ in runtime.sessions] == ["N/A", "good one", "bad one"]
-
-
-def test_another_neutral_prompt_or_choice_has_its_own_prior():
-    runtime = ScriptedRuntime()
-    answerer = Answerer(runtime)
-    other = {"type": "object", "properties": {"score": {"enum": [1, 4, 5]}}}
-    for rest in ({}, {"neutral": [{"role": "user", "content": "-"}]}, {"schema": other}):
-        answerer.answer(asked("good", **rest))
-    assert [text for text, *_ in runtime.sessions if text != "good"] == ["N/A", "-", "N/A"]
-
-
-def test_without_a_neutral_prompt_the_raw_probabilities_decide():
-    reply = Answerer(ScriptedRuntime()).answer(asked("bad one", neutral=[]))
-    assert json.loads(reply.text)["score"] == 5
-
-
-def test_the_prior_does_not_depend_on_how_texts_are_drawn():
-    runtime = ScriptedRuntime()
-    Answerer(runtime).answer(asked("good", temperature=0.7, seed=9))
-    assert runtime.sessions == [("N/A", 0.0, 0), ("good", 0.7, 9)]
-
-
-def test_a_reply_that_would_be_too_long_says_so():
-    reply = Answerer(ScriptedRuntime()).answer(asked("good", max_tokens=0))
-    assert (reply.text, reply.finish) == ("", "length")
-
-
-def test_without_a_schema_the_model_writes_freely():
-    answerer = Answerer(ScriptedRuntime())
-    whole = answerer.answer(asked("good", schema=None))
-    cut = answerer.answer(asked("good", schema=None, max_tokens=3))
-    assert (whole.text, whole.finish) == ('So it is."', "stop")
-    assert (cut.text, cut.finish) == ("So ", "length")
-
-
-def test_a_drawn_reply_can_come_out_otherwise_and_the_same_seed_gives_the_same():
-    answerer = Answerer(ScriptedRuntime())
-
-    def scores(**rest):
-        asks = [asked("good one", temperature=2.0, seed=seed, **rest) for seed in range(40)]
-        return [json.loads(answerer.answer(one).text)["score"] for one in asks]
-
-    assert set(scores()) == {5}
-    assert set(scores(drawn=True)) == {1, 5}
-    assert scores(drawn=True) == scores(drawn=True)
-
-
-def test_two_texts_are_also_read_as_answers_to_their_topic_alone():
-    versus = {
-        "names": ["A", "B"],
-        "texts": ["5", "1"],
-        "topic": "What is good?",
-        "better": "better",
-        "worse": "worse",
-    }
-    schema = {"enum": ["A", "B", "tie"], "x-versus": versus}
-    runtime = ScriptedRuntime()
-    answerer = Answerer(runtime)
-    question = asked("A: 5, B: 1", schema=schema, neutral=[])
-    reply = answerer.answer(question)
-    turned = {**schema, "x-versus": {**versus, "texts": ["1", "5"]}}
-    other = answerer.answer({**question, "schema": turned})
-    assert (json.loads(reply.text), json.loads(other.text)) == ("A", "B")
-    asked_for = [text for text, *_ in runtime.sessions]
-    assert asked_for == ["What is good?", "A: 5, B: 1", "A: 5, B: 1"]
+def test_a_text_is_one_line_cut_at_a_sentence_or_a_word(written, ended, most, kept):
+    assert clean_prose(Completion(written, 9, ended), most) == kept

@@ -73,7 +73,7 @@ def comparison(first, second, number=1):
     schema = {
         "type": "object",
         "properties": {
-            "explanation": {"type": "string", "maxLength": 60},
+            "explanation": {"type": "string", "maxLength": 20},
             "winner": {"enum": ["A", "B", "tie"], "x-versus": versus},
         },
     }
@@ -120,16 +120,15 @@ async def test_a_comparison_is_the_same_in_any_order_and_process_and_a_later_rou
 ):
     texts = ("In France.", "On the Moon, 龘😀.")
     rounds = range(2, 12) if long else range(2, 4)
-    questions = [comparison(*texts), comparison(*texts[::-1])]
-    questions += [comparison(*texts, number=number) for number in rounds]
+    questions = [comparison(*texts, number=number) for number in (1, *rounds)]
     replies = await answers(questions)
-    again = range(len(questions))[::-1] if long else (3, 0)
+    again = range(len(questions))[::-1] if long else (2, 0)
     assert await answers([questions[i] for i in again]) == [replies[i] for i in again]
-    first, *later = (json.loads(reply.text)["winner"] for reply in (replies[0], *replies[2:]))
+    first, *later = (json.loads(reply.text)["winner"] for reply in replies)
     assert len({first, *later}) > 1
     assert max(replies[0].odds["winner"], key=replies[0].odds["winner"].get) == f'"{first}"'
     temperatures = [reply.sampling["temperature"] for reply in replies]
-    assert temperatures == [0.0, 0.0, *[0.7] * len(rounds)]
+    assert temperatures == [0.0, *[0.7] * len(rounds)]
 
 
 async def test_a_prompt_longer_than_the_context_is_rejected(one_thread):

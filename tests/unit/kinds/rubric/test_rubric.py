@@ -12,6 +12,8 @@ import pytest
 from evenhand import jsontext
 from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.rubric.rubric import build_rubric, parse_rubric
+from tests.unit.kinds.contracts import change
+from tests.unit.kinds.tables import cells
 
 GOOD: dict[str, Any] = {
     "dimensions": [
@@ -65,50 +67,63 @@ def test_a_scale_may_be_anything_that_can_be_shown(scale, shown):
     assert f"(Correct){'' if scale is GONE else ' '}{shown.strip(')')}: Is" in rubric.text
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "at", "said"),
-    [
-        (("dimensions",), GONE, ("dimensions",), '"dimensions" must be a list with at least one'),
-        (("dimensions",), [], ("dimensions",), '"dimensions" must be a list with at least one'),
-        (("dimensions",), {}, ("dimensions",), '"dimensions" must be a list'),
-        (("dimension",), [], ("dimension",), 'no key "dimension"; did you mean "dimensions"?'),
-        (("zzz",), 1, ("zzz",), 'no key "zzz"; it has dimensions'),
-        (("dimensions", 1), "x", ("dimensions", 1), "a dimension must be an object with bands,"),
-        (("dimensions", 1, "id"), "correct", None, 'two dimensions have the id "correct"'),
-        (("dimensions", 1, "id"), "overall", None, "overall is the name of a figure"),
-        (("dimensions", 1, "id"), " ", None, '"id" must be a text that is not empty'),
-        (("dimensions", 1, "id"), 7, None, '"id" must be a text'),
-        (("dimensions", 1, "definition"), GONE, None, '"definition" must be a text'),
-        (("dimensions", 1, "name"), None, None, '"name" must be a text'),
-        (
-            ("dimensions", 1, "scale"),
-            datetime.date(2026, 1, 1),
-            BAND[:2],
-            "a dimension holds what is no text",
-        ),
-        (("dimensions", 1, "scale"), [float("nan")], BAND[:2], "a dimension holds what is no text"),
-        (("dimensions", 1, "bandz"), [], None, 'no key "bandz"; did you mean "bands"?'),
-        (("dimensions", 1, "bands"), [], None, '"bands" must be a list'),
-        (("dimensions", 1, "bands"), GOOD["dimensions"][0]["bands"][:1], None, "at least two"),
-        ((*BAND, "score"), 1, None, "two bands have the score 1"),
-        ((*BAND, "score"), 1.0, None, "two bands have the score 1.0"),
-        ((*BAND, "score"), "5", None, "a band's score must be a number"),
-        ((*BAND, "score"), True, None, "a band's score must be a number"),
-        ((*BAND, "score"), GONE, None, "a band's score must be a number"),
-        ((*BAND, "score"), float("nan"), None, "a band's score must be a number"),
-        ((*BAND, "score"), float("inf"), None, "a band's score must be a number"),
-        ((*BAND, "criteria"), "a\ud800", BAND[:2], "a dimension holds what is no text"),
-        (("dimensions", 1, "scale"), ["\ud800"], BAND[:2], "a dimension holds what is no text"),
-        (("dimensions", 1, "\ud800"), 1, None, 'no key "\\ud800"'),
-        ((*BAND, "criteria"), "", None, '"criteria" must be a text that is not empty'),
-        ((*BAND, "score_"), 1, None, 'a band has no key "score_"; did you mean "score"?'),
-    ],
-)
-def test_what_is_wrong_is_told_with_its_path(path, value, at, said):
+WRONG = r"""
+dimensions gone => dimensions => "dimensions" must be a list with at least one
+dimensions = [] => dimensions => "dimensions" must be a list with at least one
+dimensions = {} => dimensions => "dimensions" must be a list
+dimension = [] => dimension => no key "dimension"; did you mean "dimensions"?
+zzz = 1 => zzz => no key "zzz"; it has dimensions
+D.1 = "x" => D.1 => a dimension must be an object with bands,
+D.1.id = "correct" => D.1.id => two dimensions have the id "correct"
+D.1.id = "overall" => D.1.id => overall is the name of a figure
+D.1.id = " " => D.1.id => "id" must be a text that is not empty
+D.1.id = 7 => D.1.id => "id" must be a text
+D.1.definition gone => D.1.definition => "definition" must be a text
+D.1.name = null => D.1.name => "name" must be a text
+D.1.bandz = [] => D.1.bandz => no key "bandz"; did you mean "bands"?
+D.1.bands = [] => D.1.bands => "bands" must be a list
+D.1.bands = [{"score": 1, "criteria": "no"}] => D.1.bands => at least two
+D.1.bands.1.score = 1 => D.1.bands.1.score => two bands have the score 1
+D.1.bands.1.score = 1.0 => D.1.bands.1.score => two bands have the score 1.0
+D.1.bands.1.score = "5" => D.1.bands.1.score => a band's score must be a number
+D.1.bands.1.score = true => D.1.bands.1.score => a band's score must be a number
+D.1.bands.1.score gone => D.1.bands.1.score => a band's score must be a number
+D.1.bands.1.criteria = "" => D.1.bands.1.criteria => "criteria" must be a text that is not empty
+D.1.bands.1.score_ = 1 => D.1.bands.1.score_ => a band has no key "score_"; did you mean "score"?
+"""
+
+
+@pytest.mark.parametrize(("changes", "at", "said"), cells(WRONG.replace("D.", "dimensions.")))
+def test_what_is_wrong_is_told_with_its_path(changes, at, said):
     with pytest.raises(RubricTextError) as caught:
-        build_rubric(with_change(path, value))
+        build_rubric(json.loads(change(GOOD, changes)))
     assert said in str(caught.value)
-    assert caught.value.path == (at or path)
+    assert ".".join(map(str, caught.value.path)) == at
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("scale", datetime.date(2026, 1, 1), "a dimension holds what is no text"),
+        ("scale", [float("nan")], "a dimension holds what is no text"),
+        ("scale", ["\ud800"], "a dimension holds what is no text"),
+        ("definition", "a\ud800", "a dimension holds what is no text"),
+        ("\ud800", 1, 'no key "\\ud800"'),
+    ],
+    ids=ascii,
+)
+def test_what_no_json_holds_is_no_rubric(path, value, said):
+    first, second = GOOD["dimensions"]
+    with pytest.raises(RubricTextError) as caught:
+        build_rubric({"dimensions": [first, second | {path: value}]})
+    assert said in str(caught.value)
+    assert caught.value.path[:2] == ("dimensions", 1)
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_a_score_is_finite(score):
+    with pytest.raises(RubricTextError, match="a band's score must be a number"):
+        build_rubric(with_change((*BAND, "score"), score))
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 5])

@@ -19,6 +19,7 @@ from evenhand.kinds.weighted.conditions import (
     decide,
     parse_condition,
 )
+from tests.unit.kinds.tables import cells, lines
 
 
 def condition_of(key: str, value: str, line: int = 1) -> CodeCondition:
@@ -134,22 +135,24 @@ def test_how_a_pattern_may_be_written(value, pattern, flags):
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
+        *cells("""
+must_match => a b => is not /pattern/flags
+must_match => // => the pattern is empty
+must_match => /a/b/ => is not /pattern/flags
+must_match => /a/u => unknown flag u; the flags are i, m, s, x
+must_match => /*a/ => the pattern is not a regular expression: nothing to
+max_chars => 1,000 => must be a whole number
+must_not_contain => /x/ => did you mean must_not_match?
+must_not_mention => /x/ => did you mean must_not_match?
+max_characters => 3 => did you mean max_chars?
+must_mtach => /x/ => did you mean must_match?
+must_be_polite => /x/ => code decides must_match, must_not_match, max_chars
+max_q => 3 => code decides must_match, must_not_match, max_chars, min_chars
+"""),
         ("must_match", "", "is not /pattern/flags"),
-        ("must_match", "a b", "is not /pattern/flags"),
-        ("must_match", "//", "the pattern is empty"),
-        ("must_match", "/a/b/", "is not /pattern/flags"),
-        ("must_match", "/a/u", "unknown flag u; the flags are i, m, s, x"),
-        ("must_match", "/*a/", "the pattern is not a regular expression: nothing to"),
         ("must_match", f"/{'a' * 10_001}/", "longer than 10000"),
         ("max_chars", "", "must be a whole number"),
-        ("max_chars", "1,000", "must be a whole number"),
         ("min_chars", "9" * 5000, "must be a whole number"),
-        ("must_not_contain", "/x/", "did you mean must_not_match?"),
-        ("must_not_mention", "/x/", "did you mean must_not_match?"),
-        ("max_characters", "3", "did you mean max_chars?"),
-        ("must_mtach", "/x/", "did you mean must_match?"),
-        ("must_be_polite", "/x/", "code decides must_match, must_not_match, max_chars"),
-        ("max_q", "3", "code decides must_match, must_not_match, max_chars, min_chars"),
     ],
 )
 def test_what_is_refused(key, value, said):
@@ -176,7 +179,16 @@ def test_a_pattern_that_would_fill_memory_is_not_compiled(pattern, flags):
         check_pattern(pattern, flags)
 
 
-@pytest.mark.parametrize("call", ["(?R)", "(?1)", "(?-1)", "(?&n)", "(?P>n)"])
+@pytest.mark.parametrize(
+    "call",
+    lines("""
+(?R)
+(?1)
+(?-1)
+(?&n)
+(?P>n)
+"""),
+)
 def test_a_pattern_that_calls_itself_is_refused(call):
     with pytest.raises(ConditionError, match="calls itself"):
         check_pattern(f"(?P<n>a{call}?b)")
@@ -185,13 +197,15 @@ def test_a_pattern_that_calls_itself_is_refused(call):
 @pytest.mark.parametrize(
     "pattern",
     [
-        r"\b(?:I|we) (?:can|will) not\b",
-        r"^(?:[-*] .+\n?){3,7}$",
-        r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)",
-        r"\p{Han}{2,}",
+        *lines("""
+\\b(?:I|we) (?:can|will) not\\b
+^(?:[-*] .+\\n?){3,7}$
+(?<!\\d)\\d{4}-\\d{2}-\\d{2}(?!\\d)
+\\p{Han}{2,}
+\\(\\?R\\)
+https?://(?:[\\w-]+\\.)+\\w+(?:/[^\\s]*)?
+"""),
         "|".join(f"word{n}" for n in range(1000)),
-        r"\(\?R\)",
-        r"https?://(?:[\w-]+\.)+\w+(?:/[^\s]*)?",
     ],
 )
 def test_ordinary_patterns_are_fine(pattern):
@@ -204,8 +218,36 @@ def test_an_escaped_bracket_closes_no_group():
     assert count_parts("(a){2,}(b)*") == (11 + 3) * 3
 
 
-ATOMS = st.sampled_from(["a", ".", r"\w", "[ab]", r"\)", "漢", "[^)]", r"\p{L}", "(?=a)"])
-COUNTS = st.sampled_from(["", "*", "+", "?", "{2}", "{3,}", "{,4}", "{1,2}", "+?", "{9}", "*+"])
+ATOMS = st.sampled_from(
+    lines(r"""
+a
+.
+\w
+[ab]
+\)
+漢
+[^)]
+\p{L}
+(?=a)
+""")
+)
+COUNTS = st.sampled_from(
+    [
+        *lines("""
+*
++
+?
+{2}
+{3,}
+{,4}
+{1,2}
++?
+{9}
+*+
+"""),
+        "",
+    ]
+)
 PATTERNS = st.recursive(
     st.tuples(ATOMS, COUNTS).map("".join),
     lambda inner: st.one_of(

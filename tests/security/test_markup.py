@@ -1,0 +1,311 @@
+"""Every field of a report and of the pages of the view filled with hostile strings: nothing runs,
+nothing leaves, all is shown as text.
+
+Pages are opened with their policy switched off: escaping alone must hold. The policy is the second
+wall, and is tested by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from evenhand.report.html.render import render
+from evenhand.results.report import ReportOptions, make_report, write_report
+from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.stores import open_archive, open_store
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Scope
+from evenhand.text import visible
+from tests.browser.conftest import chromium, open_page
+from tests.browser.runs import judge, opened
+from tests.security.hostile import HOST, HOSTILE
+from tests.security.hostile_runs import hostile_suites
+from tests.suites import write_suite
+from tests.unit.runs.importing import import_files
+from tests.unit.web.serving import Site, judge_all, run_ids, served
+from tests.waiting import PATIENCE
+
+__all__ = ["chromium", "open_page"]
+Open = Callable[..., Any]
+STRINGS = [text for text in HOSTILE if text.strip()]
+_TAGS = """
+html head meta title link style body a header div h1 h2 h3 h4 span nav ul li label select option
+main section p dl dt dd svg g path rect code details summary figure
+figcaption table thead tbody tr th td form input button footer script noscript b mark small pre
+"""
+TAGS = set(_TAGS.split())
+KINDS = ("rubric", "pairwise", "weighted")
+
+
+def imported(folder: Path) -> Path:
+    """Votes made elsewhere: names of judges, candidates and criteria are anybody's."""
+    folder.mkdir()
+    rows = [
+        {
+            "unit": f"{i // 2} {one}",
+            "judge": STRINGS[i % 3],
+            "first": STRINGS[i % 4],
+            "second": "plain",
+        }
+        | {"winner": ("first", "second", "tie", one)[i % 4], "area": one}
+        for i, one in enumerate(STRINGS)
+    ]
+    path = folder / "votes.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("hostile")
+    reports: dict[str, Path] = {}
+    for kind, suite in zip(KINDS, hostile_suites(root, STRINGS), strict=True):
+        with opened(judge(suite)) as (store, run):
+            reports[kind] = _written(root / f"{kind}.html", store, run)
+    store = open_store("sqlite:imported.db", root)
+    try:
+        import_files(store, [imported(root / "votes")], "votes")
+        run = find_run(store.archive, store.archive.runs()[0].id)
+        reports["imported"] = _written(root / "imported.html", store.archive, run)
+    finally:
+        store.close()
+    return reports
+
+
+def _written(path: Path, store: Archive, run: Recorded) -> Path:
+    run.row = run.row._replace(name='"><script>window.struck&&struck(1)</script>')
+    write_report(path, store, run)
+    return path
+
+
+class _Seen(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "imported"])
+def test_a_page_holds_no_element_and_no_attribute_of_theirs(
+    files: dict[str, Path], kind: str
+) -> None:
+    text = files[kind].read_text(encoding="utf-8")
+    seen = _Seen()
+    seen.feed(text)
+    assert seen.tags <= TAGS
+    assert not [one for one in seen.attributes if one[0].startswith("on") or one[0] == "style"]
+    links = {value for name, value in seen.attributes if name in ("href", "src", "xlink:href")}
+    assert all(one.startswith("#") or one == "data:," for one in links)
+    assert text.count("<script") == 1 and text.count("</script") == 1
+    assert visible(text) == text
+
+
+OPEN_ALL = """() => {
+  document.querySelectorAll('details').forEach((one) => { one.open = true; });
+  document.querySelectorAll('body *').forEach((one) => {
+    for (const name of one.getAttributeNames())
+      if (name.startsWith('on') || name === 'style') throw new Error(`${one.tagName} ${name}`);
+    one.dispatchEvent(new MouseEvent('mouseover', { bubbles: true }));
+  });
+  return document.querySelectorAll('.unit[open] .drill').length;
+}"""
+
+
+PICTURE_FAILED = """() => new Promise((done) => {
+  const picture = new Image();
+  picture.onerror = () => requestAnimationFrame(() => setTimeout(done));
+  picture.src = 'data:image/png,none';
+})"""
+"""Waits until a picture that cannot be shown has said so: all that came before it has, too."""
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "imported"])
+def test_nothing_runs_and_nothing_leaves(
+    files: dict[str, Path], open_page: Open, kind: str
+) -> None:
+    page = open_page(files[kind], bypass_csp=True)
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    number = page.evaluate(OPEN_ALL)
+    assert number >= (100 if kind == "imported" else 200)
+    page.evaluate(PICTURE_FAILED)
+    assert not page.struck and not page.faults
+    assert not [url for url in urls if HOST in url]
+    plain = open_page(files[kind], bypass_csp=True, java_script_enabled=False, wait="networkidle")
+    assert not plain.faults
+
+
+ALL_UNITS = "() => [...document.querySelectorAll('.unit .id')].map((one) => one.textContent)"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_string_is_shown_to_the_letter(
+    files: dict[str, Path], open_page: Open, kind: str
+) -> None:
+    names = open_page(files[kind], bypass_csp=True).evaluate(ALL_UNITS)
+    assert len(STRINGS) >= 200 and len(names) == len(STRINGS)
+    for i, text in enumerate(STRINGS):
+        expected = visible(f"{text} {i}").strip()
+        assert any(expected in name for name in names), text
+
+
+def test_the_policy_stops_what_would_slip_through(
+    tmp_path: Path, files: dict[str, Path], chromium: Any
+) -> None:
+    text = files["rubric"].read_text(encoding="utf-8")
+    slipped = tmp_path / "slipped.html"
+    injected = (
+        "<script>window.struck&&struck(1)</script><img src=x onerror='window.struck&&struck(2)'>"
+        f"<img src='https://{HOST}/x'><style>@import 'https://{HOST}/y';</style>"
+        f"<script src='https://{HOST}/z'></script><iframe src='https://{HOST}/f'></iframe>"
+    )
+    slipped.write_text(text.replace("<main>", f"<main>{injected}", 1), encoding="utf-8")
+    page = chromium.new_page()
+    page.set_default_timeout(1000 * PATIENCE)
+    struck: list[Any] = []
+    urls: list[str] = []
+    stopped: list[tuple[str, str]] = []
+    page.expose_function("struck", lambda *values: struck.append(values))
+    page.on("requestfailed", lambda request: stopped.append((request.url, request.failure)))
+    page.on("request", lambda request: urls.append(request.url))
+    page.goto(slipped.as_uri(), wait_until="networkidle")
+    assert page.locator("#tools").is_visible()  # our own script still runs
+    page.close()
+    assert not struck and stopped
+    left = set(urls) - {url for url, why in stopped if why == "csp"}
+    assert left <= {slipped.as_uri(), "data:,"}
+
+
+def test_words_of_data_are_never_read_as_a_template(tmp_path: Path) -> None:
+    rows = [
+        {"id": "x", "question": "{{ 7*7 }} {0.__class__} {n}", "meta": {"prompt_variant": "{n}"}}
+        | {"model_output": "{% for x in y %} {interval}"}
+    ]
+    suite = write_suite(tmp_path, rows, {"model": "python/judge:good"})
+    with opened(judge(suite)) as (store, run):
+        page = render(make_report(store, run, ReportOptions(language="en")))
+    assert "{{ 7*7 }} {0.__class__} {n}" in page and "{% for x in y %}" in page
+
+
+ALLOWED = re.compile(r"/(?!/)|\?|#|data:,$")
+FOREIGN = (
+    "iframe",
+    "object",
+    "embed",
+    "base",
+    "image",
+    "math",
+    "video",
+    "audio",
+    "portal",
+    "style",
+)
+HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f]")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder: Path = tmp_path_factory.mktemp("hostile")
+    store = folder / "all.db"
+    judge_all(*hostile_suites(folder, store={"url": f"sqlite:{store}"}))
+    with served(store) as found:
+        yield found
+
+
+SCRIPTS = ({"src": "/static/view.js"}, {"src": "/static/sort.js", "defer": None})
+"""Those of the view's own pages."""
+
+
+class Watch(HTMLParser):
+    """Notes whatever in a page could act."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag in FOREIGN or (tag == "script" and given not in SCRIPTS):
+            self.faults.append(tag)
+        if tag == "meta" and "http-equiv" in given:
+            self.faults.append(str(given))
+        for name, value in attrs:
+            if name.startswith("on") or name in ("style", "srcset", "srcdoc", "formaction"):
+                self.faults.append(name)
+            if name in ("href", "src", "action") and not ALLOWED.match(value or ""):
+                self.faults.append(f"{name}={value}")
+
+
+def check(page: str) -> None:
+    watch = Watch()
+    watch.feed(page)
+    assert not watch.faults
+    # What a form was asked with stands in it again as it was.
+    assert not HIDDEN.search(re.sub(r'<input [^>]*value="[^"]*"', "", page))
+
+
+def test_pages_hold_no_element_that_data_made(site: Site) -> None:
+    for run in run_ids(site).values():
+        base = f"/runs/{run}"
+        pages = ("", "/protocol", "/changes", "/changes?only=failures&sort=best")
+        for path in (*(base + page for page in pages), "/"):
+            check(site.get(path).text)
+        path = f"{base}/units"
+        shown = 0
+        while path:
+            page = site.get(path).text
+            check(page)
+            shown += len(re.findall(r'<tr class="row">', page))
+            found = re.search(r'href="([^"]*)" rel="next"', page)
+            path = found[1].replace("&amp;", "&") if found else ""
+        assert shown == len(HOSTILE)
+
+
+def test_every_unit_is_found_by_its_id_and_shown_as_text(site: Site, long: bool) -> None:
+    """In the short form every text in one of the three kinds."""
+    for kind, run in enumerate(run_ids(site).values()):
+        with closing(open_archive(site.store)) as store:
+            units = [unit.id for unit in store.units(Scope(run))]
+        assert len(units) == len(HOSTILE)
+        for unit in units if long else units[kind::3]:
+            answer = site.get(f"/runs/{run}/unit?id={quote(unit, safe='')}")
+            assert answer.status_code == 200, unit
+            check(answer.text)
+
+
+@pytest.mark.parametrize("place", range(len(HOSTILE)))
+def test_what_is_asked_for_comes_back_as_text(site: Site, place: int, long: bool) -> None:
+    """In the short form every text is asked for in some of the ways."""
+    text = HOSTILE[place]
+    sent = quote(text[:190], safe="")
+    paths = (
+        f"/runs/latest/units?text={sent}",
+        f"/runs/latest/units?field={sent}&value={sent}&flag={sent}",
+        f"/runs/latest/units?reason={sent}",
+        f"/runs/latest/units?score={sent}&tag={sent}&sort=lowest",
+        f"/runs/latest/changes?baseline={sent}&variant={sent}",
+        f"/runs/latest/changes?against={sent}",
+        f"/runs/latest/unit?id={sent}",
+        f"/runs/{quote(text[:60], safe='')}",
+        f"/runs/latest/protocol?lang={sent}",
+        f"/runs/latest?field={sent}&value={sent}",
+    )
+    for path in paths if long else paths[place % 3 :: 3]:
+        answer = site.get(path)
+        assert answer.status_code in (200, 400, 404, 422), path
+        check(answer.text)

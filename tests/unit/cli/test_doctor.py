@@ -1,0 +1,40 @@
+"""The command `doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evenhand.judges import PROVIDERS
+from tests.suites import write_suite
+from tests.unit.cli.conftest import CallCommand
+
+
+def test_doctor_looks_at_the_suite_and_its_store(call: CallCommand, tmp_path: Path) -> None:
+    found = call("doctor", "--json")
+    assert (found.code, found.json["ok"]) == (0, True)
+    assert "--   suite: no evenhand.toml here" in call("doctor").out
+    write_suite(tmp_path, 1)
+    call("run")
+    assert "1 runs" in call("doctor").out
+    (tmp_path / "evenhand.toml").write_text("nonsense = 1\n")
+    said = call("doctor", "--json")
+    assert (said.code, said.json["ok"]) == (1, False)
+    assert any("evenhand.toml" in f["said"] for f in said.json["findings"] if not f["ok"])
+
+
+def test_doctor_knows_the_key_of_every_provider_that_needs_one(
+    call: CallCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for provider in PROVIDERS.values():
+        for name in provider.key_names:
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GOOGLE_API_KEY", "x" * 20)
+    findings = {found["what"]: found["said"] for found in call("doctor", "--json").json["findings"]}
+    assert findings["GOOGLE_API_KEY"] == "set in the environment"
+    assert "GEMINI_API_KEY" not in findings
+    assert "OLLAMA_API_KEY" not in findings
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY"):
+        assert findings[name].startswith("not set")
+    assert "xllamacpp" in findings["embedded judge"]

@@ -1,0 +1,98 @@
+"""A recorded run asks the questions that its suite file asks now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenhand
+from evenhand.errors import UsageError
+from tests.suites import samples, write_suite
+from tests.unit.cli.conftest import CallCommand
+
+GOOD = {"model": "python/judge:good"}
+
+
+def suite(folder: Path, **rest: Any) -> None:
+    """Eight samples with two fields to compare by, judged by a function."""
+    rows = samples(8)
+    for number, row in enumerate(rows):
+        question, variant = divmod(number, 2)
+        row["meta"] = {"prompt_variant": f"v{variant + 1}", "area": "ab"[variant]}
+        row["meta"] |= {"question_id": f"q{question}"}
+        del row["id"]
+    write_suite(folder, rows, GOOD, **rest)
+
+
+BY_VARIANT = {"by": "prompt_variant", "baseline": "v1"}
+
+
+BY_AREA = {"by": "area", "baseline": "b"}
+
+
+BROKEN = {"no_worse_then": 0.1}
+
+
+@pytest.mark.parametrize("command", ["compare", "gate", "report"])
+def test_a_broken_suite_file_is_an_error_also_where_the_store_is_named(
+    call: CallCommand, tmp_path: Path, command: str
+) -> None:
+    suite(tmp_path, compare=BY_VARIANT, gate={"max_failure_rate": 0.5})
+    assert call("run").code == 0
+    suite(tmp_path, compare=BY_VARIANT, gate=BROKEN)
+    for store in ((), ("--store", "sqlite:evenhand.db")):
+        told = call(command, "latest", *store)
+        assert told.code == 2, told.out
+        assert "evenhand.toml:" in told.err and "no_worse_then" in told.err
+    suite(tmp_path, name="another", gate=BROKEN)
+    told = call("compare", "test", "--store", "sqlite:evenhand.db", "--json")
+    assert told.code == 0 and told.json["baseline"] == "v1"
+
+
+@pytest.mark.parametrize("command", ["show", "export", "agreement", "leaderboard"])
+def test_a_broken_suite_file_stops_nobody_who_asks_it_nothing(
+    call: CallCommand, tmp_path: Path, command: str
+) -> None:
+    suite(tmp_path)
+    assert call("run").code == 0
+    (tmp_path / "evenhand.toml").write_text('name = "test"\n[limits\n')
+    rest = ("-o", "out.jsonl") if command == "export" else ()
+    told = call(command, "latest", *rest, "--store", "sqlite:evenhand.db")
+    assert "evenhand.toml" in told.err and "not TOML" in told.err
+    assert told.code == (2 if command == "leaderboard" else 0)  # a run of samples has no votes
+
+
+def test_python_answers_the_question_that_the_suite_asks_now(
+    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite(tmp_path, compare=BY_VARIANT)
+    assert "whether v2 is better or worse than v1" in call("run").out
+    run = evenhand.open("latest")
+    assert run.compare().by == "prompt_variant"
+    suite(tmp_path, compare=BY_VARIANT | {"baseline": "v2"})
+    assert "whether v1 is better or worse than v2" in call("run").out
+    suite(tmp_path, compare=BY_AREA)
+    assert (run.compare().by, run.compare().baseline) == ("area", "b")
+    assert call("compare", "--json").json["by"] == "area"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert evenhand.open("latest", store="sqlite:../evenhand.db").compare(**BY_VARIANT)
+    monkeypatch.chdir(tmp_path)
+    assert "area" in run.report("report.html").read_text("utf-8")
+    suite(tmp_path, gate=BROKEN)
+    with pytest.raises(UsageError, match="no_worse_then"):
+        run.compare()
+
+
+def test_a_run_of_a_suite_elsewhere_reads_the_file_of_its_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite(tmp_path / "mine", compare=BY_VARIANT)
+    monkeypatch.chdir(tmp_path)
+    run = evenhand.run("mine")
+    suite(tmp_path / "mine", compare=BY_AREA)
+    assert run.compare().by == "area"
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -1,0 +1,13 @@
+"""Tables of cases, a line for each."""
+
+from __future__ import annotations
+
+
+def lines(text: str) -> list[str]:
+    """Return the lines of a table."""
+    return text.strip("\n").splitlines()
+
+
+def cells(text: str) -> list[list[str]]:
+    """Return the cells of each line, which stand apart by an arrow."""
+    return [line.split(" => ") for line in lines(text)]

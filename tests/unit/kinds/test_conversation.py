@@ -1,0 +1,143 @@
+"""A conversation with a judge, the same in every kind: what is asked, asked again, and given up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from evenhand.exchange import Message, Question, Reply
+from evenhand.judgment import Judgment
+from evenhand.kinds.conversation import JudgingContext
+from evenhand.kinds.protocol import LANGUAGES
+from tests.unit.kinds import grading, material, pairing
+from tests.unit.kinds.contracts import GOOD, KINDS, change, check
+from tests.unit.kinds.pairing import Judge
+
+BROKEN = {
+    "pairwise": 'criteria.C1.mark = "A++"',
+    "rubric": "scores.correct.score = 4",
+    "weighted": "score.logic_and_fact = 61",
+}
+PROTOCOLS: dict[str, Callable[..., Any]] = {
+    "pairwise": pairing.protocol,
+    "rubric": material.protocol,
+    "weighted": grading.protocol,
+}
+EXTRAS = {
+    "reference": "the {{truth}}",
+    "context": "the source",
+    "messages": [{"role": "user", "model": "gpt-4"}],
+}
+SHOWN = {"reference": "the {{truth}}", "context": "the source", "earlier": '[{"role":"user"}]'}
+UNSAFE = "{{7*7}} {{topic}} {{question}} {{ shape }} {% if 1 %} ${HOME} %s %(x)s {0}{x}{{}}"
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+each_style = pytest.mark.parametrize("style", ["full", "compact"])
+
+
+def unit_of(kind: str, text: str = "", **changes: Any) -> Any:
+    """Return the unit of a kind, with this text wherever the user wrote some."""
+    if kind == "pairwise":
+        pair = replace(pairing.PAIR, **changes)
+        return pair.with_texts(f"{text} one", f"{text} two") if text else pair
+    unit = {"rubric": material.SAMPLE, "weighted": grading.ANSWER}[kind]
+    names = {"rubric": ("question", "model_output"), "weighted": ("prompt", "answer", "rubric")}
+    return replace(unit, **changes, **dict.fromkeys(names[kind] if text else (), text))
+
+
+async def judge(
+    kind: str, ask: Judge, language: str = "en", style: str = "full", **settings: Any
+) -> Judgment:
+    context: Any = JudgingContext(ask=ask, styles=(style,))
+    judged: Judgment = await PROTOCOLS[kind](language, **settings).judge(unit_of(kind), context)
+    return judged
+
+
+def questions(
+    kind: str, unit: Any, language: str = "en", style: Any = "full", **settings: Any
+) -> Iterator[str]:
+    """Yield the text of each first question about a unit."""
+    protocol = PROTOCOLS[kind](language, **settings)
+    context = JudgingContext(ask=Judge(str), styles=(style,))
+    asked: list[Question] = (
+        protocol.questions(unit, context)
+        if kind == "pairwise"
+        else [protocol.question(unit, protocol.rubric_of(unit), style)]
+        if kind == "rubric"
+        else [protocol.question(unit, style)]
+    )
+    for question in asked:
+        yield "\n".join(message.content for message in question.messages)
+
+
+@each_style
+@pytest.mark.parametrize("language", LANGUAGES)
+@each_kind
+async def test_a_problem_is_asked_about_in_the_same_conversation(kind, language, style):
+    broken, good = change(GOOD[kind], BROKEN[kind]), json.dumps(GOOD[kind])
+    ask = Judge(lambda question: good if question.reask else broken)
+    judgment = await judge(kind, ask, language, style)
+    [problem] = check(kind, broken, language).problems
+    for order in {one.order for one in ask.asked}:
+        first, second = (one for one in ask.asked if (one.order, one.round) == (order, 1))
+        complaint = second.messages[-1]
+        assert second.messages[:-2] == first.messages
+        assert second.messages[-2] == Message("assistant", broken)
+        assert complaint.role == "user" and f"- {problem.wording}\n" in complaint.content
+        assert (second.schema, second.unit) == (first.schema, first.unit)
+        assert (first.reask, second.reask) == (0, 1)
+    assert judgment.status == "verdict"
+    assert [len(one.problems) for one in judgment.passes[:2]] == [1, 0]
+
+
+@pytest.mark.parametrize("repairs", [0, 1, 2, 5])
+@each_kind
+async def test_it_is_asked_again_at_most_so_often_and_fails_with_the_last_reason(kind, repairs):
+    broken = change(GOOD[kind], BROKEN[kind])
+    ask = Judge(lambda question: "" if question.reask == repairs else broken)
+    judgment = await judge(kind, ask, repairs=repairs)
+    assert (judgment.status, judgment.reason, judgment.output) == ("failure", "empty", None)
+    for order in {one.order for one in ask.asked}:
+        assert [one.reask for one in ask.asked if one.order == order] == [*range(repairs + 1)]
+    assert len(judgment.passes) == len(ask.asked)
+    assert judgment.passes[-1].problems[0].code == "empty"
+
+
+@pytest.mark.parametrize(
+    ("finish", "reason"),
+    [("length", "truncated"), ("filtered", "filtered"), ("refused", "refused")],
+)
+@each_kind
+async def test_a_reply_that_did_not_end_by_itself_fails_with_its_reason(kind, finish, reason):
+    ask = Judge(lambda question: Reply(text=json.dumps(GOOD[kind]), finish=finish))
+    assert (await judge(kind, ask, repairs=0)).reason == reason
+
+
+@pytest.mark.parametrize("use", [(), ("reference",), ("messages", "context"), tuple(EXTRAS)])
+@each_style
+@each_kind
+def test_extras_are_shown_only_when_asked_for_each_in_a_fence_of_its_own(kind, style, use):
+    unit = unit_of(kind, extras=EXTRAS)
+    for text in questions(kind, unit, style=style, use=use):
+        for name, content in SHOWN.items():
+            is_used = name in use or (name == "earlier" and "messages" in use)
+            assert (f"\n{content}\n[[/{name} " in text) == (content in text) == is_used
+
+
+@each_kind
+def test_an_extra_that_a_unit_lacks_leaves_no_trace(kind):
+    unit = unit_of(kind)
+    assert [*questions(kind, unit, use=("reference",))] == [*questions(kind, unit)]
+
+
+@each_style
+@pytest.mark.parametrize("language", LANGUAGES)
+@each_kind
+def test_inserted_text_is_never_evaluated(kind, language, style):
+    for text in questions(kind, unit_of(kind, UNSAFE), language, style):
+        assert text.count(UNSAFE) >= 2
+        assert "{{" not in text.replace(UNSAFE, "")

@@ -1,0 +1,232 @@
+"""Votes to judgments: which rows make one, its verdict, and its figures."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from evenhand.kinds.pairwise.unit import load_pair
+from evenhand.kinds.pairwise.verdict import pair_passes
+from evenhand.results.observations import observe
+from evenhand.results.pairs import figures_of_pairs, row_sizes
+from evenhand.stats.pairwise import topic_fronts
+from tests.unit.runs.importing import Importer, Judgments, vote
+
+UNCERTAIN = ("uncertain", "uncertain")
+
+
+def outcomes(judgments: Judgments) -> list[tuple[str, str]]:
+    outputs = [one.output or {"winner": one.reason, "settled": ""} for one in judgments.values()]
+    return [(one["winner"], one["settled"]) for one in outputs]
+
+
+def test_both_orders_that_agree_are_one_stable_judgment(imported: Importer) -> None:
+    lengths = {"first_length": "12", "second_length": 7, "area": "x"}
+    rows = [vote("a", "b", "b", **lengths), vote("b", "a", "first", area="y")]
+    found = imported("votes", rows)
+    assert (found.tally.rows, found.tally.units, found.tally.verdicts) == (2, 1, 1)
+    (judgment,) = imported.judgments.values()
+    assert judgment.output == {
+        "pair_id": "q",
+        "candidates": ["a", "b"],
+        "winner": "B",
+        "settled": "stable",
+        "rounds": 1,
+        "criteria": {},
+        "unstable": [],
+        "notes": "",
+        "meta": {"area": "x"},
+    }
+    assert [(p.order, p.winner) for p in judgment.passes] == [("12", "B"), ("21", "B")]
+    (body,) = imported.bodies
+    assert (body["lengths"], body["meta"]) == ([12, 7], {"area": "x"})
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("ab:first ba:first", [UNCERTAIN]),
+        ("ab:first ba:tie", [UNCERTAIN]),
+        ("ab:tie ba:tie", [("tie", "stable")]),
+        ("ab:second ba:first", [("B", "stable")]),
+        ("ab:first", [("A", "one_order")]),
+        ("aa:first:1 aa:first:2", [UNCERTAIN]),
+        ("ab:a ab:a ba:a ab:b", [("A", "stable"), ("A", "one_order"), ("B", "one_order")]),
+        ("ab:a::0 ab:b::1 ba:b::1 ba:a::0", [("A", "stable"), ("B", "stable")]),
+    ],
+)
+def test_orders_are_settled_as_a_pass_pair(
+    imported: Importer, rows: str, expected: list[tuple[str, str]]
+) -> None:
+    """Each row: the order, the winner, the pass and the sample, which is a repeat of its own."""
+    votes = []
+    for row in rows.split():
+        order, winner, *more = row.split(":")
+        given = {k: v for k, v in zip(("pass", "sample"), more, strict=False) if v}
+        votes.append(vote(*order, winner, **given))
+    found = imported("votes", votes)
+    assert outcomes(imported.judgments) == expected
+    assert found.json()["repeats"] == imported.recorded.judges[0].repeats == len(expected)
+
+
+def test_a_failed_row_fails_its_judgment_and_says_what_the_other_order_says(
+    imported: Importer,
+) -> None:
+    rows = [vote("a", "b", "a"), vote("b", "a", "neither"), vote("a", "b", "", unit="r")]
+    found = imported("votes", [*rows, vote("a", "b", "a", unit="s")])
+    assert found.json()["failures"] == {"empty": 1, "schema": 1}
+    assert found.json()["planned"] == 3 and found.json()["pending"] == 0
+    both, one, _ = imported.judgments.values()
+    assert both.reason == "schema"
+    assert '"neither"' in both.detail and "order 12 says A" in both.detail
+    assert [bool(p.problems) for p in both.passes] == [False, True]
+    assert (one.reason, one.detail) == ("empty", "there is no winner")
+
+
+def test_preferences_are_turned_to_the_second_candidate_and_averaged(imported: Importer) -> None:
+    rows = [vote("a", "b", "", preference=0.8), vote("b", "a", "", preference="0.4")]
+    imported("votes", rows)
+    (judgment,) = imported.judgments.values()
+    assert judgment.output is not None and judgment.output["winner"] == "B"
+    assert [one.preference for one in judgment.passes] == pytest.approx([0.8, 0.6])
+    assert judgment.output["preference"] == pytest.approx(0.7)
+
+
+def test_criteria_give_marks_and_without_a_verdict_of_the_whole_the_winner(
+    imported: Importer,
+) -> None:
+    winners = {("ab", "C1"): "a", ("ab", "C2"): "tie", ("ba", "C1"): "a", ("ba", "C2"): "b"}
+    rows = [vote(*pair, winner, criterion=name) for (pair, name), winner in winners.items()]
+    rows[0] |= {"explanation": "More precise."}
+    found = imported("votes", rows)
+    (judgment,) = imported.judgments.values()
+    # In the second order the marks conflict, which without a priority list is a tie.
+    assert [one.winner for one in judgment.passes] == ["A", "tie"]
+    assert judgment.passes[0].marks == {"C1": "A+", "C2": "tie"}
+    first = pair_passes(judgment)[0]
+    assert (first.criteria["C1"].comment, first.explanation) == ("More precise.", "")
+    assert judgment.output is not None
+    assert judgment.output["criteria"] == {"C1": "A+", "C2": "tie"}
+    assert judgment.output["unstable"] == ["C2"] and judgment.output["settled"] == "uncertain"
+    assert found.json()["criteria"] == ["C1", "C2"] and imported.recorded.criteria == ["C1", "C2"]
+    # Judgments with different criteria have figures too.
+    rows = [vote("a", "b", "a", criterion="C1"), vote("b", "a", "a", criterion="C2")]
+    imported("votes", [*rows, vote("a", "b", "b", criterion="C3", judge="k")])
+    assert figures(imported).settled == {"stable": 1, "one_order": 1}
+
+
+def test_the_verdict_of_the_whole_beats_its_marks_and_a_lost_mark_is_flagged(
+    imported: Importer,
+) -> None:
+    rows = [vote("a", "b", "b"), vote("a", "b", "a", criterion="C1")]
+    imported("votes", [*rows, vote("a", "b", "?", criterion="C2")])
+    (judgment,) = imported.judgments.values()
+    assert judgment.output is not None
+    assert (judgment.output["winner"], judgment.output["criteria"]) == ("B", {"C1": "A+"})
+    assert judgment.flags == ("marks_missing",)
+
+
+def test_a_unit_with_several_pairs_names_them(imported: Importer) -> None:
+    # In the last pair of q c is shown first, though a has the first place among the three.
+    orders = ("ba", "ac", "ab", "bc", "ca")
+    rows = [vote(*pair, min(pair), criterion="C1") for pair in orders]
+    found = imported(
+        "votes", [*rows, vote("a", "a", "first", **{"pass": 1}), vote("a", "b", "a", unit="r")]
+    )
+    # By the order of their names, so that another run about the same pairs has the same ids.
+    ids = ["q#a~b", "q#a~c", "q#b~c", "q#a~a", "r#a~b"]
+    assert [body["id"] for body in imported.bodies] == ids
+    assert found.json()["candidates"] == ["a", "b", "c"]
+    pairs = [load_pair(u.body) for u in imported.store.archive.units(imported.recorded.scope)]
+    assert [p.first.id + p.second.id for p in pairs] == ["ba", "ac", "bc", "aa", "ab"]
+    assert [p.row for p in pairs] == list("qqqqr")
+    sizes = row_sizes(imported.recorded.kind, imported.store.archive, imported.recorded.id)
+    assert sizes == {"q": 3}
+    front = next(iter(figures(imported).fronts.values()))
+    assert (front.front, front.pareto, front.complete) == (["a"], ["a"], True)
+
+
+def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer) -> None:
+    """Several judges and repeats, marks that one judge lacks, ties, failures, topics of two and of
+    four, and a candidate beside itself."""
+    chance = random.Random(3)
+    winners = ("first", "second", "tie", "?")
+    rows = [
+        vote(*pair, chance.choice(winners), unit=unit, judge=judge, half=n % 2)
+        | ({"criterion": criterion} if criterion else {})
+        | ({"pass": 1} if pair[0] == pair[1] else {})
+        for unit, names in (("q", "abcd"), ("r", "abcd"), ("s", "ab"), ("t", "abc"))
+        for n, pair in enumerate([*combinations(names, 2), ("a", "a")])
+        for judge in ("x", "y", "z")
+        for criterion in ("", "C1", "C2")
+        if criterion != "C2" or judge == "x"
+    ]
+    imported("votes", rows)
+    fronts = figures(imported).fronts
+    assert topic_fronts(observe(imported.store.archive, imported.recorded)) == fronts
+    assert len(fronts) >= 3
+
+
+def test_every_row_is_accounted_for(imported: Importer) -> None:
+    """Against a count by hand: no row is lost or merged, whatever the order of the file."""
+    draw = random.Random(5)
+    rows = [
+        vote(*draw.sample("abc", 2), draw.choice(["first", "second", "tie", "?"]), unit=f"q{i % 9}")
+        | {"judge": draw.choice("jk"), "sample": draw.choice(["", "0", "1"])}
+        for i in range(400)
+    ]
+    found = imported("votes", rows)
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        pair = tuple(sorted((row["first"], row["second"])))
+        groups.setdefault((row["unit"], pair, row["judge"], row["sample"]), []).append(row)
+    judgments = failures = 0
+    for (_, pair, *_), group in groups.items():
+        orders = [[r for r in group if r["first"] == name] for name in pair]
+        longest = max(map(len, orders))
+        judgments += longest
+        failures += sum(
+            any(o[k]["winner"] == "?" for o in orders if k < len(o)) for k in range(longest)
+        )
+    assert found.json()["planned"] == judgments
+    assert sum(found.tally.failures.values()) == failures
+    assert sum(len(one.passes) for one in imported.judgments.values()) == len(rows)
+
+
+def test_votes_bring_what_was_judged_and_why(imported: Importer) -> None:
+    texts = {"question": "Why?", "first_answer": " Because. ", "second_answer": "So."}
+    said = ["Assistant 1 says more.", "Assistant 1 is shorter."]
+    rows = [vote("a", "b", "a", explanation=said[0], **texts)]
+    imported("votes", [*rows, vote("b", "a", "b", explanation=said[1])])
+    (body,) = imported.bodies
+    assert body["topic"] == "Why?" and body["meta"] == {} and body["lengths"] == [10, 3]
+    assert [candidate["text"] for candidate in body["candidates"]] == [" Because. ", "So."]
+    (judgment,) = imported.judgments.values()
+    assert [pass_.explanation for pass_ in pair_passes(judgment)] == said
+    assert judgment.output and judgment.output["notes"] == said[0]
+    # Both are shown, once each.
+    kind, (unit,) = imported.recorded.kind, imported.store.archive.units(imported.recorded.scope)
+    (page,) = kind.present(kind.load(unit.body), [judgment]).judgments
+    assert [str(page.blocks).count(text) for text in said] == [1, 1]
+
+
+def figures(imported: Importer) -> Any:
+    run = imported.recorded
+    return figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
+
+
+def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:
+    rows = [
+        {"question_id": "q", "judge": "j", "model_a": a, "model_b": b}
+        | {"winner": "model_a", "turn": turn}
+        for a, b in ("ab", "bc", "ca")
+        for turn in (1, 2)
+    ]
+    imported("fastchat", rows)
+    assert imported.bodies[0]["id"] == "q/1#a~b"
+    assert imported.bodies[0]["meta"] == {"unit": "q", "turn": 1}
+    assert {body["row"] for body in imported.bodies} == {"q"}
+    assert figures(imported).fronts == {}

@@ -1,0 +1,316 @@
+"""The figures of judged pairs: by hand, and against plain counts and definitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evenhand.observation import PassVote, Voted
+from evenhand.stats.pairwise import (
+    Judged,
+    Proportion,
+    majority,
+    pair_figures,
+    panel_marks,
+    panel_winner,
+    pareto,
+    proportion,
+    schwartz,
+)
+
+MARK = {"A": "A+", "B": "B+", "tie": "tie"}
+
+
+def made(order, winner, number=1, **more):
+    """One pass of a round."""
+    return PassVote(number, order, winner, {"C1": MARK[winner], "C2": "tie"}, **more)
+
+
+def judgment(winner, *passes, marks=None):
+    rounds = max((one.round for one in passes), default=0)
+    how = "uncertain" if winner == "uncertain" else "stable" if rounds < 2 else "resolved"
+    return Voted(winner, how, marks or {"C1": MARK.get(winner, "tie"), "C2": "tie"}, passes=passes)
+
+
+def vote(winner):
+    """A stable judgment; one whose orders contradict each other; a failure."""
+    if winner == "uncertain":
+        return judgment(winner, made("12", "A"), made("21", "B"))
+    return judgment(winner, made("12", winner), made("21", winner)) if winner else Voted(None)
+
+
+def judged(*judgments, row="p", places=(1, 2), of=2):
+    names = (f"c{places[0]}", f"c{places[1]}")
+    return Judged(row, of, names, [(str(judge), one) for judge, one in enumerate(judgments)])
+
+
+def topic(*winners, of):
+    """Judged pairs of one topic: (place, place, winner)."""
+    return [judged(vote(won), row="t", places=(i, j), of=of) for i, j, won in winners]
+
+
+def test_nothing_judged_has_no_figure():
+    found = pair_figures([])
+    assert found.consistency.value is found.first_slot.value is found.agreement.value is None
+    assert found.json()["outcomes"] == {"A": 0, "B": 0, "tie": 0, "uncertain": 0}
+
+
+def test_position_figures_are_of_first_rounds_only():
+    resolved = judgment(
+        "B", made("12", "A"), made("21", "B"), made("21", "B", 2), made("12", "B", 2)
+    )
+    found = pair_figures([judged(resolved), judged(vote("A"))])
+    assert (found.first_rounds, found.consistency.value) == (2, 0.5)
+    # The first slot of 12 is A, and of 21 it is B: both of the first pair, one of the second.
+    assert (found.first_slot.value, found.first_slot.n) == (0.75, 4)
+    assert dict(found.contradictions) == {"C1": 1}
+    assert (found.passes, found.extra_calls) == (6, 2)
+    # A tie prefers no slot.
+    tied = pair_figures([judged(judgment("uncertain", made("12", "tie"), made("21", "B")))])
+    assert (tied.first_slot.value, tied.first_slot.n, tied.consistency.value) == (1.0, 1, 0.0)
+
+
+def test_re_asks_are_calls_of_their_round_and_no_passes():
+    again = PassVote(2, "12", None), made("12", "A", 2), made("21", "A", 2)
+    found = pair_figures([judged(judgment("A", made("12", "A"), made("21", "B"), *again))])
+    assert (found.passes, found.extra_calls, found.first_rounds) == (4, 3, 1)
+
+
+def test_a_failure_has_no_vote_and_half_a_round_is_none():
+    failed = Voted(None, passes=(made("12", "A"),))
+    found = pair_figures([judged(vote("A"), failed, Voted(None)), judged(failed)])
+    assert dict(found.panel) == {"A": 1}
+    assert (found.first_rounds, found.passes, found.agreement.n) == (1, 4, 0)
+    assert found.standings["c1"].wins == found.standings["c2"].losses == 1
+
+
+def test_self_contradictions_are_counted_by_pass():
+    one = judgment("A", made("12", "A", contradicts_itself=True), made("21", "A"))
+    assert pair_figures([judged(one)]).self_contradictions == 1
+
+
+@pytest.mark.parametrize(
+    ("votes", "expected"),
+    [
+        ([], "uncertain"),
+        (["A"], "A"),
+        (["A", "B"], "uncertain"),
+        (["A", "A", "B"], "A"),
+        (["A", "A", "B", "tie"], "uncertain"),
+        (["tie", "tie", "A"], "tie"),
+        (["A", "uncertain", "tie"], "uncertain"),
+    ],
+)
+def test_a_majority_is_more_than_half(votes, expected):
+    assert majority(votes, "uncertain") == expected
+    if votes:
+        assert panel_winner(judged(*map(vote, votes))) == expected
+
+
+def test_each_criterion_has_its_own_majority():
+    marks = [{"C1": "A+", "C2": "B+"}, {"C1": "A+", "C2": "A+"}, {"C1": "tie", "C2": "tie"}]
+    assert panel_marks(judged(*(judgment("A", marks=m) for m in marks)), ["C1", "C2"]) == [
+        "A+",
+        "tie",
+    ]
+
+
+def test_repeats_of_one_judge_are_no_agreement_among_judges():
+    given = [("a", vote("A")), ("a", vote("A")), ("b", vote("B"))]
+    found = pair_figures([Judged("p", 2, ("x", "y"), given)])
+    assert (found.agreement.value, found.agreement.n) == (0.0, 2)
+    # One vote a judge, however often it was asked.
+    assert dict(found.panel) == {"uncertain": 1}
+
+
+def test_judges_are_told_apart_where_there_are_several():
+    given = [("a", vote("A")), ("b", vote("uncertain"))]
+    found = pair_figures([Judged("p", 2, ("x", "y"), given)])
+    judges = found.json()["judges"]
+    assert (found.consistency.value, found.consistency.n) == (0.5, 2)
+    assert [judges[name]["consistency"]["value"] for name in "ab"] == [1.0, 0.0]
+    assert judges["b"]["outcomes"]["uncertain"] == 1
+
+
+def test_pairs_of_one_topic_are_one_cluster():
+    pairs = topic(*((i, j, "A") for i, j in combinations(range(1, 6), 2)), of=5)
+    apart = [pair._replace(row=str(i)) for i, pair in enumerate(pairs)]
+    one, ten = (pair_figures(each).consistency for each in (pairs, apart))
+    assert one.n == ten.n == 10 and one.low < ten.low
+
+
+ALL = ((1, 2), (1, 3), (2, 3))
+
+
+def test_a_front_says_whether_all_pairs_of_its_topic_were_judged():
+    pairs = topic(*((i, j, "A") for i, j in ALL), of=3)
+    assert [pair_figures(each).fronts["t"].complete for each in (pairs, pairs[:2])] == [True, False]
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_topic_on_which_every_judgment_failed_has_no_front(size):
+    pairs = topic(*((i, j, None) for i, j in ALL[: 2 * size - 3]), of=size)
+    assert pair_figures(pairs).fronts == {}
+    judged_too = pairs[0]._replace(judgments=[*pairs[0].judgments, ("b", vote("A"))])
+    assert list(pair_figures([judged_too, *pairs[1:]]).fronts) == ["t"]
+
+
+def test_uncertain_and_missing_pairs_are_no_beat():
+    found = pair_figures(topic((1, 2, "uncertain"), (1, 3, "A"), (2, 3, None), of=3)).fronts["t"]
+    assert (found.candidates, found.front) == (["c1", "c2", "c3"], ["c1", "c2"])
+    assert found.pareto == ["c1", "c2"]
+
+
+def test_a_circle_is_kept_whole_and_a_candidate_nobody_judged_yet_is_not_named():
+    circle = pair_figures(topic((1, 2, "A"), (1, 3, "B"), (2, 3, "A"), of=3)).fronts["t"]
+    assert (circle.front, circle.pareto) == (["c1", "c2", "c3"], [])
+    found = pair_figures(topic((1, 2, "A"), of=4)).fronts["t"]
+    assert (found.candidates, found.front) == (["c1", "c2"], ["c1"])
+
+
+def test_of_two_candidates_the_winner_stays_or_both():
+    fronts = [
+        pair_figures([judged(vote(winner))]).fronts["p"].front
+        for winner in ("A", "B", "tie", "uncertain")
+    ]
+    assert fronts == [["c1"], ["c2"], ["c1", "c2"], ["c1", "c2"]]
+    # Several pairs of two on one topic have no front together.
+    assert pair_figures([judged(vote("A")), judged(vote("B"))]).fronts == {}
+
+
+winners = st.sampled_from(["A", "B", "tie"])
+one_round = st.tuples(st.permutations(["12", "21"]), winners, winners)
+
+
+@st.composite
+def judgments(draw):
+    """Rounds until one agrees, at most three, as a protocol makes them."""
+    passes = []
+    for number in (1, 2, 3):
+        orders, *said = draw(one_round)
+        passes += [made(order, won, number) for order, won in zip(orders, said, strict=True)]
+        if said[0] == said[1]:
+            return judgment(said[0], *passes)
+    return judgment("uncertain", *passes)
+
+
+@given(panels=st.lists(st.lists(judgments(), min_size=1, max_size=3), max_size=12))
+def test_every_count_matches_a_plain_one(panels):
+    found = pair_figures(judged(*panel, row=f"r{i}") for i, panel in enumerate(panels))
+    every = [one for panel in panels for one in panel]
+    assert found.outcomes == Counter(one.winner for one in every)
+    assert found.settled == Counter(one.settled for one in every)
+    firsts = [one.passes[:2] for one in every]
+    agreeing = sum(a.winner == b.winner for a, b in firsts)
+    assert found.consistency.value == (agreeing / len(every) if every else None)
+    assert 0 <= found.consistency.low <= found.consistency.high <= 1
+    decided = [one for both in firsts for one in both if one.winner != "tie"]
+    first_slots = [(one.winner == "A") == (one.order == "12") for one in decided]
+    assert found.first_slot.n == len(decided)
+    assert found.first_slot.value == (sum(first_slots) / len(decided) if decided else None)
+    assert (found.contradictions["C1"], found.contradictions["C2"]) == (len(every) - agreeing, 0)
+    assert found.extra_calls == sum(len(one.passes) - 2 for one in every)
+    assert found.agreement.n == sum(len(panel) * (len(panel) - 1) // 2 for panel in panels)
+    assert sum(found.panel.values()) == len(panels)
+    won = found.standings.get("c1")
+    assert (won.wins if won else 0) == found.panel["A"]
+
+
+# The two sets of candidates that a topic keeps, against their definitions taken literally
+
+
+def schwartz_by_definition(size, beats):
+    """Every subset is looked at: unbeaten from outside, and no smaller one within it is."""
+    subsets = [set(s) for n in range(1, size + 1) for s in combinations(range(size), n)]
+    unbeaten = [s for s in subsets if not any(w not in s and lo in s for w, lo in beats)]
+    minimal = [s for s in unbeaten if not any(smaller < s for smaller in unbeaten)]
+    return tuple(sorted(set().union(*minimal)))
+
+
+def pareto_by_definition(size, marks):
+    """Every ordered pair is looked at, each mark turned to the side that is asked about."""
+
+    def dominates(one, other):
+        seen = marks.get((min(one, other), max(one, other)), ())
+        better, worse = ("A+", "B+") if one < other else ("B+", "A+")
+        return worse not in seen and better in seen
+
+    return tuple(c for c in range(size) if not any(dominates(o, c) for o in range(size) if o != c))
+
+
+@st.composite
+def tournaments(draw):
+    """Each pair is won by one side, or is no beat: a tie, uncertain, or missing."""
+    size, beats = draw(st.integers(0, 7)), set()
+    for one, other in combinations(range(size), 2):
+        beats |= draw(st.sampled_from([{(one, other)}, {(other, one)}, set()]))
+    return size, beats
+
+
+@given(tournaments(), st.randoms(use_true_random=False))
+@example((0, set()), None)
+@example((1, {(0, 0)}), None)
+@example((3, {(0, 1), (1, 2), (2, 0)}), None)
+@example((4, {(0, 1), (1, 0), (2, 3)}), None)
+@example((6, {(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)}), None)
+def test_the_front_is_that_of_the_definition(tournament, rng):
+    size, beats = tournament
+    front = schwartz(size, beats)
+    assert front == schwartz_by_definition(size, beats)
+    if rng:
+        renamed = rng.sample(range(size), size)
+        moved = [(renamed[winner], renamed[loser]) for winner, loser in beats]
+        found = schwartz(size, rng.sample(moved, len(moved)))
+        assert found == tuple(sorted(renamed[one] for one in front))
+
+
+def test_fronts_of_two_hundred_candidates():
+    circle = [(one, (one + 1) % 200) for one in range(200)]
+    assert schwartz(200, circle) == tuple(range(200))
+    beats = list(combinations(range(200), 2))
+    assert schwartz(200, beats) == (0,)
+    assert pareto(200, dict.fromkeys(beats, ("A+", "tie"))) == (0,)
+
+
+@st.composite
+def markings(draw):
+    size = draw(st.integers(0, 6))
+    kinds = st.none() | st.lists(st.sampled_from(["A+", "B+", "tie", "tie"]), max_size=4)
+    drawn = {pair: draw(kinds) for pair in combinations(range(size), 2)}
+    return size, {pair: marks for pair, marks in drawn.items() if marks is not None}
+
+
+@given(markings())
+@example((3, {(0, 1): ("A+",), (1, 2): ("A+",), (0, 2): ("B+",)}))
+@example((2, {(0, 1): ("A+", "B+", "A+")}))
+def test_the_pareto_set_is_that_of_the_definition(marking):
+    assert pareto(*marking) == pareto_by_definition(*marking)
+
+
+# Shares of trials in clusters
+
+CLUSTERS = st.lists(
+    st.integers(0, 12).flatmap(lambda t: st.tuples(st.integers(0, t), st.just(t))), max_size=12
+)
+
+
+def test_shares_of_nothing_and_of_one_cluster_are_open_and_their_ends_exact():
+    nothing = Proportion(None, 0.0, 1.0, 0)
+    assert proportion([]) == proportion([(0, 0), (0, 0)]) == nothing
+    assert proportion([(9, 10)]) == Proportion(0.9, 0.0, 1.0, 10)
+    assert proportion([(0, 3), (0, 4)]).low == 0 and proportion([(3, 3), (4, 4)]).high == 1
+
+
+@given(CLUSTERS, st.randoms(use_true_random=False))
+def test_shares_depend_on_no_order_and_mirror_each_other(clusters, rng):
+    found, turned = proportion(clusters), proportion((t - h, t) for h, t in clusters)
+    moved = proportion(rng.sample([*clusters, (0, 0)], len(clusters) + 1))
+    assert moved.n == found.n
+    ends = pytest.approx((found.value, found.low, found.high))
+    assert (moved.value, moved.low, moved.high) == ends
+    assert 0 <= found.low <= (0.5 if found.value is None else found.value) <= found.high <= 1
+    assert (turned.low, turned.high) == pytest.approx((1 - found.high, 1 - found.low), abs=1e-9)
