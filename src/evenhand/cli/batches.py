@@ -17,15 +17,19 @@ from evenhand.cli.common import (
     store_option,
     wait,
 )
-from evenhand.errors import UsageError, quote
+from evenhand.cli.language import terminal_words
+from evenhand.errors import UsageError
 from evenhand.judges.credentials import environment
 from evenhand.report.terminal.console import console, table
 from evenhand.report.terminal.tables import safe
 from evenhand.runs.recorded import find_run
 from evenhand.store.address import shown_url
 from evenhand.store.batches import BatchRow
+from evenhand.words import Code, Sentence, few
 
 ACTIONS = ("cancel", "forget")
+NAMED = 5
+"""Batches that an error names; more are counted."""
 
 
 @click.command("batches")
@@ -43,11 +47,12 @@ def batches_command(words: Sequence[str], is_all: bool, store: str | None, as_js
     """
     if words and words[0] in ACTIONS:
         if len(words) != 2:
-            raise click.UsageError(f"batches {words[0]} takes the id of one batch")
+            what = Sentence("terminal.batch_takes_one", action=Code(words[0]))
+            raise click.UsageError(what)
         _act(words[0], words[1], store)
         return
     if len(words) > 1:
-        raise click.UsageError("say one RUN, or: cancel BATCH, forget BATCH")
+        raise click.UsageError(Sentence("terminal.batch_words"))
     with closing(archive_at(store)) as archive:
         archive.set_frozen(True)
         run = find_run(archive, words[0]).id if words else ""
@@ -55,22 +60,23 @@ def batches_command(words: Sequence[str], is_all: bool, store: str | None, as_js
     if as_json:
         print_json({"batches": [row.json() for row in rows]})
     elif not rows:
-        click.echo("no batch is under way" if not is_all else "there are no batches")
+        key = "terminal.no_batches" if is_all else "terminal.no_open_batches"
+        click.echo(terminal_words()(key))
     else:
         _print(rows)
 
 
 def _print(rows: Sequence[BatchRow]) -> None:
-    listing = table(
-        *("batch", "run", "judge", "status", "answered", "open", "made"),
-        right=(4, 5),
-        whole=(0, 1, 6),
-    )
+    say = terminal_words()
+    columns = ("batch", "run", "judge", "status", "answered", "open", "made")
+    heads = (say(f"terminal.{name}") for name in columns)
+    listing = table(*heads, right=(4, 5), whole=(0, 1, 6))
     for row in rows:
-        answered = f"{row.answered:,} of {row.requests:,}"
+        answered = say("terminal.answered_of", n=row.answered, of=row.requests)
         status = row.status or row.stage
         made = row.created[5:16].replace("T", " ")
-        cells = (row.ident or row.name, row.run, row.judge, status, answered, f"{row.open:,}", made)
+        cells = [row.ident or row.name, row.run, row.judge, status, answered]
+        cells += [say.integer(row.open), made]
         listing.add_row(*map(safe, cells))
     console().print(listing)
 
@@ -82,9 +88,9 @@ def named_batch(rows: Sequence[BatchRow], name: str) -> BatchRow:
     found = exact or [row for row in rows if row.ident.startswith(name)]
     if len(found) == 1:
         return found[0]
-    there = ", ".join(row.ident or row.name for row in rows[:5]) or "none"
-    what = "several batches begin" if found else "no batch under way begins"
-    raise UsageError(f"{what} with {quote(name)}", advice=f"There are: {there}")
+    there = few([row.ident or row.name for row in rows], NAMED)
+    key = "several" if found else "unknown"
+    raise UsageError(Sentence(f"terminal.batch_{key}", name=name, names=there))
 
 
 def _act(action: str, name: str, url: str | None) -> None:
@@ -94,11 +100,8 @@ def _act(action: str, name: str, url: str | None) -> None:
         batch = named_batch([row for row in store.archive.batches() if row.is_open], name)
         if action == "forget":
             wait(forget_batch(store, batch))
-            notice(f"batch {batch.ident or batch.name} is given up; its questions are open again")
+            notice(Sentence("terminal.batch_forgotten", batch=batch.ident or batch.name))
             return
-        place = f"the store {shown_url(url or store_here())}"
+        place = Sentence("terminal.the_store", url=Code(shown_url(url or store_here())))
         wait(cancel_batch(store.archive, batch, environment(), place))
-    notice(
-        f"batch {batch.ident} is being cancelled; the next run with --batch records what it has"
-        " answered, and asks the rest live"
-    )
+    notice(Sentence("terminal.batch_cancelled", batch=batch.ident))

@@ -17,6 +17,7 @@ from evenhand.cli.common import (
     store_option,
     tell_run,
 )
+from evenhand.cli.language import terminal_words
 from evenhand.report.terminal.console import console
 from evenhand.runs.recorded import find_run
 
@@ -129,8 +130,9 @@ def compare_command(
     tell_run(recorded)
     if earlier is not None:
         moments = [each.row.started[:16].replace("T", " ") for each in (recorded, earlier)]
-        named = f"against run {earlier.id}  {earlier.row.name}"
-        tell_run(earlier, heading=f"{named} ({moments[0]} against {moments[1]})")
+        named = {"run": earlier.id, "name": earlier.row.name}
+        times = dict(zip(("time", "earlier"), moments, strict=True))
+        tell_run(earlier, heading=terminal_words()("terminal.against_run", **named, **times))
     shown = answer.out_of(recorded.full_marks)
     _print(_answer_lines(shown, recorded, verbose=verbose))
 
@@ -151,15 +153,16 @@ def _answer_lines(answer: RunAnswer, run: Recorded, *, verbose: bool) -> Iterato
     from evenhand.report.terminal.pairs import criteria_line
     from evenhand.results.units import names_of
 
-    yield from comparison_lines(answer.comparison, verbose=verbose)
+    say = terminal_words()
+    yield from comparison_lines(answer.comparison, answer.trust, say, verbose=verbose)
     if answer.comparison.is_duel:
-        yield from criteria_line(names_of(run))
+        yield from criteria_line(names_of(run, say.language))
     if answer.blocks is not None:
-        yield from blocks_lines(answer.blocks)
+        yield from blocks_lines(answer.blocks, say)
     if answer.stability is not None:
-        yield from stability_lines(answer.stability)
+        yield from stability_lines(answer.stability, say)
     if answer.changed is not None:
-        yield from changed_lines(answer.changed)
+        yield from changed_lines(answer.changed, say)
 
 
 @click.command("leaderboard")
@@ -186,6 +189,7 @@ def _answer_lines(answer: RunAnswer, run: Recorded, *, verbose: bool) -> Iterato
 @click.option("--by", metavar="FIELD", help="Also a board for each value of a field of meta.")
 @click.option("--criterion", metavar="C", help="Rank by the marks of one criterion.")
 @level_option
+@click.option("--verbose", is_flag=True, help="Show all figures and notes.")
 @store_option
 @json_option
 def leaderboard_command(
@@ -195,6 +199,7 @@ def leaderboard_command(
     without: tuple[str, ...],
     store: str | None,
     as_json: bool,
+    verbose: bool,
     **options: Any,
 ) -> None:
     """Rank the candidates of RUN by win rate and Bradley-Terry rating, with intervals.
@@ -206,7 +211,7 @@ def leaderboard_command(
     """
     from evenhand.report.terminal.answer import leaderboard_lines
     from evenhand.report.terminal.pairs import criteria_line
-    from evenhand.results.board import rank
+    from evenhand.results.board import rank, trust_sentences
     from evenhand.results.units import names_of
 
     with reading(store, run, where, without) as (archive, recorded):
@@ -215,9 +220,11 @@ def leaderboard_command(
         print_json(about_run(recorded) | board.json())
         return
     tell_run(recorded)
-    _print(leaderboard_lines(board))
+    say, judge = terminal_words(), options["judge"]
+    trust = trust_sentences(recorded, board.orders, board.board.failed, judge)
+    _print(leaderboard_lines(board, trust, say, every=verbose))
     if board.criteria:
-        _print(criteria_line(names_of(recorded)))
+        _print(criteria_line(names_of(recorded, say.language)))
 
 
 @click.command("agreement")
@@ -298,6 +305,7 @@ def agreement_command(
         print_json(about | agreement.json())
         return
     names = SideNames(recorded.row.name, labels.title if labels else None)
-    heading, *lines = agreement_lines(about, agreement, names, every=every)
+    say = terminal_words()
+    heading, *lines = agreement_lines(about, agreement, names, say, every=every)
     tell_run(recorded, heading=str(heading))
     _print(lines)

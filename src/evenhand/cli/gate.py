@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from evenhand.cli.common import (
     store_option,
     tell_run,
 )
+from evenhand.cli.language import terminal_words
 from evenhand.data.write import write_bytes
 from evenhand.errors import UsageError
 from evenhand.files.outputs import check_output
@@ -28,7 +30,9 @@ from evenhand.report.gate import gate_lines, junit, markdown, workflow_commands
 from evenhand.report.terminal.console import console
 from evenhand.results.gate import conditions_of, gate_run
 from evenhand.runs.recorded import Recorded
+from evenhand.stats.conditions import Conditions
 from evenhand.stats.gate import Gate
+from evenhand.words import Sentence
 
 EXIT_CODES = {"better": 0, "worse": 1, "not enough evidence": 7}
 _SHARE = click.FloatRange(0, 1)
@@ -97,7 +101,7 @@ def gate_command(
     with reading(store, run, where, without, asks_suite=True) as (archive, recorded):
         conditions, rule = conditions_of(recorded, flags)
         gate = gate_run(archive, recorded, conditions, rule)
-    _tell(gate, recorded, as_json)
+    _tell(gate, recorded, as_json, _next_command(recorded, conditions))
     if report:
         _write(report, gate, recorded)
     return EXIT_CODES[gate.outcome]
@@ -108,18 +112,31 @@ def _write(path: Path, gate: Gate, run: Recorded) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"the report cannot be written: {error}", where=str(path)) from None
+        what = Sentence("gate.report_unwritten", error=str(error))
+        raise UsageError(what, where=str(path)) from None
     write_bytes(path, junit(gate, run=row.id, name=row.name, started=row.started))
 
 
-def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
+def _next_command(run: Recorded, conditions: Conditions) -> str:
+    """Return the command that shows what got worse."""
+    if run.has_votes or not conditions.by:
+        return f"evenhand show {run.id}"
+    words = ["evenhand", "compare", run.id, *(f"--by={name}" for name in conditions.by)]
+    words += [f"--pair-by={name}" for name in conditions.pair_by]
+    words += [f"--baseline={conditions.baseline}"] if conditions.baseline else []
+    return shlex.join([*words, "--worst=3"])
+
+
+def _tell(gate: Gate, run: Recorded, as_json: bool, command: str) -> None:
     if as_json:
         print_json(about_run(run) | gate.json())
     else:
         tell_run(run)
-        out = console()
-        for text in gate_lines(gate, out.width):
+        out, say = console(), terminal_words()
+        for text in gate_lines(gate, say):
             out.print(text)
+        if gate.outcome == "worse":
+            click.echo(say("gate.next", command=command))
     if any(os.environ.get(name, "").lower() in ("true", "1") for name in ("GITHUB_ACTIONS", "CI")):
         for line in workflow_commands(gate, run.row.id):
             click.echo(line, err=as_json)
@@ -133,4 +150,4 @@ def _summarise(path: Path, text: str) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        notice(f"evenhand: the summary of the job cannot be written: {error}")
+        notice(Sentence("gate.summary_unwritten", error=str(error)))

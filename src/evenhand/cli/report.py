@@ -9,15 +9,17 @@ import click
 from evenhand.cli.common import (
     NearChoice,
     force_option,
+    notice,
     reading,
     run_argument,
     selecting_options,
     store_option,
     tell_run,
 )
+from evenhand.cli.language import terminal_words
 from evenhand.files.outputs import check_output
-
-LANGUAGES = ("en", "ru", "zh", "ja")
+from evenhand.report.terminal.tables import safe
+from evenhand.words import LANGUAGES
 
 
 @click.command("report")
@@ -66,4 +68,4 @@ def report_command(
     with reading(store, run, where, without, asks_suite=True) as (archive, recorded):
         size = write_report(Path(output), archive, recorded, options)
     tell_run(recorded, stderr=True)
-    click.echo(f"{output} written, {size / 1e6:.1f} MB", err=True)
+    notice(terminal_words()("terminal.report_written", file=safe(output), size=size / 1e6))

@@ -14,9 +14,10 @@ from typing import Any
 import click
 
 from evenhand.cli.common import notice, store_here, store_option
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.runs.stores import open_archive, open_store
 from evenhand.store.address import shown_url
+from evenhand.words import Code, Sentence
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
 """A token that stands in an address, a header and a cookie as it is, and is not guessed."""
@@ -41,10 +42,7 @@ def view_command(
     except ModuleNotFoundError as error:
         if (error.name or "evenhand").partition(".")[0] == "evenhand":
             raise
-        raise UsageError(
-            f"the web interface needs the package {error.name}, which is not installed",
-            advice='pip install "evenhand[view]"',
-        ) from None
+        raise UsageError(Sentence("terminal.view_needs", package=error.name)) from None
     closed = not _is_loopback(host)
     _check_token(token, host, closed)
     url = store or store_here()
@@ -56,7 +54,8 @@ def view_command(
         )
         app = make_app(lambda: open_store(url, must_exist=True), endpoint, shown_url(url))
         address = _address(endpoint)
-        notice(f"Evenhand shows {shown_url(url)} at {address}\nCtrl-C stops.")
+        notice(Sentence("terminal.view_shows", store=Code(shown_url(url)), address=Code(address)))
+        notice(Sentence("terminal.view_stop"))
         if _has_display() if opens is None else opens:
             webbrowser.open(address)
         with suppress(KeyboardInterrupt):  # the way to stop it
@@ -65,15 +64,10 @@ def view_command(
 
 def _check_token(token: str | None, host: str, closed: bool) -> None:
     """Raises UsageError for a token that will not do; the token itself is not repeated."""
-    form = "16 or more of the letters a-z and A-Z, digits, - and _"
     if closed and not token:
-        raise UsageError(
-            f"{quote(host)} can be reached by others",
-            advice=f"Give a token that every request must bring: --token TOKEN, {form}.",
-        )
+        raise UsageError(Sentence("terminal.view_reachable", host=host))
     if token is not None and not _TOKEN.fullmatch(token):
-        advice = "" if closed else ", or leave it out and one is made"
-        raise UsageError("--token is too easy or cannot be sent", advice=f"Give {form}{advice}.")
+        raise UsageError(Sentence("terminal.view_token"))
 
 
 def _is_loopback(host: str) -> bool:

@@ -12,20 +12,19 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
-from evenhand.report.terminal.console import console
+from evenhand.report.terminal.answer import note_lines, trust_line
+from evenhand.report.terminal.console import paragraph
 from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.conditions import Condition
 from evenhand.stats.gate import Gate
+from evenhand.words import Words, words
 
-WORDS = {"better": "met", "worse": "not met", "not enough evidence": "not enough evidence"}
 RESULTS = {"better": "passed", "worse": "failed", "not enough evidence": "not enough evidence"}
 """The result of a gate, by the outcome of all its conditions together."""
-WIDER = (
-    "The intervals of differences hold however scores are distributed; those of compare are"
-    " narrower."
-)
 _COMPARED = frozenset({"better", "no_worse_than"})
 _STYLES = {"better": "green", "worse": "red", "not enough evidence": "yellow"}
 _COMMANDS = {"better": "notice", "worse": "error", "not enough evidence": "warning"}
@@ -33,43 +32,36 @@ _ANNOTATION = 2000
 _MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]()<>#+-.!|~"})
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PROBLEMS = {"worse": "failure", "not enough evidence": "error"}
+ENGLISH = "en"
+"""The language of what machines read: annotations, summaries, JUnit."""
 
 
-def headline(gate: Gate) -> str:
+def headline(gate: Gate, say: Words) -> str:
     """The outcome, and how it comes about."""
-    count, outcomes = len(gate.conditions), [condition.outcome for condition in gate.conditions]
+    outcomes = [condition.outcome for condition in gate.conditions]
+    result, of = RESULTS[gate.outcome], len(outcomes)
     if gate.outcome == "better":
-        return f"{RESULTS[gate.outcome]}: every condition is met"
-    of = f"of {count} condition{'s' if count > 1 else ''}"
-    if gate.outcome == "worse":
-        failed = outcomes.count("worse")
-        return f"{RESULTS[gate.outcome]}: {failed} {of} {'is' if failed == 1 else 'are'} not met"
-    open_ones = outcomes.count("not enough evidence")
-    return f"{RESULTS[gate.outcome]}: {open_ones} {of} open"
+        return say("gate.passed", n=of)
+    key = "failed" if result == "failed" else "open"
+    return say(f"gate.{key}", n=outcomes.count(gate.outcome), of=of)
 
 
-def gate_lines(gate: Gate, width: int = 80) -> Iterator[Text]:
-    """The outcome and every condition with its reason, in lines of at most `width`."""
-    yield Text(headline(gate), style=f"bold {_STYLES[gate.outcome]}")
-    edge = max((len(WORDS[condition.outcome]) for condition in gate.conditions), default=0) + 2
+def gate_lines(gate: Gate, say: Words) -> Iterator[RenderableType]:
+    """The outcome and every condition with its reason."""
+    yield Text(headline(gate, say), style=f"bold {_STYLES[gate.outcome]}")
+    grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
     for condition in gate.conditions:
-        label = Text(WORDS[condition.outcome].ljust(edge), style=_STYLES[condition.outcome])
-        for line in _wrap(Text(safe(condition.reason)), width - edge):
-            yield label + line
-            label = Text(" " * edge)
+        label = Text(say.gloss("gate_outcome", condition.outcome), style=_STYLES[condition.outcome])
+        grid.add_row(label, Text(safe(say.message(condition.reason))))
+    yield grid
+    yield trust_line(gate.trust, say)
     if any(
         condition.name in _COMPARED and condition.low is not None for condition in gate.conditions
     ):
-        yield from _wrap(Text(WIDER, style="dim"), width)
-    for note in gate.notes:
-        yield from _wrap(Text(f"Note: {safe(note)}", style="dim"), width)
-
-
-def _wrap(text: Text, width: int) -> Iterator[Text]:
-    """The text in lines that no blanks follow; never narrower than a word or two."""
-    for line in text.wrap(console(), max(width, 20), overflow="fold"):
-        line.rstrip()
-        yield line
+        yield paragraph(say("gate.wider"), style="dim")
+    yield from note_lines(gate.notes, say, None)
 
 
 def workflow_commands(gate: Gate, run: str) -> Iterator[str]:
@@ -78,7 +70,7 @@ def workflow_commands(gate: Gate, run: str) -> Iterator[str]:
     for condition in gate.conditions:
         if condition.outcome != "better":
             yield _command(condition.outcome, f"evenhand gate: {condition.name}", condition.reason)
-    yield _command(gate.outcome, "evenhand gate", f"{headline(gate)} (run {run})")
+    yield _command(gate.outcome, "evenhand gate", f"{headline(gate, words(ENGLISH))} (run {run})")
 
 
 def _command(outcome: str, title: str, message: str) -> str:
@@ -98,7 +90,7 @@ def _property(text: str) -> str:
 def markdown(gate: Gate, run: str, name: str) -> str:
     """The gate for the summary of a job."""
     lines = [
-        f"### evenhand gate: {headline(gate)}",
+        f"### evenhand gate: {headline(gate, words(ENGLISH))}",
         "",
         f"Run {_plain(run)}, {_plain(name)}.",
         "",
@@ -122,7 +114,7 @@ def _row(condition: Condition) -> str:
     )
     cells = [
         _plain(f"{condition.name} {whom}".strip()),
-        WORDS[condition.outcome],
+        words(ENGLISH).gloss("gate_outcome", condition.outcome),
         _number(condition.value),
         interval,
     ]

@@ -227,7 +227,7 @@ def _of_candidate(
     if least is None:
         return
     if name is None:
-        raise UsageError(Sentence("gate.no_candidate"), advice=there_are(table.candidates))
+        raise UsageError(Sentence("gate.whose_rate"), advice=there_are(table.candidates))
     if request.dimensions != (OVERALL,):
         raise UsageError(Sentence("gate.criterion_without_baseline"))
     share = candidate_share(table, name)

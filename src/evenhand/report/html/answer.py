@@ -127,7 +127,7 @@ class _ComparisonAnswers:
         """Yield a sentence about a variant overall, what statistics add, and one about its
         dimensions; what the run's own test says, where it has one."""
         if decision := self._decision(rows):
-            yield self._say_stopped(decision)
+            yield decision_answer(decision, self.noun, self.say)
             return
         first = _first(rows)
         yield self._sentence(first)
@@ -150,7 +150,7 @@ class _ComparisonAnswers:
             f"answer.{key}",
             variant=visible(row.variant),
             baseline=self.baseline,
-            dimension=visible(row.dimension),
+            dimension=_dimension(row.dimension, say),
             before=say.number(row.baseline_mean, digits),
             after=say.number(row.mean, digits),
             scale=_scale(row.scale, say),
@@ -177,8 +177,7 @@ class _ComparisonAnswers:
         be excluded, and how many more would decide."""
         say, parts = self.say, list[list[tuple[str, str]]]()
         if self._is_held(row):
-            p, adjusted = say.p_value(row.p), say.p_value(row.p_adjusted)
-            parts.append(say.parts("answer.held", p=p, adjusted=adjusted))
+            parts.append(self._held(row))
         if not self.comparison.is_duel and row.low is not None and row.high is not None:
             excluded = say.number(max(abs(row.low), abs(row.high)), digits_of(row))
             names = {"variant": visible(row.variant), "baseline": self.baseline}
@@ -186,6 +185,15 @@ class _ComparisonAnswers:
         if row.more_questions:
             parts.append([(say.gloss("needed", row.more_questions), "")])
         return _space_out(parts)
+
+    def _held(self, row: Row) -> list[tuple[str, str]]:
+        """Return the sentence on a row that only the correction for several tests leaves open."""
+        is_overall, rows = row.dimension == OVERALL, self.comparison.rows
+        tested = [each for each in rows if each.p is not None]
+        family = sum((each.dimension == OVERALL) == is_overall for each in tested)
+        count = self.say.counted("comparison", family)
+        way = "better" if (row.difference or 0) > 0 else "worse"
+        return self.say.parts(f"answer.held_{way}", variant=visible(row.variant), n=count)
 
     def _is_held(self, row: Row) -> bool:
         """Return True if only the correction for several tests leaves a row open."""
@@ -199,13 +207,19 @@ class _ComparisonAnswers:
         if len(rows) > OPEN_SHOWN:
             parts = say.parts("answer.open_many", n=say.counted(self.counted, len(rows)), **names)
         else:
-            figures = [f"{visible(row.variant)} ({self._figure(row)})" for row in rows]
+            figures = [
+                say("answer.rate", candidate=visible(row.variant), rate=self._figure(row))
+                for row in rows
+            ]
             parts = say.parts("answer.open", variants=_join_few(figures, say), **names)
         yield AnswerLine("undecided", parts)
-        if held := [visible(row.variant) for row in rows if self._is_held(row)]:
-            yield AnswerLine(
-                "statistics", say.parts("answer.held_of", variants=_join_few(held, say))
-            )
+        for row in list(filter(self._is_held, rows))[:OPEN_SHOWN]:
+            yield AnswerLine("statistics", self._held(row))
+        order = list(say.glosses("needed"))
+        needed = [row.more_questions for row in rows if row.more_questions]
+        if needed:
+            most = max(needed, key=order.index)
+            yield AnswerLine("statistics", [(say.gloss("needed", most), "")])
 
     def _figure(self, row: Row) -> str:
         if self.comparison.is_duel:
@@ -225,24 +239,25 @@ class _ComparisonAnswers:
                 sentences.append(say.parts(f"answer.by_{key}", dimensions=_join_few(listed, say)))
         return _space_out(sentences)
 
-    def _say_stopped(self, decision: Decision) -> AnswerLine:
-        """Return the sentence on the decision of a run's sequential test."""
-        say, is_rate = self.say, decision.measure == "win_rate"
-        figure = say("chart.win_rate" if is_rate else "chart.difference")
-        if not (is_rate and decision.dimension == OVERALL):
-            figure = f"{figure} ({_dimension(decision.dimension, say)})"
-        outcome = "none" if decision.outcome == UNDECIDED else decision.outcome
-        parts = say.parts(
-            f"answer.stopped_{outcome}",
-            variant=visible(decision.variant),
-            baseline=self.baseline,
-            figure=figure,
-            interval=(say.percents if is_rate else say.interval)(decision.low, decision.high),
-            level=say.percent(1 - decision.alpha),
-            n=say.integer(decision.questions),
-            of=say.counted(self.noun, decision.of_questions),
-        )
-        return AnswerLine("undecided" if outcome == "none" else outcome, parts)
+
+def decision_answer(decision: Decision, noun: str, say: Words) -> AnswerLine:
+    """Return the sentence on the decision of a run's sequential test."""
+    is_rate = decision.measure == "win_rate"
+    figure = say("chart.win_rate" if is_rate else "chart.difference")
+    if not (is_rate and decision.dimension == OVERALL):
+        figure = f"{figure} ({_dimension(decision.dimension, say)})"
+    outcome = "none" if decision.outcome == UNDECIDED else decision.outcome
+    parts = say.parts(
+        f"answer.stopped_{outcome}",
+        variant=visible(decision.variant),
+        baseline=visible(decision.baseline),
+        figure=figure,
+        interval=(say.percents if is_rate else say.interval)(decision.low, decision.high),
+        level=say.percent(1 - decision.alpha),
+        n=say.integer(decision.questions),
+        of=say.counted(noun, decision.of_questions),
+    )
+    return AnswerLine("undecided" if outcome == "none" else outcome, parts)
 
 
 def _space_out(sentences: Sequence[list[tuple[str, str]]]) -> list[tuple[str, str]]:
@@ -250,11 +265,16 @@ def _space_out(sentences: Sequence[list[tuple[str, str]]]) -> list[tuple[str, st
     return [part for sentence in sentences for part in ((" ", ""), *sentence)][1:]
 
 
-def _join_few(texts: Sequence[str], say: Words, by: str = ", ") -> str:
+def _join_few(texts: Sequence[str], say: Words, between: str = "comma") -> str:
     """Return a few texts on a line, and how many more there are."""
-    more = len(texts) - NAMES_SHOWN
-    rest = [say("page.and_more", n=more)] if more > 0 else []
-    return by.join([*texts[:NAMES_SHOWN], *rest])
+    return say.join(texts[:NAMES_SHOWN], max(0, len(texts) - NAMES_SHOWN), between)
+
+
+def _join_all(texts: Sequence[str], say: Words) -> str:
+    """Return a few texts on a line, the last after an "and"."""
+    if not 1 < len(texts) <= NAMES_SHOWN:
+        return _join_few(texts, say)
+    return say("list.and", first=say.join(texts[:-1]), last=texts[-1])
 
 
 def _first(rows: Sequence[Row]) -> Row:
@@ -308,13 +328,13 @@ def _scale(scale: tuple[float, float] | None, say: Words) -> str:
 
 
 def _dimension(name: str, say: Words) -> str:
-    return say.gloss("dimension", name) if name == OVERALL else visible(name)
+    return visible(say.dimension(name))
 
 
 def scaled_dimension(name: str, say: Words, scale: tuple[float, float] | None = None) -> str:
     """Return a dimension; of what is overall, with its scale."""
     if name != OVERALL:
-        return visible(name)
+        return _dimension(name, say)
     return say("answer.overall_of", most=say.short(scale[1] if scale else 1))
 
 
@@ -334,11 +354,11 @@ def board_answers(board: Board, say: Words) -> Iterator[AnswerLine]:
     if is_apart or len(top) != 1 or top[0].rank_high != 1:
         key, named = ("never_met", rows) if is_apart else ("level_with", top or rows)
         rates = [
-            f"{visible(row.candidate)} {say.share(row.win_rate, row.low, row.high)}"
+            say("answer.rate", candidate=visible(row.candidate), rate=say.percent(row.win_rate))
             for row in named
         ]
         count = say.counted("pair", sum(row.n for row in rows) // 2)
-        parts = say.parts(f"answer.{key}", candidates=_join_few(rates, say, "; "), n=count)
+        parts = say.parts(f"answer.{key}", candidates=_join_all(rates, say), n=count)
         yield AnswerLine("undecided", parts)
         return
     first, second = top[0], next(row for row in rows if row is not top[0])
@@ -372,7 +392,7 @@ def _mean_answers(means: Sequence[VariantMean], say: Words) -> Iterator[AnswerLi
             "answer.means_of" if variant else "answer.means",
             variant=visible(variant),
             n=say.counted("sample", max(mean.n for mean in of_variant)),
-            means=_join_few(listed, say, "; "),
+            means=_join_few(listed, say, "semicolon"),
         )
         yield AnswerLine("", parts)
     if len(variants) > VARIANTS_SHOWN:

@@ -1,58 +1,33 @@
-"""Agreement as text for a terminal: the figures, notes, and whether the judge can be used."""
+"""Agreement as text for a terminal: whether the judge can be used, then figures and notes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand.report.terminal.comparison import p_text
+from evenhand.report.terminal.answer import note_lines
 from evenhand.report.terminal.console import TextTable, paragraph, table
 from evenhand.report.terminal.tables import safe
-from evenhand.stats.agreement_result import Agreement, AgreementRow
+from evenhand.stats.agreement_result import Agreement, AgreementRow, band
 from evenhand.stats.coefficients import Coefficient
 from evenhand.stats.leans import LengthLean, PositionLean
 from evenhand.stats.ppi import CorrectedRow
+from evenhand.words import Words
 
-NAMES = {
-    "agreement": "agreement",
-    "kappa": "Cohen's kappa",
-    "kappa_quadratic": "quadratic kappa",
-    "alpha": "Krippendorff's alpha",
-    "alpha_nominal": "nominal alpha",
-    "pearson": "Pearson",
-    "spearman": "Spearman",
-    "kendall": "Kendall's tau-b",
-    "bias": "mean difference",
-    "mae": "mean absolute error",
-    "rmse": "root mean squared error",
-    "bad_passed": "bad ones passed",
-    "good_failed": "good ones failed",
-}
-CHANCE = ("kappa_quadratic", "kappa")
-"""The coefficients that correct agreement for chance: of scores, of votes."""
+CHANCE = ("kappa_quadratic", "kappa", "alpha")
+"""The coefficients that correct agreement for chance: of scores, of votes, of panels."""
 BRIEF = ("kappa_quadratic", "kappa", "spearman", "alpha", "bias")
 """Which figures have a column where a row has one line: the first three of these that it has."""
-VERDICTS = {
-    "usable": "Usable",
-    "usable corrected": "Usable if its means are corrected by labels",
-    "not usable": "Not usable",
-}
 STYLES = {"usable": "green", "usable corrected": "yellow", "not usable": "red"}
-LEANS = {"first": "shown first", "second": "shown second"}
+LEANS = {"first": "lean_first", "second": "lean_second"}
 ROWS_SHOWN = 24
 BLOCKS_SHOWN = 3
 """Dimensions up to which each has all its coefficients shown."""
 CONFUSION_SHOWN = 8
 """Categories up to which the confusion table is shown."""
-NOTES_SHOWN = 4
-ALONE = (
-    "There is nothing to hold these judgments against: no unit was rated twice. It takes labels"
-    " that people gave (import them, then --against), another run (--against RUN), a second judge,"
-    " or repeats = 2 under [[judges]]."
-)
 
 
 class SideNames(NamedTuple):
@@ -63,135 +38,135 @@ class SideNames(NamedTuple):
 
 
 def agreement_lines(
-    about: Mapping[str, Any], agreement: Agreement, sides: SideNames, *, every: bool = False
+    about: Mapping[str, Any],
+    agreement: Agreement,
+    sides: SideNames,
+    say: Words,
+    *,
+    every: bool = False,
 ) -> Iterator[RenderableType]:
     """Return all that is to be printed, from top to bottom."""
-    yield _heading(about, agreement, sides)
+    yield from _heading(about, agreement, sides, say)
     if agreement.matched:
-        yield from _verdicts(agreement, sides.labels)
-    yield from map(paragraph, _lean_sentences(agreement))
+        yield from _verdicts(agreement, sides.labels, say)
+    yield from (paragraph(_position(lean, say)) for lean in agreement.positions)
+    yield from (paragraph(_length(lean, say)) for lean in agreement.lengths)
     if not agreement.matched:
-        yield paragraph(ALONE, style="yellow")
+        yield paragraph(say("agreement.alone"), style="yellow")
         return
     full, brief = _arrange(agreement.rows)
     for row in full:
-        yield Text(f"\n{safe(row.dimension)}{_about_row(row)}", style="bold")
-        yield _figures(row, about["level"])
+        yield Text()
+        yield paragraph(_row_title(row, say), style="bold")
+        yield _figures(row, about["level"], say)
         if row.confusion and len(row.confusion["labels"]) <= CONFUSION_SHOWN:
             yield ""
-            yield _confusion(row)
-    yield from _brief_tables(brief)
+            yield _confusion(row, say)
+    yield from _brief_tables(brief, say)
     if agreement.corrected:
-        what = "win rates" if agreement.corrected[0].of == "candidate" else "means"
-        yield Text(f"\n{what} by the judge, corrected by labels, by labels alone", style="bold")
-        yield _corrected_table(agreement.corrected, about["level"])
+        of = agreement.corrected[0].of
+        yield Text()
+        yield paragraph(say(f"agreement.corrected_{of}"), style="bold")
+        yield _corrected_table(agreement.corrected, about["level"], say)
     yield ""
-    notes = agreement.notes if every else agreement.notes[:NOTES_SHOWN]
-    for note in notes:
-        yield paragraph(f"Note: {note}")
-    if len(notes) < len(agreement.notes):
-        yield Text(f"{len(agreement.notes) - len(notes)} more notes with --all", style="dim")
+    yield from note_lines(agreement.notes, say, None if every else "--all")
 
 
-def _verdicts(agreement: Agreement, labels: str | None) -> Iterator[Text]:
+def _verdicts(agreement: Agreement, labels: str | None, say: Words) -> Iterator[Text]:
     """Return of each judge, or of all, whether it can be used."""
-    if labels is None:
-        return
     main = agreement.main
+    if labels is None:
+        yield paragraph(_agreeing(main, None, say))
+        yield paragraph(say("agreement.no_labels"), style="yellow")
+        return
     judges = [
         row for row in agreement.rows if row.judge is not None and row.dimension == main.dimension
     ]
     for row in judges[:ROWS_SHOWN] or [main]:
-        who = f"{row.judge}: " if row.judge else ""
+        told = [(_agreeing(row, labels, say), "")]
         if row.verdict is not None:
-            outcome = row.verdict.outcome
-            yield paragraph(
-                f"{who}{VERDICTS[outcome]}: {row.verdict.reason}.", style=STYLES[outcome]
-            )
-        yield paragraph(f"{who}{_agreeing(row, labels)}")
+            outcome, reason = row.verdict.outcome, say.message(row.verdict.reason)
+            verdict = say("agreement.verdict", outcome=outcome, reason=reason)
+            told.insert(0, (verdict, f"bold {STYLES[outcome]}"))
+        for text, style in told:
+            named = say("agreement.of_judge", judge=row.judge, text=text) if row.judge else text
+            yield paragraph(named, style=style)
 
 
-def _agreeing(row: AgreementRow, labels: str) -> str:
-    """Return a sentence on how far a judge agrees with the labels, of pass and fail in counts."""
-    parts: list[str] = []
+def _agreeing(row: AgreementRow, labels: str | None, say: Words) -> str:
+    """Return how far a judge agrees with the labels, of pass and fail in counts, and what that
+    means."""
+    told: list[str] = []
     figures = row.figures
+    about = {"dimension": row.dimension, "labels": labels, "n": row.units}
     if {"bad_passed", "good_failed"} <= figures.keys():
         bad, good = figures["bad_passed"], figures["good_failed"]
-        parts.append(f"of {bad.n} bad answers {_count(bad)} passed ({_share(bad)})")
-        parts.append(f"of {good.n} good ones {_count(good)} failed ({_share(good)})")
+        counts = {"bad": bad.n, "passed": _count(bad), "good": good.n, "failed": _count(good)}
+        shares = {"bad_share": _share(bad, say), "good_share": _share(good, say)}
+        told.append(say("agreement.passes", **counts, **shares))
     elif (same := figures["agreement"]).value is not None:
-        parts.append(f"the same as {labels} in {_share(same)}")
+        key = "same" if labels is not None else "same_among"
+        told.append(say(f"agreement.{key}", share=_share(same, say), **about))
     beyond = next((figures[name] for name in CHANCE if name in figures), None)
     if beyond is not None and beyond.value is not None:
-        parts.append(f"{beyond.value:z.2f}{_interval(beyond, _short)} corrected for chance")
-    return f"On {row.dimension}, {_units(row.units)}: {'; '.join(parts) or 'nothing to tell by'}."
+        values = {"value": _number(beyond, say), "band": band(beyond.value)}
+        told.append(say("agreement.beyond_chance", **values))
+    return say.join(told, between="sentence") if told else say("agreement.nothing", **about)
 
 
 def _count(figure: Coefficient) -> int:
     return round((figure.value or 0.0) * figure.n)
 
 
-def _share(figure: Coefficient) -> str:
-    return f"{_to_percent(figure.value)}{_interval(figure, _to_percent)}"
+def _share(figure: Coefficient, say: Words) -> str:
+    return say.share(figure.value, figure.low, figure.high)
 
 
-def _lean_sentences(agreement: Agreement) -> Iterator[str]:
-    if agreement.positions:
-        yield f"Position: {'; '.join(map(_position, agreement.positions))}."
-    if agreement.lengths:
-        yield f"Length: {'; '.join(map(_length, agreement.lengths))}."
+def _number(figure: Coefficient, say: Words) -> str:
+    return f"{say.number(figure.value)} {say.interval(figure.low, figure.high)}".strip()
 
 
-def _position(lean: PositionLean) -> str:
-    shown = f"{_share(lean.first_slot)} first"
-    alike = (
-        f"the same in both orders in {_to_percent(lean.consistency.value)} of {lean.first_rounds}"
+def _position(lean: PositionLean, say: Words) -> str:
+    return say(
+        f"agreement.{LEANS.get(lean.outcome, 'lean_open')}",
+        judge=lean.judge,
+        share=_share(lean.first_slot, say),
+        consistency=lean.consistency.value,
+        n=lean.first_rounds,
     )
-    if lean.outcome == "not enough evidence":
-        return f"not enough evidence of a lean of {lean.judge} ({shown}), {alike}"
-    p = f"p {p_text(lean.p_adjusted)}"
-    return f"{lean.judge} leans to the answer {LEANS[lean.outcome]} ({shown}, {p}), {alike}"
 
 
-def _length(lean: LengthLean) -> str:
-    def tell(figure: Coefficient) -> str:
-        if figure.value is None:
-            return "nothing"
-        if lean.figure == "longer_won":
-            return _share(figure)
-        return f"{_short(figure.value)}{_interval(figure, _short)}"
-
-    what = "the longer answer won" if lean.figure == "longer_won" else "scores go with length by"
-    labels = "" if lean.labels is None else f", with the labels {tell(lean.labels)}"
-    return f"with {lean.judge} {what} {tell(lean.value)}{labels}"
+def _length(lean: LengthLean, say: Words) -> str:
+    tell = _share if lean.figure == "longer_won" else _number
+    about = {"judge": lean.judge, "value": tell(lean.value, say)}
+    if lean.labels is None:
+        return say(f"agreement.length_{lean.figure}", **about)
+    return say(f"agreement.lengths_{lean.figure}", labels=tell(lean.labels, say), **about)
 
 
-def _heading(about: Mapping[str, Any], agreement: Agreement, sides: SideNames) -> Text:
-    text = Text(f"run {about['run']} {safe(sides.run)}", style="bold")
-    if about["against"] is None:
-        text.append(" among its judges", style="bold")
-        rest = f"; {agreement.only_run} by one alone" if agreement.only_run else ""
-        text.append(f"\n{_units(agreement.matched)} rated by at least two{rest}", style="not bold")
-    else:
-        name = "" if about["against"].endswith(f":{sides.labels}") else f" {safe(sides.labels)}"
-        text.append(f" against {safe(about['against'])}{name}", style="bold")
-        matched = f"\n{_units(agreement.matched)} matched, {agreement.only_run} only in the run,"
-        text.append(f"{matched} {agreement.only_other} only in the other", style="not bold")
+def _heading(
+    about: Mapping[str, Any], agreement: Agreement, sides: SideNames, say: Words
+) -> Iterator[Text]:
+    """Yield which sides these are and how much they share; the title first."""
+    names = {"run": about["run"], "name": sides.run, "against": about["against"]}
+    counts = {"n": agreement.matched, "alone": agreement.only_run, "other": agreement.only_other}
+    key = "among" if about["against"] is None else "against"
+    yield paragraph(say(f"agreement.title_{key}", **names), style="bold")
+    yield paragraph(say(f"agreement.matched_{key}", **counts))
     if agreement.failed_run or agreement.failed_other:
-        more = f" and {agreement.failed_other} of the other" if about["against"] else ""
-        failed = f"\nwithout a verdict: {agreement.failed_run} judgments of the run{more}"
-        text.append(failed, style="yellow")
-    return text
+        failed = {"n": agreement.failed_run, "other": agreement.failed_other}
+        yield paragraph(say(f"agreement.failed_{key}", **failed), style="yellow")
 
 
-def _units(number: int) -> str:
-    return f"{number} unit{'' if number == 1 else 's'}"
-
-
-def _about_row(row: AgreementRow) -> str:
-    who = f" of {safe(row.judge)} and {safe(row.other)}" if row.judge and row.other else ""
-    on = "" if row.clusters == row.units else f" on {row.clusters} questions"
-    return f"{who}: {_units(row.units)}{on}"
+def _row_title(row: AgreementRow, say: Words) -> str:
+    size = say.counted("unit", row.units)
+    if row.clusters != row.units:
+        counts = {"units": size, "questions": say.counted("question", row.clusters)}
+        size = say("terminal.size", **counts)
+    about = {"dimension": row.dimension, "size": size}
+    if row.judge and row.other:
+        return say("agreement.row_of_two", judge=row.judge, other=row.other, **about)
+    return say("agreement.row", **about)
 
 
 def _arrange(rows: Sequence[AgreementRow]) -> tuple[list[AgreementRow], list[AgreementRow]]:
@@ -204,45 +179,28 @@ def _arrange(rows: Sequence[AgreementRow]) -> tuple[list[AgreementRow], list[Agr
     return full, rest
 
 
-def _figures(row: AgreementRow, level: float) -> TextTable:
+def _figures(row: AgreementRow, level: float, say: Words) -> TextTable:
     """Return every coefficient with its interval and what it rests on."""
-    grid = table("", "value", f"{100 * level:g} % interval", "n", right=(1, 2, 3))
+    heads = [say("agreement.value"), say("agreement.interval", level=say.percent(level)), "n"]
+    grid = table("", *heads, right=(1, 2, 3))
     for name, figure in row.figures.items():
-        value = "undefined" if figure.value is None else _number(figure.value)
-        ends = _interval(figure, _number).strip(" []").replace(", ", " to ") or "none"
-        grid.add_row(NAMES[name], value, ends, str(figure.n))
+        ends = say.interval(figure.low, figure.high, 3)
+        cells = [say.number(figure.value, 3), ends, say.integer(figure.n)]
+        grid.add_row(say.gloss("coefficient", name), *cells)
     return grid
 
 
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:z.3f}"
-
-
-def _short(value: float | None) -> str:
-    return "none" if value is None else f"{value:z.2f}"
-
-
-def _to_percent(value: float | None) -> str:
-    return "none" if value is None else f"{100 * value:.0f} %"
-
-
-def _interval(figure: Coefficient, tell: Callable[[float | None], str]) -> str:
-    if figure.low is None or figure.high is None:
-        return ""
-    return f" [{tell(figure.low).removesuffix(' %')}, {tell(figure.high).removesuffix(' %')}]"
-
-
-def _confusion(row: AgreementRow) -> TextTable:
+def _confusion(row: AgreementRow, say: Words) -> TextTable:
     assert row.confusion is not None
-    corner = f"{row.judge} \\ {row.other}" if row.other else "run \\ other"
-    names = list(map(safe, row.confusion["labels"]))
+    corner = f"{row.judge} \\ {row.other}" if row.other else say("agreement.corner")
+    names = [safe(say.gloss("rating", name)) for name in row.confusion["labels"]]
     grid = table(corner, *names, right=range(1, len(names) + 1))
     for name, counts in zip(names, row.confusion["counts"], strict=True):
-        grid.add_row(name, *map(str, counts))
+        grid.add_row(name, *map(say.integer, counts))
     return grid
 
 
-def _brief_tables(rows: Sequence[AgreementRow]) -> Iterator[RenderableType]:
+def _brief_tables(rows: Sequence[AgreementRow], say: Words) -> Iterator[RenderableType]:
     """Return a table of each dimension as a whole, then one per dimension of its judges, pairs of
     judges or variants."""
     telling = [row for row in rows if any(figure.value is not None for figure in _brief(row))]
@@ -250,13 +208,15 @@ def _brief_tables(rows: Sequence[AgreementRow]) -> Iterator[RenderableType]:
     parts = [row for row in telling if _who(row)]
     if whole:
         yield ""
-        yield _brief_table(whole, "dimension", [row.dimension for row in whole])
+        dimensions = [say.dimension(row.dimension) for row in whole]
+        yield _brief_table(whole, say("terminal.dimension"), dimensions, say)
     for dimension in dict.fromkeys(row.dimension for row in parts[:ROWS_SHOWN]):
         of_dimension = [row for row in parts[:ROWS_SHOWN] if row.dimension == dimension]
-        yield Text(f"\n{safe(dimension)}", style="bold")
-        yield _brief_table(of_dimension, "", map(_who, of_dimension))
+        yield Text()
+        yield paragraph(say.dimension(dimension), style="bold")
+        yield _brief_table(of_dimension, "", map(_who, of_dimension), say)
     if len(parts) > ROWS_SHOWN:
-        yield Text(f"and {len(parts) - ROWS_SHOWN} more; all with --json", style="dim")
+        yield Text(say("terminal.more_rows", n=len(parts) - ROWS_SHOWN), style="dim")
 
 
 def _brief(row: AgreementRow) -> list[Coefficient]:
@@ -264,13 +224,16 @@ def _brief(row: AgreementRow) -> list[Coefficient]:
     return [row.figures[name] for name in BRIEF if name in row.figures][:3]
 
 
-def _brief_table(rows: Sequence[AgreementRow], title: str, subjects: Iterable[str]) -> TextTable:
+def _brief_table(
+    rows: Sequence[AgreementRow], title: str, subjects: Iterable[str], say: Words
+) -> TextTable:
     names = [name for name in BRIEF if name in rows[0].figures][:3]
-    grid = table(title, "n", *(NAMES[name] for name in names), right=range(1, 2 + len(names)))
+    heads = (say.gloss("coefficient", name) for name in names)
+    grid = table(title, "n", *heads, right=range(1, 2 + len(names)))
     for row, subject in zip(rows, subjects, strict=True):
         cells = (row.figures.get(name) for name in names)
-        tell = ("none" if c is None else f"{_short(c.value)}{_interval(c, _short)}" for c in cells)
-        grid.add_row(safe(subject), str(row.n), *tell)
+        told = (say.number(None) if cell is None else _number(cell, say) for cell in cells)
+        grid.add_row(safe(subject), say.integer(row.n), *told)
     return grid
 
 
@@ -281,21 +244,26 @@ def _who(row: AgreementRow) -> str:
     return "\n".join(name for name in (row.judge, row.other) if name)
 
 
-def _corrected_table(rows: Sequence[CorrectedRow], level: float) -> TextTable:
+def _corrected_table(rows: Sequence[CorrectedRow], level: float, say: Words) -> TextTable:
     """Return the judge's mean, the corrected one with its interval, and that of labels alone."""
     several = any(row.variant is not None for row in rows)
-    heads = [rows[0].of, *(["variant"] if several else [])]
-    numbers = ["judge", "corrected", f"{100 * level:g} % interval", "labels", "labelled"]
+    heads = [say(f"terminal.{rows[0].of}"), *([say("terminal.variant")] if several else [])]
+    numbers = [say("agreement.by_judge"), say("agreement.corrected")]
+    numbers += [say("agreement.interval", level=say.percent(level))]
+    numbers += [say("agreement.by_labels"), say("agreement.labelled")]
     grid = table(*heads, *numbers, right=range(len(heads), len(heads) + len(numbers)))
     for row in rows[:ROWS_SHOWN]:
         naive, alone, corrected = row.estimate.naive, row.estimate.labels, row.estimate.corrected
+        is_rate = row.of == "candidate"
+        tell = say.percent if is_rate else say.number
+        ends = corrected.low, corrected.high
         grid.add_row(
-            safe(row.name),
-            *([safe(row.variant or "all")] if several else []),
-            _number(naive.value),
-            _number(corrected.value),
-            _interval(corrected, _number).strip(" []").replace(", ", " to ") or "none",
-            _number(alone.value),
-            f"{row.labelled} of {row.judged}",
+            safe(row.name if is_rate else say.dimension(row.name)),
+            *([safe(row.variant or say("agreement.all"))] if several else []),
+            tell(naive.value),
+            tell(corrected.value),
+            say.percents(*ends) if is_rate else say.interval(*ends),
+            tell(alone.value),
+            say("agreement.labelled_of", n=row.labelled, of=row.judged),
         )
     return grid

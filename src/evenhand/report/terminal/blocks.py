@@ -11,7 +11,7 @@ from rich.text import Text
 from evenhand.kinds.blocks import Cell
 from evenhand.report.html.units import piece_text
 from evenhand.report.terminal.console import legend, table
-from evenhand.words import words
+from evenhand.words import Words
 
 _STYLES = {"strong": "bold", "warn": "yellow", "bad": "red", "dim": "dim"}
 """The styles of tones; those of candidates are told by their letters."""
@@ -46,9 +46,8 @@ def block_lines(blocks: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]
                 yield from block_lines(block["blocks"])
 
 
-def cell_line(cells: Sequence[Cell]) -> Text:
-    """Return cells on one line, in English."""
-    say = words("en")
+def cell_line(cells: Sequence[Cell], say: Words) -> Text:
+    """Return cells on one line."""
     return Text.assemble(*((piece_text(c.piece, say), _style(c.tone)) for c in cells))
 
 

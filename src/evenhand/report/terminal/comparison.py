@@ -9,86 +9,88 @@ from typing import Protocol
 from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand.kinds.blocks import NO_BREAK
-from evenhand.report.html.answer import SMALL, comparison_answers, is_of_hundred
+from evenhand.report.html.answer import (
+    SMALL,
+    comparison_answers,
+    decision_answer,
+    is_of_hundred,
+)
 from evenhand.report.html.ranking import rank_variants
-from evenhand.report.terminal.answer import english, ranking_table, sentence_lines
+from evenhand.report.terminal.answer import note_lines, ranking_table, sentence_lines, trust_line
 from evenhand.report.terminal.console import TextTable, paragraph, table
-from evenhand.report.terminal.tables import count_noun, safe
-from evenhand.stats.comparison import OVERALL, Comparison, Decision, Row, SequentialTest
+from evenhand.report.terminal.tables import safe
+from evenhand.stats.comparison import OVERALL, Comparison, Row, SequentialTest
 from evenhand.stats.stability import Repeats
+from evenhand.words import Words
 
 APART = 3
-"""Up to so many variants have a sentence and a table each; more stand in a table a dimension."""
-NOTES = 2
-"""So many notes are shown unless all are asked for."""
-DESCRIPTIVE = (
-    "The figures below are those of a number of units fixed before. This run was to stop once it"
-    " was decided, so they only describe what was judged; what is decided stands above."
-)
-TESTS = {"fixed": "fixed n", "sequential": "sequential"}
-"""The names of the tests, for outcomes of both in one table."""
+"""Up to so many variants have a table each; more stand in a table a dimension, as candidates do."""
 STYLES = {"better": "green", "worse": "red", "same": "cyan", "not enough evidence": ""}
 """The colour of each outcome."""
-_DECIDED = {"better": "is better than", "worse": "is worse than"}
 
 
-def comparison_lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[RenderableType]:
+def comparison_lines(
+    comparison: Comparison, trust: Iterable[str], say: Words, *, verbose: bool = False
+) -> Iterator[RenderableType]:
     """Yield all that is to be printed of a comparison, from top to bottom; with `verbose`, every
     note."""
     rows = rows_shown(comparison)
-    yield from _headlines(comparison)
+    yield from _headlines(comparison, say)
+    level = say("answer.level", level=say.percent(comparison.level))
+    yield trust_line([level, *trust], say)
+    yield from _ranking(comparison, say)
     variants = list(dict.fromkeys(row.variant for row in rows))
-    if len(variants) <= APART:
+    if len(variants) <= APART and not comparison.is_duel:
         for name in variants:
-            yield from _variant_lines(comparison, [row for row in rows if row.variant == name])
+            of_variant = [row for row in rows if row.variant == name]
+            yield from _variant_lines(comparison, of_variant, say, verbose=verbose)
     else:
         for dimension in dict.fromkeys(row.dimension for row in rows):
-            yield from _dimension(comparison, [row for row in rows if row.dimension == dimension])
+            of_dimension = [row for row in rows if row.dimension == dimension]
+            yield from _dimension_lines(comparison, of_dimension, say)
     if comparison.tags:
-        yield Text("\nShare of units with a failure tag or a critical fail")
-        yield _tags_table(comparison)
-    yield from _missing(comparison)
+        yield Text("\n" + say("terminal.tags"))
+        yield _tags_table(comparison, say)
+    yield from _missing(comparison, say)
     if comparison.repeats:
-        yield from _repeats(comparison.repeats)
-    shown = comparison.notes if verbose else comparison.notes[:NOTES]
-    for note in shown:
-        yield paragraph(f"Note: {note}")
-    if rest := len(comparison.notes) - len(shown):
-        yield Text(f"{count_noun(rest, 'more note')}: --verbose", style="dim")
+        yield from _repeats(comparison.repeats, say)
+    yield from note_lines(comparison.notes, say, None if verbose else "--verbose")
 
 
-def _headlines(comparison: Comparison) -> Iterator[RenderableType]:
+def _headlines(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
     """The answer to each variant's question, once: by the run's own sequential test where it has
     one, else by the test with a fixed number of units."""
     test = comparison.sequential
     tested = {decision.variant for decision in test.comparisons} if test else set[str]()
-    if test:
-        yield Text(decision_text(test), style="bold")
-        yield Text(f"\n{DESCRIPTIVE}")
-    elif not any(row.n for row in comparison.rows):
-        yield paragraph(_nothing(comparison), style="bold")
-        return
     noun = "task" if "task_name" in comparison.pair_by else "question"
+    if test:
+        yield from decision_lines(test, noun, say)
+        yield paragraph(say("terminal.descriptive"))
+    elif not any(row.n for row in comparison.rows):
+        yield paragraph(_nothing(comparison, say), style="bold")
+        return
     rest = tuple(row for row in comparison.rows if row.variant not in tested)
-    yield from sentence_lines(comparison_answers(replace(comparison, rows=rest), noun, english()))
-    ranking = None
-    if not comparison.is_duel and len({row.variant for row in comparison.rows}) > 1:
-        ranking = rank_variants(comparison, english())
-    if ranking is not None:
+    yield from sentence_lines(comparison_answers(replace(comparison, rows=rest), noun, say))
+
+
+def _ranking(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
+    """Yield the ranked table where there are several variants."""
+    if comparison.is_duel or len({row.variant for row in comparison.rows}) < 2:
+        return
+    if ranking := rank_variants(comparison, say):
         yield ""
-        yield ranking_table(ranking)
+        yield ranking_table(ranking, say)
 
 
-def _nothing(comparison: Comparison) -> str:
+def _nothing(comparison: Comparison, say: Words) -> str:
     """Why there is no answer."""
-    baseline, noun = comparison.baseline, "topic" if comparison.is_duel else "question"
     variants = list(dict.fromkeys(row.variant for row in comparison.rows))
+    about = {"baseline": comparison.baseline, "n": len(variants)}
     if not variants:
-        return f"There is nothing to compare {baseline} with."
+        return say("terminal.nothing_to_compare", **about)
     if len(variants) > 1:
-        return f"None of {len(variants)} variants shares a scored {noun} with {baseline}."
-    return f"{variants[0]} and {baseline} share no scored {noun}: there is nothing to compare."
+        return say("terminal.nothing_shared_by_all", **about)
+    return say("terminal.nothing_shared", variant=variants[0], **about)
 
 
 def rows_shown(comparison: Comparison) -> list[Row]:
@@ -100,118 +102,154 @@ def rows_shown(comparison: Comparison) -> list[Row]:
     return [row for row in rows if row.dimension != OVERALL]
 
 
-def _size(comparison: Comparison, rows: Sequence[Row]) -> str:
+def _size(comparison: Comparison, rows: Sequence[Row], say: Words) -> str:
     """Return the number of units and questions that the rows rest on."""
     unit, question = ("pair", "topic") if comparison.is_duel else ("unit", "question")
     (least, _), (n, clusters) = min(sizes := {(r.n, r.clusters) for r in rows}), max(sizes)
-    size = count_noun(n, question)
+    size = say.counted(question, n)
     if n != clusters:
-        size = f"{count_noun(n, unit)} on {count_noun(clusters, question)}"
-    return size if least == n else f"{least} to {size}"
+        counts = {"units": say.counted(unit, n), "questions": say.counted(question, clusters)}
+        size = say("terminal.size", **counts)
+    return size if least == n else say("terminal.size_from", least=least, size=size)
 
 
-def _variant_lines(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _variant_lines(
+    comparison: Comparison, rows: Sequence[Row], say: Words, *, verbose: bool
+) -> Iterator[RenderableType]:
     """One variant, dimension by dimension."""
-    against = f"{safe(rows[0].variant)} against {safe(comparison.baseline)}"
-    yield Text(f"\n{against}, by {safe(comparison.by)}, {_size(comparison, rows)}")
-    yield _rows_table(comparison, "dimension", [(row.dimension, row) for row in rows])
-    yield from _more([(row.dimension, row) for row in rows])
+    about = {"variant": rows[0].variant, "baseline": comparison.baseline}
+    size = _size(comparison, rows, say)
+    yield Text()
+    yield paragraph(say("terminal.against", by=comparison.by, size=size, **about))
+    named = [(say.dimension(row.dimension), row) for row in rows]
+    yield _rows_table(comparison, "dimension", named, say)
+    effects = [f"{name} {say.number(row.effect)}" for name, row in named if row.effect is not None]
+    if effects and verbose:
+        yield paragraph(say("terminal.effects", effects=say.join(effects)), style="dim")
 
 
-def _dimension(comparison: Comparison, rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _dimension_lines(
+    comparison: Comparison, rows: Sequence[Row], say: Words
+) -> Iterator[RenderableType]:
     """One dimension, variant by variant."""
-    against = f"{safe(rows[0].dimension)}, against {safe(comparison.baseline)}"
-    yield Text(f"\n{against}, {_size(comparison, rows)}")
+    about = {"dimension": rows[0].dimension, "baseline": comparison.baseline}
+    yield Text()
+    yield paragraph(say("terminal.against_on", size=_size(comparison, rows, say), **about))
     ranked = sorted(rows, key=lambda row: -(row.difference or 0.0))
-    yield _rows_table(comparison, "variant", [(row.variant, row) for row in ranked])
+    column = "candidate" if comparison.is_duel else "variant"
+    yield _rows_table(comparison, column, [(row.variant, row) for row in ranked], say)
 
 
-def _rows_table(comparison: Comparison, what: str, rows: Sequence[tuple[str, Row]]) -> TextTable:
-    gap = f"difference [{100 * comparison.level:g} %]"
-    chance = p_heading(row for _, row in rows)
-    grid = table(what, "base", "mean", gap, chance, "outcome", right=(1, 2, 4), whole=[3])
+def _rows_table(
+    comparison: Comparison, column: str, rows: Sequence[tuple[str, Row]], say: Words
+) -> TextTable:
+    level, is_duel = say.percent(comparison.level), comparison.is_duel
+    if is_duel:
+        heads = [say("terminal.win_rate_level", level=level)]
+    else:
+        heads = [say("terminal.base"), say("terminal.mean"), gap_heading(comparison.level, say)]
+    ends = [p_heading((row for _, row in rows), say), say("terminal.outcome")]
+    place = len(heads)
+    right = [*range(1, place), place + 1]
+    grid = table(say(f"terminal.{column}"), *heads, *ends, right=right, whole=[place])
     for name, row in rows:
-        figures = [number_text(value, places_of(row)) for value in (row.baseline_mean, row.mean)]
-        test = f" ({TESTS[row.decided_by]})" if comparison.sequential else ""
-        outcome = Text(f"{row.outcome}{test}", style=STYLES[row.outcome])
-        grid.add_row(safe(name), *figures, gap_text(row), p_text(row.p_adjusted), outcome)
+        if is_duel:
+            figures = [say.share(row.mean, row.mean_low, row.mean_high)]
+        else:
+            figures = row_cells(row, say)
+        test = row.decided_by if comparison.sequential else ""
+        cells = [*figures, say.p_value(row.p_adjusted)]
+        grid.add_row(safe(name), *cells, outcome_text(row.outcome, say, test))
     return grid
 
 
-def _more(rows: Sequence[tuple[str, Row]]) -> Iterator[Text]:
-    """Yield the effects of the rows."""
-    effects = [f"{name}{NO_BREAK}{row.effect:z.2f}" for name, row in rows if row.effect is not None]
-    if effects:
-        yield paragraph(f"Effect: {', '.join(effects)}", style="dim")
+def row_cells(row: Row, say: Words) -> list[str]:
+    """Return both means of a row and their difference with its interval."""
+    places = places_of(row)
+    means = [say.number(value, places) for value in (row.baseline_mean, row.mean)]
+    return [*means, gap_text(row, say)]
 
 
-def _tags_table(comparison: Comparison) -> TextTable:
-    headers = ("tag", "variant", "base", "rate", "difference", p_heading(comparison.tags), "")
-    grid = table(*headers, right=(2, 3, 5), whole=[4])
+def outcome_text(outcome: str, say: Words, test: str = "") -> Text:
+    """Return an outcome in its colour, with the test it is from where there are two."""
+    told = say.gloss("short_outcome", outcome)
+    if test:
+        told = say(f"terminal.by_{test}", outcome=told)
+    return Text(told, style=STYLES.get(outcome, ""))
+
+
+def _tags_table(comparison: Comparison, say: Words) -> TextTable:
+    columns = ("tag", "variant", "base", "rate", "difference")
+    heads = [say(f"terminal.{name}") for name in columns]
+    grid = table(*heads, p_heading(comparison.tags, say), "", right=(2, 3, 5), whole=[4])
     for row in comparison.tags:
-        rates = [number_text(value, 3) for value in (row.baseline_mean, row.mean)]
+        rates = [say.percent(value) for value in (row.baseline_mean, row.mean)]
         outcome = "" if row.outcome == "not enough evidence" else row.outcome
         grid.add_row(
-            safe(row.dimension),
+            safe(say.gloss("tag", row.dimension)),
             safe(row.variant),
             *rates,
-            gap_text(row),
-            p_text(row.p_adjusted),
-            Text(outcome, style=STYLES[row.outcome]),
+            gap_text(row, say),
+            say.p_value(row.p_adjusted),
+            outcome_text(outcome, say),
         )
     return grid
 
 
-def _missing(comparison: Comparison) -> Iterator[RenderableType]:
+def _missing(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
     """Yield the judgments missing from each variant, and how far they could move the difference."""
     counts = comparison.missing
     lacking = sum(count.failed + count.pending for count in counts.values())
     yield Text()
     silent = [
-        f"{safe(name)} {', '.join(f'{safe(d)} {n}' for d, n in count.missing_scores.items())}"
+        f"{name} ({say.join(f'{say.dimension(d)} {n}' for d, n in count.missing_scores.items())})"
         for name, count in counts.items()
         if count.missing_scores
     ]
     alone = [
-        f"{safe(name)} {count_noun(count.unpaired, 'unit')}"
+        f"{name} ({say.counted('unit', count.unpaired)})"
         for name, count in counts.items()
         if count.unpaired
     ]
     if alone:
-        yield paragraph(f"Without a partner, so not in the difference: {', '.join(alone)}.")
+        yield paragraph(say("terminal.unpaired", variants=say.join(alone)))
     if silent:
-        yield Text(f"Judgments that give no score on a dimension: {'; '.join(silent)}.")
+        yield paragraph(say("terminal.silent", variants=say.join(silent)))
     if not lacking and not silent:
         planned = sum(count.planned for count in counts.values())
-        all_of = f"All {planned} judgments have" if planned != 1 else "The one judgment has"
-        yield Text(f"{all_of} a score.")
+        yield paragraph(say("terminal.all_scored", n=planned))
         return
-    headers = ("variant", "units", "planned", "scored", "failed", "pending", "could differ by")
-    grid = table(*headers, right=range(1, 6), whole=[6])
-    ranges = {row.variant: _range(row) for row in reversed(rows_shown(comparison))}
+    columns = ("variant", "units", "planned", "scored", "failed", "pending", "could_differ")
+    grid = table(*(say(f"terminal.{name}") for name in columns), right=range(1, 6), whole=[6])
+    ranges = {row.variant: _range(row, say) for row in reversed(rows_shown(comparison))}
     for name, count in counts.items():
         figures = (count.units, count.planned, count.scored, count.failed, count.pending)
-        grid.add_row(safe(name), *map(str, figures), ranges.get(name, ""))
+        grid.add_row(safe(name), *map(say.integer, figures), ranges.get(name, ""))
     yield grid
-    for row in rows_shown(comparison)[:1]:
-        condition = "if all that is missing lay at the ends of its scale."
-        yield Text(f"The last column: {safe(row.dimension)}, {condition}", style="dim")
+    if any(ranges.values()):
+        yield paragraph(say("terminal.last_column"), style="dim")
 
 
-def _range(row: Row) -> str:
+def _range(row: Row, say: Words) -> str:
     if row.bounds is None:
         return ""
-    low, high = (f"{end:+z.{places_of(row)}f}" for end in row.bounds)
-    return f"{low} to {high}"
+    low, high = (say.signed(end, places_of(row)) for end in row.bounds)
+    return say("terminal.from_to", low=low, high=high)
 
 
-def _repeats(repeats: Repeats) -> Iterator[RenderableType]:
-    yield Text(f"\nRepeats: up to {repeats.most} judgments of a unit by one judge")
-    grid = table("dimension", "units", "within", "between", "share within", right=range(1, 5))
+def _repeats(repeats: Repeats, say: Words) -> Iterator[RenderableType]:
+    yield Text()
+    yield paragraph(say("terminal.repeats", n=repeats.most))
+    columns = ("dimension", "units", "within", "between", "share_within")
+    grid = table(*(say(f"terminal.{name}") for name in columns), right=range(1, 5))
     for component in repeats.components:
-        share = "-" if component.share is None else f"{100 * component.share:.0f} %"
-        figures = [number_text(value, 3) for value in (component.within, component.between)]
-        grid.add_row(safe(component.dimension), str(component.units), *figures, share)
+        figures = [say.number(value, 3) for value in (component.within, component.between)]
+        grid.add_row(
+            safe(say.dimension(component.dimension)),
+            say.integer(component.units),
+            *figures,
+            say.percent(component.share),
+        )
     yield grid
 
 
@@ -224,20 +262,15 @@ def places_of(row: Row) -> int:
     return 3 if most <= 1 or 0 < abs(row.difference or 0) < SMALL else 2
 
 
-def gap_text(row: Row) -> str:
+def gap_heading(level: float, say: Words) -> str:
+    """Return the heading of a column of differences with their intervals."""
+    return say("terminal.difference_level", level=say.percent(level))
+
+
+def gap_text(row: Row, say: Words) -> str:
     """A difference with its interval."""
     places = places_of(row)
-    if row.difference is None:
-        return "-"
-    difference = f"{row.difference:+z.{places}f}"
-    if row.low is None or row.high is None:
-        return f"{difference} [no interval]"
-    return f"{difference} [{number_text(row.low, places)}, {number_text(row.high, places)}]"
-
-
-def number_text(value: float | None, places: int) -> str:
-    """With so many decimals; nothing is neither above nor below nothing, so there is no -0.000."""
-    return "-" if value is None else f"{value:z.{places}f}"
+    return f"{say.signed(row.difference, places)} {say.interval(row.low, row.high, places)}".strip()
 
 
 class Tested(Protocol):
@@ -250,49 +283,16 @@ class Tested(Protocol):
     def p_adjusted(self) -> float | None: ...
 
 
-def p_heading(rows: Iterable[Tested]) -> str:
+def p_heading(rows: Iterable[Tested], say: Words) -> str:
     """The name of a column of p values; it says so where they are corrected for their number."""
-    return "p (Holm)" if any(row.p_adjusted != row.p for row in rows) else "p"
+    is_adjusted = any(row.p_adjusted != row.p for row in rows)
+    return say("chart.p_adjusted" if is_adjusted else "chart.p")
 
 
-def p_text(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return "<.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.001 else f"{value:.3f}"
-
-
-def decision_text(test: SequentialTest) -> str:
-    """A paragraph for each comparison, and what was saved in all."""
-    lines = [line for decision in test.comparisons for line in _decision_lines(decision)]
-    lines += [
-        f"Sequential test, looked at after every question; error at most {test.alpha:g}.",
-        f"Saved: {test.saved_units} of {test.of} units were not judged; `run --to-the-end` judges"
-        " them."
-        if test.saved_units
-        else "Nothing was saved: every unit is judged.",
-    ]
-    return "\n".join([*lines, *(f"Note: {safe(note)}" for note in test.notes)])
-
-
-def _decision_lines(decision: Decision) -> list[str]:
-    variant, baseline = safe(decision.variant), safe(decision.baseline)
-    dimension = "" if decision.dimension == "overall" else f" on {safe(decision.dimension)}"
-    words = _DECIDED.get(decision.outcome)
-    headline = (
-        f"Decided: {variant} {words} {baseline}{dimension}"
-        if words
-        else f"Not enough evidence: {variant} against {baseline}{dimension}"
-    )
-    count_noun = f"{decision.questions} of {decision.of_questions} questions"
-    return [
-        f"{headline},",
-        f"  after {count_noun} ({decision.units} of {decision.of} units)",
-        f"  {_sequence_text(decision)}",
-    ]
-
-
-def _sequence_text(decision: Decision) -> str:
-    low, high, level = decision.low, decision.high, 100 * (1 - decision.alpha)
-    if decision.measure == "win_rate":
-        return f"win rate between {low:.1%} and {high:.1%} ({level:g} % confidence sequence)"
-    return f"difference between {low:+z.3f} and {high:+z.3f} ({level:g} % confidence sequence)"
+def decision_lines(test: SequentialTest, noun: str, say: Words) -> Iterator[Text]:
+    """Yield a sentence for each comparison of a sequential test, and what was saved in all."""
+    yield from sentence_lines(decision_answer(each, noun, say) for each in test.comparisons)
+    saved = "saved" if test.saved_units else "nothing_saved"
+    values = {"alpha": test.alpha, "n": test.saved_units, "of": test.of}
+    yield paragraph(say(f"terminal.{saved}", **values))
+    yield from note_lines(test.notes, say, None)

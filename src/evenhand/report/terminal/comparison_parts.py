@@ -13,154 +13,152 @@ from rich.text import Text
 
 from evenhand.report.model import ChangedPair, ChangedSide, ChangedUnits
 from evenhand.report.terminal.comparison import (
-    STYLES,
-    gap_text,
-    number_text,
+    gap_heading,
+    outcome_text,
     p_heading,
-    p_text,
-    places_of,
+    row_cells,
     rows_shown,
 )
-from evenhand.report.terminal.console import TextTable, side_by_side, table
+from evenhand.report.terminal.console import TextTable, paragraph, side_by_side, table
 from evenhand.report.terminal.tables import cut, safe
-from evenhand.stats.comparison import OVERALL, Row
+from evenhand.stats.comparison import OVERALL
 from evenhand.stats.stability import Stability, StabilityRow
 from evenhand.stats.within import Between, Blocks
+from evenhand.words import Words
 
 TEXT = 360
 """Characters of a question or an answer that are shown; `show` has all of them."""
 REASON = 200
-STABILITY = "sd: standard deviation over repeated runs of the same, the judge's own noise included."
-_STEADY = {"better": "steadier than", "worse": "less steady than"}
 
 
-def blocks_lines(blocks: Blocks) -> Iterator[RenderableType]:
+def blocks_lines(blocks: Blocks, say: Words) -> Iterator[RenderableType]:
     """For each variant a table per dimension, overall first, and a sentence on whether the
     difference differs."""
     first = blocks.blocks[0].comparison
     dimensions = {row.dimension for row in rows_shown(first)}
-    units = ", ".join(f"{safe(block.value)} {block.units} units" for block in blocks.blocks)
+    units = say.join(
+        f"{block.value} ({say.counted('unit', block.units)})" for block in blocks.blocks
+    )
     for variant in dict.fromkeys(test.variant for test in blocks.between):
         tests = [test for test in blocks.between if test.variant == variant]
         tests = sorted(
             (test for test in tests if test.dimension in dimensions),
             key=lambda test: test.dimension != OVERALL,
         )
-        against = f"{safe(variant)} against {safe(first.baseline)}"
-        yield Text(f"\n{against}, by {safe(blocks.field)}: {units}", style="bold")
+        about = {"variant": variant, "baseline": first.baseline, "by": blocks.field, "size": units}
+        yield Text()
+        yield paragraph(say("terminal.against", **about), style="bold")
         for test in tests:
-            yield Text(f"\n{safe(interaction_sentence(test, blocks.field))}")
-            yield _blocks_table(blocks, test, first.level)
+            yield Text()
+            yield paragraph(interaction_sentence(test, blocks.field, say))
+            yield _blocks_table(blocks, test, first.level, say)
 
 
-def _blocks_table(blocks: Blocks, test: Between, level: float) -> TextTable:
-    gap = f"difference [{100 * level:g} %]"
+def _blocks_table(blocks: Blocks, test: Between, level: float, say: Words) -> TextTable:
     pairs = [(b.value, b.comparison.row(test.variant, test.dimension)) for b in blocks.blocks]
     rows = {value: row for value, row in pairs if row is not None}
-    columns = ("base", "mean", gap, p_heading(rows.values()), "outcome")
-    grid = table(blocks.field, *columns, right=(1, 2, 4), whole=[3])
+    heads = [say("terminal.base"), say("terminal.mean"), gap_heading(level, say)]
+    heads += [p_heading(rows.values(), say), say("terminal.outcome")]
+    grid = table(blocks.field, *heads, right=(1, 2, 4), whole=[3])
     for value, row in rows.items():
-        grid.add_row(safe(value), *_cells(row))
+        outcome = outcome_text(row.outcome, say)
+        grid.add_row(safe(value), *row_cells(row, say), say.p_value(row.p_adjusted), outcome)
     return grid
 
 
-def _cells(row: Row) -> list[str | Text]:
-    places = places_of(row)
-    means = [number_text(value, places) for value in (row.baseline_mean, row.mean)]
-    outcome = Text(row.outcome, style=STYLES[row.outcome])
-    return [*means, gap_text(row), p_text(row.p_adjusted), outcome]
-
-
-def interaction_sentence(test: Between, field: str) -> str:
+def interaction_sentence(test: Between, field: str, say: Words) -> str:
     """Return one sentence on whether the difference differs between the values of a field."""
-    name = test.dimension
+    about = {"dimension": test.dimension, "field": field}
     if test.p_adjusted is None:
-        return f"{name}: nothing to test between the values of {field}."
-    differs = test.outcome == "differs"
-    claim = "the difference differs" if differs else "not enough evidence that it differs"
-    gap = ""
-    if test.gap is not None:
-        first, second = test.differences
-        gap = f": {second} less {first} {test.gap:+z.3f}"
-        if test.low is not None and test.high is not None:
-            gap += f" [{test.low:z.3f}, {test.high:z.3f}]"
-    return f"{name}: {claim} by {field}{gap}, p {p_text(test.p_adjusted)}."
+        return say("terminal.interaction_untested", **about)
+    key = "differs" if test.outcome == "differs" else "open"
+    told = say(f"terminal.interaction_{key}", p=test.p_adjusted, **about)
+    if test.gap is None:
+        return told
+    first, second = test.differences
+    ends = say.interval(test.low, test.high, 3)
+    values = {"first": first, "second": second, "gap": say.signed(test.gap, 3), "interval": ends}
+    return say.join([told, say("terminal.interaction_gap", **values)], between="sentence")
 
 
-def stability_lines(stability: Stability) -> Iterator[RenderableType]:
+def stability_lines(stability: Stability, say: Words) -> Iterator[RenderableType]:
     """Yield for each variant a sentence and a table by dimension, overall first."""
     for variant in dict.fromkeys(row.variant for row in stability.rows):
         rows = [row for row in stability.rows if row.variant == variant]
         if len(rows) == 2:  # of one dimension alone the overall figure says the same again
             rows = rows[:1]
         rows.sort(key=lambda row: row.dimension != OVERALL)
-        yield Text(f"\n{safe(stability_sentence(stability, rows[0]))}", style="bold")
-        yield _stability_table(stability, rows)
-    yield Text(STABILITY, style="dim")
+        yield Text()
+        yield paragraph(stability_sentence(stability, rows[0], say), style="bold")
+        yield _stability_table(stability, rows, say)
+    yield paragraph(say("terminal.stability_note"), style="dim")
 
 
-def stability_sentence(stability: Stability, row: StabilityRow) -> str:
+def stability_sentence(stability: Stability, row: StabilityRow, say: Words) -> str:
     """Say whether a variant varies more than the baseline."""
-    over = f"over {stability.field}"
-    size = f"{row.n} times asked again, on {row.clusters} questions"
-    on = "overall" if row.dimension == OVERALL else f"on {row.dimension}"
-    if row.outcome == "not enough evidence":
-        claim = (
-            f"Not enough evidence that {row.variant} varies more or less than {stability.baseline}"
-        )
-    else:
-        claim = f"{row.variant} is {_STEADY[row.outcome]} {stability.baseline}"
-    return f"{claim} {over} {on}: variance {_ratio(row)}, p {p_text(row.p_adjusted)}; {size}."
+    key = {"better": "steadier", "worse": "less_steady"}.get(row.outcome, "open")
+    return say(
+        f"terminal.stability_{key}",
+        variant=row.variant,
+        baseline=stability.baseline,
+        field=stability.field,
+        dimension=row.dimension,
+        ratio=_ratio(row, say),
+        n=row.n,
+        clusters=row.clusters,
+    )
 
 
-def _stability_table(stability: Stability, rows: list[StabilityRow]) -> TextTable:
-    ratio = f"variance ratio [{100 * stability.level:g} %]"
-    headers = ("dimension", "sd base", "sd", ratio, p_heading(rows), "outcome")
-    grid = table(*headers, right=(1, 2, 4), whole=[3])
+def _stability_table(stability: Stability, rows: list[StabilityRow], say: Words) -> TextTable:
+    heads = [say("terminal.dimension"), say("terminal.sd_base"), say("terminal.sd")]
+    heads += [say("terminal.ratio_level", level=say.percent(stability.level))]
+    heads += [p_heading(rows, say), say("terminal.outcome")]
+    grid = table(*heads, right=(1, 2, 4), whole=[3])
     for row in rows:
-        deviations = [number_text(v, 3) for v in (row.baseline_sd, row.sd)]
-        outcome = Text(row.outcome, style=STYLES[row.outcome])
-        grid.add_row(safe(row.dimension), *deviations, _ratio(row), p_text(row.p_adjusted), outcome)
+        deviations = [say.number(v, 3) for v in (row.baseline_sd, row.sd)]
+        cells = [*deviations, _ratio(row, say), say.p_value(row.p_adjusted)]
+        name = safe(say.dimension(row.dimension))
+        grid.add_row(name, *cells, outcome_text(row.outcome, say))
     return grid
 
 
-def _ratio(row: StabilityRow) -> str:
+def _ratio(row: StabilityRow, say: Words) -> str:
     if row.ratio is None:
-        return "-"
-    interval = "" if row.low is None else f" [{row.low:.2f}, {row.high:.2f}]"
-    return f"x {row.ratio:.2f}{interval}"
+        return say.number(None)
+    return f"x {say.number(row.ratio)} {say.interval(row.low, row.high)}".strip()
 
 
-def changed_lines(changed: ChangedUnits) -> Iterator[RenderableType]:
+def changed_lines(changed: ChangedUnits, say: Words) -> Iterator[RenderableType]:
     """The worst pairs, then the best."""
-    named = "" if changed.dimension == "overall" else f" on {safe(changed.dimension)}"
-    counted = f"{changed.worse} got worse{named}, {changed.better} better, of {changed.n} pairs"
-    yield Text(f"\n{counted}", style="bold")
-    for title, pairs in (("worst", changed.worst), ("best", changed.best)):
+    counts = {"worse": changed.worse, "better": changed.better, "n": changed.n}
+    yield Text()
+    yield paragraph(say("terminal.changed", dimension=changed.dimension, **counts), style="bold")
+    for key, pairs in (("worst", changed.worst), ("best", changed.best)):
         for number, pair in enumerate(pairs, 1):
-            yield from _pair(f"{title} {number}", pair)
+            yield from _pair(say(f"terminal.{key}", n=number), pair, say)
     sides = [pair.variant for pair in (*changed.worst, *changed.best)]
     if sides:
         command = f"evenhand show {sides[0].run} {shlex.quote(safe(sides[0].unit))}"
-        yield Text(f"\nAll of one with its prompts and replies: {command}", style="dim")
+        yield Text()
+        yield paragraph(say("terminal.show_one", command=command), style="dim")
 
 
-def _pair(title: str, pair: ChangedPair) -> Iterator[RenderableType]:
-    about = ", ".join(f"{name} {value}" for name, value in pair.fields.items())
+def _pair(title: str, pair: ChangedPair, say: Words) -> Iterator[RenderableType]:
+    about = say.join(f"{name} {value}" for name, value in pair.fields.items())
     yield Text()
-    heading = cut(f"{title}: {pair.difference or 0:+.3g}  {about}", 76)
+    heading = cut(f"{title}: {say.signed(pair.difference or 0.0)}  {about}", 76)
     yield Rule(Text(heading, style="bold"), align="left")
     if pair.question:
         yield _row("Q", _cut_text(pair.question, TEXT))
     sides = (pair.baseline, pair.variant)
-    yield side_by_side([Text(_head(side), style="bold") for side in sides])
+    yield side_by_side([Text(_head(side, say), style="bold") for side in sides])
     yield side_by_side([Text(_cut_text(side.output, TEXT)) for side in sides])
     if all(side.reasons for side in sides):
-        yield side_by_side([_reasons(side) for side in sides])
+        yield side_by_side([_reasons(side, say) for side in sides])
         return
     for side in sides:
         if side.reasons:
-            yield _reasons(side)
+            yield _reasons(side, say)
 
 
 def _row(letter: str, text: str) -> Table:
@@ -171,19 +169,21 @@ def _row(letter: str, text: str) -> Table:
     return grid
 
 
-def _head(side: ChangedSide) -> str:
-    units = f"{side.units} units" if side.units > 1 else f"unit {safe(side.unit)}"
-    value = "no verdict" if side.value is None else f"{side.value:.3g}"
-    return f"{safe(side.name)}: {value}, {units}"
+def _head(side: ChangedSide, say: Words) -> str:
+    key = "side_of_units" if side.units > 1 else "side"
+    value = say("changed.no_verdict") if side.value is None else say.short(round(side.value, 3))
+    about = {"name": side.name, "unit": side.unit, "n": side.units, "value": value}
+    return safe(say(f"terminal.{key}", **about))
 
 
-def _reasons(side: ChangedSide) -> Text:
+def _reasons(side: ChangedSide, say: Words) -> Text:
     """Score and reason of every dimension; who said it, where several did."""
     several = len({reason.judge for reason in side.reasons}) > 1
     text = Text()
     for reason in side.reasons:
         by = f" ({reason.judge})" if several else ""
-        text.append(f"{safe(f'{reason.about} {_score(reason.score)}{by}')}", style="bold")
+        about = f"{say.dimension(reason.about)} {_score(reason.score)}{by}"
+        text.append(safe(about), style="bold")
         text.append(f" {_cut_text(reason.text, REASON)}\n" if reason.text else "\n")
     text.rstrip()
     return text

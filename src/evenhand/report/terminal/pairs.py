@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table
-from evenhand.report.terminal.tables import count_noun, cut, safe
+from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.pairwise import PairFigures, Proportion
+from evenhand.words import Words
 
 if TYPE_CHECKING:
     from evenhand.stats.estimate import Estimate
@@ -26,84 +26,80 @@ RANKED_FROM = 2
 
 
 def pair_tables(
-    figures: PairFigures, titles: Mapping[str, str], *, with_standings: bool = True
+    figures: PairFigures, titles: Mapping[str, str], say: Words, *, with_standings: bool = True
 ) -> Iterator[RenderableType]:
     """All that is said of judged pairs, top to bottom; `titles` are what topics are called."""
     if figures.standings:
         if with_standings:
-            yield standings_table(figures)
+            yield standings_table(figures, say)
             yield ""
-        yield figures_table(figures)
+        yield legend(_figures(figures, say))
     if figures.judges:
         yield ""
-        yield judges_table(figures)
+        yield judges_table(figures, say)
     if any(len(sets.candidates) > 2 for sets in figures.fronts.values()):
         yield ""
-        yield fronts_table(figures, titles)
+        yield fronts_table(figures, titles, say)
 
 
-def standings_table(figures: PairFigures) -> TextTable:
+def _columns(names: Sequence[str], say: Words) -> list[str]:
+    return [say(f"terminal.{name}") for name in names]
+
+
+def standings_table(figures: PairFigures, say: Words) -> TextTable:
     """Return the table of wins, losses, ties and uncertain pairs of every candidate."""
-    grid = table("candidate", "wins", "losses", "ties", "uncertain", right=range(1, 5))
+    heads = _columns(("candidate", "wins", "losses", "tied", "uncertain"), say)
+    grid = table(*heads, right=range(1, 5))
     ranked = sorted(figures.standings.items(), key=lambda item: (-item[1].wins, item[1].losses))
     for name, standing in ranked:
-        grid.add_row(
-            safe(name),
-            *map(str, (standing.wins, standing.losses, standing.ties, standing.uncertain)),
-        )
+        counts = standing.wins, standing.losses, standing.ties, standing.uncertain
+        grid.add_row(safe(name), *map(say.integer, counts))
     return grid
 
 
-def figures_table(figures: PairFigures) -> Table:
-    """Return the table of verdicts, rounds and consistency of the two orders."""
-    return legend(_figures(figures))
+def _figures(figures: PairFigures, say: Words) -> Iterator[tuple[str, str]]:
+    """Yield verdicts, rounds and consistency of the two orders, each with its label."""
 
+    def line(name: str, **values: object) -> tuple[str, str]:
+        return say(f"terminal.{name}"), say(f"terminal.{name}_told", **values)
 
-def _figures(figures: PairFigures) -> Iterator[tuple[str, str]]:
-    outcomes = figures.outcomes
-    won = f"{outcomes['A']} for A, {outcomes['B']} for B, {outcomes['tie']} tie"
-    yield "verdicts", f"{won}, {outcomes['uncertain']} uncertain"
-    endings = figures.settled
-    once = f", {endings['one_order']} in one order only" if endings["one_order"] else ""
-    yield "settled", f"{endings['stable']} at once, {endings['resolved']} in a later round{once}"
+    outcomes, endings = figures.outcomes, figures.settled
+    a, b, tie = outcomes["A"], outcomes["B"], outcomes["tie"]
+    yield line("verdicts", a=a, b=b, tie=tie, uncertain=outcomes["uncertain"])
+    yield line("settled", stable=endings["stable"], resolved=endings["resolved"])
+    if endings["one_order"]:
+        yield line("one_order", n=endings["one_order"])
     if figures.first_rounds:
-        yield "position consistency", share(figures.consistency, "first rounds")
-        yield "first slot preferred", share(figures.first_slot, "passes with a winner")
-        differ = ", ".join(f"{safe(c)} {n}" for c, n in figures.contradictions.most_common())
-        yield "orders contradict", differ or "on no criterion"
+        yield say("terminal.consistency"), share(figures.consistency, say)
+        yield say("terminal.first_slot"), share(figures.first_slot, say)
+        differ = [f"{safe(name)} {n}" for name, n in figures.contradictions.most_common()]
+        if differ:
+            yield say("terminal.contradictions"), say.join(differ)
     if figures.self_contradictions:
-        count = f"{figures.self_contradictions} of {figures.passes} passes"
-        yield "judge against itself", f"{count} name a winner that their marks do not give"
+        yield line("self_contradictions", n=figures.self_contradictions, of=figures.passes)
     if sets_of_two := [sets for sets in figures.fronts.values() if len(sets.candidates) == 2]:
         kept_two = sum(len(sets.front) == 2 for sets in sets_of_two)
-        yield (
-            "kept",
-            f"both candidates on {kept_two} of {count_noun(len(sets_of_two), 'topic')} of two",
-        )
+        yield line("kept", n=kept_two, of=len(sets_of_two))
     if figures.extra_calls:
-        yield "later rounds took", f"{figures.extra_calls} calls"
+        yield line("later_rounds", n=figures.extra_calls)
     if figures.agreement.n:
-        yield "judges agree", share(figures.agreement, "pairs of verdicts")
-    if figures.outcomes.total() > figures.panel.total():
-        panel = ", ".join(f"{n} {winner}" for winner, n in figures.panel.most_common())
-        yield "majority", panel
+        yield say("terminal.judges_agree"), share(figures.agreement, say)
+    if outcomes.total() > figures.panel.total():
+        panel = (f"{say.gloss('verdict', name)} {n}" for name, n in figures.panel.most_common())
+        yield say("terminal.majority"), say.join(panel)
 
 
-def judges_table(figures: PairFigures) -> TextTable:
+def judges_table(figures: PairFigures, say: Words) -> TextTable:
     """The judges of a panel side by side."""
-    grid = table(
-        "judge", "A", "B", "tie", "uncertain", "consistent", "first slot", right=range(1, 7)
-    )
+    heads = _columns(("judge", "tied", "uncertain", "same_both", "first"), say)
+    grid = table(heads[0], "A", "B", *heads[1:], right=range(1, 7))
     for name, behaviour in list(figures.judges.items())[:JUDGES_SHOWN]:
-        counts = [str(behaviour.outcomes[outcome]) for outcome in ("A", "B", "tie", "uncertain")]
-        grid.add_row(
-            safe(name),
-            *counts,
-            _to_percent(behaviour.consistency),
-            _to_percent(behaviour.first_slot),
-        )
+        counts = [behaviour.outcomes[outcome] for outcome in ("A", "B", "tie", "uncertain")]
+        shares = behaviour.consistency.value, behaviour.first_slot.value
+        grid.add_row(safe(name), *map(say.integer, counts), *map(say.percent, shares))
     if len(figures.judges) > JUDGES_SHOWN:
-        grid.add_row(f"and {len(figures.judges) - JUDGES_SHOWN} more", style="dim")
+        more = say("terminal.and_more", n=len(figures.judges) - JUDGES_SHOWN)
+        grid.add_row(more, style="dim")
     return grid
 
 
@@ -111,30 +107,25 @@ def criteria_line(names: Mapping[str, str]) -> Iterator[Text]:
     """Yield a line with the meanings of the short names of criteria, if any are known."""
     texts = [f"{name}{NO_BREAK}{text}" for name, text in names.items() if text]
     if texts:
-        yield paragraph(f"{'; '.join(texts)}.", style="dim")
+        yield paragraph("; ".join(texts), style="dim")
 
 
-def _to_percent(proportion: Proportion) -> str:
-    return "-" if proportion.value is None else f"{100 * proportion.value:.0f} %"
+def share(proportion: Proportion | Estimate, say: Words) -> str:
+    """Return a share with its interval, in percent, and of how many."""
+    told = say.share(proportion.value, proportion.low, proportion.high)
+    return say("terminal.share_of", share=told, n=f"{proportion.n:g}")
 
 
-def share(proportion: Proportion | Estimate, of: str) -> str:
-    """Return a share with its interval, in percent."""
-    if proportion.value is None or proportion.low is None or proportion.high is None:
-        return f"no {of}"
-    low, high = round(100 * proportion.low), round(100 * proportion.high)
-    return f"{100 * proportion.value:.0f} % [{low}, {high}] of {proportion.n:g} {of}"
-
-
-def fronts_table(figures: PairFigures, titles: Mapping[str, str]) -> TextTable:
+def fronts_table(figures: PairFigures, titles: Mapping[str, str], say: Words) -> TextTable:
     """Which candidates of each topic with more than two stay."""
-    grid = table("topic", "front", "pareto")
+    grid = table(*_columns(("topic", "front", "pareto"), say))
     fronts = {topic: sets for topic, sets in figures.fronts.items() if len(sets.candidates) > 2}
     for topic, sets in list(fronts.items())[:TOPICS_SHOWN]:
-        front, best = (safe(", ".join(names)) or "none" for names in (sets.front, sets.pareto))
+        front, best = (safe(say.join(names)) for names in (sets.front, sets.pareto))
         title = cut(titles.get(topic, topic), TITLE)
-        grid.add_row(title + ("" if sets.complete else " (incomplete)"), front, best)
+        told = title if sets.complete else say("terminal.incomplete", topic=title)
+        grid.add_row(told, front, best)
     if len(fronts) > TOPICS_SHOWN:
-        rest = len(fronts) - TOPICS_SHOWN
-        grid.add_row(f"and {rest} more", "evenhand show --json", "", style="dim")
+        more = say("terminal.and_more", n=len(fronts) - TOPICS_SHOWN)
+        grid.add_row(more, "evenhand show --json", "", style="dim")
     return grid

@@ -38,12 +38,8 @@ def outcome_lines(
         text.append(part, style="bold" if name == "verdicts" else "")
     if left_out := summary.get("left_out"):
         text.append(f"\n  {say('facts.left_out', n=left_out)}")
-    for reason, number in summary["failures"].items():
-        text.append(f"\n  {say('cli.failures', n=number, reason=reason)}", style="yellow")
-        if reason in details and reason != WITHOUT_DETAIL:
-            detail, is_instance = details[reason]
-            said = say("cli.for_instance", text=detail) if is_instance else detail
-            text.append(f"\n    {_cut_detail(reason, said, width - 4)}")
+    for line in reason_lines(summary["failures"], details, say, width):
+        text.append("\n").append_text(line)
     calls = {"sent": summary["calls"], "cached": summary["cached"], "reasks": summary["reasks"]}
     text.append(f"\n{say('cli.calls', **calls)} {_spending(summary, say)}")
     usage = summary.get("usage", {})
@@ -51,6 +47,18 @@ def outcome_lines(
         share = usage["cached_tokens"] / max(1, usage["input_tokens"])
         text.append(f" {say('cli.cached_share', share=share)}")
     return text
+
+
+def reason_lines(
+    failures: Mapping[str, int], details: Mapping[str, FailureDetail], say: Words, width: int
+) -> Iterator[Text]:
+    """Yield how many failed for which reason, and below it what the first of them says."""
+    for reason, number in failures.items():
+        yield Text(f"  {say('cli.failures', n=number, reason=reason)}", style="yellow")
+        if reason in details and reason != WITHOUT_DETAIL:
+            detail, is_instance = details[reason]
+            said = say("cli.for_instance", text=detail) if is_instance else detail
+            yield Text(f"    {_cut_detail(reason, said, width - 4)}")
 
 
 def _spending(summary: Mapping[str, Any], say: Words) -> str:
