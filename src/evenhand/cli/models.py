@@ -6,9 +6,11 @@ import sys
 
 import click
 
-from evenhand.cli.common import json_option, print_json
+from evenhand.cli.common import json_option, notice, print_json, tell
+from evenhand.cli.language import terminal_words
 from evenhand.judges.embedded import models
 from evenhand.report.terminal.stream import raw_stream
+from evenhand.words import Sentence
 
 
 @click.group("models", invoke_without_command=True)
@@ -32,10 +34,9 @@ def models_command(ctx: click.Context, as_json: bool) -> None:
         print_json({"models": rows})
         return
     for row, model in zip(rows, models.catalogue(), strict=True):
-        here = "here" if row["path"] else f"to fetch: evenhand models get {model.name}"
-        default = " (default)" if model.name == models.DEFAULT else ""
-        click.echo(f"{model.name}{default}  {model.size / 1e6:.0f} MB, {model.licence}; {here}")
-        click.echo(f"  {model.use}")
+        about = {"name": model.name, "megabytes": model.size / 1e6, "licence": model.licence}
+        tell("cli.model_here" if row["path"] else "cli.model_absent", **about)
+        click.echo(f"  {terminal_words().message(model.use)}")
 
 
 @models_command.command("get")
@@ -53,14 +54,14 @@ def get_model(name: str) -> None:
     """Fetch a model with a progress bar on stderr."""
     model = models.lookup(name)
     if models.verify(name):
-        click.echo(f"{model.name} is here: {models.find(name)}", err=True)
+        notice(Sentence("cli.model_at", name=model.name, path=str(models.find(name))))
         return
-    click.echo(f"{model.name}: {model.notice}", err=True)
+    notice(f"{model.name}: {terminal_words().message(model.notice)}")
     with click.progressbar(
         length=model.download, label=model.name, file=raw_stream(sys.stderr)
     ) as bar:
         path = models.get(name, lambda done, _: bar.update(done - bar.pos))
-    click.echo(f"verified and kept at {path}", err=True)
+    notice(Sentence("cli.model_kept", path=str(path)))
 
 
 def offer_model(name: str, *, yes: bool, unasked: bool) -> bool:
@@ -69,7 +70,7 @@ def offer_model(name: str, *, yes: bool, unasked: bool) -> bool:
     if models.find(name):
         return True
     size = models.lookup(name).download / 1e6
-    question = f"The embedded judge needs the model {name} ({size:.0f} MB, once). Fetch it now?"
+    question = terminal_words()("cli.fetch_model", name=name, megabytes=size)
     is_wanted = yes or unasked
     if not yes and sys.stdin.isatty():
         is_wanted = click.confirm(question, default=True, err=True)

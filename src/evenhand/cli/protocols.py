@@ -9,8 +9,9 @@ from typing import Any
 import click
 from rich.table import Table
 
-from evenhand.cli.common import json_option, print_json
-from evenhand.errors import UsageError, quote
+from evenhand.cli.common import json_option, notice, print_json, tell
+from evenhand.cli.language import terminal_words
+from evenhand.errors import UsageError
 from evenhand.examples import example_rows
 from evenhand.exchange import Message, Question, Reply, Style
 from evenhand.files.protocols import (
@@ -31,6 +32,7 @@ from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.report.terminal.console import console
+from evenhand.words import Sentence
 
 
 @click.group("protocols", invoke_without_command=True)
@@ -113,13 +115,14 @@ def new_command(name: Path, origin: str) -> None:
     Nothing is overwritten.
     """
     if name.exists():
-        raise UsageError(f"{quote(name)} is there already", advice="Name another folder.")
+        raise UsageError(Sentence("cli.another_folder", path=str(name)))
     for file, text in protocol_texts(origin).items():
         path = name / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         click.echo(str(path))
-    click.echo(f'\nNext: change it, evenhand protocols lint {name}, and protocol = "{name}"')
+    click.echo()
+    tell("cli.lint_next", name=str(name))
 
 
 @protocols_command.command("lint")
@@ -142,10 +145,10 @@ def lint_command(name: str | None, prompt: Path | None, expose_meta: bool, as_js
     if prompt is not None:
         protocol = name or protocol_of_prompt(prompt)
         if name is None:
-            click.echo(f"read as a prompt for the protocol {protocol}", err=True)
+            notice(Sentence("cli.prompt_of", protocol=protocol))
         return _tell(lint_prompt(protocol, prompt, expose_meta=expose_meta), as_json)
     if name is None:
-        raise click.UsageError("name a protocol, or a prompt with --prompt")
+        raise click.UsageError(Sentence("cli.lint_what"))
     findings = lint(name)
     if not as_json:
         findings = [Finding(f"{name}/{finding.file}", finding.message) for finding in findings]
@@ -159,7 +162,6 @@ def _tell(findings: Sequence[Finding], as_json: bool) -> int:
         print_json({"ok": not findings, "findings": rows})
     else:
         for finding in findings:
-            click.echo(f"{finding.file}: {finding.message}")
-        count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
-        click.echo(count if findings else "nothing to mend", err=True)
+            click.echo(f"{finding.file}: {terminal_words().message(finding.message)}")
+        notice(Sentence("cli.findings" if findings else "cli.no_findings", n=len(findings)))
     return 1 if findings else 0

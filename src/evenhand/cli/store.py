@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from time import monotonic
 
 import click
 
-from evenhand.cli.common import archive_at, json_option, notice, print_json, store_option
+from evenhand.cli.common import (
+    archive_at,
+    json_option,
+    notice,
+    print_json,
+    store_option,
+    tell,
+)
+from evenhand.cli.language import terminal_words
 from evenhand.runs.stores import copy_store
 from evenhand.store.address import shown_url
 from evenhand.store.verify import verify
+from evenhand.words import Code
 
 
 @click.group("store")
@@ -31,7 +40,7 @@ def verify_command(store: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"ok": not wrong, "problems": wrong})
     else:
-        click.echo("\n".join(wrong) if wrong else "all is well")
+        _tell_problems(wrong)
     return 6 if wrong else 0
 
 
@@ -52,14 +61,21 @@ def copy_command(source: str, target: str, as_json: bool) -> int:
     if as_json:
         print_json({"copied": copied._asdict(), "ok": not wrong, "problems": wrong})
     else:
-        numbers = ", ".join(f"{number:,} {name}" for name, number in copied._asdict().items())
-        click.echo(f"new in {shown_url(target)}: {numbers}")
-        click.echo("\n".join(wrong) if wrong else "all of it was checked: all is well")
+        counts = ", ".join(f"{name} {number:,}" for name, number in copied._asdict().items())
+        tell("cli.new_rows", store=Code(shown_url(target)), counts=Code(counts))
+        _tell_problems(wrong)
     return 6 if wrong else 0
 
 
+def _tell_problems(wrong: Sequence[str]) -> None:
+    """Print what is wrong with a store, a line each."""
+    say = terminal_words()
+    click.echo("\n".join(map(say.message, wrong)) or say("cli.all_well"))
+
+
 def _progress() -> Callable[[str, int, int], None]:
-    """Tells on a terminal how far a copy is, a few times a second; elsewhere once per table."""
+    """Return what tells how far a copy is: on a terminal a few times a second, elsewhere once per
+    table."""
     is_terminal = sys.stderr.isatty()
     told = 0.0
 
@@ -69,6 +85,7 @@ def _progress() -> Callable[[str, int, int], None]:
             notice(f"\r{what}: {total:,}" if is_terminal else f"{what}: {total:,}")
         elif is_terminal and monotonic() - told > 0.2:
             told = monotonic()
-            click.echo(f"\r{what}: {done:,} of {total:,}", err=True, nl=False)
+            line = terminal_words()("cli.copying", table=what, done=done, total=total)
+            click.echo(f"\r{line}", err=True, nl=False)
 
     return tell
