@@ -34,16 +34,19 @@ NAMED = 5
 
 @click.command("batches")
 @click.argument("words", nargs=-1, metavar="[RUN | cancel BATCH | forget BATCH]")
-@click.option("--all", "is_all", is_flag=True, help="Those that have ended, too.")
+@click.option("--all", "is_all", is_flag=True, help="List ended batches too.")
 @store_option
 @json_option
 def batches_command(words: Sequence[str], is_all: bool, store: str | None, as_json: bool) -> None:
-    """List the batches that are under way, of all runs or of RUN.
+    """List the batches under way at the provider, of all runs or of RUN.
 
-    `batches cancel BATCH` has one end early at its provider; the next run records what it has
-    answered until then, and asks the rest live. `batches forget BATCH` gives up one that is lost
-    for good: its questions are open again, and the money held for it stays counted, for it may be
-    billed.
+    `cancel BATCH` ends one early: the next run records what is answered, and asks the rest one
+    by one. `forget BATCH` gives up a lost one: its questions are open again, and its money stays
+    counted, because it may still be billed.
+
+    \b
+    evenhand batches
+    evenhand batches cancel BATCH
     """
     if words and words[0] in ACTIONS:
         if len(words) != 2:

@@ -54,7 +54,7 @@ def gate_lines(gate: Gate, say: Words) -> Iterator[RenderableType]:
     grid.add_column(overflow="fold")
     for condition in gate.conditions:
         label = Text(say.gloss("gate_outcome", condition.outcome), style=_STYLES[condition.outcome])
-        grid.add_row(label, Text(safe(say.message(condition.reason))))
+        grid.add_row(label, paragraph(say.message(condition.reason)))
     yield grid
     yield trust_line(gate.trust, say)
     if any(

@@ -202,12 +202,12 @@ def _missing(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
     lacking = sum(count.failed + count.pending for count in counts.values())
     yield Text()
     silent = [
-        f"{name} ({say.join(f'{say.dimension(d)} {n}' for d, n in count.missing_scores.items())})"
+        with_figure(name, say.join(f"{say.dimension(d)} {n}" for d, n in scores.items()), say)
         for name, count in counts.items()
-        if count.missing_scores
+        if (scores := count.missing_scores)
     ]
     alone = [
-        f"{name} ({say.counted('unit', count.unpaired)})"
+        with_figure(name, say.counted("unit", count.unpaired), say)
         for name, count in counts.items()
         if count.unpaired
     ]
@@ -228,6 +228,11 @@ def _missing(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
     yield grid
     if any(ranges.values()):
         yield paragraph(say("terminal.last_column"), style="dim")
+
+
+def with_figure(name: str, figure: str, say: Words) -> str:
+    """Return a name with a figure in brackets."""
+    return say("answer.rate", candidate=name, rate=figure)
 
 
 def _range(row: Row, say: Words) -> str:

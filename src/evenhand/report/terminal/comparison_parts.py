@@ -18,6 +18,7 @@ from evenhand.report.terminal.comparison import (
     p_heading,
     row_cells,
     rows_shown,
+    with_figure,
 )
 from evenhand.report.terminal.console import TextTable, paragraph, side_by_side, table
 from evenhand.report.terminal.tables import cut, safe
@@ -36,9 +37,8 @@ def blocks_lines(blocks: Blocks, say: Words) -> Iterator[RenderableType]:
     difference differs."""
     first = blocks.blocks[0].comparison
     dimensions = {row.dimension for row in rows_shown(first)}
-    units = say.join(
-        f"{block.value} ({say.counted('unit', block.units)})" for block in blocks.blocks
-    )
+    sizes = [(block.value, say.counted("unit", block.units)) for block in blocks.blocks]
+    units = say.join(with_figure(value, size, say) for value, size in sizes)
     for variant in dict.fromkeys(test.variant for test in blocks.between):
         tests = [test for test in blocks.between if test.variant == variant]
         tests = sorted(
