@@ -17,18 +17,23 @@ from evenhand.words import Sentence
 
 
 @click.command("check")
-@click.option("--protocol", default="rubric", help="The protocol, by name or folder.")
-@click.option("--units", type=click.Path(path_type=Path), help="The units that were judged.")
-@click.option("--replies", type=click.Path(path_type=Path), help="The replies to check.")
+@click.option(
+    "--protocol",
+    default="rubric",
+    show_default=True,
+    help="Use this protocol, a built-in one or a folder.",
+)
+@click.option(
+    "--units", type=click.Path(path_type=Path), help="Read the judged units from this data file."
+)
+@click.option("--replies", type=click.Path(path_type=Path), help="Check the replies in this file.")
 @click.option(
     "--rubric",
     type=click.Path(path_type=Path),
-    help="The rubric: .json or .toml; of a task, .md or .toml. Alone, it is checked.",
+    help="Use this rubric (.json, .toml, .md). Without the other files: check the rubric itself.",
 )
-@click.option("--language", default="en", show_default=True, help="One that the protocol speaks.")
-@click.option(
-    "--expose-meta", is_flag=True, help="The judge was shown meta and must have copied it."
-)
+@click.option("--language", default="en", show_default=True, help="Expect texts in this language.")
+@click.option("--expose-meta", is_flag=True, help="Require that the judge copied meta unchanged.")
 @json_option
 def check_command(
     protocol: str,
@@ -39,11 +44,15 @@ def check_command(
     expose_meta: bool,
     as_json: bool,
 ) -> int:
-    """Hold replies made elsewhere to the contract: a line per problem and per flag.
+    """Check replies from another tool against the contract of a protocol.
 
-    REPLIES is a JSONL of {"unit", "reply"} with the raw text, or of output objects in the
-    contract's own form; of pairs, also a verdict table (.txt). With --rubric alone, the rubric is
-    checked. Exit code 0 if there is no problem, else 1.
+    Prints a line for each problem and each flag. The replies are JSONL with {"unit", "reply"}
+    and the raw text, or the output objects themselves; for pairs also a verdict table (.txt).
+    Exit code 0 if there is no problem, else 1.
+
+    \b
+    evenhand check --rubric rubric.json
+    evenhand check --units units.jsonl --replies replies.jsonl
     """
     if units is None and replies is None and rubric:
         understood = _understood(protocol, rubric)

@@ -58,18 +58,26 @@ class Narrator:
 
 
 @click.command("demo")
-@click.option("--language", type=NearChoice(LANGUAGES), default="en", show_default=True)
-@click.option("--recorded", is_flag=True, help="The published judgments alone: nothing live.")
-@click.option("--small", is_flag=True, help="Live: the 135M model: quick to fetch, judges badly.")
+@click.option(
+    "--language",
+    type=NearChoice(LANGUAGES),
+    default="en",
+    show_default=True,
+    help="Speak this language.",
+)
+@click.option("--recorded", is_flag=True, help="Show only the published judgments; call no model.")
+@click.option("--small", is_flag=True, help="Use the 93 MB model: quick to fetch, judges badly.")
 @click.option("--yes", is_flag=True, help="Fetch the model without asking.")
 def demo_command(language: str, recorded: bool, small: bool, yes: bool) -> int:
-    """Show what Evenhand is for, in two parts, in the folder evenhand-demo.
+    """Show what Evenhand does, in the folder evenhand-demo.
 
-    First, in seconds and without a download, verdicts that GPT-4, Claude and people really gave:
-    ranked, compared, held against people, with a report.
+    First it imports verdicts that GPT-4, Claude and people really gave, ranks and compares them,
+    and writes a report: a few seconds, no download. Then a local model judges a few bundled
+    answers: no key; the model is fetched once (1.1 GB, with --small 93 MB).
 
-    Then a few bundled answers judged live by the embedded judge. No key, and no network once the
-    model is there: it is fetched once (1.1 GB; --small: 93 MB).
+    \b
+    evenhand demo --recorded            only the first part
+    evenhand demo --language ru         in Russian
     """
     speaker().choose(language)
     narrator, model = Narrator(language), SMALL if small else models.DEFAULT

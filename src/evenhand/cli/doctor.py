@@ -44,7 +44,10 @@ PACKAGES = {
 @click.command("doctor")
 @json_option
 def doctor_command(as_json: bool) -> int:
-    """Say what is installed, what is missing and how to get it. Sends nothing."""
+    """Check what is installed, which keys are set, the models, the suite and the store.
+
+    Says how to get what is missing. Sends nothing. Exit code 0 if nothing needs a look, else 1.
+    """
     findings = list(_findings())
     all_well = all(state != "look" for _, state, _ in findings)
     if as_json:

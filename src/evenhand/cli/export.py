@@ -51,17 +51,24 @@ Rows = Iterator[Mapping[str, Any]]
 @click.command("export")
 @run_argument
 @click.option(
-    "-o", "--output", metavar="FILE", help=".jsonl .json .csv .parquet, pairs also .txt; - prints."
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write to .jsonl, .json, .csv, .parquet or, for pairs, .txt; - prints.",
 )
-@click.option("--full", is_flag=True, help="Everything: failures, offsets, passes, fixes, flags.")
-@click.option("--observations", is_flag=True, help="Every number, a row each: see docs/store.md.")
+@click.option(
+    "--full", is_flag=True, help="Write everything, also failures, raw marks, fixes and flags."
+)
+@click.option(
+    "--observations", is_flag=True, help="Write every number as a row of its own, for statistics."
+)
 @only_option
 @selecting_options
 @click.option(
     "--batch-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the open questions in OpenAI's batch form. RUN may be a suite: its run is begun.",
+    help="Write the open questions in OpenAI's batch format. RUN may be a suite file.",
 )
 @force_option
 @store_option
@@ -77,13 +84,13 @@ def export_command(
     force: bool,
     store: str | None,
 ) -> None:
-    """Write the results of RUN to a file, by its ending.
+    """Write the results of RUN to a file, in the format of its ending.
 
-    By default the contract's own objects of all verdicts; failures are counted on stderr. Pairs go
-    into a .txt as the verdict table, one line a pair.
+    RUN is an id, the start of one, the name of a suite, or latest (the default).
+    By default it writes the output objects of all verdicts; failures are counted on stderr.
 
     \b
-    evenhand export latest -o verdicts.jsonl
+    evenhand export -o verdicts.jsonl
     evenhand export latest --full -o everything.csv
     evenhand export latest --observations -o observations.csv
     evenhand export evenhand.toml --batch-file wave1.jsonl

@@ -41,41 +41,41 @@ NAMES_SHOWN = 12
 @click.option(
     "--kind",
     type=click.Choice(list(IMPORT_KINDS)),
-    help="The layout of the files: tidy votes or scores, output objects, or that of another tool.",
+    help="Read this layout: tidy votes or scores, output objects, or files of another tool.",
 )
 @click.option(
     "--for",
     "labelled",
     metavar="RUN",
-    help="Labels that people gave to units of RUN: unit, annotator, and winner (1, 2, tie) or a"
-    " column per dimension.",
+    help="Read labels that people gave to units of RUN. Columns: unit, annotator, and winner"
+    " (1, 2, tie) or one per dimension.",
 )
 @click.option(
     "--batch-file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="With --for RUN: answers to the questions that export --batch-file wrote.",
+    help="With --for RUN: read answers to the questions that export --batch-file wrote.",
 )
 @click.option(
     "--sql",
     metavar="QUERY",
-    help="Read the rows of a query in place of files, e.g. --sql \"select * from 'votes.csv'\".",
+    help="Read the rows of this query instead of files: \"select * from 'votes.csv'\".",
 )
 @click.option(
     "--map",
     "moves",
     multiple=True,
     metavar="NEW=OLD",
-    help="Read the column OLD as NEW, e.g. --map unit=question_id. May be given several times.",
+    help="Read the column OLD as NEW, e.g. --map unit=question_id. Repeatable.",
 )
-@click.option("--name", help="The run's name. Default: that of the first file.")
-@click.option("--judge", metavar="NAME", help="Who judged, where the rows do not say.")
+@click.option("--name", help="Give the run this name. Default: the name of the first file.")
+@click.option("--judge", metavar="NAME", help="Name the judge where rows do not say it.")
 @click.option(
     "--on-conflict",
     type=click.Choice(get_args(Rule)),
     default="uncertain",
     show_default=True,
-    help="Votes: what two orders that name different winners count as.",
+    help="Votes: count two orders with different winners as this.",
 )
 @store_option
 @json_option
@@ -92,15 +92,15 @@ def import_command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Take in judgments made by other tools as a run like any other.
+    """Import judgments made by people or other tools, as a run like any other.
 
-    A verdict that cannot be read stays in as a failed judgment. Importing the same files again
-    gives the same run.
+    A judgment that cannot be read is kept as a failure. Importing the same files again gives
+    the same run.
 
     \b
     evenhand import votes.csv --kind votes
-    evenhand import labels.csv --for latest      people's labels; then:
-    evenhand agreement SUITE --against labels    can the judge be trusted?
+    evenhand import labels.csv --for latest      labels by people; then:
+    evenhand agreement latest --against labels   can the judge be trusted?
     evenhand import --batch-file answers.jsonl --for latest
     """
     if batch_file is not None:

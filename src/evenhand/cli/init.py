@@ -29,25 +29,37 @@ if TYPE_CHECKING:
 
 @click.command("init")
 @click.argument("directory", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
-@click.option("--protocol", type=NearChoice(list(KINDS)), help="rubric unless the data say more.")
-@click.option("--language", type=NearChoice(LANGUAGES), help="That of the data; en without any.")
+@click.option(
+    "--protocol",
+    type=NearChoice(list(KINDS)),
+    help="Judge by this protocol. Default: what the table suggests, else rubric.",
+)
+@click.option(
+    "--language",
+    type=NearChoice(LANGUAGES),
+    help="Use this language for prompts and reports. Default: the data's, else en.",
+)
 @click.option(
     "--data",
     "tables",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Your own table in place of example data; several times: a file per variant.",
+    help="Judge this table instead of example data. Repeat it for a file per variant.",
 )
 @click.option(
     "--map",
     "moves",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Which column a field is, where it is not found by its name, e.g. question=Фраза.",
+    help="Read FIELD from COLUMN, e.g. question=Prompt. Repeatable. Default: found by name.",
 )
-@click.option("--sheet", metavar="NAME", help="The sheet of a workbook; else its first.")
-@click.option("--judge", metavar="MODEL", help="Who judges; else the judge whose key is set.")
-@click.option("--yes", is_flag=True, help="Fetch the embedded model without asking.")
+@click.option("--sheet", metavar="NAME", help="Read this sheet of a workbook. Default: the first.")
+@click.option(
+    "--judge",
+    metavar="MODEL",
+    help="Judge with this model. Default: the one whose key is set, else embedded.",
+)
+@click.option("--yes", is_flag=True, help="Fetch the local model without asking.")
 def init_command(
     directory: Path,
     protocol: str | None,
@@ -58,14 +70,15 @@ def init_command(
     judge: str | None,
     yes: bool,
 ) -> None:
-    """Make a suite in DIR that runs as it is: on example data, or on your own table.
+    """Create a suite in DIR that you can run at once.
 
-    The judge is the one whose key is set, else the embedded one. Nothing is overwritten.
+    DIR is this folder by default. Without --data the suite judges bundled examples. No file is
+    overwritten.
 
     \b
-    evenhand init my-suite                      example data
-    evenhand init --data answers.csv            your table, with a first rubric
-    evenhand init --data v1.csv --data v2.csv   a file per variant
+    evenhand init my-suite                      with example data
+    evenhand init --data answers.csv            for your own table
+    evenhand init --data v1.csv --data v2.csv   for a file per variant
     """
     judge = judge or first_judge(environment(directory if directory.is_dir() else None))
     provider, _ = split_name(judge)

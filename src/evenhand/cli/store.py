@@ -26,15 +26,18 @@ from evenhand.words import Code
 
 @click.group("store")
 def store_command() -> None:
-    """Look after the store."""
+    """Check or copy the store."""
 
 
 @store_command.command("verify")
 @store_option
 @json_option
 def verify_command(store: str | None, as_json: bool) -> int:
-    """Check the file, every text, unit, call, judgment and run against its digest, every run
-    against its units, every judgment against its calls."""
+    """Check that nothing in the store is damaged or altered.
+
+    Recomputes the digest of every text, unit, call, judgment and run. Exit code 0 if all is
+    well, else 6.
+    """
     with closing(archive_at(store)) as archive:
         wrong = verify(archive)
     if as_json:
@@ -49,11 +52,13 @@ def verify_command(store: str | None, as_json: bool) -> int:
 @click.argument("target", metavar="TO")
 @json_option
 def copy_command(source: str, target: str, as_json: bool) -> int:
-    """Copy all that the store FROM holds into the store TO, which may hold runs of its own.
+    """Copy everything in the store FROM into the store TO.
 
-    Both are URLs, e.g. sqlite:evenhand.db and postgresql://me@host/judging. Every row is held
-    against its digest on the way, and all of TO afterwards. A copy that was cut off goes on where
-    it stopped: the same command again.
+    Both are URLs, e.g. sqlite:evenhand.db or postgresql://me@host/judging. TO may already hold
+    runs. Every row is checked on the way. If it is interrupted, run the same command again.
+
+    \b
+    evenhand store copy sqlite:evenhand.db postgresql://me@host/judging
     """
     copied = copy_store(source, target, _progress())
     with closing(archive_at(target)) as archive:
