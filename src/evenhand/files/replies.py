@@ -10,15 +10,7 @@ from typing import Any, NamedTuple
 
 from evenhand import jsontext
 from evenhand.data.columns import Row
-from evenhand.data.files import (
-    TABLE_TOO,
-    WRITTEN,
-    decode,
-    ending_of,
-    format_of,
-    read_file,
-    require_file,
-)
+from evenhand.data.files import decode, ending_of, read_file, require_file, written_format
 from evenhand.data.read import rows
 from evenhand.data.tables import Tables, TableSource
 from evenhand.errors import DataError, quote
@@ -147,7 +139,7 @@ def _reply_rows(path: Path, kind: Kind, judging: ReadyKind) -> Iterable[Row]:
     if ending_of(path) == ".txt":
         require_file(path)
         return _table_rows(path, kind.table, judging.dimensions)
-    format_of(path, WRITTEN, TABLE_TOO)
+    written_format(path)
     return rows(path)
 
 

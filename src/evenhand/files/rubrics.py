@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import jsontext
-from evenhand.data.files import did_you_mean
+from evenhand.data.files import advise
 from evenhand.errors import DataError, UsageError, quote
 from evenhand.folders import is_within, read_text
 from evenhand.kinds import KINDS
@@ -65,12 +65,8 @@ def _no_file(path: Path, form: RubricForm) -> UsageError:
     names = sorted(
         file.name for file in beside if file.suffix.lower() in form.endings and file.name != FILE
     )
-    near = did_you_mean(path.name, names)
-    there = f"There are: {', '.join(names[:8])}." if names and not near else ""
-    return UsageError(
-        f"there is no rubric file {quote(path)}",
-        advice=" ".join(filter(None, (near, there, "A rubric may also be one sentence."))),
-    )
+    advice = advise(path.name, names) or "A rubric may also be one sentence."
+    return UsageError(f"there is no rubric file {quote(path)}", advice=advice)
 
 
 def rubric_of_value(value: Mapping[str, Any], protocol: Protocol) -> Any:
