@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evenhand.cli.common import json_option, notice, print_json, tell
+from evenhand.cli.language import terminal_words
 from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol
 from evenhand.files.replies import check_file
@@ -59,7 +60,7 @@ def check_command(
         if as_json:
             print_json({"ok": True, **understood.json})
         else:
-            click.echo("\n".join(understood.lines))
+            click.echo("\n".join(map(terminal_words().message, understood.lines)))
         return 0
     if units is None or replies is None:
         raise click.UsageError(Sentence("cli.check_needs"))
@@ -68,7 +69,8 @@ def check_command(
         print_json(findings.json())
     else:
         for problem in findings.problems:
-            click.echo(f"{problem['unit']}: {problem['code']}: {problem['message']}")
+            message = terminal_words().message(problem["message"])
+            click.echo(f"{problem['unit']}: {problem['code']}: {message}")
         for flagged in findings.flags:
             flag = flagged["flag"]
             tell("cli.check_flag", unit=flagged["unit"], flag=flag, about=flag)
