@@ -50,7 +50,7 @@ level_option = click.option(
     multiple=True,
     metavar="FIELD",
     help="Compare the values of this field; repeat it for combinations. Default: [compare] in"
-    " the suite, else prompt_variant, else model.",
+    " the suite.",
 )
 @click.option(
     "--baseline",
