@@ -39,7 +39,7 @@ def judging_of(protocol: Protocol, record: JudgingRecord) -> ReadyKind:
     try:
         return ReadyKind(KINDS[protocol.kind], protocol, terms)
     except ProtocolError as error:
-        raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
+        raise UsageError(error.args[0], where=f"{protocol.name}/{error.file}") from None
 
 
 def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[str]:
@@ -87,7 +87,7 @@ def find_protocol(
         words = _words(kind, is_custom=not is_builtin)
         return load_protocol(name, {**words, **texts, **(custom_prompt or {})})
     except ProtocolError as error:
-        raise UsageError(str(error), where=f"{name}/{error.file}") from None
+        raise UsageError(error.args[0], where=f"{name}/{error.file}") from None
 
 
 def _folder_texts(root: Path) -> Iterator[tuple[str, str]]:
@@ -240,7 +240,7 @@ def _placeholders(protocol: Protocol) -> Iterator[Finding]:
         try:
             prompt = Prompt.parse(protocol.texts[file])
         except ValueError as error:
-            yield Finding(file, str(error))
+            yield Finding(file, error.args[0])
             continue
         used[file] = prompt.user.names | (prompt.system.names if prompt.system else frozenset())
         for fault in placeholder_problems(protocol.form, protocol.kind, prompt):
@@ -259,7 +259,7 @@ def _tables(protocol: Protocol) -> Iterator[Finding]:
             try:
                 reading(language)
             except ProtocolError as error:
-                yield Finding(error.file, str(error))
+                yield Finding(error.file, error.args[0])
 
 
 def _rubrics(protocol: Protocol, root: Path) -> Iterator[Finding]:

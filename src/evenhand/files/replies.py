@@ -115,7 +115,7 @@ class _UnitFinder:
         try:
             key = self._judging.kind.output_key(row.value)
         except RowError as error:
-            raise DataError(str(error), where=row.where) from None
+            raise DataError(error.args[0], where=row.where) from None
         if key is None:
             raise _neither(row)
         ids = self._ids.get(key, [])

@@ -100,9 +100,9 @@ def _parse(where: str, text: str, ending: str, form: RubricForm, protocol: Proto
         if line is None and fault.path:
             find = find_line if ending == ".toml" else jsontext.find_line
             line = find(text, fault.path)
-        raise UsageError(str(fault), where=f"{where}:{line}" if line else where) from None
+        raise UsageError(fault.args[0], where=f"{where}:{line}" if line else where) from None
     except ProtocolError as error:
-        raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
+        raise UsageError(error.args[0], where=f"{protocol.name}/{error.file}") from None
 
 
 def with_rubric_text(

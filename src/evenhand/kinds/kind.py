@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
-from evenhand.kinds.blocks import Block, Notice, ShownUnit, UnitSummary, score_table
+from evenhand.kinds.blocks import Block, Label, Notice, Number, ShownUnit, UnitSummary, score_table
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.rows import TableForm, check_language
@@ -172,15 +172,20 @@ class Scoring(Struct, frozen=True):
         counts |= {"critical_fails": critical} if self.has_critical_fails else {}
         counts |= {"low_confidence": unsure} if self.has_confidence else {}
         blocks: list[Block] = [score_table(values)] if values else []
-        found = [f"{_SUMMARY[name]}: {number:,}" for name, number in counts.items() if number]
-        blocks += [Notice("\n" + "\n".join(found))] if found else []
+        found = [
+            Label(f"unit.{_SUMMARY[name]}", {"n": Number(number)})
+            for name, number in counts.items()
+            if number
+        ]
+        blocks += [Notice("")] if found else []
+        blocks += [Notice(label) for label in found]
         return UnitSummary(blocks, counts)
 
 
 _SUMMARY = {
-    "notes": "verdicts with notes (list them with show --only notes)",
-    "critical_fails": "critical fails",
-    "low_confidence": "low confidence (list them with show --only low-confidence)",
+    "notes": "noted",
+    "critical_fails": "critical_fails",
+    "low_confidence": "unsure",
 }
 
 

@@ -104,18 +104,18 @@ def _read_rubric(row: Mapping[str, Any], has_rubric: bool) -> Mapping[str, Any] 
     rubric = row.get("rubric")
     if rubric is None:
         if not has_rubric:
-            raise RowError(Sentence("kinds.no_rubric_neither_row_2"))
+            raise RowError(Sentence("kinds.no_rubric"))
         return None
     if isinstance(rubric, str):
         try:
             rubric = jsontext.parse(rubric)
         except ValueError as error:
-            raise RowError(Sentence("kinds.rubric_text_not_json", error=error)) from None
+            raise RowError(Sentence("kinds.rubric_not_json", error=error)) from None
     try:
         parse_rubric(jsontext.dump(rubric))
     except RubricTextError as error:
         path = ".".join(map(str, ("rubric", *error.path)))
-        raise RowError(Sentence("kinds.text_2", path=path, error=error)) from None
+        raise RowError(Sentence("kinds.rubric_at", path=path, error=error.args[0])) from None
     return cast("Mapping[str, Any]", rubric)
 
 
@@ -292,7 +292,7 @@ def _output_key(output: Mapping[str, Any]) -> str | None:
     if "scores" not in output:
         return None
     if not isinstance(output.get("meta"), Mapping):
-        raise RowError(Sentence("kinds.meta_must_object_names"))
+        raise RowError(Sentence("kinds.no_meta"))
     return sample_id({"meta": output["meta"]})
 
 

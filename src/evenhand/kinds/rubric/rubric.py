@@ -15,8 +15,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from evenhand import jsontext
-from evenhand.errors import nearest
 from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
+from evenhand.kinds.prompt import unknown
 from evenhand.kinds.protocol import Protocol
 from evenhand.observation import RESERVED
 from evenhand.tomltext import TomlError, parse_toml
@@ -84,32 +84,31 @@ def parse_rubric(text: str) -> Rubric:
 
 def build_rubric(value: object) -> Rubric:
     """Return the rubric of a parsed JSON or TOML value; raise RubricTextError."""
-    top = _read_object(value, (), "the rubric", ("dimensions",))
+    top = _read_object(value, (), ("dimensions",))
     dimensions = tuple(
         _read_dimension(each, ("dimensions", index))
         for index, each in enumerate(_read_list(top, "dimensions", ()))
     )
-    _require_different("dimensions", "id", [each.id for each in dimensions], ("dimensions",))
+    _require_different("id", [each.id for each in dimensions], ("dimensions",))
     return Rubric(dimensions, "\n".join(map(_describe, dimensions)), top)
 
 
 def _read_dimension(value: object, path: Path) -> Dimension:
     keys = ("bands", "definition", "higher_is", "id", "name", "scale")
-    fields = _read_object(value, path, "a dimension", keys)
+    fields = _read_object(value, path, keys)
     listed = _read_list(fields, "bands", path)
     bands = tuple(_read_band(band, (*path, "bands", i)) for i, band in enumerate(listed))
     if len(bands) < 2:
-        raise RubricTextError(Sentence("kinds.dimension_needs_least_two"), path=(*path, "bands"))
-    _require_different("bands", "score", [band.score for band in bands], (*path, "bands"))
+        raise RubricTextError(Sentence("kinds.few_bands"), path=(*path, "bands"))
+    _require_different("score", [band.score for band in bands], (*path, "bands"))
     try:
         jsontext.dump(fields).encode()
     except (TypeError, ValueError):
         # Half of a surrogate pair, a date of TOML, NaN.
-        raise RubricTextError(Sentence("kinds.dimension_holds_what_no"), path=path) from None
+        raise RubricTextError(Sentence("kinds.no_json_value"), path=path) from None
     ident = _read_text(fields, "id", path)
     if ident in RESERVED:
-        message = Sentence("kinds.name_figure_choose_another_2", ident=ident)
-        raise RubricTextError(message, path=(*path, "id"))
+        raise RubricTextError(Sentence("kinds.reserved_id", name=ident), path=(*path, "id"))
     return Dimension(
         id=ident,
         name=_read_text({"name": fields.get("id")} | fields, "name", path),
@@ -123,53 +122,45 @@ def _read_dimension(value: object, path: Path) -> Dimension:
 def _read_direction(fields: Mapping[str, Any], path: Path) -> str:
     value = fields.get("higher_is", "better")
     if value not in ("better", "worse"):
-        message = Sentence("kinds.higher_must_better_worse")
-        raise RubricTextError(message, path=(*path, "higher_is"))
+        raise RubricTextError(Sentence("kinds.higher_is"), path=(*path, "higher_is"))
     return str(value)
 
 
 def _read_band(value: object, path: Path) -> Band:
-    fields = _read_object(value, path, "a band", ("criteria", "score"))
+    fields = _read_object(value, path, ("criteria", "score"))
     score = fields.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
-        raise RubricTextError(Sentence("kinds.band_s_score_must"), path=(*path, "score"))
+        raise RubricTextError(Sentence("kinds.no_score"), path=(*path, "score"))
     return Band(score, _read_text(fields, "criteria", path))
 
 
-def _read_object(value: object, path: Path, noun: str, keys: Sequence[str]) -> dict[str, Any]:
+def _read_object(value: object, path: Path, keys: Sequence[str]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise RubricTextError(
-            Sentence("kinds.must_object", noun=noun, keys=Code(", ".join(keys))), path=path
-        )
+        raise RubricTextError(Sentence("kinds.no_keys", keys=Code(", ".join(keys))), path=path)
     for key in value:
         if key not in keys:
-            near = nearest(key, keys)
-            meant = f'did you mean "{near}"?' if near else f"it has {', '.join(keys)}"
-            raise RubricTextError(
-                Sentence("kinds.no_key", noun=noun, value=key, meant=meant), path=(*path, key)
-            )
+            raise RubricTextError(unknown("key", key, keys), path=(*path, key))
     return dict(value)
 
 
 def _read_list(fields: Mapping[str, Any], name: str, path: Path) -> Sequence[object]:
     value = fields.get(name)
     if not isinstance(value, list) or not value:
-        message = Sentence("kinds.must_list_least_one", name=name)
-        raise RubricTextError(message, path=(*path, name))
+        raise RubricTextError(Sentence("kinds.empty_list", name=name), path=(*path, name))
     return cast("list[object]", value)
 
 
 def _read_text(fields: Mapping[str, Any], name: str, path: Path) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise RubricTextError(Sentence("kinds.must_text_not_empty", name=name), path=(*path, name))
+        raise RubricTextError(Sentence("kinds.empty_text", name=name), path=(*path, name))
     return value
 
 
-def _require_different(noun: str, name: str, values: Sequence[object], path: Path) -> None:
+def _require_different(name: str, values: Sequence[object], path: Path) -> None:
     for index, value in enumerate(values):
         if value in values[:index]:
-            message = Sentence("kinds.two", noun=noun, name=name, value=jsontext.dump(value))
+            message = Sentence("kinds.same_value", name=name, value=jsontext.dump(value))
             raise RubricTextError(message, path=(*path, index, name))
 
 
@@ -186,7 +177,7 @@ def _parse_file(text: str, ending: str, protocol: Protocol) -> Any:
     try:
         value = parse_toml(text) if ending == ".toml" else jsontext.parse(text)
     except TomlError as error:
-        raise RubricTextError(str(error), line=error.line) from None
+        raise RubricTextError(error.args[0], line=error.line) from None
     except ValueError as error:
         raise RubricTextError(
             Sentence("kinds.not_json", error=error), line=getattr(error, "lineno", None)
