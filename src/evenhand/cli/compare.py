@@ -18,7 +18,7 @@ from evenhand.cli.common import (
     tell_run,
 )
 from evenhand.cli.language import terminal_words
-from evenhand.report.terminal.console import console
+from evenhand.report.terminal.console import console, paragraph
 from evenhand.runs.recorded import find_run
 
 if TYPE_CHECKING:
@@ -171,6 +171,8 @@ def _answer_lines(answer: RunAnswer, run: Recorded, *, verbose: bool) -> Iterato
         yield from stability_lines(answer.stability, say)
     if answer.changed is not None:
         yield from changed_lines(answer.changed, say)
+    elif not answer.comparison.is_duel and any(row.n for row in answer.comparison.rows):
+        yield paragraph(say("terminal.see_changed"), style="dim")
 
 
 @click.command("leaderboard")
