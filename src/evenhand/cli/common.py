@@ -32,6 +32,16 @@ from evenhand.words import Code, Sentence, Value
 
 T = TypeVar("T")
 
+
+class NearChoice(click.Choice[str]):
+    """One of some names; what is none of them is answered with the one that was meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        near, names = nearest(str(value), self.choices), Code(", ".join(self.choices))
+        key = "cli.no_choice_near" if near else "cli.no_choice"
+        return Sentence(key, value=str(value), near=near, names=names)
+
+
 store_option = click.option(
     "--store",
     metavar="URL",
@@ -44,25 +54,15 @@ force_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print only JSON on stdout.")
 on_conflict_option = click.option(
     "--on-conflict",
-    type=click.Choice(["tie", "uncertain", "drop", "split"]),
+    type=NearChoice(["tie", "uncertain", "drop", "split"]),
     help="Pairs: count two orders that contradict each other as a tie, as uncertain (half a win"
     " each), not at all (drop), or as the mean of both (split). Default: the rule of the run.",
 )
 only_option = click.option(
     "--only",
-    type=click.Choice(("low-confidence", "notes")),
+    type=NearChoice(("low-confidence", "notes")),
     help="Take only grades with low confidence, or only verdicts with notes. Default: all.",
 )
-
-
-class NearChoice(click.Choice[str]):
-    """One of some names; what is none of them is answered with the one that was meant."""
-
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        near, names = nearest(str(value), self.choices), Code(", ".join(self.choices))
-        key = "cli.no_choice_near" if near else "cli.no_choice"
-        return Sentence(key, value=str(value), near=near, names=names)
-
 
 run_argument = click.argument("run", default="latest")
 

@@ -54,7 +54,7 @@ class Narrator:
     def run(self, command: str) -> int:
         """Print a command, and run it; return its exit code."""
         console().print(f"\n$ evenhand {command}", style="bold", soft_wrap=True)
-        return cli.main(shlex.split(command), standalone_mode=False) or 0
+        return cli.main(shlex.split(command), standalone_mode=False, obj=speaker()) or 0
 
 
 @click.command("demo")

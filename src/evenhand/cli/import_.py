@@ -12,6 +12,7 @@ import click
 from rich.text import Text
 
 from evenhand.cli.common import (
+    NearChoice,
     json_option,
     mapped_columns,
     notice,
@@ -40,7 +41,7 @@ NAMES_SHOWN = 12
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option(
     "--kind",
-    type=click.Choice(list(IMPORT_KINDS)),
+    type=NearChoice(list(IMPORT_KINDS)),
     help="Read this layout: tidy votes or scores, output objects, or files of another tool.",
 )
 @click.option(
@@ -72,7 +73,7 @@ NAMES_SHOWN = 12
 @click.option("--judge", metavar="NAME", help="Name the judge where rows do not say it.")
 @click.option(
     "--on-conflict",
-    type=click.Choice(get_args(Rule)),
+    type=NearChoice(get_args(Rule)),
     default="uncertain",
     show_default=True,
     help="Votes: count two orders with different winners as this.",

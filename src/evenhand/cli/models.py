@@ -41,7 +41,7 @@ def models_command(ctx: click.Context, as_json: bool) -> None:
     for row, model in zip(rows, models.catalogue(), strict=True):
         about = {"name": model.name, "megabytes": model.size / 1e6, "licence": model.licence}
         tell("cli.model_here" if row["path"] else "cli.model_absent", **about)
-        click.echo(f"  {terminal_words().message(model.use)}")
+        click.echo(f"  {terminal_words().gloss('model_use', model.use)}")
 
 
 @models_command.command("get")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from evenhand.cli.common import json_option, notice, print_json, tell
+from evenhand.cli.common import NearChoice, json_option, notice, print_json, tell
 from evenhand.cli.language import terminal_words
 from evenhand.errors import UsageError
 from evenhand.examples import example_rows
@@ -61,8 +61,10 @@ def protocols_command(ctx: click.Context, as_json: bool) -> None:
         )
         return
     grid = Table.grid(padding=(0, 2))
+    say = terminal_words()
     for protocol in protocols:
-        grid.add_row(protocol.name, " ".join(protocol.languages), protocol.about)
+        about = say(f"cli.protocol_{protocol.name}")
+        grid.add_row(protocol.name, " ".join(protocol.languages), about)
     console().print(grid)
 
 
@@ -114,7 +116,7 @@ async def _nobody(question: Question) -> Reply:
 @click.option(
     "--from",
     "origin",
-    type=click.Choice(builtin_protocols()),
+    type=NearChoice(builtin_protocols()),
     required=True,
     help="Copy this built-in protocol.",
 )
