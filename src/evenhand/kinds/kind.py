@@ -67,8 +67,6 @@ class RubricForm(NamedTuple):
 
     endings: tuple[str, ...]
     """Of the names of its files."""
-    about: str
-    """The name of such a file's form, for whoever named another."""
     parse: Callable[[str, str, Protocol], Any]
     """The rubric of a file's text and ending, as a run keeps it; raises RubricTextError."""
     explain: Callable[[Any, Protocol], Understood]

@@ -193,7 +193,6 @@ def _explain(rubric: Any, protocol: Protocol) -> Understood:
 
 RUBRIC_FORM = RubricForm(
     endings=(".json", ".toml"),
-    about="a rubric is JSON or TOML",
     parse=_parse_file,
     explain=_explain,
     beside=("*.json", "rubric*.toml"),

@@ -333,7 +333,6 @@ def _list_task(rubric: TaskRubric) -> Iterator[str]:
 
 RUBRIC_FORM = RubricForm(
     endings=(".md", ".markdown"),
-    about="a task's rubric is Markdown",
     parse=_parse_file,
     explain=_explain,
     is_file=_is_file,
