@@ -20,7 +20,7 @@ from evenhand.cli.common import (
 from evenhand.cli.language import terminal_words
 from evenhand.errors import UsageError
 from evenhand.judges.credentials import environment
-from evenhand.report.terminal.console import console, table
+from evenhand.report.terminal.console import console, table, titles
 from evenhand.report.terminal.tables import safe
 from evenhand.runs.recorded import find_run
 from evenhand.store.address import shown_url
@@ -72,8 +72,7 @@ def batches_command(words: Sequence[str], is_all: bool, store: str | None, as_js
 def _print(rows: Sequence[BatchRow]) -> None:
     say = terminal_words()
     columns = ("batch", "run", "judge", "status", "answered", "open", "made")
-    heads = (say(f"terminal.{name}") for name in columns)
-    listing = table(*heads, right=(4, 5), whole=(0, 1, 6))
+    listing = table(*titles(say, *columns), right=(4, 5), whole=(0, 1, 6))
     for row in rows:
         answered = say("terminal.answered_of", n=row.answered, of=row.requests)
         status = row.status or row.stage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from evenhand.report.gate import gate_lines, junit, markdown, workflow_commands
 from evenhand.report.terminal.console import console
 from evenhand.results.gate import conditions_of, gate_run
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.conditions import Conditions
 from evenhand.stats.gate import Gate
 from evenhand.words import Sentence
 
@@ -126,7 +124,7 @@ def gate_command(
     with reading(store, run, where, without, asks_suite=True) as (archive, recorded):
         conditions, rule = conditions_of(recorded, flags)
         gate = gate_run(archive, recorded, conditions, rule)
-    _tell(gate, recorded, as_json, _next_command(recorded, conditions))
+    _tell(gate, recorded, as_json)
     if report:
         _write(report, gate, recorded)
     return EXIT_CODES[gate.outcome]
@@ -142,26 +140,14 @@ def _write(path: Path, gate: Gate, run: Recorded) -> None:
     write_bytes(path, junit(gate, run=row.id, name=row.name, started=row.started))
 
 
-def _next_command(run: Recorded, conditions: Conditions) -> str:
-    """Return the command that shows what got worse."""
-    if run.has_votes or not conditions.by:
-        return f"evenhand show {run.id}"
-    words = ["evenhand", "compare", run.id, *(f"--by={name}" for name in conditions.by)]
-    words += [f"--pair-by={name}" for name in conditions.pair_by]
-    words += [f"--baseline={conditions.baseline}"] if conditions.baseline else []
-    return shlex.join([*words, "--worst=3"])
-
-
-def _tell(gate: Gate, run: Recorded, as_json: bool, command: str) -> None:
+def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
     if as_json:
         print_json(about_run(run) | gate.json())
     else:
         tell_run(run)
-        out, say = console(), terminal_words()
-        for text in gate_lines(gate, say):
+        out = console()
+        for text in gate_lines(gate, terminal_words()):
             out.print(text)
-        if gate.outcome == "worse":
-            click.echo(say("gate.next", command=command))
     if any(os.environ.get(name, "").lower() in ("true", "1") for name in ("GITHUB_ACTIONS", "CI")):
         for line in workflow_commands(gate, run.row.id):
             click.echo(line, err=as_json)

@@ -69,6 +69,8 @@ def gate_lines(gate: Gate, say: Words) -> Iterator[RenderableType]:
     ):
         yield paragraph(say("gate.wider"), style="dim")
     yield from note_lines(gate.notes, say, None)
+    if gate.outcome == "worse":
+        yield paragraph(say("gate.next"))
 
 
 def workflow_commands(gate: Gate, run: str) -> Iterator[str]:

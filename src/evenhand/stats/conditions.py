@@ -361,5 +361,6 @@ def _measured(claim: Claim, figure: Figure) -> Sentence | None:
     if claim.is_rate:
         shares = {name: 100 * (end or 0.0) for name, end in ends.items()}
         return Sentence("gate.measured_rate", **shares, basis=basis)
-    key = "measured" if abs(figure.value) <= 1 else "measured_points"
-    return Sentence(f"gate.{key}", **ends, basis=basis)
+    is_small = max(abs(figure.low), abs(figure.high)) <= 1
+    key = "gate.measured" if is_small else "gate.measured_points"
+    return Sentence(key, **ends, basis=basis)

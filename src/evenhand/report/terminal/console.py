@@ -22,6 +22,7 @@ from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.stream import raw_stream
 from evenhand.report.terminal.tables import safe
 from evenhand.text import visible
+from evenhand.words import Words
 
 _WIDE = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 _CLOSING = "\u3001\u3002\u300d\u30fc\uff01\uff05\uff09\uff0c\uff1a\uff1b\uff1f\u201d%)\\]"
@@ -98,6 +99,11 @@ def table(*headers: str, right: Iterable[int] = (), whole: Iterable[int] = ()) -
             overflow="fold",
         )
     return grid
+
+
+def titles(say: Words, *names: str) -> list[str]:
+    """Return the headings of columns."""
+    return [say(f"terminal.{name}") for name in names]
 
 
 def side_by_side(texts: Sequence[Text]) -> Table:
