@@ -45,8 +45,9 @@ from evenhand.stats.observations import (
 )
 from evenhand.store.archive import Archive
 from evenhand.store.ports import ObservedRow, Scope
-from evenhand.words import Sentence
+from evenhand.words import Code, Sentence
 
+_Texts = Mapping[str, tuple[str, ...]]
 _DIGITS = 9
 """The low end of a scale follows from a score and its share, but for the last bits."""
 
