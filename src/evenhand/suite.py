@@ -21,7 +21,7 @@ from evenhand.store.address import Address, is_postgres, read_address
 from evenhand.suite_file import TABLES, SuiteFile
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
 from evenhand.units import META_FIELDS
-from evenhand.words import Code, Sentence
+from evenhand.words import Code, Sentence, words
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -276,7 +276,9 @@ def _validate(values: Mapping[str, Any], locate: Callable[[Loc], str]) -> SuiteF
     # Pydantic adds the choices of a union to it.
     while len(loc) > 1 and item["type"] != "missing" and not _holds(values, loc):
         loc = loc[:-1]
-    advice = Sentence(_ADVICE[loc]) if loc in _ADVICE else ""
+    example = f"suite.example_{loc[-1]}"
+    has_example = len(loc) == 1 and words("en").has(example)
+    advice = Sentence(example) if has_example else ""
     raise UsageError(_explain(item, loc), where=locate(loc), advice=advice)
 
 
@@ -291,48 +293,15 @@ def _first_error(error: ValidationError) -> ErrorDetails:
     return min(errors, key=lambda item: item["type"] not in ("missing", "extra_forbidden"))
 
 
-_ADVICE: Mapping[Loc, str] = {
-    ("judges",): "suite.example_judges",
-    ("data",): "suite.example_data",
-    ("protocol",): "suite.example_protocol",
-    ("language",): "suite.languages",
-}
-_FORMS = {
-    "int": "integer",
-    "decimal": "number",
-    "float": "number",
-    "finite": "number",
-    "bool": "boolean",
-    "literal": "choice",
-    "string": "text",
-    "too": "filled",
-    "dict": "table",
-    "model": "table",
-    "value": "no_boolean",
-}
-"""The form that a value must have, by the first word of pydantic's type of error."""
-_BOUNDS = {"ge": "at_least", "gt": "above", "le": "at_most", "lt": "below"}
-
-
 def _explain(item: ErrorDetails, loc: Loc) -> Sentence:
     """Say which key is wrong, and what belongs there."""
-    name, kind, context = ".".join(map(str, loc)), item["type"], item.get("ctx", {})
-    if kind == "extra_forbidden":
+    name = ".".join(map(str, loc))
+    if item["type"] == "extra_forbidden":
         tables = [TABLES[str(step)] for step in loc[:-1] if step in TABLES]
         keys = list((tables[-1] if tables else SuiteFile).model_fields)
         if near := nearest(str(loc[-1]), keys, cutoff=0.5):
             return Sentence("suite.unknown_key_near", name=name, near=near)
         return Sentence("suite.unknown_key", name=name, keys=Code(", ".join(keys)))
-    if kind == "missing":
-        return Sentence("suite.missing_key", name=name)
-    bound = next((bound for bound in _BOUNDS if bound in context), "")
-    form = "filled" if kind == "string_too_short" else _FORMS.get(kind.partition("_")[0], "other")
-    form = "language" if kind == "string_pattern_mismatch" else _BOUNDS.get(bound, form)
-    return Sentence(
-        f"suite.must_be_{form}",
-        name=name,
-        value=str(item["input"]),
-        bound=context.get(bound),
-        choices=Code(context.get("expected", "")),
-        reason=item["msg"],
-    )
+    key = f"suite.{item['type']}"  # a sentence for each type of error that pydantic has
+    values = {"value": str(item["input"]), "reason": item["msg"], **item.get("ctx", {})}
+    return Sentence(key if words("en").has(key) else "suite.other_error", name=name, **values)
