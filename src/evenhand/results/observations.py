@@ -45,7 +45,7 @@ from evenhand.stats.observations import (
 )
 from evenhand.store.archive import Archive
 from evenhand.store.ports import ObservedRow, Scope
-from evenhand.words import Code, Sentence
+from evenhand.words import Sentence
 
 _Texts = Mapping[str, tuple[str, ...]]
 _DIGITS = 9
