@@ -153,8 +153,8 @@ def _require_row(value: Any, text: str, where: str, advice: str) -> dict[str, An
 
 def _json_error(error: ValueError, where: str, advice: str) -> DataError:
     if not isinstance(error, json.JSONDecodeError):
-        key = "row_too_large" if isinstance(error, TooDeep | TooMany) else "bad_row"
-        return DataError(Sentence(f"data.{key}", problem=error.args[0]), where=where)
+        key = "data.row_too_large" if isinstance(error, TooDeep | TooMany) else "data.bad_row"
+        return DataError(Sentence(key, problem=error.args[0]), where=where)
     near, problem = error.doc[error.pos : error.pos + 40].strip(), error.msg.removesuffix(" at")
     key = "data.not_json" if near else "data.not_json_at_end"
     what = Sentence(key, column=error.colno, problem=problem, near=near)
