@@ -1,4 +1,4 @@
-"""Four of the five stories of docs/stories.md, by the page's own commands."""
+"""Four of the five stories of docs/start.md, by the page's own commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.provider import child
 from tests.stories.tables import japanese_rows, prompt_answers, russian_rows, write_table
 from tests.stories.telling import at_loopback, blocks, flowing, told
 
-PAGE = "docs/stories.md"
+PAGE = "docs/start.md"
 SIX = [f"модель-{letter}" for letter in "абвгде"]
 
 
@@ -135,8 +135,8 @@ def test_other_weights_cost_no_call(tmp_path: Path, url: str) -> None:
 
 def test_the_first_screen_of_the_readme(tmp_path: Path, url: str) -> None:
     """But for the installation, and with the key that the fixture sets."""
-    (block,) = blocks("README.md", "Your own table, in three minutes", "")
-    install, key, *commands = block.strip().splitlines()
+    before, commands = blocks("README.md", "Your own table", "")
+    install, key = before.strip().splitlines()
     assert install.startswith("pip install") and key.startswith("export OPENAI_API_KEY")
     rows = [
         (f"Why is it so, {n}?", model, f"Because of {n}, says {model}. " * (1 + (model == "b")))
@@ -144,7 +144,7 @@ def test_the_first_screen_of_the_readme(tmp_path: Path, url: str) -> None:
         for model in "ab"
     ]
     write_table(tmp_path / "answers.csv", [("question", "model", "answer"), *rows])
-    out = flowing(told("\n".join(commands), tmp_path, at_loopback(url)))
+    out = flowing(told(commands, tmp_path, at_loopback(url)))
     assert "24 calls to send" in out and "about $" in out
     assert out.count("b is better than a overall") == 2 and "best 3:" in out
     assert (tmp_path / "my-suite/report.html").exists()
