@@ -215,7 +215,7 @@ def _open_plan(archive: Archive, run: str) -> Plan:
 
 
 def suite_of_run(run: Recorded) -> Suite:
-    terms = stored_object(run.manifest.terms, "what a run says to actors")
+    terms = stored_object(run.manifest.terms, "the record of a run")
     file = suite_of_keys(
         {
             **terms,
