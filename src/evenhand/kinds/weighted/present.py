@@ -92,9 +92,8 @@ def _present_grade(grade: Grade, texts: Mapping[str, str]) -> Iterator[Block]:
     rows.append(cells([Label("unit.total"), total, str(FULL_MARKS), ""]))
     head = labels("dimension", "score", "of", "reason")
     yield Table(label=Label("unit.scores"), head=head, rows=rows)
-    named = grade.task_type
-    task_type = Gloss("task_type", named) if named else Label("unit.type_unknown")
-    kind: list[Piece] = [Label("unit.type"), ": ", task_type]
+    of_type = Gloss("task_type", grade.task_type) if grade.task_type else Label("unit.type_unknown")
+    kind: list[Piece] = [Label("unit.type"), ": ", of_type]
     kind += [" ", Label("unit.inferred")] if grade.inferred_task_type else []
     sure: list[Piece] = [Label("unit.confidence"), ": ", Gloss("confidence", grade.confidence)]
     yield Items(items=[Joined(kind, ""), Joined(sure, "")])
