@@ -64,10 +64,11 @@ def _present_judgment(judgment: Judgment) -> ShownJudgment:
         after = Cell(Joined(["  ", reason], ""), "bad")
     else:
         scores = "  ".join(f"{name}{NO_BREAK}{score}" for name, score in points.items())
-        after = Cell(f"  {scores}  {grade.confidence}")
-    points_of = {"points": _format_points(grade.total_score), "of": str(FULL_MARKS)}
+        after = Cell(Joined([f"  {scores}", Gloss("confidence", grade.confidence)], "  "))
+    total = Number(float(grade.total_score))
+    of_marks = Label("unit.points", {"points": total, "of": str(FULL_MARKS)})
     return ShownJudgment(
-        line=[Cell(Label("unit.points", points_of), "strong"), after],
+        line=[Cell(of_marks, "strong"), after],
         blocks=list(_present_grade(grade, texts)),
         reasons=reasons,
     )
