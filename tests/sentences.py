@@ -16,14 +16,14 @@ def keys(sentences):
 def is_told(text, key, language="en", **values):
     """Return True if a text has the sentence of a key, with these values of its places, wherever
     its lines break."""
-    say = words(language)
-    parts = [
-        re.escape(_flat(literal))
-        + (re.escape(_flat(str(values[name]))) if name in values else ".*?" * bool(name))
-        for literal, name, _, _ in Formatter().parse(_flat(say._text(key)))
-    ]
-    return re.search("".join(parts), _flat(text)) is not None
+    pattern = ""
+    for literal, name, _, _ in Formatter().parse(words(language)._text(key)):
+        pattern += re.escape(_flat(literal))
+        if name:
+            pattern += re.escape(_flat(str(values[name]))) if name in values else ".*?"
+    return re.search(pattern, _flat(text)) is not None
 
 
 def _flat(text):
-    return re.sub(r"\s+", " ", text)
+    """Return a text on one line, with the dashes and arrows of a terminal."""
+    return re.sub(r"\s+", " ", words("en", plain=True)._plain(text))
