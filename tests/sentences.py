@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from string import Formatter
 
-from evenhand.words import words
+from evenhand.words import _Filler, words
 
 
 def keys(sentences):
@@ -14,16 +15,21 @@ def keys(sentences):
 
 
 def is_told(text, key, language="en", **values):
-    """Return True if a text has the sentence of a key, with these values of its places, wherever
-    its lines break."""
-    pattern = ""
-    for literal, name, _, _ in Formatter().parse(words(language)._text(key)):
+    """Return True if a text, of a terminal or a page, has the sentence of a key with these values
+    of its places: a number as the sentence writes it, a string as it is."""
+    say, pattern = words(language), ""
+    for literal, name, spec, _ in Formatter().parse(say._text(key)):
         pattern += re.escape(_flat(literal))
-        if name:
-            pattern += re.escape(_flat(str(values[name]))) if name in values else ".*?"
+        if name in values:
+            value = values[name]
+            told = value if isinstance(value, str) else _Filler(say).format_field(value, spec or "")
+            pattern += re.escape(_flat(told))
+        elif name:
+            pattern += ".*?"
     return re.search(pattern, _flat(text)) is not None
 
 
 def _flat(text):
-    """Return a text on one line, with the dashes and arrows of a terminal."""
-    return re.sub(r"\s+", " ", words("en", plain=True)._plain(text))
+    """Return a text without tags and blanks, with the dashes and arrows of a terminal."""
+    plain = words("en", plain=True)._plain(unescape(re.sub(r"</?\w[^>]*>", "", text)))
+    return "".join(plain.split())

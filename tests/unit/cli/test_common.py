@@ -328,5 +328,5 @@ def test_tables_fit_and_names_that_begin_alike_are_told_apart(call, no_ci, kind)
     if kind == "scores":  # one judge alone is told in a sentence what is needed
         call.take(kind, [row for row in wide_rows(kind) if row["judge"] == JUDGES[2]], "alone")
         lines = call("agreement", "alone").out.splitlines()
-        assert is_told(lines[1], "agreement.matched_among", n="0 units", alone=24)
+        assert is_told(lines[1], "agreement.matched_among", n=0, alone=24)
         assert not any("none" in line or "─" in line for line in lines)

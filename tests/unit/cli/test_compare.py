@@ -91,7 +91,8 @@ def test_the_answer_comes_first_and_json_has_the_rows_of_the_contract(call, run)
     first = said.answer.split(";")[0]
     assert is_told(said.answer, "answer.better_overall", variant="v2", baseline="v1")
     assert first.startswith("v2 ") and " 0." in first
-    assert is_told(said.text, "answer.balance", higher=19, n="20 questions", lower=0)
+    count = words("en").counted("question", 20)
+    assert is_told(said.text, "answer.balance", higher=19, n=count, lower=0)
     assert is_told(said.text, "answer.by_better")
     assert not is_told(said.text, "terminal.unpaired")
     found = call.json("compare", *BY)
@@ -198,8 +199,8 @@ def test_missing_judgments_tags_and_repeats_are_shown(call):
     assert found["repeats"]["most"] == 2
     assert found["repeats"]["components"][0]["within"] == 0.0
     said = call("compare")
-    assert is_told(said.text, "notes.missing", variant="v2", share="33 %", base="0 %")
-    assert is_told(said.text, "terminal.repeats", n="2 times") and said.width <= 80
+    assert is_told(said.text, "notes.missing", variant="v2", share=1 / 3, base=0.0)
+    assert is_told(said.text, "terminal.repeats", n=2) and said.width <= 80
 
 
 def test_many_variants_stand_in_tables_that_fit_the_terminal(call):

@@ -107,9 +107,10 @@ def test_people_read_sentences(call, tmp_path):
     assert said.code == 1
     run = call.json("runs")["runs"][0]["run"]
     assert said.out.startswith(f"run {run}  test\n")
-    assert is_told(said.text, "gate.failed", n=1, of="3 conditions")
+    assert is_told(said.text, "gate.failed", n=1, of=3)
     assert is_told(said.text, "gate.better_better", who='"v2" (correct)', baseline="v1")
-    assert is_told(said.text, "gate.measured_points", value="1.40", basis="20 units")
+    assert is_told(said.text, "gate.difference_points", value=1.4)
+    assert is_told(said.text, "gate.of_units", n=20)
     lines = said.out.splitlines()
     assert all(line == line.rstrip() for line in lines)
     assert said.width <= 80
@@ -143,7 +144,7 @@ def test_what_cannot_be_asked_is_told(call, tmp_path):
         ([*AGAINST, "--better", "--dimension", "corect"], '"correct"'),
         (["--min-mean", "1", "--judge", "python/judge:god"], '"python/judge:good"'),
         ([*by, "--min-mean", "0.1", "--baseline", "nobody"], '"nobody"'),
-        (["--min-mean", "1", "--level", "95"], "--level"),
+        (["--min-mean", "1", "--level", "95"], "0.95"),
         (["--no-worse-than", "-1"], "x>=0"),
         (["--max-failure-rate", "2"], "0<=x<=1"),
     ):
@@ -193,7 +194,7 @@ def test_what_is_pending_keeps_a_share_open(call, tmp_path):
     write_suite(tmp_path, rows, write_replies(tmp_path, ["u0", "u1", "u2"], 5))
     assert call.json("run")["pending"] == 1
     reason = gate(call, "--max-failure-rate", "0.1", code=7)["reasons"][0]
-    assert is_told(reason, "gate.pending", n="1 judgment")
+    assert is_told(reason, "gate.pending", n=1)
     gate(call, "--max-failure-rate", "0.25")
     gate(call, "--min-mean", "0.8", code=7)
 
@@ -317,11 +318,11 @@ def test_the_summary_of_a_job_is_added_to(call, tmp_path, asked, monkeypatch):
     assert call(*asked).code == 1
     text = summary.read_text()
     assert text.startswith("before\n### evenhand gate: ")
-    assert is_told(text, "gate.failed", n=1, of="2 conditions")
+    assert is_told(text, "gate.failed", n=1, of=2)
     assert "| min\\_mean v2 overall | not met | " in text
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     said = call(*asked)
-    assert said.code == 1 and is_told(said.err, "cli.summary_unwritten")
+    assert said.code == 1 and is_told(said.err, "gate.summary_unwritten")
 
 
 def test_hostile_names_reach_neither_terminal_nor_log(call, tmp_path, monkeypatch):
@@ -381,7 +382,7 @@ def test_what_an_undecided_run_has_not_judged_can_still_fail(call, tmp_path):
     judge = write_replies(tmp_path, units, 3)
     write_suite(tmp_path, rows, judge, compare=COMPARE, gate=limits, stop=STOP)
     assert call.json("run")["pending"] > 0
-    assert is_told(gate(call, code=7)["reasons"][0], "gate.pending", n="20 judgments")
+    assert is_told(gate(call, code=7)["reasons"][0], "gate.pending", n=20)
 
 
 def test_a_stopped_run_of_pairs_passes_its_gate(call, tmp_path):

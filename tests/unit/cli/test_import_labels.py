@@ -67,7 +67,7 @@ def test_labels_join_the_pairs_of_a_run_and_agree_with_it(call, run):
         "counts": [[1, 1, 0], [0, 1, 0], [0, 0, 1]],
     }
     printed = call("import", "labels.csv", "--for", run)
-    assert is_told(printed.err, "cli.rows_left_out", n="1 row", run=run)
+    assert is_told(printed.err, "cli.rows_left_out", n=1, run=run)
     assert f"evenhand agreement {run} --against {labels}" in printed.out
     assert call("agreement", run, "--against", labels).code == 0
 

@@ -127,8 +127,8 @@ def test_it_stops_as_soon_as_it_is_decided_and_sends_nothing_again(call, tmp_pat
     assert (ahead["until_decided"], ahead["calls"]) == (True, {"least": 0, "most": 0})
     out = call("run", "--until-decided").out
     assert is_told(out, "answer.stopped_better", variant="v2", baseline="v1", level="95 %")
-    saved = {"alpha": "5 %", "n": decided["saved_units"], "of": f"{decided['of']} units"}
-    assert is_told(out, "terminal.saved", **saved)
+    saved = {"n": decided["saved_units"], "of": decided["of"]}
+    assert is_told(out, "terminal.saved", alpha=0.05, **saved)
 
 
 def test_the_seed_draws_the_order(tmp_path):

@@ -139,7 +139,7 @@ def test_a_run_without_intervals_does_not_speak_of_their_level(tmp_path):
     evenhand_here("import", "scores.csv", "--kind", "scores", "--judge", "j", cwd=tmp_path)
     with served(tmp_path / "evenhand.db") as site:
         page = awaited(lambda: ready(site, "scores"), "the figures")
-    assert is_told(page, "answer.means", n="1 answer") and not is_told(page, "answer.level")
+    assert is_told(page, "answer.means") and not is_told(page, "answer.level")
 
 
 async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path):
@@ -152,7 +152,7 @@ async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path):
     done = evenhand_here("run", "--until-decided", cwd=folder)
     assert done.returncode == 0, done.stderr
     with served(tmp_path / "evenhand.db") as site:
-        assert is_told(ready(site, "latest") or "", "notes.stopped")
+        assert is_told(ready(site, "latest") or "", "facts.sequential")
 
 
 def rel(page, name):
