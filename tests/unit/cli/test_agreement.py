@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from evenhand.words import words
 from tests.sentences import is_told
 from tests.suites import stored, write_suite
 from tests.unit.cli.weekly import mean
@@ -170,4 +171,6 @@ def test_each_judge_leans_or_not_to_a_position(call):
     call.narrow()
     said = call(*asked)
     assert said.width <= 80 and is_told(said.text, "agreement.lean_first", judge="poor")
-    assert "good: Usable" in said.text and "poor: Not usable" in said.text
+    for judge, outcome in (("good", "usable"), ("poor", "not usable")):
+        told = words("en")("agreement.verdict", outcome=outcome, reason="")
+        assert is_told(said.text, "agreement.of_judge", judge=judge, text=told)

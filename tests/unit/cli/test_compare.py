@@ -233,7 +233,7 @@ def test_candidates_of_pairs_are_compared_with_the_baseline(call):
     assert (row["mean"], row["difference"]) == pytest.approx((11 / 12, 10 / 12))
     assert row["outcome"] == "better"
     said = call("compare", "--by", "candidate").out
-    assert is_told(said, "answer.pair_better", variant="c2", baseline="c1", rate="92 %")
+    assert is_told(said, "answer.pair_better", variant="c2", baseline="c1", rate="92%")
     for flags in (("--by", "model"), ("--pair-by", "topic")):
         call.refused("compare", *flags)
 

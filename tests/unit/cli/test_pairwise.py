@@ -62,8 +62,8 @@ def test_people_read_the_figures(call):
     assert said.code == 0
     for line in (
         r"verdicts 0 for A, 0 for B, 0 tied, 6 uncertain",
-        r"both orders agree 0 % \[0, \d+\] of 6",
-        r"first shown wins 100 % \[\d+, 100\] of 12",
+        r"both orders agree 0 ?% \[0, \d+\] of 6",
+        r"first shown wins 100 ?% \[\d+, 100\] of 12",
         r"orders disagree on C1 6, C2 6, C3 6, C4 6, C5 6",
         r"later rounds 24 calls",
         r"candidate wins losses ties uncertain",

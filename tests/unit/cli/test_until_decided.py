@@ -126,7 +126,7 @@ def test_it_stops_as_soon_as_it_is_decided_and_sends_nothing_again(call, tmp_pat
     ahead = until_decided(call, "--dry-run")
     assert (ahead["until_decided"], ahead["calls"]) == (True, {"least": 0, "most": 0})
     out = call("run", "--until-decided").out
-    assert is_told(out, "answer.stopped_better", variant="v2", baseline="v1", level="95 %")
+    assert is_told(out, "answer.stopped_better", variant="v2", baseline="v1", level="95%")
     saved = {"n": decided["saved_units"], "of": decided["of"]}
     assert is_told(out, "terminal.saved", alpha=0.05, **saved)
 

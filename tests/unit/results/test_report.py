@@ -213,7 +213,7 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path, rule):
     for name, sentence in said.items():
         # On the first screen, under the chart of win rates, and in the method.
         assert text.count(sentence) == (3 if name == rule else 0), name
-    assert "in both orders; a verdict stands" not in text and "made elsewhere" in text
+    assert not is_told(text, "method.orders_both") and is_told(text, "method.orders_imported")
     assert "<dt>Cost</dt>" not in text and "Language of the prompts" not in text
 
 
@@ -243,7 +243,7 @@ def test_brackets_are_explained_only_where_there_are_any(tmp_path):
     bad = write_suite(tmp_path / "bad", 2, {"model": "python/judge:bad"})
     assert not is_told(render(report_of(bad)), "answer.level")
     good = write_suite(tmp_path / "good", 4)
-    assert is_told(render(report_of(good)), "answer.level", level="95 %")
+    assert is_told(render(report_of(good)), "answer.level", level="95%")
 
 
 def test_the_command_writes_a_file_and_says_so(tmp_path, monkeypatch):

@@ -129,8 +129,8 @@ def ready(site, run):
 
 def test_a_run_says_the_level_and_how_ties_count(site):
     pairs, first = (ready(site, run_named(site, name)) or "" for name in ("pairs", "first"))
-    assert is_told(pairs, "answer.level", level="95 %")
-    assert is_told(first, "answer.level", level="95 %")
+    assert is_told(pairs, "answer.level", level="95%")
+    assert is_told(first, "answer.level", level="95%")
     assert is_told(pairs, "half.uncertain") and not is_told(first, "half.uncertain")
 
 
