@@ -14,7 +14,7 @@ def keys(sentences):
     return [sentence.key for sentence in sentences]
 
 
-def is_told(text, key, language="en", **values):
+def is_told(text, key, /, language="en", **values):
     """Return True if a text, of a terminal or a page, has the sentence of a key with these values
     of its places: a number as the sentence writes it, a string as it is."""
     say, pattern = words(language), ""
