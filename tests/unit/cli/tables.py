@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC
-from tests.unit.cli.conftest import CallCommand
 
 LONG = """\
 question,model,answer,area
@@ -24,7 +22,7 @@ JUDGES = {
 }
 
 
-def suite(folder: Path, protocol: str, data: str, more: str = "") -> None:
+def suite(folder, protocol, data, more=""):
     """A suite on these data, with a judge of Python that needs no key."""
     for name, text in (("judge", JUDGE), ("pair_judge", PAIR_JUDGE), ("grade_judge", GRADE_JUDGE)):
         (folder / f"{name}.py").write_text(text)
@@ -39,7 +37,7 @@ def suite(folder: Path, protocol: str, data: str, more: str = "") -> None:
     )
 
 
-def units(call: CallCommand) -> dict[str, Any]:
+def units(call):
     """The units of the run by id, as `show` has them."""
     ran = call("run", "--json")
     assert ran.code == 0, ran.err
