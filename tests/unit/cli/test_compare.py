@@ -208,8 +208,9 @@ def test_many_variants_stand_in_tables_that_fit_the_terminal(call):
     levels = {"base": 3, "good": 5, "bad": 1, "same": 3, "also good": 5}
     judge(call, units(12, **levels))
     said = call("compare", "--baseline", "base")
-    ranked, table = said.answer.split("\noverall, against base")
-    ranked = ranked[ranked.index("overall (of 1)") :]
+    heading = words("en")("terminal.against_on", dimension="overall", baseline="base", size="")
+    ranked, table = said.answer.split(heading)
+    ranked = ranked[ranked.index(words("en")("answer.overall_of", most=1)) :]
     for text, names in (
         (ranked, ["good", "also good", "base", "same", "bad"]),
         (table, ["good", "also good", "same", "bad"]),
@@ -423,7 +424,7 @@ def test_grades_before_and_after_new_weights(call):
         assert (row["outcome"], row["scale"]) == ("not enough evidence", [0, 1])
     assert not any(row["more_questions"] for row in found["rows"])
     said = call("compare", new, "--against", old).text
-    assert f"{100 * mean(before):.0f} -> {100 * mean(after):.0f} of 100" in said
+    assert f"{100 * mean(before):.0f} -> {100 * mean(after):.0f} out of 100" in said
     assert is_told(said, "notes.same_replies") and not is_told(said, "notes.judged_otherwise")
 
 

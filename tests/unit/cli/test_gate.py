@@ -170,9 +170,14 @@ def test_conditions_and_baseline_stand_in_the_suite_and_flags_beat_them(call, tm
 
 
 def test_intervals_wider_than_those_of_compare_are_explained(call, tmp_path):
-    judged(call, tmp_path, v1="31" * 10, v2="53" * 10)
-    for flags, told in ((["--no-worse-than", "0.1"], True), (["--min-mean", "0.2"], False)):
-        assert is_told(call("gate", *AGAINST, *flags).text, "gate.wider") is told
+    judged(call, tmp_path, v1="31" * 10, v2="13" * 10)
+    for flags, code, told in (
+        (["--no-worse-than", "0.9"], 0, False),
+        (["--no-worse-than", "0"], 7, True),
+        (["--min-mean", "0.25"], 7, False),
+    ):
+        said = call("gate", *AGAINST, *flags)
+        assert (said.code, is_told(said.text, "gate.wider")) == (code, told), said.out
 
 
 def test_one_unit_is_not_enough(call, tmp_path):
