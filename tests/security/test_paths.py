@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.sentences import is_told
 from tests.suites import (
     GOOD,
     RUBRIC,
@@ -38,7 +39,7 @@ async def good(messages, schema, params):
 
 
 @pytest.fixture(scope="module")
-def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def secrets(tmp_path_factory):
     """The user's home, in which every file holds the secret."""
     home = tmp_path_factory.mktemp("home")
     rubric = json.loads(json.dumps(RUBRIC))
@@ -60,23 +61,23 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Attempt:
     """A suite's folder beside the user's home."""
 
-    def __init__(self, root: Path, secrets: Path) -> None:
+    def __init__(self, root, secrets):
         self.home, self.folder = root / "home", root / "suite"
         shutil.copytree(secrets, self.home)
         self.folder.mkdir()
 
-    def suite(self, **keys: Any) -> None:
+    def suite(self, **keys):
         write_suite(self.folder, 1, judge=KEEPER, **keys)
 
-    def answers(self, rubric: str, **keys: Any) -> None:
+    def answers(self, rubric, **keys):
         rows = [row | {"rubric": rubric} for row in answers(1)]
         write_answers(self.folder, rows, judge=KEEPER, **keys)
 
-    def link(self, name: str, target: Path | str) -> None:
+    def link(self, name, target):
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).symlink_to(target)
 
-    def copied(self) -> Path:
+    def copied(self):
         shutil.copytree(self.home / "mine", self.folder / "mine")
         prompt = self.folder / "mine" / "prompts" / "en.md"
         prompt.write_text(prompt.read_text().replace(SECRET, ""))
@@ -84,16 +85,16 @@ class Attempt:
 
 
 @pytest.fixture
-def attempt(tmp_path: Path, secrets: Path) -> Attempt:
+def attempt(tmp_path, secrets):
     return Attempt(tmp_path, secrets)
 
 
 @pytest.fixture
-def folder(attempt: Attempt) -> Path:
+def folder(attempt):
     return attempt.folder
 
 
-def _link_in_protocol(attempt: Attempt, name: str, target: str) -> None:
+def _link_in_protocol(attempt, name, target):
     file = attempt.copied() / name
     file.unlink(missing_ok=True)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,7 @@ def _link_in_protocol(attempt: Attempt, name: str, target: str) -> None:
     attempt.suite(protocol="mine")
 
 
-def _linked_prompts(attempt: Attempt) -> None:
+def _linked_prompts(attempt):
     folder = attempt.copied()
     for file in (folder / "prompts").rglob("*"):
         if file.is_file():
@@ -111,35 +112,35 @@ def _linked_prompts(attempt: Attempt) -> None:
     attempt.suite(protocol="mine")
 
 
-def _chain(attempt: Attempt) -> None:
+def _chain(attempt):
     attempt.link("a.json", "b.json")
     attempt.link("b.json", "../home/rubric.json")
     attempt.suite(rubric="a.json")
 
 
-def _pair_prompt(attempt: Attempt) -> None:
+def _pair_prompt(attempt):
     write_pairs(attempt.folder, 1, judge=KEEPER, prompt="../home/prompt.md")
 
 
-def _table(attempt: Attempt, column: str = "rubric", **keys: Any) -> None:
+def _table(attempt, column="rubric", **keys):
     attempt.answers("inline", data=["rows.csv"], **keys)
     line = f't0,What?,"It is so.",{attempt.home / "task.md"}\n'
     (attempt.folder / "rows.csv").write_text(f"task_name,prompt,answer,{column}\n" + line)
 
 
-def _constant(attempt: Attempt) -> None:
+def _constant(attempt):
     (attempt.folder / "rows.csv").write_text('task_name,prompt,answer\nt0,What?,"It is so."\n')
     attempt.answers("inline", data=[{"file": "rows.csv", "rubric": str(attempt.home / "task.md")}])
 
 
-def _linked_data_folder(attempt: Attempt) -> None:
+def _linked_data_folder(attempt):
     """Rows beside whose own file a rubric lies, which is a link."""
     attempt.link("data/task.md", attempt.home / "task.md")
     attempt.answers("task.md", data=["data/answers.jsonl"])
     (attempt.folder / "answers.jsonl").rename(attempt.folder / "data" / "answers.jsonl")
 
 
-def _linked_suite_file(attempt: Attempt) -> None:
+def _linked_suite_file(attempt):
     """The suite's file is a link into the home: its folder is where the link lies."""
     attempt.suite(rubric="rubric.json")
     (attempt.folder / "evenhand.toml").rename(attempt.folder.parent / "evenhand.toml")
@@ -148,14 +149,14 @@ def _linked_suite_file(attempt: Attempt) -> None:
     attempt.link("rubric.json", "../home/rubric.json")
 
 
-def _proc(attempt: Attempt, name: str) -> str:
+def _proc(attempt, name):
     return f"/proc/self/root{attempt.home / name}"
 
 
-def _by_link(link: str, target: str, **keys: Any) -> Callable[[Attempt], None]:
+def _by_link(link, target, **keys):
     """A suite with these keys, and in its folder a link to something of the home."""
 
-    def make(attempt: Attempt) -> None:
+    def make(attempt):
         attempt.link(link, target if target.startswith("/") else attempt.home / target)
         attempt.suite(
             **{
@@ -169,21 +170,21 @@ def _by_link(link: str, target: str, **keys: Any) -> Callable[[Attempt], None]:
     return make
 
 
-def _row_by_link(attempt: Attempt) -> None:
+def _row_by_link(attempt):
     attempt.link("t.md", attempt.home / "task.md")
     attempt.answers("t.md")
 
 
-def _replies(attempt: Attempt) -> None:
+def _replies(attempt):
     write_suite(attempt.folder, 1, {"model": "replay/../home/replies.jsonl"})
 
 
-def _replies_by_link(attempt: Attempt) -> None:
+def _replies_by_link(attempt):
     attempt.link("r.jsonl", attempt.home / "replies.jsonl")
     write_suite(attempt.folder, 1, {"model": "replay/r.jsonl"})
 
 
-def _data_in_table(attempt: Attempt) -> None:
+def _data_in_table(attempt):
     attempt.suite(data=[{"file": "../home/samples.jsonl", "prompt_variant": "v"}])
 
 
@@ -240,7 +241,7 @@ ATTEMPTS: dict[str, Callable[[Attempt], None]] = {
 
 
 @pytest.mark.parametrize("name", ATTEMPTS)
-def test_nothing_of_an_outside_file_is_sent_stored_or_shown(attempt: Attempt, name: str) -> None:
+def test_nothing_of_an_outside_file_is_sent_stored_or_shown(attempt, name):
     ATTEMPTS[name](attempt)
     shown = ""
     for command in ("run --dry-run", "run", "doctor", "show", "report -o r.html"):
@@ -255,14 +256,14 @@ def test_nothing_of_an_outside_file_is_sent_stored_or_shown(attempt: Attempt, na
             assert SECRET.encode() not in path.read_bytes(), path
 
 
-def test_the_keeper_would_have_told(attempt: Attempt) -> None:
+def test_the_keeper_would_have_told(attempt):
     """The same texts, allowed by the user, do arrive: the table above can fail."""
     attempt.suite(rubric="../home/rubric.json")
     assert call("run", "--allow-outside", cwd=attempt.folder).returncode in (0, 1)
     assert SECRET in (attempt.folder / "sent.txt").read_text()
 
 
-def _linked(folder: Path, name: str) -> str:
+def _linked(folder, name):
     link = folder / f"link{Path(name).suffix}"
     link.symlink_to(folder.parent / "home" / name)
     return link.name
@@ -275,18 +276,18 @@ WAYS: dict[str, Callable[[Path, str], str]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_row_reads_no_rubric_outside(folder: Path, way: str) -> None:
+def test_a_row_reads_no_rubric_outside(folder, way):
     (folder / "x").mkdir()
     rows = [row | {"rubric": WAYS[way](folder, "task.md")} for row in answers(1)]
     write_answers(folder, rows)
     for flags in ((), ("--allow-outside",), ("--dry-run",)):
         told = call("run", *flags, cwd=folder)
         assert told.returncode == 3, told.stderr
-        assert "leads out of" in told.stderr and "answers.jsonl:1" in told.stderr
+        assert is_told(told.stderr, "files.rubric_outside") and "answers.jsonl:1" in told.stderr
         assert SECRET not in told.stdout + told.stderr
 
 
-def test_a_row_may_name_a_rubric_in_the_suites_folder(folder: Path) -> None:
+def test_a_row_may_name_a_rubric_in_the_suites_folder(folder):
     (folder / "rubrics").mkdir()
     (folder / "rubrics" / "t.md").write_text(TASK)
     (folder / "data").mkdir()
@@ -300,13 +301,13 @@ def test_a_row_may_name_a_rubric_in_the_suites_folder(folder: Path) -> None:
     assert json.loads(told.stdout)["verdicts"] == 3
 
 
-def test_check_reads_no_rubric_outside_of_the_units_folder(folder: Path) -> None:
+def test_check_reads_no_rubric_outside_of_the_units_folder(folder):
     rows = [row | {"rubric": "../home/task.md"} for row in answers(1)]
     write_rows(folder, rows, "units.jsonl")
     write_rows(folder, [{"unit": "t0/m", "reply": "{}"}], "replies.jsonl")
     flags = ("--protocol", "weighted", "--units", "units.jsonl", "--replies", "replies.jsonl")
     told = call("check", *flags, cwd=folder)
-    assert told.returncode == 3 and "leads out of" in told.stderr
+    assert told.returncode == 3 and is_told(told.stderr, "files.rubric_outside"), told.stderr
     assert SECRET not in told.stdout + told.stderr
 
 
@@ -322,9 +323,7 @@ OUTSIDE = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("key", OUTSIDE)
-def test_a_suite_names_nothing_outside_unless_that_is_allowed(
-    attempt: Attempt, way: str, key: str
-) -> None:
+def test_a_suite_names_nothing_outside_unless_that_is_allowed(attempt, way, key):
     folder = attempt.folder
     (folder / "x").mkdir()
     name = WAYS[way](folder, OUTSIDE[key])
@@ -333,14 +332,14 @@ def test_a_suite_names_nothing_outside_unless_that_is_allowed(
     write_suite(folder, 2, judge, **({} if key == "judges" else {key: value}))
     told = call("run", cwd=folder)
     assert told.returncode == 2, told.stderr
-    assert "leads out of the suite's folder" in told.stderr and "evenhand.toml" in told.stderr
+    assert is_told(told.stderr, "suite.outside") and "evenhand.toml" in told.stderr
     assert "--allow-outside" in told.stderr or key == "store"
     assert not list(folder.glob("evenhand.db*")) and not (attempt.home / "other.db").exists()
     allowed = call("run", "--allow-outside", cwd=folder)
     assert allowed.returncode not in (2, 3), allowed.stderr
 
 
-def test_what_the_command_line_names_is_the_users_own(folder: Path) -> None:
+def test_what_the_command_line_names_is_the_users_own(folder):
     write_rows(folder.parent / "home", [{"unit": "u0", "reply": "{}"}], "replies.jsonl")
     write_suite(folder, 1, store={"url": "sqlite:../home/other.db"})
     flags = ("--store", "sqlite:../home/mine.db", "--judge", "replay/../home/replies.jsonl")
@@ -351,39 +350,41 @@ def test_what_the_command_line_names_is_the_users_own(folder: Path) -> None:
     assert call("runs", cwd=folder, env=env).returncode == 0
 
 
-def test_readers_open_no_store_outside_because_a_suite_says_so(folder: Path) -> None:
+def test_readers_open_no_store_outside_because_a_suite_says_so(folder):
     write_suite(folder.parent / "home", 1, store={"url": "sqlite:other.db"})
     assert call("run", cwd=folder.parent / "home").returncode == 0
     write_suite(folder, 1, store={"url": "sqlite:../home/other.db"})
     for command in (("runs",), ("show",), ("export", "latest", "-o", "x.jsonl")):
         told = call(*command, cwd=folder)
-        assert told.returncode == 2 and "leads out of" in told.stderr
+        assert told.returncode == 2 and is_told(told.stderr, "suite.outside"), told.stderr
     assert call("runs", "--store", "sqlite:../home/other.db", cwd=folder).returncode == 0
 
 
-def test_dotenv_names_no_store(folder: Path) -> None:
+def test_dotenv_names_no_store(folder):
     """`.env` lies in the folder, so whoever made the suite may have written it."""
     write_suite(folder, 1)
     (folder / ".env").write_text("EVENHAND_STORE__URL=sqlite:../home/other.db\n")
     for command in ("run", "runs", "show"):
         told = call(command, cwd=folder)
-        assert told.returncode == 2 and "EVENHAND_STORE__URL is not read from here" in told.stderr
+        assert told.returncode == 2 and is_told(
+            told.stderr, "judges.not_read_here", name="EVENHAND_STORE__URL"
+        )
     assert not (folder.parent / "home" / "other.db").exists()
 
 
-def test_a_protocol_folder_links_to_nothing_outside(attempt: Attempt) -> None:
+def test_a_protocol_folder_links_to_nothing_outside(attempt):
     _link_in_protocol(attempt, "prompts/en.md", "id_rsa")
     for command in ("run", "run --allow-outside", "protocols show mine"):
         told = call(*command.split(), cwd=attempt.folder)
-        assert told.returncode == 2 and "leads out of" in told.stderr, told.stderr
+        assert told.returncode == 2 and is_told(told.stderr, "files.outside"), told.stderr
         assert SECRET not in told.stdout + told.stderr
 
 
-def test_a_protocol_folder_without_end_is_refused(attempt: Attempt) -> None:
+def test_a_protocol_folder_without_end_is_refused(attempt):
     (attempt.copied() / "again").symlink_to(attempt.folder / "mine")
     attempt.suite(protocol="mine")
     told = call("run", cwd=attempt.folder)
-    assert told.returncode == 2 and "folders in folders" in told.stderr, told.stderr
+    assert told.returncode == 2 and is_told(told.stderr, "files.too_deep"), told.stderr
 
 
 TEXTS = {
@@ -395,17 +396,17 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("key", TEXTS)
-def test_texts_larger_than_any_text_are_refused(attempt: Attempt, key: str) -> None:
+def test_texts_larger_than_any_text_are_refused(attempt, key):
     attempt.copied()
     name = TEXTS[key].partition("/")[0]
     write_suite(attempt.folder, 1, **({} if key == "suite" else {key: name}))
     with (attempt.folder / TEXTS[key]).open("ab") as file:
         file.truncate(64 * 1024 * 1024)
     told = call("run", cwd=attempt.folder)
-    assert told.returncode == 2 and "MB" in told.stderr, told.stderr
+    assert told.returncode == 2 and is_told(told.stderr, "files.too_large"), told.stderr
 
 
-def test_pairs_in_a_folder_of_their_own_are_judged(folder: Path) -> None:
+def test_pairs_in_a_folder_of_their_own_are_judged(folder):
     (folder / "data").mkdir()
     write_rows(folder / "data", pairs(2), "pairs.jsonl")
     write_pairs(folder, 2, data=["data/pairs.jsonl"])
@@ -413,7 +414,7 @@ def test_pairs_in_a_folder_of_their_own_are_judged(folder: Path) -> None:
     assert call("run", "suite", cwd=folder.parent).returncode == 0
 
 
-def test_code_is_run_by_run_alone(folder: Path, tmp_path: Path) -> None:
+def test_code_is_run_by_run_alone(folder, tmp_path):
     """Looking at a suite, or at what it left in the store, imports nothing of it."""
     write_suite(folder, 2)
     assert call("run", cwd=folder).returncode == 0
@@ -428,6 +429,6 @@ def test_code_is_run_by_run_alone(folder: Path, tmp_path: Path) -> None:
     for command in looks:
         told = call(*command.split(), cwd=folder)
         assert not ran.exists(), command
-        assert ("was not run" in told.stderr) == ("--dry-run" in command)
+        assert is_told(told.stderr, "cli.code_not_run") == ("--dry-run" in command)
     assert call("run", cwd=folder).returncode == 0
     assert ran.exists()
