@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 
 TOKENS = [
@@ -36,7 +35,7 @@ TOKENS = [
 ]
 
 
-def byte_mutant(goods: Sequence[bytes], seed: int) -> bytes:
+def byte_mutant(goods, seed):
     """The file of a seed: one of the good ones, changed none to six times."""
     chance = Random(seed)
     data = bytearray(chance.choice(goods))
@@ -45,7 +44,7 @@ def byte_mutant(goods: Sequence[bytes], seed: int) -> bytes:
     return bytes(data)
 
 
-def _change(data: bytearray, goods: Sequence[bytes], chance: Random) -> None:
+def _change(data, goods, chance):
     at = chance.randrange(len(data) + 1)
     size = chance.choice((1, 1, 2, 4, 16, 200))
     match chance.randrange(8):

@@ -4,8 +4,6 @@ what went wrong."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from tests.security.hostile import HOSTILE
@@ -57,12 +55,12 @@ async def echo(messages, schema, params):
 """
 
 
-def _one_line(text: str) -> str:
+def _one_line(text):
     """A text that stays one item of a list in Markdown."""
     return " ".join(text.replace("`", "").split())
 
 
-def hostile_suites(folder: Path, texts: Sequence[str] = HOSTILE, **keep: Any) -> list[Path]:
+def hostile_suites(folder, texts=HOSTILE, **keep):
     """Suites of the three kinds, a unit for every hostile text, with hostile names of fields,
     variants and candidates that come up often enough to be compared."""
     names = [*texts[:8], *(text for text in texts if "\x1b" in text or "\x00" in text)][:12]

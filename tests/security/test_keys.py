@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from evenhand.errors import AskAgain, CallError, ProviderRefused
-from evenhand.exchange import Judge, Message, Question
+from evenhand.exchange import Message, Question
 from evenhand.judges import JudgeOptions, open_judge
 from tests import provider as p
 from tests.dialects import Endpoint, echoing
@@ -24,13 +24,13 @@ ENV = {"OPENAI_API_KEY": KEY}
 FORMS = (KEY, base64.b64encode(KEY.encode()).decode().rstrip("=")[:-1], KEY.encode().hex())
 
 
-def spotless(text: str | bytes) -> None:
+def spotless(text):
     raw = text.encode() if isinstance(text, str) else text
     for form in FORMS:
         assert form.encode() not in raw, form
 
 
-def spotless_folder(folder: Path) -> None:
+def spotless_folder(folder):
     """No file holds the key: store, journal, lock, export."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert any(path.name.startswith("evenhand.db") for path in files)
@@ -38,7 +38,7 @@ def spotless_folder(folder: Path) -> None:
         spotless(path.read_bytes())
 
 
-async def repeating(call: p.Call) -> web.StreamResponse:
+async def repeating(call):
     """A verdict that quotes the key back, in its notes and as its model's name."""
     assert call.key == KEY
     reply = p.valid_reply(call.body, call.schema)
@@ -47,7 +47,7 @@ async def repeating(call: p.Call) -> web.StreamResponse:
     return web.json_response(body | {"model": f"model-{call.key}"})
 
 
-async def nonsense(call: p.Call) -> web.StreamResponse:
+async def nonsense(call):
     return web.Response(text=f"<html>{call.headers['Authorization']}</html>")
 
 
@@ -60,7 +60,7 @@ BEHAVIOURS: dict[str, p.Behaviour] = {
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
-async def test_an_echoed_key_is_kept_nowhere(tmp_path: Path, name: str) -> None:
+async def test_an_echoed_key_is_kept_nowhere(tmp_path, name):
     told: list[str] = []
     async with p.Provider(BEHAVIOURS[name]) as provider:
         write_suite(tmp_path, 2, at(provider.url), settings={"repairs": 1})
@@ -72,7 +72,7 @@ async def test_an_echoed_key_is_kept_nowhere(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("behaviour", ["fast", "echoing"])
-def test_no_command_writes_the_key(tmp_path: Path, behaviour: str) -> None:
+def test_no_command_writes_the_key(tmp_path, behaviour):
     commands = ["run --json", "run --dry-run", "runs --json", "show --json", "doctor"]
     with p.child(behaviour) as url:
         write_suite(tmp_path, 2, at(url))
@@ -85,7 +85,7 @@ def test_no_command_writes_the_key(tmp_path: Path, behaviour: str) -> None:
     spotless_folder(tmp_path)
 
 
-def test_a_bug_shows_no_key_in_its_traceback(tmp_path: Path) -> None:
+def test_a_bug_shows_no_key_in_its_traceback(tmp_path):
     write_suite(tmp_path, 1, at("http://127.0.0.1:9/v1"))
     broken = "import evenhand.runs.forecast as f\nf.token_guess = None\n"
     (tmp_path / "sitecustomize.py").write_text(broken)
@@ -95,7 +95,7 @@ def test_a_bug_shows_no_key_in_its_traceback(tmp_path: Path) -> None:
     spotless(done.stdout + done.stderr)
 
 
-def test_a_key_in_the_suite_is_refused(tmp_path: Path) -> None:
+def test_a_key_in_the_suite_is_refused(tmp_path):
     write_suite(tmp_path, 1, at("http://127.0.0.1:9/v1", api_key=KEY))
     done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, "api_key" in done.stderr) == (2, True)
@@ -114,11 +114,11 @@ HEADERS = [header for _, header in KEYS.values()]
 
 
 @pytest.fixture(params=KEYS)
-def provider(request: pytest.FixtureRequest) -> str:
+def provider(request):
     return str(request.param)
 
 
-def judge_at(provider: str, url: str) -> Judge:
+def judge_at(provider, url):
     """A judge in an environment with keys of all providers."""
     others = {name: f"another-{name}" for name, _ in KEYS.values()}
     options = JudgeOptions(
@@ -135,7 +135,7 @@ def judge_at(provider: str, url: str) -> Judge:
     return open_judge(options)
 
 
-async def answer_of(judge: Judge) -> str:
+async def answer_of(judge):
     """What the judge says, or all that a log would show of its error, with the local variables of
     Evenhand's frames."""
     try:
@@ -150,7 +150,7 @@ async def answer_of(judge: Judge) -> str:
         await judge.close()
 
 
-async def quoting(call: p.Call) -> web.StreamResponse:
+async def quoting(call):
     """A reply of any protocol that quotes the key, in its text and as its model's name."""
     key = next(call.headers[name] for name in HEADERS if name in call.headers)
     said = f"Your key is {key}, or {key.encode().hex()}"
@@ -160,7 +160,7 @@ async def quoting(call: p.Call) -> web.StreamResponse:
     return web.json_response(body | {"model": key, "modelVersion": key, "provider": key})
 
 
-async def test_the_key_stands_in_its_header_and_nowhere_else(provider: str) -> None:
+async def test_the_key_stands_in_its_header_and_nowhere_else(provider):
     async with Endpoint(quoting) as endpoint:
         judge = judge_at(provider, endpoint.url)
         reply = await answer_of(judge)
@@ -175,7 +175,7 @@ async def test_the_key_stands_in_its_header_and_nowhere_else(provider: str) -> N
 
 
 @pytest.mark.parametrize("status", [200, 307, 400, 401, 403, 404, 429, 500, 529])
-async def test_an_error_that_quotes_the_key_is_masked(provider: str, status: int) -> None:
+async def test_an_error_that_quotes_the_key_is_masked(provider, status):
     async with Endpoint(echoing(*HEADERS, status=status)) as endpoint:
         told = await answer_of(judge_at(provider, endpoint.url))
     assert told.startswith("ERROR")
@@ -183,14 +183,12 @@ async def test_an_error_that_quotes_the_key_is_masked(provider: str, status: int
 
 
 @pytest.mark.parametrize("behaviour", [p.resetting(KEY.encode()), p.saying(KEY)])
-async def test_nonsense_that_quotes_the_key_is_masked(
-    provider: str, behaviour: p.Behaviour
-) -> None:
+async def test_nonsense_that_quotes_the_key_is_masked(provider, behaviour):
     async with Endpoint(behaviour) as endpoint:
         spotless(await answer_of(judge_at(provider, endpoint.url)))
 
 
-async def test_a_redirect_takes_no_key_along(provider: str) -> None:
+async def test_a_redirect_takes_no_key_along(provider):
     async with Endpoint(quoting) as other, Endpoint(p.redirecting(other.url)) as endpoint:
         assert "redirects" in await answer_of(judge_at(provider, endpoint.url))
     assert other.calls == []

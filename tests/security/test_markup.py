@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,9 +20,8 @@ import pytest
 
 from evenhand.report.html.render import render
 from evenhand.results.report import ReportOptions, make_report, write_report
-from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive, open_store
-from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope
 from evenhand.text import visible
 from tests.browser.conftest import chromium, open_page
@@ -31,7 +30,7 @@ from tests.security.hostile import HOST, HOSTILE
 from tests.security.hostile_runs import hostile_suites
 from tests.suites import write_suite
 from tests.unit.runs.importing import import_files
-from tests.unit.web.serving import Site, judge_all, run_ids, served
+from tests.unit.web.serving import judge_all, run_ids, served
 from tests.waiting import PATIENCE
 
 __all__ = ["chromium", "open_page"]
@@ -46,7 +45,7 @@ TAGS = set(_TAGS.split())
 KINDS = ("rubric", "pairwise", "weighted")
 
 
-def imported(folder: Path) -> Path:
+def imported(folder):
     """Votes made elsewhere: names of judges, candidates and criteria are anybody's."""
     folder.mkdir()
     rows = [
@@ -65,7 +64,7 @@ def imported(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def files(tmp_path_factory):
     root = tmp_path_factory.mktemp("hostile")
     reports: dict[str, Path] = {}
     for kind, suite in zip(KINDS, hostile_suites(root, STRINGS), strict=True):
@@ -81,7 +80,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return reports
 
 
-def _written(path: Path, store: Archive, run: Recorded) -> Path:
+def _written(path, store, run):
     run.row = run.row._replace(name='"><script>window.struck&&struck(1)</script>')
     write_report(path, store, run)
     return path
@@ -90,20 +89,18 @@ def _written(path: Path, store: Archive, run: Recorded) -> Path:
 class _Seen(HTMLParser):
     """What a browser would make of a page."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(convert_charrefs=True)
         self.tags: set[str] = set()
         self.attributes: list[tuple[str, str]] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes += [(name, value or "") for name, value in attrs]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "imported"])
-def test_a_page_holds_no_element_and_no_attribute_of_theirs(
-    files: dict[str, Path], kind: str
-) -> None:
+def test_a_page_holds_no_element_and_no_attribute_of_theirs(files, kind):
     text = files[kind].read_text(encoding="utf-8")
     seen = _Seen()
     seen.feed(text)
@@ -135,9 +132,7 @@ PICTURE_FAILED = """() => new Promise((done) => {
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "imported"])
-def test_nothing_runs_and_nothing_leaves(
-    files: dict[str, Path], open_page: Open, kind: str
-) -> None:
+def test_nothing_runs_and_nothing_leaves(files, open_page, kind):
     page = open_page(files[kind], bypass_csp=True)
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
@@ -154,9 +149,7 @@ ALL_UNITS = "() => [...document.querySelectorAll('.unit .id')].map((one) => one.
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_string_is_shown_to_the_letter(
-    files: dict[str, Path], open_page: Open, kind: str
-) -> None:
+def test_every_string_is_shown_to_the_letter(files, open_page, kind):
     names = open_page(files[kind], bypass_csp=True).evaluate(ALL_UNITS)
     assert len(STRINGS) >= 200 and len(names) == len(STRINGS)
     for i, text in enumerate(STRINGS):
@@ -164,9 +157,7 @@ def test_every_string_is_shown_to_the_letter(
         assert any(expected in name for name in names), text
 
 
-def test_the_policy_stops_what_would_slip_through(
-    tmp_path: Path, files: dict[str, Path], chromium: Any
-) -> None:
+def test_the_policy_stops_what_would_slip_through(tmp_path, files, chromium):
     text = files["rubric"].read_text(encoding="utf-8")
     slipped = tmp_path / "slipped.html"
     injected = (
@@ -191,7 +182,7 @@ def test_the_policy_stops_what_would_slip_through(
     assert left <= {slipped.as_uri(), "data:,"}
 
 
-def test_words_of_data_are_never_read_as_a_template(tmp_path: Path) -> None:
+def test_words_of_data_are_never_read_as_a_template(tmp_path):
     rows = [
         {"id": "x", "question": "{{ 7*7 }} {0.__class__} {n}", "meta": {"prompt_variant": "{n}"}}
         | {"model_output": "{% for x in y %} {interval}"}
@@ -219,7 +210,7 @@ HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\u
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory):
     folder: Path = tmp_path_factory.mktemp("hostile")
     store = folder / "all.db"
     judge_all(*hostile_suites(folder, store={"url": f"sqlite:{store}"}))
@@ -234,11 +225,11 @@ SCRIPTS = ({"src": "/static/view.js"}, {"src": "/static/sort.js", "defer": None}
 class Watch(HTMLParser):
     """Notes whatever in a page could act."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.faults: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         if tag in FOREIGN or (tag == "script" and given not in SCRIPTS):
             self.faults.append(tag)
@@ -251,7 +242,7 @@ class Watch(HTMLParser):
                 self.faults.append(f"{name}={value}")
 
 
-def check(page: str) -> None:
+def check(page):
     watch = Watch()
     watch.feed(page)
     assert not watch.faults
@@ -259,7 +250,7 @@ def check(page: str) -> None:
     assert not HIDDEN.search(re.sub(r'<input [^>]*value="[^"]*"', "", page))
 
 
-def test_pages_hold_no_element_that_data_made(site: Site) -> None:
+def test_pages_hold_no_element_that_data_made(site):
     for run in run_ids(site).values():
         base = f"/runs/{run}"
         pages = ("", "/protocol", "/changes", "/changes?only=failures&sort=best")
@@ -276,7 +267,7 @@ def test_pages_hold_no_element_that_data_made(site: Site) -> None:
         assert shown == len(HOSTILE)
 
 
-def test_every_unit_is_found_by_its_id_and_shown_as_text(site: Site, long: bool) -> None:
+def test_every_unit_is_found_by_its_id_and_shown_as_text(site, long):
     """In the short form every text in one of the three kinds."""
     for kind, run in enumerate(run_ids(site).values()):
         with closing(open_archive(site.store)) as store:
@@ -289,7 +280,7 @@ def test_every_unit_is_found_by_its_id_and_shown_as_text(site: Site, long: bool)
 
 
 @pytest.mark.parametrize("place", range(len(HOSTILE)))
-def test_what_is_asked_for_comes_back_as_text(site: Site, place: int, long: bool) -> None:
+def test_what_is_asked_for_comes_back_as_text(site, place, long):
     """In the short form every text is asked for in some of the ways."""
     text = HOSTILE[place]
     sent = quote(text[:190], safe="")

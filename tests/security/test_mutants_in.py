@@ -12,11 +12,10 @@ import json
 import secrets
 import sqlite3
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -61,46 +60,46 @@ class Files:
     long: int
 
 
-def raw(goods: Sequence[bytes]) -> Callable[[int], bytes]:
+def raw(goods):
     return lambda seed: byte_mutant(goods, seed)
 
 
-def tree(goods: Sequence[Any]) -> Callable[[int], bytes]:
+def tree(goods):
     """Mutants that begin as JSON values."""
 
-    def made(seed: int) -> bytes:
+    def made(seed):
         text = mutant(goods, seed)
         return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
 
     return made
 
 
-def all_rows(path: Path) -> None:
+def all_rows(path):
     for row in rows(path):
         jsontext.dump(row.value).encode()
 
 
-def all_units(path: Path) -> None:
+def all_units(path):
     """The units of the suite in whose folder a data file lies."""
     plan = prepared(path.parent)
     for unit in plan.units(plan.judging):
         unit.body.encode()
 
 
-def rubric(kind: str) -> Callable[[Path], object]:
+def rubric(kind):
     protocol = find_protocol(kind)
     return lambda path: jsontext.dump(read_rubric(path, protocol))
 
 
-def layout(kind: str) -> Callable[[Path], object]:
+def layout(kind):
     return lambda path: [row.value for row in LAYOUTS[kind].read(JudgmentFile(path=path))]
 
 
-def protocol_folder(path: Path) -> None:
+def protocol_folder(path):
     find_protocol("mine", path.parent.parent)
 
 
-def store(path: Path) -> None:
+def store(path):
     archive = open_archive(f"sqlite:{path}")
     try:
         verify(archive)
@@ -148,7 +147,7 @@ VOTES = b"unit,judge,first,second,winner,preference\nq,j,a,b,first,\nq,j,b,a,sec
 PROMPTFOO = {"results": {"results": [{"prompt": {"raw": "p"}, "success": True, "score": 1}]}}
 
 
-def packed(goods: Sequence[bytes]) -> Callable[[int], bytes]:
+def packed(goods):
     """Mutants before packing, and after."""
     whole = [gzip.compress(good) for good in goods]
     return lambda seed: (
@@ -156,10 +155,10 @@ def packed(goods: Sequence[bytes]) -> Callable[[int], bytes]:
     )
 
 
-def zipped(parts: dict[str, bytes]) -> Callable[[int], bytes]:
+def zipped(parts):
     """Mutants of the parts, and of the archive."""
 
-    def archive(changed: dict[str, bytes]) -> bytes:
+    def archive(changed):
         out = BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
             for name, data in changed.items():
@@ -168,7 +167,7 @@ def zipped(parts: dict[str, bytes]) -> Callable[[int], bytes]:
 
     whole = archive(parts)
 
-    def made(seed: int) -> bytes:
+    def made(seed):
         if seed % 2:
             return byte_mutant([whole], seed)
         name = sorted(parts)[seed // 2 % len(parts)]
@@ -178,7 +177,7 @@ def zipped(parts: dict[str, bytes]) -> Callable[[int], bytes]:
 
 
 @pytest.fixture(scope="module")
-def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
+def kinds(tmp_path_factory):
     """What is tried, by name."""
     folder = tmp_path_factory.mktemp("goods")
     write_workbook(folder / "g.xlsx", {"S": [["id", "question"], ["1", "q"], [2, True]]})
@@ -229,7 +228,7 @@ _NAMES = "lines,line bytes,array bytes,samples,pairs,answers,csv,tsv,csv.gz,xlsx
 NAMES = f"{_NAMES},rubric.json,rubric.toml,task.md,protocol,votes,log,promptfoo,store".split(",")
 
 
-def prepare_folder(name: str, folder: Path) -> None:
+def prepare_folder(name, folder):
     """What must lie beside the file."""
     if name == "pairs":
         write_pairs(folder)
@@ -245,9 +244,7 @@ def prepare_folder(name: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_file_makes_its_reader_stumble(
-    name: str, kinds: dict[str, Files], tmp_path: Path, long: bool
-) -> None:
+def test_no_file_makes_its_reader_stumble(name, kinds, tmp_path, long):
     tried = kinds[name]
     prepare_folder(name, tmp_path)
     first = secrets.randbelow(2**40) if long else 0
@@ -268,5 +265,5 @@ def test_no_file_makes_its_reader_stumble(
     assert read > 0, "none is read: the mutants are not near what is good"
 
 
-def test_all_kinds_are_tried(kinds: dict[str, Files]) -> None:
+def test_all_kinds_are_tried(kinds):
     assert list(kinds) == NAMES

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 from itertools import cycle
-from pathlib import Path
 from urllib.parse import quote as percent_encode
 from urllib.parse import unquote
 
@@ -24,9 +23,9 @@ from evenhand.errors import (
 )
 from evenhand.store.address import read_address, shown_url
 from evenhand.suite import load_suite
-from tests.postgres import LOCKED, PASSWORD, USER, PostgresServer, new_store_url, shared_server
+from tests.postgres import LOCKED, PASSWORD, USER, new_store_url, shared_server
 from tests.suites import write_suite
-from tests.unit.cli.conftest import CallCommand, call
+from tests.unit.cli.conftest import call
 
 __all__ = ["call"]
 
@@ -40,12 +39,12 @@ QUOTED = percent_encode(PASSWORD, safe="")
 PARTS = (PASSWORD, QUOTED, "s3cret", "w@rd", "w%40rd", "somebody")
 
 
-def assert_untold(text: str) -> None:
+def assert_untold(text):
     assert not [part for part in PARTS if part in text], text
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_an_address_alone_and_in_a_message_is_shown_without_it(scheme: str) -> None:
+def test_an_address_alone_and_in_a_message_is_shown_without_it(scheme):
     for password in PASSWORDS:
         url = f"{scheme}://somebody:{password}@host:1/db"
         hidden = f"{scheme}://***@host:1/db"
@@ -70,7 +69,7 @@ def test_an_address_alone_and_in_a_message_is_shown_without_it(scheme: str) -> N
         f"postgresql://u:{QUOTED}@host:port/db",
     ],
 )
-def test_an_address_of_any_form_is_shown_without_it(url: str) -> None:
+def test_an_address_of_any_form_is_shown_without_it(url):
     assert_untold(shown_url(url))
     try:
         address = read_address(url)
@@ -92,12 +91,12 @@ def test_an_address_of_any_form_is_shown_without_it(url: str) -> None:
         "",
     ],
 )
-def test_what_is_no_password_is_left_as_it_is(text: str) -> None:
+def test_what_is_no_password_is_left_as_it_is(text):
     assert hide_credentials(text) == text
 
 
 @pytest.mark.parametrize("password", [p for p in PASSWORDS if "\n" not in p])
-def test_a_password_of_any_signs_reaches_the_driver_and_nobody_else(password: str) -> None:
+def test_a_password_of_any_signs_reaches_the_driver_and_nobody_else(password):
     if set(password) & set("/?#@[]"):  # they end the part of an address that holds a password
         with pytest.raises(UsageError) as refused:
             read_address(f"postgresql://somebody:{password}@127.0.0.1:5432/db?schema=a")
@@ -122,9 +121,7 @@ def test_a_password_of_any_signs_reaches_the_driver_and_nobody_else(password: st
         ("postgresql://u@[::1]:5432/db", ("[::1]:5432",), "db"),
     ],
 )
-def test_hosts_and_database_of_an_address_are_read(
-    url: str, hosts: tuple[str, ...], database: str
-) -> None:
+def test_hosts_and_database_of_an_address_are_read(url, hosts, database):
     address = read_address(url)
     assert (address.hosts, address.database) == (hosts, database)
 
@@ -137,9 +134,7 @@ COMMANDS = cycle(["run", "runs", "show", "store verify"])
 
 
 @pytest.mark.parametrize(("address", "command"), list(zip(REFUSED, COMMANDS, strict=False)))
-def test_no_error_of_a_command_shows_the_password_of_a_store(
-    call: CallCommand, tmp_path: Path, command: str, address: str
-) -> None:
+def test_no_error_of_a_command_shows_the_password_of_a_store(call, tmp_path, command, address):
     write_suite(tmp_path, 1)
     outcome = call(*command.split(), "--store", f"postgresql://{address}")
     assert outcome.code in (2, 6), outcome.err
@@ -147,9 +142,7 @@ def test_no_error_of_a_command_shows_the_password_of_a_store(
 
 
 @pytest.mark.parametrize("port", ["65536", "1000000000000000000000", "x", "-1", "0"])
-def test_a_port_that_is_none_is_a_wrong_address_of_a_store(
-    call: CallCommand, tmp_path: Path, port: str
-) -> None:
+def test_a_port_that_is_none_is_a_wrong_address_of_a_store(call, tmp_path, port):
     write_suite(tmp_path, 1)
     places = (f"127.0.0.1:{port}/db", f"u:p@h1:1,h2:{port}/db", f"[::1]:{port}/db")
     for place in (*places, f"/db?host=h&port={port}"):
@@ -160,8 +153,8 @@ def test_a_port_that_is_none_is_a_wrong_address_of_a_store(
 @pytest.mark.parametrize("port", ["65536", "1000000000000000000000", "x", "-1"])
 @pytest.mark.parametrize("place", ["suite", "environment", "proxy"])
 def test_a_port_that_is_none_is_a_wrong_address_of_a_judge(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: str, place: str
-) -> None:
+    call, tmp_path, monkeypatch, port, place
+):
     judge = {"model": "openai/m"}
     if place == "suite":
         judge["base_url"] = f"http://127.0.0.1:{port}/v1"
@@ -178,9 +171,7 @@ def test_a_port_that_is_none_is_a_wrong_address_of_a_judge(
 
 
 @pytest.mark.parametrize("password", PASSWORDS)
-def test_no_error_shows_the_password_of_the_address_of_a_judge(
-    call: CallCommand, tmp_path: Path, password: str
-) -> None:
+def test_no_error_shows_the_password_of_the_address_of_a_judge(call, tmp_path, password):
     write_suite(tmp_path, 1)
     text = (tmp_path / "evenhand.toml").read_text()
     url = json.dumps(f"https://me:{password}@127.0.0.1:9/v1", ensure_ascii=False)
@@ -192,10 +183,8 @@ def test_no_error_shows_the_password_of_the_address_of_a_judge(
     assert "s3cret" not in outcome.out + outcome.err
 
 
-def test_a_traceback_shows_none(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
+def test_a_traceback_shows_none(call, tmp_path, monkeypatch):
+    def fail(*_):
         raise RuntimeError("lost postgresql://somebody:a/s3cret@host/db")
 
     monkeypatch.setattr("evenhand.cli.show.archive_at", fail)
@@ -205,7 +194,7 @@ def test_a_traceback_shows_none(
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
-def test_python_shows_none(tmp_path: Path, scheme: str) -> None:
+def test_python_shows_none(tmp_path, scheme):
     with pytest.raises(evenhand.EvenhandError) as refused:
         evenhand.open(store=f"{scheme}://somebody:a/s3cret@127.0.0.1:9/db")
     assert_untold(str(refused.value))
@@ -214,11 +203,11 @@ def test_python_shows_none(tmp_path: Path, scheme: str) -> None:
 # A server that there is
 
 
-def with_password(url: str) -> str:
+def with_password(url):
     return url.replace(f"{USER}@", f"{USER}:{QUOTED}@")
 
 
-def test_no_command_prints_or_keeps_it(call: CallCommand, tmp_path: Path) -> None:
+def test_no_command_prints_or_keeps_it(call, tmp_path):
     url = with_password(new_store_url())
     write_suite(tmp_path, 2, store={"url": url})
     assert QUOTED in (tmp_path / "evenhand.toml").read_text()
@@ -240,7 +229,7 @@ def test_no_command_prints_or_keeps_it(call: CallCommand, tmp_path: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def locked() -> PostgresServer:
+def locked():
     """A server with a database whose users need a password."""
     server = shared_server()
     if not server.execute(f"SELECT 1 FROM pg_database WHERE datname='{LOCKED}'"):
@@ -251,12 +240,12 @@ def locked() -> PostgresServer:
 
 @pytest.mark.parametrize("way", ["address", "PGPASSWORD", "PGPASSFILE", "none", "wrong"])
 def test_it_is_given_as_everywhere_else(
-    call: CallCommand,
-    tmp_path: Path,
-    locked: PostgresServer,
-    monkeypatch: pytest.MonkeyPatch,
-    way: str,
-) -> None:
+    call,
+    tmp_path,
+    locked,
+    monkeypatch,
+    way,
+):
     write_suite(tmp_path, 1)
     monkeypatch.setenv("HOME", str(tmp_path))
     url = locked.url(f"by_{way.lower()}", database=LOCKED)
@@ -285,20 +274,19 @@ def test_it_is_given_as_everywhere_else(
         "u@127.0.0.1/x?sslkey=/home/me/.ssh/id_rsa",
     ],
 )
-def test_a_server_that_only_the_suite_names_is_not_spoken_to(tmp_path: Path, place: str) -> None:
+def test_a_server_that_only_the_suite_names_is_not_spoken_to(tmp_path, place):
     url = f"postgresql://{place}"
     write_suite(tmp_path, 1, store={"url": url})
-    with pytest.raises(UsageError, match="you have not named") as refused:
+    with pytest.raises(UsageError) as caught:
         _ = load_suite(tmp_path, {}).store_url
-    assert "--store" in refused.value.advice
-    assert refused.value.where.startswith(str(tmp_path))
+    assert caught.value.key in ("suite.strange_host", "suite.strange_setting")
+    assert "--store" in caught.value.advice
+    assert caught.value.where.startswith(str(tmp_path))
     assert load_suite(tmp_path, {"EVENHAND_STORE__URL": url}).store_url == url
     assert load_suite(tmp_path, {}, {"store": {"url": url}}).store_url == url
 
 
-def test_one_on_this_machine_or_one_that_is_trusted_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_on_this_machine_or_one_that_is_trusted_is(tmp_path, monkeypatch):
     monkeypatch.setenv("EVENHAND_TRUST_HOSTS", "db.example.com")
     for place in ("127.0.0.1:5432", "localhost", "[::1]:5432", "db.example.com:5433", ""):
         url = f"postgresql://{place}/x?schema=team&sslmode=verify-full"

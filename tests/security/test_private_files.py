@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,17 +12,17 @@ from tests.suites import evenhand_here, samples, write_rows, write_suite
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
-def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+def umask(request):
     before = os.umask(request.param)
     yield request.param
     os.umask(before)
 
 
-def modes(folder: Path, pattern: str) -> dict[str, int]:
+def modes(folder, pattern):
     return {path.name: path.stat().st_mode & 0o777 for path in folder.glob(pattern)}
 
 
-def test_a_store_is_its_owners_alone(tmp_path: Path, umask: int) -> None:
+def test_a_store_is_its_owners_alone(tmp_path, umask):
     write_suite(tmp_path, 2)
     assert evenhand_here("run", cwd=tmp_path).returncode == 0
     assert set(modes(tmp_path, "evenhand.db*").values()) == {0o600}
@@ -40,9 +38,7 @@ async def good(messages, schema, params):
 """
 
 
-def test_so_are_its_log_and_whatever_lies_beside_it_during_a_run(
-    tmp_path: Path, umask: int
-) -> None:
+def test_so_are_its_log_and_whatever_lies_beside_it_during_a_run(tmp_path, umask):
     write_suite(tmp_path, 2, judge=WATCHING)
     evenhand_here("run", cwd=tmp_path)
     files = json.loads((tmp_path / "modes.json").read_text())
@@ -50,7 +46,7 @@ def test_so_are_its_log_and_whatever_lies_beside_it_during_a_run(
     assert set(files.values()) <= {0o600, 0o700}
 
 
-def test_so_is_a_store_that_an_import_makes(tmp_path: Path, umask: int) -> None:
+def test_so_is_a_store_that_an_import_makes(tmp_path, umask):
     rows = [{"unit": row["id"], "judge": "j", "dimension": "d", "score": 1} for row in samples(3)]
     write_rows(tmp_path, rows, "scores.jsonl")
     done = evenhand_here(
@@ -60,7 +56,7 @@ def test_so_is_a_store_that_an_import_makes(tmp_path: Path, umask: int) -> None:
     assert set(modes(tmp_path, "new.db*").values()) == {0o600}
 
 
-def test_a_store_that_was_opened_to_others_stays_as_the_user_wants_it(tmp_path: Path) -> None:
+def test_a_store_that_was_opened_to_others_stays_as_the_user_wants_it(tmp_path):
     write_suite(tmp_path, 1)
     assert evenhand_here("run", cwd=tmp_path).returncode == 0
     (tmp_path / "evenhand.db").chmod(0o640)
@@ -69,7 +65,7 @@ def test_a_store_that_was_opened_to_others_stays_as_the_user_wants_it(tmp_path: 
     assert modes(tmp_path, "evenhand.db") == {"evenhand.db": 0o640}
 
 
-def test_so_is_the_list_of_trusted_hosts(tmp_path: Path, umask: int) -> None:
+def test_so_is_the_list_of_trusted_hosts(tmp_path, umask):
     file = tmp_path / "config" / "trusted-hosts"
     TrustedHosts(file).remember(["a.test"])
     TrustedHosts(file).remember(["b.test"])

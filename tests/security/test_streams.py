@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ TEXTS = ["Ответ по существу.", "回答非常完整。", "答え�
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A run of texts in four languages, with a comparison."""
     folder = tmp_path_factory.mktemp("streams")
     rows = [
@@ -33,9 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def shell(
-    line: str, cwd: Path, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def shell(line, cwd, env=None):
     """A line of bash in which `evenhand` is the command; its exit code is that of the first part of
     a pipe."""
     command = line.replace("evenhand ", f"{EVENHAND} ")
@@ -50,7 +47,7 @@ def shell(
     )
 
 
-def settled(folder: Path) -> int:
+def settled(folder):
     outcome = evenhand("runs", "--json", cwd=folder)
     return int(json.loads(outcome.stdout)["runs"][0]["verdicts"])
 
@@ -59,13 +56,13 @@ READERS = ["show latest", "compare", "runs --json"]
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_a_reader_who_had_enough_changes_nothing(folder: Path, command: str) -> None:
+def test_a_reader_who_had_enough_changes_nothing(folder, command):
     outcome = shell(f"evenhand {command} | head -c 1", folder)
     assert (outcome.returncode, outcome.stderr.count("Traceback")) == (0, 0), outcome.stderr
     assert "lost" not in outcome.stderr
 
 
-def test_a_gate_keeps_its_exit_code_without_a_reader(folder: Path) -> None:
+def test_a_gate_keeps_its_exit_code_without_a_reader(folder):
     refused = shell("evenhand gate latest --min-mean 0.99 | head -c 0", folder)
     assert (
         refused.returncode
@@ -75,7 +72,7 @@ def test_a_gate_keeps_its_exit_code_without_a_reader(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["show latest", "runs --json"])
-def test_a_full_disk_is_told(folder: Path, command: str) -> None:
+def test_a_full_disk_is_told(folder, command):
     outcome = shell(f"evenhand {command} > /dev/full", folder)
     assert outcome.returncode == 2
     assert "No space left" in outcome.stderr
@@ -85,7 +82,7 @@ def test_a_full_disk_is_told(folder: Path, command: str) -> None:
 @pytest.mark.parametrize(
     "streams", ["2>&-", "<&- >&- 2>&-", "2>/dev/full", ">/dev/full", "2>&1 | true"]
 )
-def test_a_run_goes_on_whatever_it_cannot_say(streams: str, tmp_path: Path) -> None:
+def test_a_run_goes_on_whatever_it_cannot_say(streams, tmp_path):
     write_suite(tmp_path, 30)
     outcome = shell(f"evenhand run {streams}", tmp_path)
     assert outcome.returncode == (2 if streams == ">/dev/full" else 0), outcome.stderr
@@ -105,7 +102,7 @@ async def waiting(messages, schema, params):
 """
 
 
-def test_a_reader_of_stderr_that_goes_away_in_mid_run_ends_nothing(tmp_path: Path) -> None:
+def test_a_reader_of_stderr_that_goes_away_in_mid_run_ends_nothing(tmp_path):
     judge = ONCE_SEEN.format(judge=JUDGE)
     write_suite(tmp_path, 20, {"model": "python/judge:waiting"}, judge=judge)
     reader, writer = os.pipe()
@@ -129,19 +126,19 @@ SPOKEN += ["gate latest --min-mean 0.1", "settle latest", "--help"]
 
 
 @pytest.mark.parametrize("command", SPOKEN)
-def test_no_command_stumbles_over_a_poor_locale(folder: Path, command: str) -> None:
+def test_no_command_stumbles_over_a_poor_locale(folder, command):
     outcome = shell(f"evenhand {command}", folder, POOR[0])
     assert outcome.returncode != 70, outcome.stderr
     assert "Traceback" not in outcome.stderr
 
 
 @pytest.mark.parametrize("env", POOR, ids=lambda env: "-".join(env.values()))
-def test_json_is_json_in_every_encoding(folder: Path, env: dict[str, str]) -> None:
+def test_json_is_json_in_every_encoding(folder, env):
     outcome = evenhand_bytes("runs", "--json", cwd=folder, env=env)
     assert json.loads(outcome)["runs"][0]["name"] == "проба"
 
 
-def evenhand_bytes(*arguments: str, cwd: Path, env: dict[str, str]) -> str:
+def evenhand_bytes(*arguments, cwd, env):
     """What a command prints, read as the encoding that it was told."""
     told = env.get("PYTHONIOENCODING", "utf-8")
     outcome = subprocess.run(
@@ -150,7 +147,7 @@ def evenhand_bytes(*arguments: str, cwd: Path, env: dict[str, str]) -> str:
     return outcome.stdout.decode("utf-8" if told == "ascii" else told)
 
 
-def test_a_file_named_in_letters_that_the_locale_lacks_is_told_or_read(tmp_path: Path) -> None:
+def test_a_file_named_in_letters_that_the_locale_lacks_is_told_or_read(tmp_path):
     write_suite(tmp_path, data=["данные.jsonl"])
     (tmp_path / "samples.jsonl").rename(tmp_path / "данные.jsonl")
     outcome = shell("evenhand run", tmp_path, POOR[0])
@@ -158,7 +155,7 @@ def test_a_file_named_in_letters_that_the_locale_lacks_is_told_or_read(tmp_path:
     assert "Traceback" not in outcome.stderr
 
 
-def test_a_folder_whose_name_is_not_utf8_works_or_is_told(tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_not_utf8_works_or_is_told(tmp_path):
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
     write_suite(folder)
     for command in ("run", "show latest", "report -o r.html", "export -o e.jsonl", "run --json"):

@@ -7,10 +7,6 @@ import asyncio
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
-from pathlib import Path
-from subprocess import CompletedProcess
-from typing import Any
 
 import pytest
 
@@ -51,7 +47,7 @@ FOR_FILES = ALL.replace("\x00", "").replace("/", "")[:90]
 DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "PDI")
 
 
-def steered(text: str) -> list[str]:
+def steered(text):
     """What of a text a terminal would obey or not show."""
     return [
         f"U+{ord(letter):04X}"
@@ -66,14 +62,14 @@ def steered(text: str) -> list[str]:
     ]
 
 
-def checked(result: CompletedProcess[str]) -> CompletedProcess[str]:
+def checked(result):
     assert steered(result.stdout) == [], result.stdout
     assert steered(result.stderr) == [], result.stderr
     assert result.returncode != 70, result.stderr
     return result
 
 
-def hostile_rows(text: str) -> list[dict[str, Any]]:
+def hostile_rows(text):
     return [
         {
             "id": f"u{number}{text}",
@@ -103,7 +99,7 @@ async def crash(messages, schema, params):
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Path:
+def suite(tmp_path):
     rubric = json.loads(json.dumps(RUBRIC))
     rubric["dimensions"][0] |= {"name": f"N{ALL}", "definition": ALL}
     judges = [{"model": f"python/judge:{name}"} for name in ("good", "wild", "crash")]
@@ -128,7 +124,7 @@ import samples.jsonl --kind * / * / run --* / run --limit * / init *
 """In which a star is a hostile name."""
 
 
-def test_no_command_lets_data_steer_the_terminal(suite: Path) -> None:
+def test_no_command_lets_data_steer_the_terminal(suite):
     write_rows(
         suite,
         [{"unit": row["id"], "reply": ALL} for row in hostile_rows(ALL)],
@@ -140,7 +136,7 @@ def test_no_command_lets_data_steer_the_terminal(suite: Path) -> None:
         checked(evenhand_here(*words, cwd=suite))
 
 
-def test_json_stays_equal(suite: Path) -> None:
+def test_json_stays_equal(suite):
     checked(evenhand_here("run", cwd=suite))
     listed = checked(evenhand_here("runs", "--json", cwd=suite))
     assert [run["name"] for run in json.loads(listed.stdout)["runs"]] == [f"suite{FOR_TOML}"]
@@ -149,7 +145,7 @@ def test_json_stays_equal(suite: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*NASTY])
-def test_pairs_show_nothing_hidden(tmp_path: Path, name: str) -> None:
+def test_pairs_show_nothing_hidden(tmp_path, name):
     text = NASTY[name]
     rows = [row | {"topic": f"T{text}", "pair_id": f"{row['pair_id']}{text}"} for row in pairs(3)]
     for row in rows:
@@ -175,7 +171,7 @@ FAULTS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_what_is_wrong_with_a_file_is_told_without_its_controls(tmp_path: Path, name: str) -> None:
+def test_what_is_wrong_with_a_file_is_told_without_its_controls(tmp_path, name):
     write_suite(tmp_path, 2, GOOD)
     file, text = FAULTS[name]
     (tmp_path / file).write_text(text)
@@ -183,7 +179,7 @@ def test_what_is_wrong_with_a_file_is_told_without_its_controls(tmp_path: Path, 
         checked(evenhand_here(*command, cwd=tmp_path))
 
 
-def test_names_of_files_and_folders_steer_nothing(tmp_path: Path) -> None:
+def test_names_of_files_and_folders_steer_nothing(tmp_path):
     folder = tmp_path / f"suite\n{FOR_FILES}"
     write_suite(folder, 2)
     (folder / "samples.jsonl").rename(folder / f"{FOR_FILES}.jsonl")
@@ -199,8 +195,8 @@ def test_names_of_files_and_folders_steer_nothing(tmp_path: Path) -> None:
     checked(evenhand_here("doctor", cwd=folder))
 
 
-def test_errors_of_providers_steer_nothing(tmp_path: Path) -> None:
-    async def run(status: int, headers: dict[str, str]) -> CompletedProcess[str]:
+def test_errors_of_providers_steer_nothing(tmp_path):
+    async def run(status, headers):
         body = json.dumps({"error": {"message": ALL, "type": ALL, "code": ALL}}).encode()
         async with p.Provider(p.sending(body, status=status, headers=headers)) as provider:
             write_suite(tmp_path, 1, at(provider.url))
@@ -212,10 +208,10 @@ def test_errors_of_providers_steer_nothing(tmp_path: Path) -> None:
     checked(evenhand_here("show", cwd=tmp_path))
 
 
-def test_a_bug_is_told_without_controls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_told_without_controls(tmp_path, monkeypatch):
     import evenhand.cli.doctor as doctor
 
-    def broken() -> Iterator[Any]:
+    def broken():
         raise RuntimeError(ALL)
 
     monkeypatch.setattr(doctor, "_findings", broken)
@@ -224,14 +220,14 @@ def test_a_bug_is_told_without_controls(tmp_path: Path, monkeypatch: pytest.Monk
     assert steered(result.stderr) == []
 
 
-def test_messages_from_python_hold_no_controls(capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_from_python_hold_no_controls(capsys):
     assert steered(str(UsageError(ALL, where=f"a\n{ALL}", advice=ALL))) == []
     assert str(UsageError("x", where="a\nb")) == "a\\nb: x"
     notify(ALL)
     assert steered(capsys.readouterr().err) == []
 
 
-def test_colours_are_evenhands_own(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_are_evenhands_own(suite, monkeypatch):
     """In a terminal with colours, the sequences are those of styles, and none comes from data."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     checked_run = evenhand_here("run", cwd=suite, env={"FORCE_COLOR": "1"})

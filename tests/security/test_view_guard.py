@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import socket
 import sqlite3
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,32 +11,32 @@ from evenhand.results import pages
 from evenhand.web import security
 from evenhand.web.security import BODY_BYTES, HEADERS, Endpoint
 from tests.suites import write_suite
-from tests.unit.web.serving import TOKEN, Site, judge_all, served
+from tests.unit.web.serving import TOKEN, judge_all, served
 from tests.waiting import PATIENCE
 
 PAGES = ["/", "/runs/latest", "/runs/latest/units", "/static/view.js", "/nowhere"]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store(tmp_path_factory):
     folder = write_suite(tmp_path_factory.mktemp("guarded"), 2)
     judge_all(folder)
     return folder / "evenhand.db"
 
 
 @pytest.fixture(scope="module")
-def site(store: Path) -> Iterator[Site]:
+def site(store):
     with served(store) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def closed(store: Path) -> Iterator[Site]:
+def closed(store):
     with served(store, closed=True, host="0.0.0.0") as found:
         yield found
 
 
-def raw(site: Site, request: str) -> str:
+def raw(site, request):
     """What the server says to the very bytes of a request."""
     with socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE) as line:
         line.sendall(request.encode("latin-1"))
@@ -56,21 +54,21 @@ evil.example evil.example:{port} 127.0.0.1.evil.example:{port} localhost.evil.ex
 
 
 @pytest.mark.parametrize("host", [*FOREIGN.split(), "", "127.0.0.1:{port}, evil.example"])
-def test_a_foreign_host_is_refused(site: Site, host: str) -> None:
+def test_a_foreign_host_is_refused(site, host):
     for path in PAGES:
         answer = site.get(path, host=host.format(port=site.port))
         assert answer.status_code == 403, path
         assert "evil.example" not in answer.text
 
 
-def test_its_own_names_and_its_own_origin_are_known(site: Site) -> None:
+def test_its_own_names_and_its_own_origin_are_known(site):
     for host in ("127.0.0.1", "localhost", "LOCALHOST"):
         assert site.get("/", host=f"{host}:{site.port}").status_code == 200
     assert Endpoint(host="::1", port=80, token="t", closed=False).is_own_host("[::1]")
     assert site.get("/runs/latest", origin=site.url).status_code == 200
 
 
-def test_a_request_with_no_host_or_with_two_is_refused(site: Site) -> None:
+def test_a_request_with_no_host_or_with_two_is_refused(site):
     assert " 400 " in raw(site, "GET / HTTP/1.1\r\nConnection: close\r\n\r\n").split("\r\n")[0]
     assert " 403 " in raw(site, "GET / HTTP/1.0\r\n\r\n").split("\r\n")[0]
     two = f"Connection: close\r\nHost: 127.0.0.1:{site.port}\r\nHost: evil.example\r\n"
@@ -84,12 +82,12 @@ http://127.0.0.1:{port}.evil.example
 
 
 @pytest.mark.parametrize("origin", [*ORIGINS.split(), ""])
-def test_a_foreign_origin_is_refused(site: Site, origin: str) -> None:
+def test_a_foreign_origin_is_refused(site, origin):
     for path in PAGES:
         assert site.get(path, origin=origin.format(port=site.port)).status_code == 403, path
 
 
-def test_other_sites_may_link_to_pages_and_load_nothing(site: Site) -> None:
+def test_other_sites_may_link_to_pages_and_load_nothing(site):
     link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
     assert site.get("/runs/latest", **link, **{"sec-fetch-dest": "document"}).status_code == 200
     for dest in ("image", "script", "iframe", "empty", "style"):
@@ -102,7 +100,7 @@ def test_other_sites_may_link_to_pages_and_load_nothing(site: Site) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"])
-def test_other_methods_are_refused(site: Site, method: str) -> None:
+def test_other_methods_are_refused(site, method):
     for path in ("/", "/runs/latest", "/nowhere"):
         answer = site.client.request(method, path, headers={"x-evenhand-token": TOKEN})
         assert answer.status_code == 405
@@ -110,7 +108,7 @@ def test_other_methods_are_refused(site: Site, method: str) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_head_is_answered_like_get(site: Site, path: str) -> None:
+def test_head_is_answered_like_get(site, path):
     head, get = site.client.head(path), site.get(path)
     assert head.status_code == get.status_code
     assert head.headers.keys() == get.headers.keys()
@@ -119,8 +117,8 @@ def test_head_is_answered_like_get(site: Site, path: str) -> None:
     assert site.client.head(path, headers={"host": "evil.example"}).status_code == 403
 
 
-def test_no_get_changes_anything(site: Site, store: Path) -> None:
-    def content() -> list[str]:
+def test_no_get_changes_anything(site, store):
+    def content():
         with sqlite3.connect(store) as database:
             return list(database.iterdump())
 
@@ -132,7 +130,7 @@ def test_no_get_changes_anything(site: Site, store: Path) -> None:
     assert [one.name for one in store.parent.glob("*report*")] == []
 
 
-def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_is_compared_in_constant_time(monkeypatch):
     compared = []
     real = security.hmac.compare_digest
     monkeypatch.setattr(
@@ -145,7 +143,7 @@ def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_answer_carries_the_headers(site: Site, path: str) -> None:
+def test_every_answer_carries_the_headers(site, path):
     answers = [site.get(path), site.get(path, host="evil.example"), site.client.put(path)]
     for answer in answers:
         for name, value in HEADERS.items():
@@ -166,7 +164,7 @@ PATHS = """
 
 
 @pytest.mark.parametrize("path", PATHS.split())
-def test_no_path_reaches_the_disk(site: Site, path: str) -> None:
+def test_no_path_reaches_the_disk(site, path):
     said = raw(
         site, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\nConnection: close\r\n\r\n"
     )
@@ -175,7 +173,7 @@ def test_no_path_reaches_the_disk(site: Site, path: str) -> None:
     assert "import" not in said
 
 
-def test_long_bodies_are_refused_before_they_are_read(site: Site) -> None:
+def test_long_bodies_are_refused_before_they_are_read(site):
     path, ask = "/runs/latest", site.client.request
     assert ask("GET", path, content=b"x" * (BODY_BYTES + 1)).status_code == 413
     parts = ask("GET", path, content=iter([b"x" * BODY_BYTES, b"x" * BODY_BYTES]))
@@ -186,17 +184,15 @@ def test_long_bodies_are_refused_before_they_are_read(site: Site) -> None:
     assert ask("GET", path, content=b"x" * 100).status_code == 200
 
 
-def test_long_addresses_and_odd_queries_do_no_harm(site: Site) -> None:
+def test_long_addresses_and_odd_queries_do_no_harm(site):
     odd = "text=%ff%fe text=%00 after=1.2.3.4 limit=1e9 status=verdict&status=failure lang=../en"
     for query in (*odd.split(), "text=%F0%9F%98%80", "text=" + "x" * 5000, "a=" * 3000):
         assert site.get(f"/runs/latest/units?{query}").status_code in (200, 422)
 
 
-def test_a_fault_says_nothing_of_the_program(
-    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_says_nothing_of_the_program(site, monkeypatch, capsys):
 
-    def broken(*_: object) -> None:
+    def broken(*_):
         raise RuntimeError("secret /path/to/things")
 
     monkeypatch.setattr(pages, "judgment_rows", broken)
@@ -207,7 +203,7 @@ def test_a_fault_says_nothing_of_the_program(
         assert "Traceback" not in text
 
 
-def test_behind_a_closed_door_everything_needs_the_token(closed: Site) -> None:
+def test_behind_a_closed_door_everything_needs_the_token(closed):
     for path in PAGES:
         assert closed.get(path).status_code == 401
         assert closed.get(f"{path}?token=wrong").status_code == 401
@@ -215,7 +211,7 @@ def test_behind_a_closed_door_everything_needs_the_token(closed: Site) -> None:
         assert answer.status_code in (200, 404)
 
 
-def test_the_token_in_the_address_is_taken_once_and_taken_out(closed: Site) -> None:
+def test_the_token_in_the_address_is_taken_once_and_taken_out(closed):
     answer = closed.get(f"/runs/latest/units?status=verdict&token={TOKEN}")
     assert answer.status_code == 303
     assert answer.headers["location"] == "/runs/latest/units?status=verdict"
@@ -229,13 +225,13 @@ def test_the_token_in_the_address_is_taken_once_and_taken_out(closed: Site) -> N
     assert not away.headers.get("location", "/").startswith("//")
 
 
-def test_behind_a_closed_door_addresses_are_known_and_foreign_names_are_not(closed: Site) -> None:
+def test_behind_a_closed_door_addresses_are_known_and_foreign_names_are_not(closed):
     token = {"x-evenhand-token": TOKEN}
     assert closed.get("/", host=f"192.168.0.7:{closed.port}", **token).status_code == 200
     assert closed.get("/", host=f"evil.example:{closed.port}", **token).status_code == 403
 
 
-def test_no_socket_but_http(site: Site) -> None:
+def test_no_socket_but_http(site):
     upgrade = "Connection: close, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     said = raw(
         site,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,28 +28,28 @@ class Judged:
     calls: Sequence[p.Call]
 
     @property
-    def reasks(self) -> int:
+    def reasks(self):
         return sum(is_reask(call.body["messages"]) for call in self.calls)
 
 
-def is_reask(messages: Messages) -> bool:
+def is_reask(messages):
     return any(message["role"] == "assistant" for message in messages)
 
 
-def style_of(messages: Messages, number: int) -> int:
+def style_of(messages, number):
     """Which of so many styles a question is answered in: always the same, all of them in use."""
     asked = json.dumps(list(messages), sort_keys=True).encode()
     return int.from_bytes(hashlib.blake2b(asked, digest_size=4).digest()) % number
 
 
 async def judged_under(
-    folder: Path,
-    prompt: str,
-    reply: Callable[[Messages], str],
-    rows: Sequence[str],
-    suite: Mapping[str, str],
-    **settings: Any,
-) -> Judged:
+    folder,
+    prompt,
+    reply,
+    rows,
+    suite,
+    **settings,
+):
     """Run a prompt of this folder on rows of JSON, unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / prompt).write_bytes((HERE / prompt).read_bytes())
@@ -58,7 +58,7 @@ async def judged_under(
     text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in top.items())
     (folder / "evenhand.toml").write_text(f'{text}data = ["units.jsonl"]\n', encoding="utf-8")
 
-    async def behaviour(call: p.Call) -> web.StreamResponse:
+    async def behaviour(call):
         body = p.completion(reply(call.body["messages"]))
         return web.Response(body=body, content_type="application/json")
 

@@ -7,10 +7,9 @@ import json
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from evenhand.files.protocols import lint_prompt, protocol_of_prompt
-from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, style_of
+from tests.users_prompts.running import HERE, is_reask, judged_under, style_of
 
 PROMPT = "saiten.md"
 DIMENSIONS = ("logic_and_fact", "constraint_adherence", "helpfulness_and_creativity")
@@ -21,7 +20,7 @@ TYPES = {name: task["type"] for name, task in TASKS.items() if "type" in task}
 INFERRED = "speculative"
 
 
-def rows() -> list[str]:
+def rows():
     """Each answer of each task three times, with other white space at its end."""
     return [
         json.dumps(
@@ -44,21 +43,21 @@ class Asked:
     answer: str
 
     @property
-    def type(self) -> str:
+    def type(self):
         return TYPES.get(self.name, INFERRED)
 
     @property
-    def failure(self) -> str | None:
+    def failure(self):
         return FAILED.get(self.answer.strip())
 
 
-def asked(messages: Messages) -> Asked:
+def asked(messages):
     unit = json.loads(messages[1]["content"])
     name = next(name for name, task in TASKS.items() if task["prompt"] == unit["prompt"])
     return Asked(name, unit["answer"])
 
 
-def graded(unit: Asked) -> dict[str, Any]:
+def graded(unit):
     """What a careful judge makes of it, in the form that the prompt asks for."""
     weights = dict(zip(DIMENSIONS, WEIGHTS[unit.type], strict=True))
     failed = unit.failure is not None
@@ -78,11 +77,11 @@ def graded(unit: Asked) -> dict[str, Any]:
     }
 
 
-def text(value: dict[str, Any], **layout: Any) -> str:
+def text(value, **layout):
     return json.dumps(value, ensure_ascii=False, **layout)
 
 
-def wordy(unit: Asked) -> dict[str, Any]:
+def wordy(unit):
     """Reasons longer than asked for, and a sum that is off."""
     value = graded(unit)
     long = "標高の数値は事実情報と一致しており、測量者にも触れている。" * 12
@@ -90,13 +89,13 @@ def wordy(unit: Asked) -> dict[str, Any]:
     return value | {"total_score": value["total_score"] + 3}
 
 
-def unnamed(unit: Asked) -> dict[str, Any]:
+def unnamed(unit):
     """The name is not sent, so the judge makes one up; confidence in capitals."""
     value = graded(unit)
     return value | {"task_name": "不明", "confidence": value["confidence"].capitalize()}
 
 
-def ended(unit: Asked) -> dict[str, Any]:
+def ended(unit):
     """After a critical fail nothing more is said; else floats where the prompt shows integers."""
     value = graded(unit)
     if unit.failure is not None:
@@ -104,14 +103,14 @@ def ended(unit: Asked) -> dict[str, Any]:
     return value | {"score": {name: float(score) for name, score in value["score"].items()}}
 
 
-def bare(unit: Asked) -> dict[str, Any]:
+def bare(unit):
     """Only what the judge alone knows."""
     names = ("inferred_task_type", "critical_fail", "critical_fail_reason", "reasoning", "score")
     value = graded(unit)
     return {name: value[name] for name in (*names, "confidence")}
 
 
-def hasty(unit: Asked) -> dict[str, Any]:
+def hasty(unit):
     """Points in words: what has to be asked again."""
     value = graded(unit)
     points = {name: f"{score}点" for name, score in value["score"].items()}
@@ -144,7 +143,7 @@ PROSE: list[Callable[[Asked], str]] = [
 STYLES += PROSE
 
 
-def reply(messages: Messages) -> str:
+def reply(messages):
     unit = asked(messages)
     if is_reask(messages):
         return text(graded(unit))

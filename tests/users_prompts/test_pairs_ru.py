@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from evenhand.files.protocols import find_protocol, lint_prompt, protocol_of_prompt
 from tests.suites import CRITERIA
-from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, style_of
+from tests.users_prompts.running import HERE, is_reask, judged_under, style_of
 
 PROMPT = "sudya.md"
 TOPICS = [
@@ -20,7 +20,7 @@ RULE = "--- | --- | --- | --- | --- | --- | --- | ---"
 Cells = Sequence[str]
 
 
-def rows() -> list[str]:
+def rows():
     """Each topic three times: the right answer first, second, and against itself in other words."""
     made: list[str] = []
     for number, (topic, right, wrong) in enumerate(TOPICS):
@@ -39,14 +39,14 @@ EXPECTED = {
 }
 
 
-def better(unit: dict[str, str]) -> str:
+def better(unit):
     """Which slot a judge that knows the truth finds better."""
     right = [text for _, text, _ in TOPICS]
     good = [any(text in unit[f"candidate_{i}"] for text in right) for i in (1, 2)]
     return "tie" if good[0] == good[1] else "A" if good[0] else "B"
 
 
-def cells(winner: str) -> list[str]:
+def cells(winner):
     """The verdict in the contract's own words: C1 and C2 decide, C4 goes against."""
     if winner == "tie":
         return ["—", "tie", *["tie"] * 5, "Оба верны и опираются на одни и те же факты (C1, C2)."]
@@ -55,12 +55,12 @@ def cells(winner: str) -> list[str]:
     return ["—", winner, *marks, f"По C1 и C2 {winner} точнее; {worse} короче, но неверен."]
 
 
-def table(row: Cells, *, outer: bool = True, header: bool = True) -> str:
+def table(row, *, outer=True, header=True):
     lines = [*([HEADER, RULE] if header else []), " | ".join(row)]
     return "\n".join(f"| {line} |" if outer else line for line in lines)
 
 
-def spoken(row: Cells, winners: dict[str, str], marks: dict[str, str]) -> list[str]:
+def spoken(row, winners, marks):
     """The same verdict in other words."""
     return [row[0], winners[row[1]], *(marks[mark] for mark in row[2:7]), row[7]]
 
@@ -75,7 +75,7 @@ BOLD_MARKS = {"A+": "**A+**", "B+": "**B+**", "tie": "tie"}
 REMARKED = {"A+": "A+ (точнее)", "B+": "B+ (точнее)", "tie": "tie (паритет)"}
 
 
-def reasoned(row: Cells) -> str:
+def reasoned(row):
     """Criterion by criterion first, then the table."""
     yes = {"A+": ("да", "нет"), "B+": ("нет", "да"), "tie": ("да", "да")}
     lines = [
@@ -87,20 +87,20 @@ def reasoned(row: Cells) -> str:
     return "### Разбор\n\n" + "\n".join([head, *lines]) + f"\n\n### Итог\n\n{final}"
 
 
-def as_object(row: Cells) -> str:
+def as_object(row):
     names = ["pair_id", "winner", *CRITERIA, "notes"]
     value = dict(zip(names, row, strict=True))
     return f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```"
 
 
-def thinking(row: Cells) -> str:
+def thinking(row):
     return (
         "<think>\nСначала C1. Может быть, — | B | B+ | tie | tie | tie | tie | ? Проверю факты.\n"
         f"</think>\n\n{table(spoken(row, BETTER, SAME), outer=False)}"
     )
 
 
-def twice(row: Cells) -> str:
+def twice(row):
     """Both runs after all, as the prompt demands: what has to be asked again."""
     turned = [cell.translate(str.maketrans("AB", "BA")) for cell in row[:7]]
     return f"Прогон 1:\n{table(row)}\n\nПрогон 2 (ответы переставлены):\n{table([*turned, row[7]])}"
@@ -131,7 +131,7 @@ STYLES: list[Callable[[Cells], str]] = [
 ]
 
 
-def reply(messages: Messages) -> str:
+def reply(messages):
     unit = json.loads(messages[1]["content"])
     row = cells(better(unit))
     if is_reask(messages):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from evenhand import jsontext
 from evenhand.files.protocols import lint_prompt, protocol_of_prompt
-from tests.users_prompts.running import HERE, Messages, is_reask, judged_under, style_of
+from tests.users_prompts.running import HERE, is_reask, judged_under, style_of
 
 PROMPT = "pingce.md"
 RUBRIC = (HERE / "rubric_zh.json").read_text(encoding="utf-8")
@@ -34,11 +32,11 @@ METAS = [
 ]
 
 
-def metas() -> list[str]:
+def metas():
     return [meta % number for number in range(len(QUESTIONS)) for meta in METAS]
 
 
-def rows() -> list[str]:
+def rows():
     """Every question under every meta, spelled as it stands."""
     made: list[str] = []
     for number, meta in enumerate(metas()):
@@ -56,14 +54,14 @@ class Asked:
     output: str
 
 
-def asked(messages: Messages) -> Asked:
+def asked(messages):
     text = messages[1]["content"]
     start = text.index('"meta":') + len('"meta":')
     _, length = json.JSONDecoder().raw_decode(text[start:])
     return Asked(text[start : start + length], json.loads(text)["model_output"])
 
 
-def scores(unit: Asked, **changes: Any) -> dict[str, Any]:
+def scores(unit, **changes):
     head, tail = unit.output[:8], unit.output[-9:]
     return {
         "accuracy": {"score": 5, "evidence": [head], "rationale": "内容与题意一致，没有差错。"},
@@ -71,13 +69,13 @@ def scores(unit: Asked, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def written(unit: Asked, value: dict[str, Any] | None = None, **rest: Any) -> str:
+def written(unit, value=None, **rest):
     """The object with meta copied to the letter."""
     parts = {"scores": value or scores(unit), "failure_tags": [], "notes": ""} | rest
     return f'{{"meta":{unit.meta},{json.dumps(parts, ensure_ascii=False)[1:]}'
 
 
-def meta_last(unit: Asked) -> str:
+def meta_last(unit):
     """Keys in another order, inside too."""
     turned = {
         name: {key: part[key] for key in ("rationale", "evidence", "score")}
@@ -87,7 +85,7 @@ def meta_last(unit: Asked) -> str:
     return f'{json.dumps(parts, ensure_ascii=False)[:-1]},"meta":{unit.meta}}}'
 
 
-def indented(unit: Asked) -> str:
+def indented(unit):
     """Pretty-printed by hand, as models do: white space between tokens of meta too."""
     meta = unit.meta.replace(',"', ',\n    "').replace('":', '": ')
     parts = {"scores": scores(unit), "failure_tags": [], "notes": ""}
@@ -95,7 +93,7 @@ def indented(unit: Asked) -> str:
     return f'```json\n{{\n  "meta": {meta},{rest}\n```'
 
 
-def quoted(unit: Asked) -> str:
+def quoted(unit):
     """Evidence in quotation marks, with an ellipsis, and without the spaces around digits."""
     evidence = {"score": 5, "evidence": [f"“{unit.output[:10]}……”"], "rationale": "说法正确。"}
     tight = unit.output.replace(" ", "")[:12]
@@ -103,22 +101,22 @@ def quoted(unit: Asked) -> str:
     return written(unit, {"accuracy": evidence, "instruction": other})
 
 
-def without_evidence(unit: Asked) -> str:
+def without_evidence(unit):
     none = {"score": 1, "evidence": [], "rationale": "未找到相关证据，按最低档给分。"}
     return written(unit, scores(unit, instruction=none), notes="要求是否满足无法判断。")
 
 
-def tagged(unit: Asked) -> str:
+def tagged(unit):
     return written(unit, failure_tags=["C", "B", "B"], notes="第二个要求只回应了一半。")
 
 
-def spaced(unit: Asked) -> str:
+def spaced(unit):
     scored = scores(unit)
     scored["accuracy"]["score"] = 5.0
     return f"  \n{written(unit, scored)}\n\n"
 
 
-def careless(unit: Asked) -> str:
+def careless(unit):
     """meta read and written anew, as a serialiser does: numbers respelled, keys sorted."""
     meta = json.dumps(json.loads(unit.meta), ensure_ascii=False, sort_keys=True)
     return written(Asked(meta, unit.output))
@@ -149,7 +147,7 @@ PROSE: list[Callable[[Asked], str]] = [
 STYLES += PROSE
 
 
-def reply(messages: Messages) -> str:
+def reply(messages):
     unit = asked(messages)
     if is_reask(messages):
         return written(unit)
@@ -159,7 +157,7 @@ def reply(messages: Messages) -> str:
 SUITE = {"protocol": "rubric", "language": "zh", "rubric": "rubric.json"}
 
 
-def suite_folder(folder: Path) -> Path:
+def suite_folder(folder):
     (folder / "rubric.json").write_text(RUBRIC, encoding="utf-8")
     return folder
 
