@@ -33,7 +33,7 @@ RULES = [Rule(*row.groups()) for row in map(ROW.fullmatch, PAGE.splitlines()) if
 
 
 @cache
-def collected_tests(folder: str) -> frozenset[str]:
+def collected_tests(folder):
     """Return the names of the tests that pytest collects below a folder."""
     return frozenset(
         node.name
@@ -45,14 +45,14 @@ def collected_tests(folder: str) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_names_tests_that_are_there(rule: Rule) -> None:
+def test_a_rule_names_tests_that_are_there(rule):
     assert SHOWN_BY[rule.id], rule.text
     for test in SHOWN_BY[rule.id]:
         folder, _, name = test.partition("::")
         assert name in collected_tests(folder), test
 
 
-def test_every_row_is_read_and_numbered() -> None:
+def test_every_row_is_read_and_numbered():
     rows = [line for line in PAGE.splitlines() if re.match(r"\| [A-Z]\d", line)]
     assert len(rows) == len(RULES)
     assert list(SHOWN_BY) == [rule.id for rule in RULES]
@@ -63,5 +63,5 @@ def test_every_row_is_read_and_numbered() -> None:
     assert len({rule.text for rule in RULES}) == len(RULES)
 
 
-def test_what_is_not_met_is_said_in_words() -> None:
+def test_what_is_not_met_is_said_in_words():
     assert all(rule.met == "yes" or len(rule.met.split()) > 3 for rule in RULES)
