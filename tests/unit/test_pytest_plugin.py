@@ -258,7 +258,7 @@ def test_all_tests_share_a_budget_that_is_never_exceeded(pytester):
         [
             "E *LimitReached: *$7.50*",
             "E *--evenhand-budget*",
-            f"evenhand: {sent} *, *$0.01",
+            f"evenhand: {sent} *, * of $7.50",
         ]
     )
 

@@ -5,34 +5,31 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.postgres import new_store_url, shared_server
 from tests.suites import CRITERIA, stored, write_answers, write_pairs, write_suite
-from tests.unit.cli.conftest import CallCommand
 
 DOCS = Path(__file__).parents[3] / "docs" / "store.md"
 COLUMNS = "run unit judge repeat pass position subject opponent measure value points max_points"
 
 
-def query(sql: str, **values: Any) -> list[dict[str, Any]]:
+def query(sql, **values):
     with closing(sqlite3.connect("evenhand.db")) as store:
         store.row_factory = sqlite3.Row
         return [dict(row) for row in store.execute(sql, values)]
 
 
-def measured(unit: str) -> dict[str, dict[str, Any]]:
+def measured(unit):
     """The observations of a unit by what they measure."""
     rows = query("SELECT * FROM observations WHERE unit = :unit", unit=unit)
     return {row["measure"]: row for row in rows}
 
 
-def test_scores_are_shares_of_their_scale(call: CallCommand) -> None:
+def test_scores_are_shares_of_their_scale(call):
     write_suite(Path(), 3)
     run = call.run()
     (row, *_) = query("SELECT * FROM observations WHERE run = :run", run=run)
@@ -49,7 +46,7 @@ def test_scores_are_shares_of_their_scale(call: CallCommand) -> None:
     assert {row["field"] for row in fields} >= {"model", "language", "length"}
 
 
-def test_grades_are_told_out_of_their_weights(call: CallCommand) -> None:
+def test_grades_are_told_out_of_their_weights(call):
     write_answers(Path(), 4)
     call.run()
     for row in stored(Path()):
@@ -58,7 +55,7 @@ def test_grades_are_told_out_of_their_weights(call: CallCommand) -> None:
         assert own["critical_fail"]["value"] == output["critical_fail"]
 
 
-def test_votes_are_seen_from_both_sides_and_in_every_pass(call: CallCommand) -> None:
+def test_votes_are_seen_from_both_sides_and_in_every_pass(call):
     write_pairs(Path(), 4)
     call.run()
     rows = query("SELECT * FROM observations WHERE pass = 0")
@@ -79,14 +76,12 @@ def test_votes_are_seen_from_both_sides_and_in_every_pass(call: CallCommand) -> 
     assert {row["value"] for row in rows if row["measure"] == "uncertain"} == {1}
 
 
-def plain(rows: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def plain(rows):
     return [tuple(row.values()) for row in rows]
 
 
 @pytest.mark.parametrize("write", [write_suite, write_pairs, write_answers])
-def test_settled_and_copied_runs_have_the_same_rows_and_the_queries_of_the_docs_run(
-    call: CallCommand, write: Any
-) -> None:
+def test_settled_and_copied_runs_have_the_same_rows_and_the_queries_of_the_docs_run(call, write):
     write(Path(), 3)
     run = call.run()
     statements = (
