@@ -349,7 +349,7 @@ def test_sentences_of_a_comparison_and_of_a_board_agree():
     compared = next(comparison_answers(compare_votes(table, "old"), "topic", say))
     (ranked,) = board_answers(leaderboard(table).board, say)
     for answer in (compared, ranked):
-        assert {("75\u00a0%", "rate"), ("[51,\u00a089]", "interval")} <= set(answer.parts)
+        assert {(say.percent(0.75), "rate"), ("[51,\u00a089]", "interval")} <= set(answer.parts)
         assert (say.counted("pair", 20), "n") in answer.parts
 
 
