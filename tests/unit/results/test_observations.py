@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -134,3 +135,17 @@ def test_a_field_that_is_not_there_is_told_with_what_was_meant(tmp_path: Path) -
     with pytest.raises(UsageError, match="prompt_variants") as caught:
         field_named(table.fields, "prompt_variants")
     assert 'Did you mean "prompt_variant"?' in str(caught.value)
+
+
+def test_a_score_on_a_scale_on_which_more_is_worse_is_turned_round(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, _variants())
+    judge = tmp_path / "judge.py"
+    judge.write_text(judge.read_text().replace('"score": 3', '"score": 5'))
+    rubric = json.loads((tmp_path / "rubric.json").read_text())
+    rubric["dimensions"][0]["higher_is"] = "worse"
+    (tmp_path / "rubric.json").write_text(json.dumps(rubric))
+    with judged(suite) as found:
+        table = observe(*found)
+    assert table.column("correct").tolist() == [0] * 4 and table.scale("correct").ends == (0, 1)
+    assert table.column("clear").tolist() == [5] * 4
+    assert table.column(OVERALL).tolist() == [0.5] * 4
