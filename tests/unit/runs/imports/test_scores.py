@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.kinds.rubric.kind import load_sample
+from evenhand.kinds.samples import load_sample
 from evenhand.store.ledger import Store
 from tests.unit.runs.importing import Importer, import_files, score
 
