@@ -150,12 +150,13 @@ class Scoring(Struct, frozen=True):
     has_critical_fails: bool = False
     has_confidence: bool = False
     has_notes: bool = False
+    has_pass: bool = False
 
     def summarise(self, verdicts: Iterable[tuple[str, Verdict]]) -> UnitSummary:
         """Return the verdicts of a run in a few figures, from each and the text of its unit: mean
         and spread of each dimension, or of the total, by variant; and what should be looked at."""
         values: dict[tuple[str, str], list[float]] = {}
-        noted = critical = unsure = 0
+        noted = critical = unsure = passed = 0
         for text, verdict in verdicts:
             scored, fields = self.judgment(verdict), self.unit(text).fields
             assert scored is not None, "every verdict has scores"
@@ -167,10 +168,12 @@ class Scoring(Struct, frozen=True):
                 values.setdefault((variant, name), []).append(score)
             noted += bool(scored.notes.strip())
             critical += scored.is_critical
+            passed += scored.passed is True
             unsure += scored.confidence == "low"
         counts = {"notes": noted} if self.has_notes else {}
         counts |= {"critical_fails": critical} if self.has_critical_fails else {}
         counts |= {"low_confidence": unsure} if self.has_confidence else {}
+        counts |= {"passed": passed} if self.has_pass else {}
         blocks: list[Block] = [score_table(values)] if values else []
         found = [f"{_SUMMARY[name]}: {number:,}" for name, number in counts.items() if number]
         blocks += [Notice("\n" + "\n".join(found))] if found else []
@@ -180,6 +183,7 @@ class Scoring(Struct, frozen=True):
 _SUMMARY = {
     "notes": "verdicts with notes (list them with show --only notes)",
     "critical_fails": "critical fails",
+    "passed": "verdicts that pass",
     "low_confidence": "low confidence (list them with show --only low-confidence)",
 }
 

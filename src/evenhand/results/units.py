@@ -90,6 +90,8 @@ def names_of(recorded: Recorded, language: str | None = None) -> dict[str, str]:
     rubric = recorded.rubric
     if isinstance(rubric, Mapping) and "dimensions" in rubric:
         return {row["id"]: str(row.get("name", "")) for row in rubric["dimensions"]}
+    if isinstance(rubric, Mapping) and "criteria" in rubric:
+        return {row["id"]: row["text"] for row in rubric["criteria"]}
     if recorded.imported:
         return {}
     tables, languages = (
