@@ -100,7 +100,7 @@ class EvenhandError(Exception):
     def text(self, tell: Callable[[str], str] = str) -> str:
         """Return what happened, where, and what to do, each as `tell` puts it in a language."""
         # The name of a file may hold anything, line breaks too.
-        where = self.where.replace("\n", "\\n")
+        where = tell(self.where).replace("\n", "\\n")
         placed = f"{where}: {tell(self.what)}" if where else tell(self.what)
         return visible(f"{placed}\n  {tell(self.advice)}" if self.advice else placed)
 

@@ -44,7 +44,7 @@ class DuplicateKey(ValueError):
     """A key of one object stands twice: which of its values is meant?"""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'the key "{name}" stands twice')
+        super().__init__(Sentence("json.duplicate_key", name=name))
         self.name = name
 
 
@@ -52,7 +52,7 @@ class NotFinite(ValueError):
     """A number that JSON has not, as it is spelled."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"{text} is not a JSON number")
+        super().__init__(Sentence("json.not_finite", text=text))
         self.text = text
 
 
@@ -60,14 +60,14 @@ class TooDeep(ValueError):
     """A value that nests more brackets than it may."""
 
     def __init__(self, depth: int) -> None:
-        super().__init__(f"nested more than {depth} deep")
+        super().__init__(Sentence("json.too_deep", depth=depth))
 
 
 class TooMany(ValueError):
     """A text of more values than it may hold."""
 
     def __init__(self, elements: int) -> None:
-        super().__init__(f"more than {elements:,} values")
+        super().__init__(Sentence("json.too_many", n=elements))
 
 
 class Truncated(json.JSONDecodeError):

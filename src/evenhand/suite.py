@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from evenhand import limits
-from evenhand.errors import UsageError, nearest, quote
+from evenhand.errors import UsageError, nearest
 from evenhand.folders import is_within, read_text
-from evenhand.kinds.protocol import LANGUAGES
 from evenhand.store.address import Address, is_postgres, read_address
 from evenhand.suite_file import TABLES, SuiteFile
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
 from evenhand.units import META_FIELDS
+from evenhand.words import Code, Sentence, words
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -72,17 +72,16 @@ class Suite:
         """Return where a file lies that a key of the suite names; raises UsageError for one outside
         of the folder that the user has not named."""
         if "\0" in name:
-            raise UsageError(f"{key}: {quote(name)} is not a file name", where=self._where(key))
+            raise UsageError(
+                Sentence("suite.no_file_name", key=key, name=name), where=self._where(key)
+            )
         path = self.folder / name
         if self._allow_outside or key in self._user_keys:
             return Located(path, None)
         if not is_within(path, self.folder):
             flag = "--store" if key == "store" else "--allow-outside"
-            raise UsageError(
-                f"{key}: {quote(name)} leads out of the suite's folder",
-                where=self._where(key),
-                advice=f"Put it into the folder; or, if you trust this suite, run it with {flag}.",
-            )
+            what = Sentence("suite.outside", key=key, name=name, flag=Code(flag))
+            raise UsageError(what, where=self._where(key))
         return Located(path, self.folder)
 
     def located_files(self, key: str, name: str) -> list[Located]:
@@ -95,11 +94,9 @@ class Suite:
         names = glob(name, root_dir=self.folder, recursive=True)  # noqa: PTH207
         files = [str(path) for path in sorted(map(Path, names)) if (self.folder / path).is_file()]
         if not files:
-            raise UsageError(
-                f"{key}: no file fits {quote(name)}",
-                where=self._where(key),
-                advice=f"Patterns start in the suite's folder, {quote(self.folder.resolve())}.",
-            )
+            folder = str(self.folder.resolve())
+            what = Sentence("suite.no_match", key=key, pattern=name, folder=folder)
+            raise UsageError(what, where=self._where(key))
         return [self.locate(key, file) for file in files]
 
     def path_fields(self, name: str, path: Path) -> dict[str, str]:
@@ -118,7 +115,7 @@ class Suite:
         values = match.groups() if match else ()
         found = dict(zip(fields, values, strict=False))
         if [found.get(field) for field in fields] != list(values) or not match:
-            raise UsageError(f"data: {quote(path)} does not fit {quote(name)}")
+            raise UsageError(Sentence("suite.path_no_match", path=str(path), pattern=name))
         named = {"prompt_variant" if k == "variant" else k: v for k, v in found.items()}
         # What no meta field says, such as a week, tells runs of the same questions apart.
         runs = [value for name, value in named.items() if name not in META_FIELDS]
@@ -144,16 +141,9 @@ class Suite:
         strangers = [host for host in address.distant_hosts if host_named(host) not in trusted]
         settings = address.settings - _SETTINGS
         if strangers or settings:
-            what = f"a host, {quote(strangers[0])}," if strangers else f"{min(settings)}="
-            allowed = (
-                f" Or let it have passwords: --trust-host {strangers[0]}." if strangers else ""
-            )
-            raise UsageError(
-                f"the store that the suite names has {what} which you have not named",
-                where=self._where("store"),
-                advice="If it is yours, name the store yourself: --store URL, or"
-                f" EVENHAND_STORE__URL in the environment.{allowed}",
-            )
+            key = "suite.strange_host" if strangers else "suite.strange_setting"
+            name = strangers[0] if strangers else min(settings)
+            raise UsageError(Sentence(key, name=name), where=self._where("store"))
 
     def address_place(self, url: str | None) -> str:
         """Return where the file gives a judge this `base_url`, `proxy` or `ca_file`, also for a
@@ -185,7 +175,7 @@ def load_suite(
         values = parse_toml(text)
     except TomlError as error:
         where = f"{path}:{error.line}" if error.line else str(path)
-        raise UsageError(str(error), where=where) from None
+        raise UsageError(error.args[0], where=where) from None
     addresses = _addresses(values, path, text)
     overrides, environ = overrides or {}, _from_environment(environment)
     _merge(values, environ)
@@ -193,7 +183,7 @@ def load_suite(
 
     def locate(loc: Loc) -> str:
         if _holds(overrides, loc):
-            return "the command line"
+            return Sentence("suite.command_line")
         if _holds(environ, loc):
             return "EVENHAND_" + "__".join(map(str, loc)).upper()
         return _line_of(path, text, loc)
@@ -206,15 +196,10 @@ def load_suite(
 def _text(path: Path) -> str:
     if not path.exists():
         near = nearest(path.name, [file.name for file in path.parent.glob("*.toml")])
-        raise UsageError(
-            f"there is no suite file {quote(path)}",
-            advice=(f'Did you mean "{near}"? ' if near else "") + "Make one with: evenhand init",
-        )
+        key = "suite.no_suite_near" if near else "suite.no_suite"
+        raise UsageError(Sentence(key, path=str(path), near=near))
     if path.suffix.lower() in _DATA_ENDINGS:
-        raise UsageError(
-            f"{quote(path)} is data, and no suite",
-            advice=f"Make a suite for it: evenhand init --data {path}",
-        )
+        raise UsageError(Sentence("suite.is_data", path=str(path)))
     return read_text(path)
 
 
@@ -248,7 +233,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             continue
         top, *rest = variable.removeprefix("EVENHAND_").lower().split("__")
         if len(rest) > limits.NAME_PARTS:
-            raise UsageError(f"more than {limits.NAME_PARTS} names", where=variable[:200])
+            raise UsageError(
+                Sentence("suite.too_many_names", n=limits.NAME_PARTS), where=variable[:200]
+            )
         if top in SuiteFile.model_fields:
             nested: Any = value
             for key in reversed(rest):
@@ -257,7 +244,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         elif rest and (near := nearest(top, TABLES, cutoff=0.75)):
             meant = "__".join(["EVENHAND_" + near, *rest]).upper()
             name = ".".join([top, *rest])
-            raise UsageError(f"unknown key {quote(name)}; did you mean {meant}?", where=variable)
+            what = Sentence("suite.unknown_key_near", name=name, near=meant)
+            raise UsageError(what, where=variable)
     return values
 
 
@@ -288,7 +276,10 @@ def _validate(values: Mapping[str, Any], locate: Callable[[Loc], str]) -> SuiteF
     # Pydantic adds the choices of a union to it.
     while len(loc) > 1 and item["type"] != "missing" and not _holds(values, loc):
         loc = loc[:-1]
-    raise UsageError(_explain(item, loc), where=locate(loc), advice=_ADVICE.get(loc, ""))
+    example = f"suite.example_{loc[-1]}"
+    has_example = len(loc) == 1 and words("en").has(example)
+    advice = Sentence(example) if has_example else ""
+    raise UsageError(_explain(item, loc), where=locate(loc), advice=advice)
 
 
 def _first_error(error: ValidationError) -> ErrorDetails:
@@ -302,26 +293,15 @@ def _first_error(error: ValidationError) -> ErrorDetails:
     return min(errors, key=lambda item: item["type"] not in ("missing", "extra_forbidden"))
 
 
-_ADVICE: Mapping[Loc, str] = {
-    ("judges",): 'For example: [[judges]] model = "openai/gpt-4.1-mini"',
-    ("data",): 'For example: data = ["answers.csv"]',
-    ("protocol",): 'For example: protocol = "rubric"',
-    ("language",): f"Built-in protocols speak {', '.join(LANGUAGES)}.",
-}
-
-
-def _explain(item: ErrorDetails, loc: Loc) -> str:
+def _explain(item: ErrorDetails, loc: Loc) -> Sentence:
     """Say which key is wrong, and what belongs there."""
     name = ".".join(map(str, loc))
     if item["type"] == "extra_forbidden":
         tables = [TABLES[str(step)] for step in loc[:-1] if step in TABLES]
         keys = list((tables[-1] if tables else SuiteFile).model_fields)
-        near = nearest(str(loc[-1]), keys, cutoff=0.5)
-        hint = f'did you mean "{near}"?' if near else f"known: {', '.join(keys)}"
-        return f"unknown key {quote(name)}; {hint}"
-    if item["type"] == "missing":
-        return f"the key {quote(name)} is missing"
-    if item["type"] == "string_pattern_mismatch":
-        return f"{name}: {quote(item['input'])} is not a language code"
-    should = item["msg"].removeprefix("Input ").removeprefix("Value error, ")
-    return f"{name}: {should} (it is {quote(item['input'])})"
+        if near := nearest(str(loc[-1]), keys, cutoff=0.5):
+            return Sentence("suite.unknown_key_near", name=name, near=near)
+        return Sentence("suite.unknown_key", name=name, keys=Code(", ".join(keys)))
+    key = f"suite.{item['type']}"  # a sentence for each type of error that pydantic has
+    values = {"value": str(item["input"]), "reason": item["msg"], **item.get("ctx", {})}
+    return Sentence(key if words("en").has(key) else "suite.other_error", name=name, **values)

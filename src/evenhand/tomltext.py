@@ -9,6 +9,7 @@ from typing import Any
 
 from evenhand.jsontext import is_deeper
 from evenhand.limits import JSON_DEPTH, NAME_PARTS, TOML_ELEMENTS
+from evenhand.words import Sentence
 
 Loc = tuple[str | int, ...]
 """The keys and indexes that lead to a value."""
@@ -27,20 +28,21 @@ def parse_toml(text: str) -> dict[str, Any]:
     # tomllib's time grows with the square of a dotted key; keys begin lines or tables.
     if dotted := _DOTTED.search(text):
         line_number = text.count("\n", 0, dotted.start()) + 1
-        raise TomlError(f"not TOML: a key of more than {NAME_PARTS} names", line_number)
+        raise TomlError(Sentence("kinds.toml_names", most=NAME_PARTS), line_number)
     if sum(text.count(mark) for mark in "=,[{") > TOML_ELEMENTS:
-        raise TomlError(f"not TOML: more than {TOML_ELEMENTS:,} values")
+        raise TomlError(Sentence("kinds.toml_values", most=TOML_ELEMENTS))
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
-        raise TomlError(f"not TOML: {error}", int(line[1]) if line else None) from None
+        message = Sentence("kinds.not_toml", error=error)
+        raise TomlError(message, int(line[1]) if line else None) from None
     except ValueError as error:  # a number of more digits than Python reads
-        raise TomlError(f"not TOML: {error}") from None
+        raise TomlError(Sentence("kinds.not_toml", error=error)) from None
     except RecursionError:
         values = None
     if values is None or is_deeper(values, JSON_DEPTH):
-        raise TomlError(f"not TOML: nested more than {JSON_DEPTH} deep")
+        raise TomlError(Sentence("kinds.toml_depth", most=JSON_DEPTH))
     return values
 
 

@@ -20,7 +20,7 @@ from evenhand.cli.common import (
 from evenhand.cli.language import terminal_words
 from evenhand.errors import UsageError
 from evenhand.judges.credentials import environment
-from evenhand.report.terminal.console import console, table
+from evenhand.report.terminal.console import console, table, titles
 from evenhand.report.terminal.tables import safe
 from evenhand.runs.recorded import find_run
 from evenhand.store.address import shown_url
@@ -34,16 +34,19 @@ NAMED = 5
 
 @click.command("batches")
 @click.argument("words", nargs=-1, metavar="[RUN | cancel BATCH | forget BATCH]")
-@click.option("--all", "is_all", is_flag=True, help="Those that have ended, too.")
+@click.option("--all", "is_all", is_flag=True, help="List ended batches too.")
 @store_option
 @json_option
 def batches_command(words: Sequence[str], is_all: bool, store: str | None, as_json: bool) -> None:
-    """List the batches that are under way, of all runs or of RUN.
+    """List the batches under way at the provider, of all runs or of RUN.
 
-    `batches cancel BATCH` has one end early at its provider; the next run records what it has
-    answered until then, and asks the rest live. `batches forget BATCH` gives up one that is lost
-    for good: its questions are open again, and the money held for it stays counted, for it may be
-    billed.
+    `cancel BATCH` ends one early: the next run records what is answered, and asks the rest one
+    by one. `forget BATCH` gives up a lost one: its questions are open again, and its money stays
+    counted, because it may still be billed.
+
+    \b
+    evenhand batches
+    evenhand batches cancel BATCH
     """
     if words and words[0] in ACTIONS:
         if len(words) != 2:
@@ -69,8 +72,7 @@ def batches_command(words: Sequence[str], is_all: bool, store: str | None, as_js
 def _print(rows: Sequence[BatchRow]) -> None:
     say = terminal_words()
     columns = ("batch", "run", "judge", "status", "answered", "open", "made")
-    heads = (say(f"terminal.{name}") for name in columns)
-    listing = table(*heads, right=(4, 5), whole=(0, 1, 6))
+    listing = table(*titles(say, *columns), right=(4, 5), whole=(0, 1, 6))
     for row in rows:
         answered = say("terminal.answered_of", n=row.answered, of=row.requests)
         status = row.status or row.stage

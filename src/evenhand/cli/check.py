@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evenhand.cli.common import json_option, notice, print_json, tell
+from evenhand.cli.language import terminal_words
 from evenhand.errors import UsageError
 from evenhand.files.protocols import find_protocol
 from evenhand.files.replies import check_file
@@ -17,18 +18,23 @@ from evenhand.words import Sentence
 
 
 @click.command("check")
-@click.option("--protocol", default="rubric", help="The protocol, by name or folder.")
-@click.option("--units", type=click.Path(path_type=Path), help="The units that were judged.")
-@click.option("--replies", type=click.Path(path_type=Path), help="The replies to check.")
+@click.option(
+    "--protocol",
+    default="rubric",
+    show_default=True,
+    help="Use this protocol, a built-in one or a folder.",
+)
+@click.option(
+    "--units", type=click.Path(path_type=Path), help="Read the judged units from this data file."
+)
+@click.option("--replies", type=click.Path(path_type=Path), help="Check the replies in this file.")
 @click.option(
     "--rubric",
     type=click.Path(path_type=Path),
-    help="The rubric: .json or .toml; of a task, .md or .toml. Alone, it is checked.",
+    help="Use this rubric (.json, .toml, .md). Without the other files: check the rubric itself.",
 )
-@click.option("--language", default="en", show_default=True, help="One that the protocol speaks.")
-@click.option(
-    "--expose-meta", is_flag=True, help="The judge was shown meta and must have copied it."
-)
+@click.option("--language", default="en", show_default=True, help="Expect texts in this language.")
+@click.option("--expose-meta", is_flag=True, help="Require that the judge copied meta unchanged.")
 @json_option
 def check_command(
     protocol: str,
@@ -39,18 +45,22 @@ def check_command(
     expose_meta: bool,
     as_json: bool,
 ) -> int:
-    """Hold replies made elsewhere to the contract: a line per problem and per flag.
+    """Check replies from another tool against the contract of a protocol.
 
-    REPLIES is a JSONL of {"unit", "reply"} with the raw text, or of output objects in the
-    contract's own form; of pairs, also a verdict table (.txt). With --rubric alone, the rubric is
-    checked. Exit code 0 if there is no problem, else 1.
+    Prints a line for each problem and each flag. The replies are JSONL with {"unit", "reply"}
+    and the raw text, or the output objects themselves; for pairs also a verdict table (.txt).
+    Exit code 0 if there is no problem, else 1.
+
+    \b
+    evenhand check --rubric rubric.json
+    evenhand check --units units.jsonl --replies replies.jsonl
     """
     if units is None and replies is None and rubric:
         understood = _understood(protocol, rubric)
         if as_json:
             print_json({"ok": True, **understood.json})
         else:
-            click.echo("\n".join(understood.lines))
+            click.echo("\n".join(map(terminal_words().message, understood.lines)))
         return 0
     if units is None or replies is None:
         raise click.UsageError(Sentence("cli.check_needs"))
@@ -59,7 +69,8 @@ def check_command(
         print_json(findings.json())
     else:
         for problem in findings.problems:
-            click.echo(f"{problem['unit']}: {problem['code']}: {problem['message']}")
+            message = terminal_words().message(problem["message"])
+            click.echo(f"{problem['unit']}: {problem['code']}: {message}")
         for flagged in findings.flags:
             flag = flagged["flag"]
             tell("cli.check_flag", unit=flagged["unit"], flag=flag, about=flag)

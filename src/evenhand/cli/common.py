@@ -32,26 +32,6 @@ from evenhand.words import Code, Sentence, Value
 
 T = TypeVar("T")
 
-store_option = click.option(
-    "--store",
-    metavar="URL",
-    help="The store, e.g. sqlite:evenhand.db. Default: that of ./evenhand.toml.",
-)
-force_option = click.option(
-    "--force", is_flag=True, help="Replace a file that no such command wrote."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON alone on stdout.")
-on_conflict_option = click.option(
-    "--on-conflict",
-    type=click.Choice(["tie", "uncertain", "drop", "split"]),
-    help="Pairs: what orders that contradict each other come to. Default: the run's own rule.",
-)
-only_option = click.option(
-    "--only",
-    type=click.Choice(("low-confidence", "notes")),
-    help="Grades given with low confidence alone; or verdicts with notes.",
-)
-
 
 class NearChoice(click.Choice[str]):
     """One of some names; what is none of them is answered with the one that was meant."""
@@ -62,6 +42,28 @@ class NearChoice(click.Choice[str]):
         return Sentence(key, value=str(value), near=near, names=names)
 
 
+store_option = click.option(
+    "--store",
+    metavar="URL",
+    help="Use this store, e.g. sqlite:evenhand.db. Default: the store of ./evenhand.toml, else"
+    " sqlite:evenhand.db.",
+)
+force_option = click.option(
+    "--force", is_flag=True, help="Overwrite the file even if this command did not write it."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print only JSON on stdout.")
+on_conflict_option = click.option(
+    "--on-conflict",
+    type=NearChoice(["tie", "uncertain", "drop", "split"]),
+    help="Pairs: count two orders that contradict each other as a tie, as uncertain (half a win"
+    " each), not at all (drop), or as the mean of both (split). Default: the rule of the run.",
+)
+only_option = click.option(
+    "--only",
+    type=NearChoice(("low-confidence", "notes")),
+    help="Take only grades with low confidence, or only verdicts with notes. Default: all.",
+)
+
 run_argument = click.argument("run", default="latest")
 
 
@@ -71,10 +73,14 @@ def selecting_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--where",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="Only units with this value; repeatable. One field twice: either value.",
+        help="Take only units with this value. Repeat it for more conditions; with the same FIELD"
+        " twice, either value will do.",
     )
     without = click.option(
-        "--without", multiple=True, metavar="FIELD=VALUE", help="Leave these units out."
+        "--without",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Leave out units with this value. Repeatable.",
     )
     return where(without(command))
 

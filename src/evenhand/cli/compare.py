@@ -18,7 +18,7 @@ from evenhand.cli.common import (
     tell_run,
 )
 from evenhand.cli.language import terminal_words
-from evenhand.report.terminal.console import console
+from evenhand.report.terminal.console import console, paragraph
 from evenhand.runs.recorded import find_run
 
 if TYPE_CHECKING:
@@ -31,13 +31,15 @@ if TYPE_CHECKING:
     from evenhand.runs.recorded import Recorded
     from evenhand.stats.agreement import Ties
 
-judge_option = click.option("--judge", metavar="J", help="Count only what this judge said.")
+judge_option = click.option(
+    "--judge", metavar="J", help="Count only this judge. Default: all judges."
+)
 level_option = click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
-    help="Of the intervals.",
+    help="Use this level for intervals.",
 )
 
 
@@ -47,45 +49,51 @@ level_option = click.option(
     "--by",
     multiple=True,
     metavar="FIELD",
-    help="The field that tells variants apart; several give their combinations.",
+    help="Compare the values of this field; repeat it for combinations. Default: [compare] in"
+    " the suite.",
 )
-@click.option("--baseline", metavar="V", help="The variant to compare with. Default: the first.")
+@click.option(
+    "--baseline",
+    metavar="V",
+    help="Compare with this variant. Default: [compare] in the suite, else the first.",
+)
 @click.option(
     "--pair-by",
     multiple=True,
     metavar="FIELD",
-    help="Pair units on these fields. Default: those of the id less --by.",
+    help="Pair units that agree on this field. Repeatable. Default: the fields of the id"
+    " without --by.",
 )
 @click.option(
     "--against",
     metavar="RUN",
-    help="Compare RUN with this earlier run, unit by unit, instead of its variants.",
+    help="Compare RUN with this other run, unit by unit.",
 )
 @selecting_options
-@click.option("--within", metavar="FIELD", help="Also inside each value, and whether they differ.")
+@click.option("--within", metavar="FIELD", help="Also compare within each value of this field.")
 @click.option(
     "--stability",
     metavar="FIELD",
-    help="Also how far answers vary over its values, such as run_id.",
+    help="Also measure how much scores vary over the values of this field, e.g. run_id.",
 )
 @click.option(
     "--margin",
     type=click.FloatRange(min=0, min_open=True),
     metavar="D",
-    help="Variants count as the same if they differ by less than D for sure. Of 1 for overall,"
-    " in points for a dimension.",
+    help="Call variants the same if they surely differ by less than D: 0 to 1 for overall,"
+    " points for a dimension. Default: none.",
 )
 @click.option(
     "--worst",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Also the N units that got worse most and the N that got better most, side by side.",
+    help="Also show the N units that got worse most and the N that got better most. Default: 0.",
 )
 @judge_option
 @on_conflict_option
 @level_option
-@click.option("--verbose", is_flag=True, help="Show all notes.")
+@click.option("--verbose", is_flag=True, help="Show all notes. Default: the main ones.")
 @store_option
 @json_option
 def compare_command(
@@ -101,14 +109,14 @@ def compare_command(
     verbose: bool,
     **options: Any,
 ) -> None:
-    """Variants of RUN side by side: which is better, by how much, and how sure that is.
+    """Compare the variants in RUN: which is better, by how much, how surely.
 
-    What the suite says under [compare] holds where --by and --baseline say nothing. Of a pairwise
-    run the candidates are compared with the baseline.
+    RUN is an id, the start of one, the name of a suite, or latest (the default).
+    [compare] in the suite holds where --by and --baseline say nothing.
 
     \b
+    evenhand compare
     evenhand compare --by prompt_variant --baseline v1
-    evenhand compare --by model --by prompt_variant --pair-by question_id
     evenhand compare --by candidate --baseline old
     evenhand compare --where model=big --within eval_set_variant
     evenhand compare latest --against latest~1
@@ -163,6 +171,8 @@ def _answer_lines(answer: RunAnswer, run: Recorded, *, verbose: bool) -> Iterato
         yield from stability_lines(answer.stability, say)
     if answer.changed is not None:
         yield from changed_lines(answer.changed, say)
+    elif not answer.comparison.is_duel and any(row.n for row in answer.comparison.rows):
+        yield paragraph(say("terminal.see_changed"), style="dim")
 
 
 @click.command("leaderboard")
@@ -175,19 +185,23 @@ def _answer_lines(answer: RunAnswer, run: Recorded, *, verbose: bool) -> Iterato
     type=click.Choice(["davidson", "half"]),
     default="davidson",
     show_default=True,
-    help="In ratings: a tie as an outcome of its own, or as half a win to each.",
+    help="Ratings: model ties (davidson), or count half a win each.",
 )
 @click.option(
     "--scale",
     type=click.Choice(["log", "elo"]),
     default="log",
     show_default=True,
-    help="Of ratings: natural log around 0, or 400 a factor of ten around 1000.",
+    help="Ratings: natural logarithm around 0, or Elo points around 1000.",
 )
-@click.option("--anchor", metavar="CANDIDATE", help="The candidate that is put at 0, or at 1000.")
-@click.option("--length-controlled", is_flag=True, help="Also win rates at equal lengths.")
-@click.option("--by", metavar="FIELD", help="Also a board for each value of a field of meta.")
-@click.option("--criterion", metavar="C", help="Rank by the marks of one criterion.")
+@click.option(
+    "--anchor", metavar="CANDIDATE", help="Put this candidate at 0 (or 1000). Default: the mean."
+)
+@click.option(
+    "--length-controlled", is_flag=True, help="Also print win rates at equal answer lengths."
+)
+@click.option("--by", metavar="FIELD", help="Also rank within each value of this field.")
+@click.option("--criterion", metavar="C", help="Rank by this criterion. Default: by the winner.")
 @level_option
 @click.option("--verbose", is_flag=True, help="Show all figures and notes.")
 @store_option
@@ -202,7 +216,9 @@ def leaderboard_command(
     verbose: bool,
     **options: Any,
 ) -> None:
-    """Rank the candidates of RUN by win rate and Bradley-Terry rating, with intervals.
+    """Rank the candidates in RUN by win rate and Bradley-Terry rating.
+
+    RUN is an id, the start of one, the name of a suite, or latest (the default).
 
     \b
     evenhand leaderboard
@@ -232,28 +248,34 @@ def leaderboard_command(
 @click.option(
     "--against",
     metavar="RUN[:JUDGE]",
-    help="The other side: a run, a judge of it, or :JUDGE of the same run. Default: the judges of"
-    " RUN among themselves.",
+    help="Compare with another run, with one judge of it, or with :JUDGE of the same run."
+    " Default: the judges of RUN with each other.",
 )
 @click.option(
     "--judge",
     "judges",
     multiple=True,
     metavar="J",
-    help="Count only this judge of RUN; a pattern such as 'expert_*' names several.",
+    help="Count only this judge of RUN, or a pattern such as 'expert_*'. Repeatable.",
 )
 @click.option(
     "--ties",
     type=click.Choice(["keep", "drop"]),
     default="keep",
     show_default=True,
-    help="Pairs: leave out where either side is a tie.",
+    help="Pairs: keep ties, or drop units where either side has one.",
 )
 @selecting_options
 @on_conflict_option
-@click.option("--majority", is_flag=True, help="One verdict a side and unit: majority or mean.")
-@click.option("--all", "every", is_flag=True, help="Every figure and note, not the main ones.")
-@click.option("--by", metavar="FIELD", help="Also for each value of this field.")
+@click.option(
+    "--majority",
+    is_flag=True,
+    help="Count one verdict per side and unit: the majority, or the mean.",
+)
+@click.option(
+    "--all", "every", is_flag=True, help="Print every figure and note. Default: the main ones."
+)
+@click.option("--by", metavar="FIELD", help="Also measure within each value of this field.")
 @level_option
 @store_option
 @json_option
@@ -272,14 +294,15 @@ def agreement_command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Can the judges of RUN be trusted? Their agreement with people, or with each other.
+    """Measure if the judges in RUN can be trusted: how well they agree with people or each other.
 
-    With --against the units of both sides are joined by their ids, and means or win rates are also
-    given corrected by the labels of the other side.
+    RUN is an id, the start of one, the name of a suite, or latest (the default).
+    Units of both sides are matched by id. With labels by people, means and win rates are also
+    corrected by them.
 
     \b
     evenhand agreement
-    evenhand agreement latest --against 3fa2:human/ann
+    evenhand agreement latest --against labels
     evenhand agreement latest --against :human/ann --ties drop --majority
     """
     from evenhand.report.terminal.agreement import SideNames, agreement_lines

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import click
 
-from evenhand.cli.common import NearChoice, notice, wait
+from evenhand.cli.common import NearChoice, tell_error, wait
+from evenhand.cli.language import speaker, terminal_words
 from evenhand.cli.main import cli
 from evenhand.cli.models import offer_model
 from evenhand.errors import EvenhandError, Interrupted, UsageError
@@ -25,7 +26,7 @@ from evenhand.report.terminal.console import console, paragraph
 from evenhand.runs.imports import ImportRequest, import_judgments
 from evenhand.runs.stores import open_store
 from evenhand.suite_file import StoreSpec
-from evenhand.words import words
+from evenhand.words import Sentence, words
 
 SMALL = "smollm2-135m"
 FOLDER = Path("evenhand-demo")
@@ -53,30 +54,38 @@ class Narrator:
     def run(self, command: str) -> int:
         """Print a command, and run it; return its exit code."""
         console().print(f"\n$ evenhand {command}", style="bold", soft_wrap=True)
-        return cli.main(shlex.split(command), standalone_mode=False) or 0
+        return cli.main(shlex.split(command), standalone_mode=False, obj=speaker()) or 0
 
 
 @click.command("demo")
-@click.option("--language", type=NearChoice(LANGUAGES), default="en", show_default=True)
-@click.option("--recorded", is_flag=True, help="The published judgments alone: nothing live.")
-@click.option("--small", is_flag=True, help="Live: the 135M model: quick to fetch, judges badly.")
+@click.option(
+    "--language",
+    type=NearChoice(LANGUAGES),
+    default="en",
+    show_default=True,
+    help="Speak this language.",
+)
+@click.option("--recorded", is_flag=True, help="Show only the published judgments; call no model.")
+@click.option("--small", is_flag=True, help="Use the 93 MB model: quick to fetch, judges badly.")
 @click.option("--yes", is_flag=True, help="Fetch the model without asking.")
 def demo_command(language: str, recorded: bool, small: bool, yes: bool) -> int:
-    """Show what Evenhand is for, in two parts, in the folder evenhand-demo.
+    """Show what Evenhand does, in the folder evenhand-demo.
 
-    First, in seconds and without a download, verdicts that GPT-4, Claude and people really gave:
-    ranked, compared, held against people, with a report.
+    First it imports verdicts that GPT-4, Claude and people really gave, ranks and compares them,
+    and writes a report: a few seconds, no download. Then a local model judges a few bundled
+    answers: no key; the model is fetched once (1.1 GB, with --small 93 MB).
 
-    Then a few bundled answers judged live by the embedded judge. No key, and no network once the
-    model is there: it is fetched once (1.1 GB; --small: 93 MB).
+    \b
+    evenhand demo --recorded            only the first part
+    evenhand demo --language ru         in Russian
     """
+    speaker().choose(language)
     narrator, model = Narrator(language), SMALL if small else models.DEFAULT
     try:
         FOLDER.mkdir(exist_ok=True)
     except OSError as error:
-        raise UsageError(
-            f"{FOLDER} cannot be made: {error.strerror}", advice="Call it in another folder."
-        ) from error
+        why = error.strerror
+        raise UsageError(Sentence("cli.no_demo_folder", folder=str(FOLDER), why=why)) from error
     with contextlib.chdir(FOLDER):
         _show_records(narrator)
         if recorded:
@@ -91,7 +100,7 @@ def demo_command(language: str, recorded: bool, small: bool, yes: bool) -> int:
             raise
         except EvenhandError as error:
             # The model, or the extra that runs it, is missing.
-            narrator.say("stopped", why=error)
+            narrator.say("stopped", why=error.text(terminal_words().message))
             return 0
 
 
@@ -113,7 +122,7 @@ def _show_records(narrator: Narrator) -> None:
     try:
         narrator.run(f"report {JUDGES} -o report.html --language {narrator.language}")
     except UsageError as error:
-        notice(f"evenhand: {error}")
+        tell_error(error)
 
 
 def _judge_live(narrator: Narrator, model: str) -> int:

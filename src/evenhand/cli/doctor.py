@@ -13,6 +13,7 @@ from typing import Literal
 import click
 
 from evenhand.cli.common import json_option, print_json
+from evenhand.cli.language import speaker, terminal_words
 from evenhand.errors import EvenhandError, StoreMissing, UsageError
 from evenhand.judges import PROVIDERS, Provider, split_name
 from evenhand.judges.credentials import environment, place_of
@@ -21,41 +22,58 @@ from evenhand.runs.prepare import judge_options
 from evenhand.runs.stores import open_archive
 from evenhand.store.address import shown_url
 from evenhand.suite import FILE, Suite, load_suite
+from evenhand.words import Code, Sentence
 
 State = Literal["ok", "absent", "look"]
-Finding = tuple[str, State, str]
+Finding = tuple[str, State, str | EvenhandError]
 MARKS: dict[State, str] = {"ok": "ok  ", "absent": "--  ", "look": "LOOK"}
 """What is absent is not needed for everything."""
+
+
+PACKAGES = {
+    "sql": "duckdb",
+    "xlsx": "python_calamine",
+    "report": "jinja2",
+    "postgres": "asyncpg",
+    "view": "fastapi",
+    "length": "sklearn",
+}
+"""A package of each extra that is no judge's."""
 
 
 @click.command("doctor")
 @json_option
 def doctor_command(as_json: bool) -> int:
-    """Say what is installed, what is missing and how to get it. Sends nothing."""
+    """Check what is installed, which keys are set, the models, the suite and the store.
+
+    Says how to get what is missing. Sends nothing. Exit code 0 if nothing needs a look, else 1.
+    """
     findings = list(_findings())
     all_well = all(state != "look" for _, state, _ in findings)
     if as_json:
-        rows = [{"what": w, "ok": state != "look", "said": detail} for w, state, detail in findings]
+        rows = [
+            {"what": w, "ok": state != "look", "said": str(detail)} for w, state, detail in findings
+        ]
         print_json({"ok": all_well, "findings": rows})
     else:
+        say = terminal_words()
         for what, state, detail in findings:
-            click.echo(f"{MARKS[state]} {what}: {detail}")
+            said = say.message(detail) if isinstance(detail, str) else detail.text(say.message)
+            click.echo(f"{MARKS[state]} {say.message(what)}: {said}")
     return 0 if all_well else 1
 
 
 def _findings() -> Iterator[Finding]:
-    yield "evenhand", "ok", f"{version('evenhand')} on Python {platform.python_version()}"
+    versions = {"version": version("evenhand"), "python": platform.python_version()}
+    yield "evenhand", "ok", Sentence("cli.version_on", **versions)
     is_new = sqlite3.sqlite_version_info >= (3, 35)
     yield "sqlite", "ok" if is_new else "look", sqlite3.sqlite_version
     for provider in PROVIDERS.values():
         if provider.package:
-            yield _extra(f"{provider.name} judge", provider.package, provider.extra)
-    yield _extra("parquet files, SQL", "duckdb", "sql")
-    yield _extra("workbooks", "python_calamine", "xlsx")
-    yield _extra("report", "jinja2", "report")
-    yield _extra("PostgreSQL stores", "asyncpg", "postgres")
-    yield _extra("web view", "fastapi", "view")
-    yield _extra("win rates at equal lengths", "sklearn", "length")
+            what = Sentence("cli.judge_of", provider=provider.name)
+            yield _extra(what, provider.package, provider.extra)
+    for extra, package in PACKAGES.items():
+        yield _extra(Sentence(f"cli.part_{extra}"), package, extra)
     yield from _models()
     environ = environment()
     for provider in PROVIDERS.values():
@@ -67,29 +85,32 @@ def _findings() -> Iterator[Finding]:
 
 def _extra(what: str, module: str, extra: str) -> Finding:
     if find_spec(module) is None:
-        return what, "absent", f'not installed; to get it: pip install "evenhand[{extra}]"'
+        return what, "absent", Sentence("cli.not_installed", extra=extra)
     try:
         return what, "ok", f"{module} {version(module)}"
     except PackageNotFoundError:
-        return what, "ok", f"{module} is there"
+        return what, "ok", Sentence("cli.installed", package=module)
 
 
 def _key(provider: Provider, environ: Mapping[str, str]) -> Finding:
     for name in provider.key_names:
         if environ.get(name):
-            return name, "ok", f"set in {place_of(environ, name) or 'the environment'}"
-    return provider.key_names[0], "absent", f"not set (needed for {provider.name} only)"
+            place = place_of(environ, name)
+            key = "cli.key_set" if place else "cli.key_in_environment"
+            return name, "ok", Sentence(key, place=place)
+    return provider.key_names[0], "absent", Sentence("cli.key_absent", provider=provider.name)
 
 
 def _check_trust() -> Iterator[Finding]:
     hosts = TrustedHosts()
+    what = Sentence("cli.trusted_hosts")
     try:
         names = hosts.hosts()
     except EvenhandError as error:
-        yield "trusted hosts", "look", str(error)
+        yield what, "look", error
         return
     if names:
-        yield "trusted hosts", "ok", f"{', '.join(names)} ({hosts.file})"
+        yield what, "ok", f"{', '.join(names)} ({hosts.file})"
 
 
 def _key_uses(suite: Suite, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -98,16 +119,17 @@ def _key_uses(suite: Suite, environ: Mapping[str, str]) -> Iterator[Finding]:
         provider, _ = split_name(spec.model)
         if not provider.wire:
             continue
+        what = Sentence("cli.judge_of", provider=spec.model)
         use = key_use(provider, judge_options(suite, spec, environ))
         if not has_key(use, environ):
             continue
         try:
             Trust(TrustedHosts(), tell=lambda line: None).check(use)
         except UsageError as error:
-            yield f"judge {spec.model}", "look", str(error)
+            yield what, "look", error
             continue
-        way = ", over plain http" if use.is_plaintext else ""
-        yield f"judge {spec.model}", "ok", f"{use.key_name} goes to {use.host}{way}"
+        key = "cli.key_goes_plain" if use.is_plaintext else "cli.key_goes"
+        yield what, "ok", Sentence(key, key=use.key_name, host=use.host)
 
 
 def _models() -> Iterator[Finding]:
@@ -115,27 +137,31 @@ def _models() -> Iterator[Finding]:
 
     for model in models.catalogue():
         path = models.find(model.name)
-        state = str(path) if path else f"not here; to get it: evenhand models get {model.name}"
-        yield f"model {model.name}", "ok" if path else "absent", state
+        absent = Sentence("cli.model_missing", name=model.name)
+        what = Sentence("cli.model_of", name=model.name)
+        yield what, "ok" if path else "absent", str(path) if path else absent
 
 
 def _suite(environ: dict[str, str]) -> Iterator[Finding]:
     if not Path(FILE).exists():
-        yield "suite", "absent", f"no {FILE} here; to make one: evenhand init"
+        yield Sentence("cli.suite"), "absent", Sentence("cli.no_suite", file=FILE)
         return
     try:
         suite = load_suite(Path(FILE), environ)
-        yield "suite", "ok", f"{FILE}: {suite.file.name}"
+        speaker().choose(suite.file.language)
+        yield Sentence("cli.suite"), "ok", f"{FILE}: {suite.file.name}"
         yield from _key_uses(suite, environ)
         url = suite.store_url
+        address = Code(shown_url(url))
         try:
             store = open_archive(url, suite.folder)
         except StoreMissing:
-            yield "store", "absent", f"{shown_url(url)}: not made yet"
+            yield Sentence("cli.store"), "absent", Sentence("cli.store_absent", store=address)
             return
         try:
-            yield "store", "ok", f"{shown_url(url)}: {len(store.runs())} runs"
+            number = len(store.runs())
+            yield Sentence("cli.store"), "ok", Sentence("cli.store_runs", store=address, n=number)
         finally:
             store.close()
     except EvenhandError as error:
-        yield "suite or store", "look", str(error)
+        yield Sentence("cli.suite_or_store"), "look", error

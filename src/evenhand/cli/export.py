@@ -24,10 +24,9 @@ from evenhand.cli.common import (
 )
 from evenhand.data.files import ending_of
 from evenhand.data.write import write, write_text
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.files.outputs import check_output
 from evenhand.judges.credentials import environment
-from evenhand.report.terminal.tables import count_noun
 from evenhand.results.frames import observation_rows
 from evenhand.results.pairs import verdict_lines
 from evenhand.results.units import (
@@ -42,6 +41,7 @@ from evenhand.runs.stores import open_store
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Counts
 from evenhand.text import visible_json
+from evenhand.words import Code, Sentence
 
 IN_MEMORY = 8 * 1024 * 1024
 """Bytes that wait to be printed before they are written to a file."""
@@ -51,17 +51,24 @@ Rows = Iterator[Mapping[str, Any]]
 @click.command("export")
 @run_argument
 @click.option(
-    "-o", "--output", metavar="FILE", help=".jsonl .json .csv .parquet, pairs also .txt; - prints."
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write to .jsonl, .json, .csv, .parquet or, for pairs, .txt; - prints.",
 )
-@click.option("--full", is_flag=True, help="Everything: failures, offsets, passes, fixes, flags.")
-@click.option("--observations", is_flag=True, help="Every number, a row each: see docs/store.md.")
+@click.option(
+    "--full", is_flag=True, help="Write everything, also failures, raw marks, fixes and flags."
+)
+@click.option(
+    "--observations", is_flag=True, help="Write every number as a row of its own, for statistics."
+)
 @only_option
 @selecting_options
 @click.option(
     "--batch-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the open questions in OpenAI's batch form. RUN may be a suite: its run is begun.",
+    help="Write the open questions in OpenAI's batch format. RUN may be a suite file.",
 )
 @force_option
 @store_option
@@ -77,28 +84,28 @@ def export_command(
     force: bool,
     store: str | None,
 ) -> None:
-    """Write the results of RUN to a file, by its ending.
+    """Write the results of RUN to a file, in the format of its ending.
 
-    By default the contract's own objects of all verdicts; failures are counted on stderr. Pairs go
-    into a .txt as the verdict table, one line a pair.
+    RUN is an id, the start of one, the name of a suite, or latest (the default).
+    By default it writes the output objects of all verdicts; failures are counted on stderr.
 
     \b
-    evenhand export latest -o verdicts.jsonl
+    evenhand export -o verdicts.jsonl
     evenhand export latest --full -o everything.csv
     evenhand export latest --observations -o observations.csv
     evenhand export evenhand.toml --batch-file wave1.jsonl
     """
     if (output is None) == (batch_file is None):
-        raise click.UsageError("say either -o FILE or --batch-file FILE")
+        raise click.UsageError(Sentence("cli.say_output"))
     if batch_file is not None:
         if full or observations or only or where or without:
-            raise click.UsageError("--batch-file goes with RUN, --force and --store alone")
+            raise click.UsageError(Sentence("cli.batch_file_alone"))
         check_output(batch_file, force=force)
         _write_open_questions(run, batch_file, store)
         return
     assert output is not None
     if observations and (full or only):
-        raise click.UsageError("--observations goes with neither --full nor --only")
+        raise click.UsageError(Sentence("cli.observations_alone"))
     if output != "-":
         check_output(Path(output), force=force)
     with reading(store, run, where, without) as (archive, recorded):
@@ -106,7 +113,7 @@ def export_command(
         is_wanted = selector(recorded, only) if only else lambda judgment: True
         if ending_of(Path(output)) == ".txt":
             if full or observations or only:
-                raise UsageError("a verdict table holds verdicts alone", advice="Write .jsonl.")
+                raise UsageError(Sentence("cli.table_of_verdicts"))
             number = _write_verdict_table(Path(output), archive, recorded)
         elif observations:
             number = _write(output, observation_rows(archive, recorded), archive)
@@ -119,19 +126,20 @@ def export_command(
             number = _write(output, contract_objects(archive, recorded, is_wanted), archive)
     tell_run(recorded, stderr=True)
     if output != "-":
-        notice(f"{number} rows written to {output}")
+        notice(Sentence("cli.rows_written", n=number, path=output))
     _tell_left_out(counts, has_failures=full)
     if alike:
-        notice(f"{alike} units share their task_name with another: --full has the unit ids")
+        notice(Sentence("cli.namesakes", n=alike))
 
 
 def _tell_left_out(counts: Counts, *, has_failures: bool) -> None:
     """Say on stderr which judgments of a run are not among the rows."""
-    failures = [f"{number} x {reason}" for reason, number in sorted(counts.failures.items())]
-    if failures and not has_failures:
-        notice(f"left out: failures {', '.join(failures)}")
+    if counts.failures and not has_failures:
+        reasons = Code(", ".join(f"{name} {n:,}" for name, n in sorted(counts.failures.items())))
+        failed = sum(counts.failures.values())
+        notice(Sentence("cli.failures_not_written", n=failed, reasons=reasons))
     if counts.pending:
-        notice(f"left out: {counts.pending} pending")
+        notice(Sentence("cli.pending_not_written", n=counts.pending))
 
 
 def _write(output: str, rows: Rows, archive: Archive) -> int:
@@ -152,11 +160,7 @@ def _write(output: str, rows: Rows, archive: Archive) -> int:
 
 def _write_verdict_table(path: Path, archive: Archive, run: Recorded) -> int:
     if not run.has_votes:
-        raise UsageError(
-            f"run {quote(run.id)} is of the kind {run.kind_name}; a verdict table (.txt) is of"
-            " pairs",
-            advice="Write .jsonl, .json, .csv or .parquet.",
-        )
+        raise UsageError(Sentence("cli.table_of_pairs", run=run.id, kind=run.kind_name))
     return write_text(path, verdict_lines(archive, run)) - 1
 
 
@@ -182,9 +186,6 @@ def _write_open_questions(name: str, path: Path, url: str | None) -> None:
         store.close()
     if not number:
         path.unlink()
-        notice(f"run {run.id}: no question is open; nothing was written")
+        notice(Sentence("cli.no_open_question", run=run.id))
         return
-    notice(
-        f"run {run.id}: {count_noun(number, 'question')} in {path}. When they are answered:"
-        f" evenhand import --batch-file ANSWERS --for {run.id}"
-    )
+    notice(Sentence("cli.wave_written", run=run.id, n=number, path=str(path)))

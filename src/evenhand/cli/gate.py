@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from evenhand.report.gate import gate_lines, junit, markdown, workflow_commands
 from evenhand.report.terminal.console import console
 from evenhand.results.gate import conditions_of, gate_run
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.conditions import Conditions
 from evenhand.stats.gate import Gate
 from evenhand.words import Sentence
 
@@ -40,37 +38,62 @@ _SHARE = click.FloatRange(0, 1)
 
 @click.command("gate")
 @run_argument
-@click.option("--by", multiple=True, metavar="FIELD", help="The field that tells variants apart.")
-@click.option("--pair-by", multiple=True, metavar="FIELD", help="Pair units on this field instead.")
-@click.option("--baseline", metavar="V", help="The variant, or candidate, to compare with.")
 @click.option(
-    "--variant", metavar="V", help="Hold this one to the conditions. Default: all others."
+    "--by",
+    multiple=True,
+    metavar="FIELD",
+    help="Compare the values of this field. Repeatable. Default: [compare] in the suite.",
 )
-@click.option("--candidate", metavar="C", help="Pairs: the candidate held to the conditions.")
-@click.option("--dimension", multiple=True, metavar="D", help="Repeatable. Default: overall.")
-@click.option("--better", is_flag=True, help="Better than the baseline.")
+@click.option(
+    "--pair-by",
+    multiple=True,
+    metavar="FIELD",
+    help="Pair units that agree on this field. Repeatable.",
+)
+@click.option(
+    "--baseline", metavar="V", help="Compare with this variant or candidate. Default: [compare]."
+)
+@click.option("--variant", metavar="V", help="Check this variant. Default: all but the baseline.")
+@click.option("--candidate", metavar="C", help="Pairs: check this candidate.")
+@click.option(
+    "--dimension",
+    multiple=True,
+    metavar="D",
+    help="Check this dimension. Repeatable. Default: overall.",
+)
+@click.option("--better", is_flag=True, help="Require: better than the baseline.")
 @click.option(
     "--no-worse-than",
     "no_worse_than",
     type=click.FloatRange(min=0),
     metavar="D",
-    help="No worse than the baseline by more than D.",
+    help="Require: at most D worse than the baseline.",
 )
-@click.option("--min-mean", type=float, metavar="M", help="A mean of at least M.")
-@click.option("--min-win-rate", type=_SHARE, metavar="W", help="Pairs: a win rate of at least W.")
+@click.option("--min-mean", type=float, metavar="M", help="Require a mean of M or more.")
+@click.option(
+    "--min-win-rate", type=_SHARE, metavar="W", help="Pairs: require a win rate of W or more."
+)
 @click.option(
     "--max-critical-fails",
     type=click.IntRange(min=0),
     metavar="K",
-    help="Answers: at most K critical fails.",
+    help="Weighted: allow at most K critical fails.",
 )
-@click.option("--max-failure-rate", type=_SHARE, metavar="R", help="At most this share failed.")
-@selecting_options
-@click.option("--judge", metavar="J", help="Count only what this judge said.")
-@on_conflict_option
-@click.option("--level", type=float, help="Of the intervals.  [default: 0.95]")
 @click.option(
-    "--junit", "report", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit XML."
+    "--max-failure-rate",
+    type=_SHARE,
+    metavar="R",
+    help="Allow at most this share of failed judgments, e.g. 0.02.",
+)
+@selecting_options
+@click.option("--judge", metavar="J", help="Count only this judge. Default: all judges.")
+@on_conflict_option
+@click.option("--level", type=float, help="Use this level for intervals. Default: 0.95.")
+@click.option(
+    "--junit",
+    "report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write the result to this file as JUnit XML.",
 )
 @force_option
 @store_option
@@ -85,11 +108,11 @@ def gate_command(
     as_json: bool,
     **flags: Any,
 ) -> int:
-    """May this ship? Hold RUN to conditions; the exit code tells.
+    """Decide if a variant in RUN may ship; the exit code is the answer.
 
-    0: all are met (passed). 1: one is not (failed). 7: not enough evidence. A mean or a rate is met
-    or not by its interval, never by itself. Every condition can also stand in the suite, under
-    [gate]; flags beat it.
+    RUN is an id, the start of one, the name of a suite, or latest (the default).
+    Exit code 0: every condition is met. 1: one is not. 7: not enough evidence, because an
+    interval holds both. Conditions can also stand under [gate] in the suite; options beat them.
 
     \b
     evenhand gate --by prompt_variant --baseline v1 --no-worse-than 0.05
@@ -101,7 +124,7 @@ def gate_command(
     with reading(store, run, where, without, asks_suite=True) as (archive, recorded):
         conditions, rule = conditions_of(recorded, flags)
         gate = gate_run(archive, recorded, conditions, rule)
-    _tell(gate, recorded, as_json, _next_command(recorded, conditions))
+    _tell(gate, recorded, as_json)
     if report:
         _write(report, gate, recorded)
     return EXIT_CODES[gate.outcome]
@@ -117,26 +140,14 @@ def _write(path: Path, gate: Gate, run: Recorded) -> None:
     write_bytes(path, junit(gate, run=row.id, name=row.name, started=row.started))
 
 
-def _next_command(run: Recorded, conditions: Conditions) -> str:
-    """Return the command that shows what got worse."""
-    if run.has_votes or not conditions.by:
-        return f"evenhand show {run.id}"
-    words = ["evenhand", "compare", run.id, *(f"--by={name}" for name in conditions.by)]
-    words += [f"--pair-by={name}" for name in conditions.pair_by]
-    words += [f"--baseline={conditions.baseline}"] if conditions.baseline else []
-    return shlex.join([*words, "--worst=3"])
-
-
-def _tell(gate: Gate, run: Recorded, as_json: bool, command: str) -> None:
+def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
     if as_json:
         print_json(about_run(run) | gate.json())
     else:
         tell_run(run)
-        out, say = console(), terminal_words()
-        for text in gate_lines(gate, say):
+        out = console()
+        for text in gate_lines(gate, terminal_words()):
             out.print(text)
-        if gate.outcome == "worse":
-            click.echo(say("gate.next", command=command))
     if any(os.environ.get(name, "").lower() in ("true", "1") for name in ("GITHUB_ACTIONS", "CI")):
         for line in workflow_commands(gate, run.row.id):
             click.echo(line, err=as_json)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.cells import cell_len, set_cell_size
 
-from evenhand.cli.common import NearChoice, mapped_columns
+from evenhand.cli.common import NearChoice, mapped_columns, notice, tell
+from evenhand.cli.language import speaker, terminal_words
 from evenhand.errors import UsageError
 from evenhand.examples import example_files
 from evenhand.folders import is_within
@@ -18,6 +19,9 @@ from evenhand.judges import first_judge, split_name
 from evenhand.judges.credentials import environment
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
+from evenhand.report.terminal.summary import command_lines
+from evenhand.text import visible
+from evenhand.words import Code, Sentence
 
 if TYPE_CHECKING:
     from evenhand.files.drafts import Draft
@@ -25,25 +29,37 @@ if TYPE_CHECKING:
 
 @click.command("init")
 @click.argument("directory", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
-@click.option("--protocol", type=NearChoice(list(KINDS)), help="rubric unless the data say more.")
-@click.option("--language", type=NearChoice(LANGUAGES), help="That of the data; en without any.")
+@click.option(
+    "--protocol",
+    type=NearChoice(list(KINDS)),
+    help="Judge by this protocol. Default: what the table suggests, else rubric.",
+)
+@click.option(
+    "--language",
+    type=NearChoice(LANGUAGES),
+    help="Use this language for prompts and reports. Default: the data's, else en.",
+)
 @click.option(
     "--data",
     "tables",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Your own table in place of example data; several times: a file per variant.",
+    help="Judge this table instead of example data. Repeat it for a file per variant.",
 )
 @click.option(
     "--map",
     "moves",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="Which column a field is, where it is not found by its name, e.g. question=Фраза.",
+    help="Read FIELD from COLUMN, e.g. question=Prompt. Repeatable. Default: found by name.",
 )
-@click.option("--sheet", metavar="NAME", help="The sheet of a workbook; else its first.")
-@click.option("--judge", metavar="MODEL", help="Who judges; else the judge whose key is set.")
-@click.option("--yes", is_flag=True, help="Fetch the embedded model without asking.")
+@click.option("--sheet", metavar="NAME", help="Read this sheet of a workbook. Default: the first.")
+@click.option(
+    "--judge",
+    metavar="MODEL",
+    help="Judge with this model. Default: the one whose key is set, else embedded.",
+)
+@click.option("--yes", is_flag=True, help="Fetch the local model without asking.")
 def init_command(
     directory: Path,
     protocol: str | None,
@@ -54,24 +70,23 @@ def init_command(
     judge: str | None,
     yes: bool,
 ) -> None:
-    """Make a suite in DIR that runs as it is: on example data, or on your own table.
+    """Create a suite in DIR that you can run at once.
 
-    The judge is the one whose key is set, else the embedded one. Nothing is overwritten.
+    DIR is this folder by default. Without --data the suite judges bundled examples. No file is
+    overwritten.
 
     \b
-    evenhand init my-suite                      example data
-    evenhand init --data answers.csv            your table, with a first rubric
-    evenhand init --data v1.csv --data v2.csv   a file per variant
+    evenhand init my-suite                      with example data
+    evenhand init --data answers.csv            for your own table
+    evenhand init --data v1.csv --data v2.csv   for a file per variant
     """
     judge = judge or first_judge(environment(directory if directory.is_dir() else None))
     provider, _ = split_name(judge)
     if sheet and not tables:
-        raise UsageError("--sheet goes with --data, which names the workbook")
+        raise UsageError(Sentence("cli.needs", flag=Code("--sheet"), other=Code("--data")))
     if tables:
         if len({path.name for path in tables}) < len(tables):
-            raise UsageError(
-                "--data names two files of the same name", advice="A suite lies beside its files."
-            )
+            raise UsageError(Sentence("cli.same_names"))
         from evenhand.files.drafts import draft_suite
 
         draft = draft_suite(
@@ -82,17 +97,20 @@ def init_command(
             language=language,
             judge=judge,
             sheet=sheet,
-            notice=partial(click.echo, err=True),
+            notice=notice,
         )
+        speaker().choose(draft.language)
         _write_for(directory, tables, draft)
     else:
+        speaker().choose(language)
         _write_example(directory, protocol or "rubric", language or "en", judge)
-    click.echo(f"\nJudge: {judge}")
+    click.echo()
+    tell("cli.judge_is", judge=judge)
     if provider.name == "embedded":
         _offer_model(judge, yes)
-    place = "" if directory == Path() else f" {directory}"
-    click.echo(f"Next:  evenhand run{place} --dry-run    what it will send and cost")
-    click.echo(f"       evenhand run{place}")
+    run = "run" if directory == Path() else f"run {directory}"
+    commands = [("cli.next_dry", f"{run} --dry-run"), ("cli.next_run", run)]
+    click.echo("\n".join(command_lines(commands, terminal_words())))
 
 
 def _write_example(directory: Path, protocol: str, language: str, judge: str) -> None:
@@ -102,7 +120,8 @@ def _write_example(directory: Path, protocol: str, language: str, judge: str) ->
     name = free_name(rubric, directory) if rubric else None
     _write(directory, example_files(protocol, language, judge, rubric=name))
     if rubric and name != rubric:
-        click.echo(f"\n{directory / rubric} is yours and stays: the example has its own, {name}.")
+        click.echo()
+        tell("cli.own_rubric_stays", path=str(directory / rubric), name=name)
 
 
 def _write_for(directory: Path, tables: Sequence[Path], draft: Draft) -> None:
@@ -113,30 +132,31 @@ def _write_for(directory: Path, tables: Sequence[Path], draft: Draft) -> None:
         if not (is_within(path, directory) and path.parent.samefile(directory))
     ]
     _write(directory, draft.files, copies)
-    click.echo()
-    for line in draft.understood:
-        click.echo(line)
+    say = terminal_words()
+    click.echo(f"\n{say.message(draft.understood)}")
+    labelled = [(say.message(label), say.message(text)) for label, text in draft.fields]
+    width = 2 + max((cell_len(label) for label, _ in labelled), default=0)
+    for label, text in labelled:
+        click.echo(visible(f"  {set_cell_size(label, width)}{text}"))
+    for remark in draft.remarks:
+        click.echo(f"  {say.message(remark)}")
     if draft.first_rubric:
-        path = directory / draft.first_rubric
-        click.echo(f"\nThe rubric is a beginning: say in {path} what matters to you.")
+        click.echo()
+        tell("cli.first_rubric", path=str(directory / draft.first_rubric))
 
 
 def _write(directory: Path, files: Mapping[str, str], copies: Sequence[Path] = ()) -> None:
     """Write the files, and copies of data files that lie elsewhere; nothing is overwritten."""
     for name in [*files, *(path.name for path in copies)]:
         if (directory / name).exists():
-            raise UsageError(
-                f"{directory / name} is there already",
-                advice="Name a new folder: evenhand init DIR; or, to judge your own table,"
-                " evenhand init DIR --data FILE",
-            )
+            raise UsageError(Sentence("cli.present", path=str(directory / name)))
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (directory / name).write_text(text, encoding="utf-8")
         click.echo(f"{directory / name}")
     for path in copies:
         shutil.copyfile(path, directory / path.name)
-        click.echo(f"{directory / path.name}  (a copy: a suite reads what lies in its folder)")
+        tell("cli.copied", path=str(directory / path.name))
 
 
 def _offer_model(judge: str, yes: bool) -> None:
@@ -145,13 +165,11 @@ def _offer_model(judge: str, yes: bool) -> None:
     from evenhand.judges.embedded import models
 
     provider, name = split_name(judge)
-    first = "First:"
     if not provider.is_installed:
-        click.echo(f'First: pip install "evenhand[{provider.extra}]"    runs local models')
-        first = "      "
+        tell("cli.first_extra", extra=provider.extra)
     name = name or models.DEFAULT
     if name.endswith(".gguf") or offer_model(name, yes=yes, unasked=False):
         return
     size = models.lookup(name).download / 1e6
-    click.echo(f"{first} evenhand models get {name}    ({size:.0f} MB, once)")
-    click.echo("       or set a key, e.g. OPENAI_API_KEY, and name its judge in evenhand.toml")
+    tell("cli.first_model", name=name, megabytes=size)
+    tell("cli.or_key")

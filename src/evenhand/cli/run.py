@@ -53,37 +53,63 @@ ANSWER_AT_ONCE = 20_000
 
 @click.command("run")
 @click.argument("suite", default=FILE, type=click.Path(path_type=Path))
-@click.option("--judge", "judges", multiple=True, metavar="MODEL", help="Judge with this instead.")
-@click.option("--limit", type=click.IntRange(min=1), help="Judge the first N units only.")
-@click.option("--dry-run", is_flag=True, help="Print calls, tokens and price range; send nothing.")
-@click.option("--store", metavar="URL", help="Keep the results here, e.g. sqlite:evenhand.db.")
-@click.option("--allow-outside", is_flag=True, help="Read files outside of the suite's folder too.")
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="MODEL",
+    help="Judge with this model instead of the suite's. Repeatable.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Judge only the first N units. Default: all.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Print what it would send and cost, and send nothing."
+)
+@click.option(
+    "--store",
+    metavar="URL",
+    help="Keep the results in this store. Default: the store of the suite.",
+)
+@click.option(
+    "--allow-outside", is_flag=True, help="Also read files outside of the suite's folder."
+)
 @click.option(
     "--trust-host",
     "trusted",
     multiple=True,
     metavar="HOST",
-    help="Let keys go to this host, now and later. Repeatable.",
+    help="Allow keys to be sent to this host, now and later. Repeatable.",
 )
-@click.option("--retry-failures", is_flag=True, help="Judge failed units again, whatever failed.")
+@click.option(
+    "--retry-failures",
+    is_flag=True,
+    help="Judge every failed unit again. Default: only those lost on the way.",
+)
 @click.option(
     "--until-decided/--to-the-end",
     default=None,
-    help="Judge in random order and stop when [compare] is decided; or judge all, whatever [stop]"
-    " says.",
+    help="Judge in random order and stop when the comparison in [compare] is decided; or judge"
+    " everything. Default: as [stop] in the suite says, else everything.",
 )
-@click.option("--batch", is_flag=True, help="Ask by the batch: half the price, up to a day.")
+@click.option("--batch", is_flag=True, help="Send batches: half the price, up to a day of waiting.")
 @click.option(
     "--batch-then-live",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Ask live what is left below N questions. Default: 50; 0: never.",
+    help="With --batch: send the rest one by one when fewer than N questions are left; 0 never"
+    " does. Default: 50.",
 )
-@click.option("--ray", metavar="ADDRESS", help="Judge on this Ray cluster.")
+@click.option("--ray", metavar="ADDRESS", help="Judge on this Ray cluster, HOST:PORT or auto.")
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="With --ray: actors; one per node unless given."
+    "--workers",
+    type=click.IntRange(min=1),
+    help="With --ray: start this many actors. Default: one per node.",
 )
-@click.option("--allow-insecure-ray", is_flag=True, help="Use a cluster that asks for no token.")
+@click.option("--allow-insecure-ray", is_flag=True, help="Use a Ray cluster that has no token.")
 @json_option
 def run_command(
     suite: Path,
@@ -102,19 +128,20 @@ def run_command(
     allow_insecure_ray: bool,
     as_json: bool,
 ) -> int:
-    """Judge what is open of SUITE (a file, or a folder with evenhand.toml).
+    """Judge everything in SUITE that has no verdict yet.
 
-    Every reply is recorded before it is used: run the same command again to continue, and a
-    finished run costs nothing to repeat. Ctrl-C stops new calls, waits for those under way and
-    prints how to go on; a second Ctrl-C leaves at once.
+    SUITE is a suite file or its folder; by default evenhand.toml in this folder. Every reply is
+    stored before it is used: run the same command again to continue, and nothing is paid for
+    twice. Ctrl-C sends nothing new and waits for the calls under way; a second one leaves at
+    once.
 
     \b
-    evenhand run --dry-run              what it would send and cost
-    evenhand run --judge embedded       with the local model
-    evenhand run --limit 20 --json      the first 20 units, result as JSON
-    evenhand run --until-decided        no more units than the comparison takes
-    evenhand run --batch                at half the price, when there is time
-    evenhand run --ray auto --workers 8 on a Ray cluster, with a PostgreSQL store
+    evenhand run --dry-run              see what it would send and cost
+    evenhand run --judge embedded       judge with the local model
+    evenhand run --limit 20             judge only the first 20 units
+    evenhand run --until-decided        stop as soon as the comparison is decided
+    evenhand run --batch                pay half, wait up to a day
+    evenhand run --ray auto --workers 8 judge on a Ray cluster
     """
     if ray is not None and batch:
         raise click.UsageError(

@@ -34,21 +34,26 @@ from evenhand.words import Sentence
 @click.command("settle")
 @run_argument
 @click.option(
-    "--protocol", metavar="DIR", help="Settle by the rules of this protocol: built in, or a folder."
+    "--protocol",
+    metavar="DIR",
+    help="Use the rules of this protocol, a built-in one or a folder. Default: the run's.",
 )
 @click.option(
     "--weights",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Weighted: new weights by task type, .toml or .json.",
+    help="Weighted: use these weights by task type (.toml, .json). Default: the run's.",
 )
 @click.option(
-    "--priority", metavar="C2,C1", help="Pairs: which criteria decide where marks conflict."
+    "--priority",
+    metavar="C2,C1",
+    help="Pairs: let these criteria decide, in this order. Default: the run's.",
 )
 @click.option(
     "--max-rounds",
     type=click.IntRange(1, MAX_ROUNDS_MOST),
-    help="Pairs: how many rounds count.",
+    metavar="N",
+    help="Pairs: count only the first N rounds. Default: the run's.",
 )
 @store_option
 @json_option
@@ -61,15 +66,16 @@ def settle_command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Recompute the judgments of RUN (an id, a prefix, or latest) from its stored replies.
+    """Recompute the verdicts of RUN from its stored replies, without a call.
 
-    No call is made. What would need one becomes pending. Under new rules RUN stays as it is, and
-    what comes of its replies is a new run beside it.
+    RUN is an id, the start of one, the name of a suite, or latest (the default).
+    Without options it applies the present code to the same run. With new rules RUN stays as it
+    is, and the result is a new run beside it. What would need a call becomes pending.
 
     \b
     evenhand settle latest --priority C2,C1
     evenhand settle latest --weights weights.toml
-    evenhand settle latest --protocol strict
+    evenhand settle latest --protocol my-protocol
     """
     values: dict[str, Any] = {}
     if weights is not None:

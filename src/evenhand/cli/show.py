@@ -58,7 +58,7 @@ from evenhand.words import Sentence, few
 @store_option
 @json_option
 def runs_command(store: str | None, as_json: bool) -> None:
-    """List the runs in the store, the one started last first."""
+    """List the runs in the store, the last started first."""
     with closing(archive_at(store)) as archive:
         archive.set_frozen(True)
         rows = [_overview(archive, recorded_run(archive, row)) for row in archive.runs()]
@@ -108,10 +108,17 @@ def show_command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Show RUN (an id, a prefix, a suite's name, latest, latest~1), or one UNIT of it.
+    """Show RUN and its units, or one UNIT in full.
 
-    A unit is shown with its text, the verdict (scores with their evidence marked, marks pass by
-    pass, or grades with reasons), and each prompt with the raw reply and what was wrong with it.
+    RUN is an id, the start of one, the name of a suite, or latest (the
+    default). latest~1 is the run of the same name
+    before it. UNIT is an id or a part of one: it is shown with its texts, scores and reasons,
+    every prompt, every raw reply and what was wrong with it.
+
+    \b
+    evenhand show                       the latest run
+    evenhand show latest q17            one unit of it
+    evenhand show --only notes          verdicts with notes of the judge
     """
     if unit and only:
         raise click.UsageError(Sentence("cli.unit_and_only"))

@@ -24,17 +24,35 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,}")
 
 
 @click.command("view")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to bind to.")
-@click.option("--token", help="What every request must bring, elsewhere than on loopback.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Listen on this port; 0 takes a free one.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
+@click.option(
+    "--token",
+    help="Require this token of every request. Needed when --host is not this machine alone.",
+)
 @store_option
-@click.option("--open/--no-open", "opens", default=None, help="Open the browser, or do not.")
+@click.option(
+    "--open/--no-open",
+    "opens",
+    default=None,
+    help="Open the browser, or not. Default: open it where there is a screen.",
+)
 def view_command(
     port: int, host: str, token: str | None, store: str | None, opens: bool | None
 ) -> None:
-    """Look at the runs of a store in the browser.
+    """Browse the runs of a store in the web browser.
 
-    The server stands on this machine, answers nobody else, and changes nothing. Ctrl-C stops it.
+    Serves only this machine unless --host says otherwise, and changes nothing. Ctrl-C stops it.
+
+    \b
+    evenhand view
+    evenhand view --port 8000 --no-open
     """
     try:
         from evenhand.web.app import listening, make_app, make_server

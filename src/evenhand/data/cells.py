@@ -63,7 +63,7 @@ def read_csv(text: str, name: str, separator: str | None = None) -> Rows:
     for record, line in zip(records, lines, strict=True):
         if len(record) != len(header):
             raise DataError(
-                Sentence("data.row_where_header_columns", record=len(record), header=len(header)),
+                Sentence("data.wrong_width", cells=len(record), columns=len(header)),
                 where=f"{name}:{line}",
             )
     return Rows(name, records, header, lines)
@@ -104,8 +104,7 @@ def find_header(
     names, where = [cell.strip() for cell in records[start]], f"{name}:{lines[start]}"
     if "" in names:
         raise DataError(
-            Sentence("data.header_no_name_column", value=names.index("") + 1),
-            where=where,
+            Sentence("data.column_without_name", number=names.index("") + 1), where=where
         )
     require_columns(names, where)
     return names, start + 1
@@ -139,15 +138,13 @@ def _fit(sample: str, separator: str) -> tuple[bool, bool, int]:
 def too_long(where: str) -> DataError:
     """Return the error for a row beyond the bound."""
     return DataError(
-        Sentence("data.row_longer_than_mb", line_bytes=limits.LINE_BYTES // 1024**2),
-        where=where,
+        Sentence("data.row_too_long", megabytes=limits.LINE_BYTES // 1024**2), where=where
     )
 
 
 def _not_csv(problem: str, where: str) -> DataError:
     if "larger than" in problem:
         return too_long(where)
-    what, advice = f"not CSV: {problem}", 'a quote inside a quoted cell is written twice, ""'
     if "unexpected end" in problem:
-        what, advice = "a quote that opens here is never closed", "close it; the file may be cut"
-    return DataError(what, where=where, advice=advice)
+        return DataError(Sentence("data.unclosed_quote"), where=where)
+    return DataError(Sentence("data.not_csv", problem=problem), where=where)

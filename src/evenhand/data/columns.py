@@ -13,16 +13,16 @@ from functools import lru_cache
 from typing import Any, cast
 
 from evenhand import limits
-from evenhand.data.files import did_you_mean
-from evenhand.errors import DataError, quote
+from evenhand.data.files import advise
+from evenhand.errors import DataError
 from evenhand.jsontext import TooDeep, is_deeper
 from evenhand.kinds.rows import PlacedRow
-from evenhand.words import Sentence
+from evenhand.words import Code, Sentence
 
 Row = PlacedRow
 """One row, and where it starts: `samples.jsonl:12` (of Parquet the row's number)."""
 _ABSENT = object()
-_NAMES_KEPT, _NAMES_LISTED = 1000, 12
+_NAMES_KEPT = 1000
 
 
 class Rows:
@@ -71,21 +71,19 @@ def require_columns(names: Sequence[str], where: str) -> None:
     """Refuse columns that cannot stand beside each other in one row, or nest too deep."""
     for name in names:
         require_parts(name, where)
-    what = ""
     if len(set(names)) < len(names):
-        what = Sentence("data.column_stands_twice", value=Counter(names).most_common(1)[0][0])
-    elif clash := parent_among(names):
-        what = Sentence("data.column_would_stand_inside", clash=clash[1], clash2=clash[0])
-    if what:
-        raise DataError(what, where=where, advice="rename one of them")
+        twice = Counter(names).most_common(1)[0][0]
+        raise DataError(Sentence("data.column_twice", name=twice), where=where)
+    if clash := parent_among(names):
+        parent, name = clash
+        raise DataError(Sentence("data.column_inside", name=name, parent=parent), where=where)
 
 
 def require_parts(name: str, where: str) -> None:
     """Refuse a dotted name of more parts than anybody nests."""
     if name.count(".") >= limits.NAME_PARTS and len(parts_of(name)) > limits.NAME_PARTS:
         raise DataError(
-            Sentence("data.column_nested_more_than", name=name[:60], name_parts=limits.NAME_PARTS),
-            where=where,
+            Sentence("data.column_too_deep", name=name, most=limits.NAME_PARTS), where=where
         )
 
 
@@ -123,8 +121,8 @@ def flatten(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 def require_depth(value: object, depth: int, where: str) -> None:
     """Refuse a value that nests deeper than a row may; `depth` is that of its column."""
     if isinstance(value, dict | list | tuple) and is_deeper(value, limits.JSON_DEPTH - depth):
-        what = str(TooDeep(limits.JSON_DEPTH))
-        raise DataError(what, where=where, advice="flatten or split the row")
+        problem = TooDeep(limits.JSON_DEPTH).args[0]
+        raise DataError(Sentence("data.row_too_large", problem=problem), where=where)
 
 
 def require_sources(
@@ -147,12 +145,10 @@ def require_sources(
             names |= dict.fromkeys(name for name, _ in flatten(row))
     if names:
         name, used = min(absent), set(columns.values())
-        near = did_you_mean(name, [other for other in names if other not in used])
-        listed = ", ".join(quote(other) for other in [*names][:_NAMES_LISTED])
         raise DataError(
-            Sentence("data.no_row_column_names", name=name, source=source),
+            Sentence("data.in_no_row", name=name, source=Code(source)),
             where=where,
-            advice=f"{near} the rows have: {listed}".strip(),
+            advice=advise(name, [other for other in names if other not in used] or [*names]),
         )
 
 
@@ -190,9 +186,6 @@ def set_field(row: dict[str, Any], target: str, value: Any, where: str) -> None:
         if inner in (None, ""):
             inner = holder[part] = {}
         if not isinstance(inner, dict):
-            raise DataError(
-                Sentence("data.cannot_placed_not_object", target=target, part=part),
-                where=where,
-            )
+            raise DataError(Sentence("data.not_an_object", target=target, part=part), where=where)
         holder = cast("dict[str, Any]", inner)
     holder[path[-1]] = value

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from evenhand.data.files import LISTED
 from evenhand.data.recognise import recognise
-from evenhand.errors import DataError, quote
+from evenhand.errors import DataError
 from evenhand.jsontext import dump
 from evenhand.kinds.rows import TableForm, is_given
-from evenhand.words import Code, Sentence
+from evenhand.words import Code, Sentence, few
 
 _USER, _ASSISTANT = "User", "Assistant"
 _ROLES = {
@@ -40,12 +41,11 @@ class Turns(NamedTuple):
     @property
     def fields(self) -> dict[str, str]:
         """Return the fields that are filled in every row, each with its meaning for people."""
-        column = quote(self.column)
         if not self.has_answer:
-            return {self.question: f"all of {column}"}
+            return {self.question: Sentence("data.all_messages", column=self.column)}
         return {
-            self.answer: f"the last message in {column}",
-            self.question: f"what precedes the answer in {column}",
+            self.answer: Sentence("data.last_message", column=self.column),
+            self.question: Sentence("data.before_answer", column=self.column),
         }
 
     def fill(self, row: dict[str, Any], where: str) -> None:
@@ -54,22 +54,18 @@ class Turns(NamedTuple):
         role, last = turns[-1]
         if self.has_answer:
             if role != _ASSISTANT:
-                raise self._unclear("nobody answered the last message of", where)
+                raise DataError(Sentence("data.unanswered", column=self.column), where=where)
             row[self.answer] = last
         if role == _ASSISTANT and last == row.get(self.answer):
             turns.pop()
         if not any(role == _USER for role, _ in turns):
-            raise self._unclear("nothing was asked in", where)
+            raise DataError(Sentence("data.nothing_asked", column=self.column), where=where)
         transcript = "\n\n".join(f"{role}: {text}" for role, text in turns)
         question = turns[0][1] if len(turns) == 1 else transcript
         own = row.get(self.own_question)
         if is_given(own) and str(own).strip() not in question:
             raise DataError(
-                Sentence(
-                    "data.hold_different_questions",
-                    own_question=self.own_question,
-                    column=self.column,
-                ),
+                Sentence("data.two_questions", own=self.own_question, column=self.column),
                 where=where,
             )
         row[self.question] = question
@@ -78,15 +74,12 @@ class Turns(NamedTuple):
         """Return the speaker and the text of each message."""
         turns = [_read_turn(one) for one in messages] if isinstance(messages, list) else []
         if not turns or None in turns:
-            raise DataError(
-                Sentence("data.field_no_list_messages", column=self.column),
-                where=where,
-            )
+            raise DataError(Sentence("data.not_messages", column=self.column), where=where)
         for role, _ in filter(None, turns):
             if role.casefold() not in _ROLES:
                 raise DataError(
                     Sentence(
-                        "data.message_unknown_role",
+                        "data.unknown_role",
                         column=self.column,
                         role=role,
                         roles=Code(", ".join(_ROLES)),
@@ -94,12 +87,6 @@ class Turns(NamedTuple):
                     where=where,
                 )
         return [(_ROLES[role.casefold()], text) for role, text in filter(None, turns)]
-
-    def _unclear(self, what: str, where: str) -> DataError:
-        return DataError(
-            Sentence("data.text", what=what, column=self.column),
-            where=where,
-        )
 
 
 def is_conversation(value: object) -> bool:
@@ -148,14 +135,8 @@ def find_conversation(
     chosen = [mapped[field] for field in named] or columns
     if len(set(chosen)) > 1:
         raise DataError(
-            Sentence(
-                "data.row_holds_conversations",
-                columns=len(columns),
-                quote=Code(", ".join(map(quote, columns))),
-            ),
+            Sentence("data.two_conversations", columns=few(columns, LISTED), first=columns[0]),
             where=where,
-            advice=f'Say which is judged: [columns] answer = "{columns[0]}" in the suite, or init'
-            f" --map answer={columns[0]}",
         )
     has_answer = form.answer not in there
     return Turns(chosen[0], *asked, has_answer, there.get(form.question, ""))

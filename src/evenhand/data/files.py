@@ -16,15 +16,15 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
 
 from evenhand import limits
-from evenhand.errors import DataError, UsageError, nearest, quote
+from evenhand.errors import DataError, UsageError, nearest
 from evenhand.folders import open_plain
-from evenhand.words import Code, Sentence
+from evenhand.words import Code, Sentence, few
 
 WRITTEN = {
     ".jsonl": "jsonl",
@@ -36,8 +36,8 @@ WRITTEN = {
 """By ending the formats that are written."""
 READ = {**WRITTEN, ".tsv": "tsv", ".xlsx": "xlsx"}
 """By ending the formats that are read."""
-TABLE_TOO = "for verdicts of pairs .txt"
-"""Added to the list of endings where a verdict table is known too."""
+LISTED = 20
+"""Columns, files or sheets that an error names at most."""
 _CHUNK = 1 << 20
 SAMPLE_BYTES = 1 << 16
 TELLING_BYTES, TELLING_ACCENTS = 24, 4
@@ -64,24 +64,28 @@ def is_data_file(path: Path) -> bool:
     return ending_of(path) in READ
 
 
-def format_of(path: Path, endings: Mapping[str, str] = READ, also: str = "") -> str:
-    """Return the format that the ending names; `also` lists endings that the caller knows beside
-    them. Raises UsageError."""
-    if found := endings.get(ending_of(path)):
+def format_of(path: Path) -> str:
+    """Return the format to read that the ending names; raises UsageError."""
+    if found := READ.get(ending_of(path)):
         return found
-    listed = " ".join(endings) + (f", {also}" if also else "")
-    raise UsageError(
-        Sentence("data.ending_not_known", path=path, listed=listed),
-    )
+    raise UsageError(Sentence("data.unknown_ending", path=path, endings=Code(" ".join(READ))))
 
 
-def require_extra(module: str, what: str, extra: str) -> Any:
-    """Return a module that an extra installs; raises UsageError."""
+def written_format(path: Path) -> str:
+    """Return the format to write that the ending names; raises UsageError."""
+    if found := WRITTEN.get(ending_of(path)):
+        return found
+    endings = Code(" ".join(WRITTEN))
+    raise UsageError(Sentence("data.unknown_written_ending", path=path, endings=endings))
+
+
+def require_extra(module: str, use: str) -> Any:
+    """Return a module that an extra installs; raises UsageError. `use` is what needs it: `query`,
+    `parquet`, `workbook`."""
     try:
         return import_module(module)
     except ImportError:
-        advice = f'pip install "evenhand[{extra}]"'
-        raise UsageError(Sentence("data.not_installed", what=what), advice=advice) from None
+        raise UsageError(Sentence(f"data.missing_for_{use}")) from None
 
 
 def stem_of(path: Path) -> str:
@@ -89,20 +93,22 @@ def stem_of(path: Path) -> str:
     return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return advice that names the nearest of `names`, or nothing."""
-    near = nearest(name, names)
-    return f"did you mean {quote(near)}?" if near else ""
+def advise(name: str, names: Collection[str]) -> str:
+    """Return advice that lists `names`, the nearest first; empty where there are none."""
+    near, listed = nearest(name, names), few(list(names), LISTED)
+    if near:
+        return Sentence("data.did_you_mean", near=near, names=listed)
+    return Sentence("data.there_are", names=listed) if names else ""
 
 
 def require_file(path: Path) -> None:
     """Raise UsageError for a path that is missing or is a folder."""
     if path.is_dir():
-        raise UsageError(Sentence("data.folder", path=path))
+        raise UsageError(Sentence("data.is_folder", path=path))
     require_folder(path.parent)
     if not path.exists():
-        siblings = sorted(p.name for p in path.parent.iterdir())
-        advice = did_you_mean(path.name, siblings)
+        siblings = sorted(p.name for p in path.parent.iterdir() if not p.name.startswith("."))
+        advice = advise(path.name, siblings)
         raise UsageError(Sentence("data.no_file", path=path), advice=advice)
 
 
@@ -124,12 +130,9 @@ def read_file(path: Path, root: Path | None = None) -> bytes:
             with gzip.GzipFile(fileobj=file) as unpacked:
                 return read_packed(cast("IO[bytes]", unpacked), size, str(path))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(
-            Sentence("data.not_sound_gzip_data", error=error),
-            where=str(path),
-        ) from None
+        raise DataError(Sentence("data.bad_gzip", error=error), where=str(path)) from None
     except OSError as error:
-        raise UsageError(Sentence("data.cannot_read", path=path, strerror=error.strerror)) from None
+        raise UsageError(Sentence("data.unreadable", path=path, reason=error.strerror)) from None
 
 
 def read_packed(stream: IO[bytes], packed: int, where: str) -> bytes:
@@ -141,8 +144,7 @@ def read_packed(stream: IO[bytes], packed: int, where: str) -> bytes:
         count += len(chunk)
         if count > max(limits.RATIO_FREE_BYTES, packed * limits.UNPACKED_RATIO):
             raise DataError(
-                Sentence("data.unpacks_more_than_times", unpacked_ratio=limits.UNPACKED_RATIO),
-                where=where,
+                Sentence("data.unpacks_to_too_much", times=limits.UNPACKED_RATIO), where=where
             )
         require_size(count, where)
         chunks.append(chunk)
@@ -153,8 +155,7 @@ def require_size(size: int, where: str) -> None:
     """Raise DataError for more bytes than a table may have: it is read into memory."""
     if size > limits.TABLE_BYTES:
         raise DataError(
-            Sentence("data.file_holds_more_than", table_bytes=limits.TABLE_BYTES // 1024**3),
-            where=where,
+            Sentence("data.file_too_large", gigabytes=limits.TABLE_BYTES // 1024**3), where=where
         )
 
 
@@ -169,12 +170,9 @@ def decode(raw: bytes, encoding: str | None, name: str) -> str:
             return raw.removeprefix(codecs.BOM_UTF8).decode()
         except UnicodeDecodeError as error:
             at, guess = error.start, _guess(raw)
-    line, looks = raw.count(b"\n", 0, at) + 1, f"; it looks like {guess}" if guess else ""
-    entry = f'data = [{{ file = "...", encoding = "{guess or "cp1251"}" }}]'
-    raise DataError(
-        Sentence("data.not_utf_text_x", raw=Code(f"{raw[at]:02X}"), looks=looks, entry=entry),
-        where=f"{name}:{line}",
-    )
+    key, byte = "data.looks_encoded" if guess else "data.not_utf8", Code(f"{raw[at]:02X}")
+    line = raw.count(b"\n", 0, at) + 1
+    raise DataError(Sentence(key, byte=byte, encoding=guess), where=f"{name}:{line}")
 
 
 def guess_encoding(path: Path) -> str | None:
@@ -196,15 +194,10 @@ def _decode_as(raw: bytes, encoding: str, name: str) -> str:
         codec = codecs.lookup(encoding).name
         return raw.decode(_SUPERSETS.get(codec, codec)).removeprefix("\ufeff")
     except UnicodeError as error:
-        raise DataError(
-            Sentence("data.not_text", encoding=encoding, error=error),
-            where=name,
-        ) from None
+        what = Sentence("data.not_encoded", encoding=encoding, error=error)
+        raise DataError(what, where=name) from None
     except (LookupError, ValueError):
-        raise UsageError(
-            Sentence("data.no_encoding", encoding=encoding),
-            where=name,
-        ) from None
+        raise UsageError(Sentence("data.no_encoding", encoding=encoding), where=name) from None
 
 
 def _guess(raw: bytes) -> str | None:

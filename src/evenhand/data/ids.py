@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import quote
 from evenhand.kinds.rows import TableForm
 from evenhand.units import META_FIELDS, question_hash
+from evenhand.words import Sentence, few
 
 if TYPE_CHECKING:
     from evenhand.data.tables import DataTable
@@ -50,8 +50,7 @@ def _move_ids(tables: Sequence[DataTable], form: TableForm) -> Iterator[str]:
     for table in holders:
         if table not in sound and table.are_ids_guessed:
             _take_ids([table])
-            column = f"{quote(table.column_of('id'))} of {table.name}"
-            yield f"{column} names no rows, for it repeats where nothing else differs"
+            yield Sentence("data.ids_repeat", column=table.column_of("id"), file=table.name)
     # A row of several answers is called by its question alone: its meta fields do not help.
     is_shared = form.gather is None and _are_told_apart(sound)
     for group in [sound] if is_shared else [[table] for table in sound]:
@@ -71,13 +70,15 @@ def _move_question_ids(tables: Sequence[DataTable], question: str) -> Iterator[s
     # A question with one id here and another one there: these are numbers of rows.
     are_numbers = any(ids[text] > 1 for texts in reworded for text in texts)
     _take_ids(tables, keeps_question=not are_numbers)
-    more = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
-    among = "file to file" if more else "answer to answer"
-    differing = f"; {len(reworded)} of {len(repeated)} have another text there" if reworded else ""
-    yield f"The ids of {tables[0].name}{more} " + (
-        "number rows, not questions: questions are told apart by their texts"
+    yield Sentence(
+        "data.ids_of_rows"
         if are_numbers
-        else f"are those of questions (meta.question_id), for they repeat from {among}{differing}"
+        else "data.ids_reworded"
+        if reworded
+        else "data.ids_of_questions",
+        files=few([table.name for table in tables], 1),
+        n=len(reworded),
+        total=len(repeated),
     )
 
 

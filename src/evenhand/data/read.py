@@ -27,7 +27,7 @@ from evenhand.data.columns import (
 from evenhand.data.files import decode, format_of, read_file, require_file
 from evenhand.data.sql import json_value, read_parquet
 from evenhand.data.workbook import read_workbook
-from evenhand.errors import DataError, NoRows, UsageError, quote
+from evenhand.errors import DataError, NoRows, UsageError
 from evenhand.jsontext import (
     TooDeep,
     TooMany,
@@ -39,9 +39,6 @@ from evenhand.jsontext import (
 )
 from evenhand.words import Code, Sentence
 
-_CUT = "the file looks cut off: copy or export it again"
-_NOT_A_LINE = 'a .jsonl file holds one {"...": ...} on each line; an array goes into a .json file'
-_NOT_AN_ARRAY = "a .json file holds an array of objects, or one object; one a line is .jsonl"
 _LINE = re.compile(r".+")
 _BETWEEN = re.compile(r"[\s,\[]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -70,13 +67,13 @@ def read_rows(
     else:
         text = decode(read_file(path, root), encoding, name)
         if file_format == "jsonl":
-            found = _read_objects(text, name, _parse_lines(text, lenient), _NOT_A_LINE)
+            found = _read_objects(text, name, _parse_lines(text, lenient), "data.write_lines")
         elif file_format == "json":
             found = read_array(text, name, lenient=lenient)
         else:
             found = read_csv(text, name, "\t" if file_format == "tsv" else None)
     if not len(found):
-        raise NoRows(Sentence("data.file_holds_no_rows"), where=name)
+        raise NoRows(Sentence("data.file_without_rows"), where=name)
     return found
 
 
@@ -113,12 +110,13 @@ def read_array(text: str, name: str, *, lenient: bool = True) -> Rows:
     if text.count(",") + text.count("[") + text.count("{") > limits.TABLE_ELEMENTS:
         raise _json_error(TooMany(limits.TABLE_ELEMENTS), f"{name}:1", "")
     members = parse_members(text, lenient=lenient) if text.strip() else iter(())
-    return _read_objects(text, name, members, _NOT_AN_ARRAY)
+    return _read_objects(text, name, members, "data.write_array")
 
 
 def _read_objects(
     text: str, name: str, members: Iterator[tuple[Any, int, int]], advice: str
 ) -> Rows:
+    """`advice` is a key."""
     lines: list[int] = []
     objects: list[dict[str, Any]] = []
     line, at, end = 1, 0, 0
@@ -135,16 +133,17 @@ def _read_objects(
         line += text.count("\n", at, cast("re.Match[str]", _BETWEEN.match(text, end)).end())
         if isinstance(error, json.JSONDecodeError) and error.doc == text:
             line = error.lineno
-        is_cut = isinstance(error, Truncated) and text.endswith(error.doc)
-        raise _json_error(error, f"{name}:{line}", _CUT if is_cut else advice) from None
+        if isinstance(error, Truncated) and text.endswith(error.doc):
+            advice = "data.copy_again"
+        raise _json_error(error, f"{name}:{line}", advice) from None
     return Rows(name, objects, lines=lines)
 
 
 def _require_row(value: Any, text: str, where: str, advice: str) -> dict[str, Any]:
     """Return a value if it may be a row; raises DataError."""
     if type(value) is not dict:
-        start = quote(text[:1000].strip())
-        raise DataError(Sentence("data.row_must_object", start=start), where=where, advice=advice)
+        what = Sentence("data.row_not_object", start=text[:1000].strip())
+        raise DataError(what, where=where, advice=Sentence(advice))
     row = cast("dict[str, Any]", value)
     # It is rare and costs a walk through the row: first the text is asked whether it can be.
     if "\\u" in text:
@@ -154,23 +153,19 @@ def _require_row(value: Any, text: str, where: str, advice: str) -> dict[str, An
 
 def _json_error(error: ValueError, where: str, advice: str) -> DataError:
     if not isinstance(error, json.JSONDecodeError):
-        is_large = isinstance(error, TooDeep | TooMany)
-        advice = "flatten or split the row" if is_large else "mend the row"
-        return DataError(quote(error)[1:-1], where=where, advice=advice)
-    near = error.doc[error.pos : error.pos + 40].strip()
-    at = f"at {quote(near)}" if near else "at its end"
-    what = Sentence(
-        "data.not_json_column", colno=error.colno, value=error.msg.removesuffix(" at"), at=at
-    )
-    return DataError(what, where=where, advice=advice)
+        key = "data.row_too_large" if isinstance(error, TooDeep | TooMany) else "data.bad_row"
+        return DataError(Sentence(key, problem=error.args[0]), where=where)
+    near, problem = error.doc[error.pos : error.pos + 40].strip(), error.msg.removesuffix(" at")
+    key = "data.not_json" if near else "data.not_json_at_end"
+    what = Sentence(key, column=error.colno, problem=problem, near=near)
+    return DataError(what, where=where, advice=Sentence(advice))
 
 
 def _refuse_surrogate(row: Mapping[str, Any], where: str) -> None:
     """Raise DataError for a row that has no UTF-8."""
     if surrogate := _SURROGATE.search(dump(row)):
         raise DataError(
-            Sentence("data.half_surrogate_pair_u", surrogate=Code(f"{ord(surrogate[0]):04x}")),
-            where=where,
+            Sentence("data.surrogate", code=Code(f"{ord(surrogate[0]):04x}")), where=where
         )
 
 
@@ -182,7 +177,7 @@ def memory_rows(table: object, name: str = MEMORY) -> Rows:
     for number, row in enumerate(_records(table), 1):
         where = f"{name}:{number}"
         if not isinstance(row, Mapping):
-            raise DataError(Sentence("data.row_must_dict", name__=type(row).__name__), where=where)
+            raise DataError(Sentence("data.row_not_dict", type=type(row).__name__), where=where)
         names = [str(name) for name in row]
         require_columns(names, where)
         paths = [parts_of(name) for name in names]
@@ -203,9 +198,7 @@ def _records(table: Any) -> Iterable[Any]:
         return cast("Iterable[Any]", table.to_dict("records"))
     if isinstance(table, Iterable) and not isinstance(table, str | bytes | Mapping):
         return table
-    raise UsageError(
-        Sentence("data.no_table_rows", name__=type(table).__name__),
-    )
+    raise UsageError(Sentence("data.not_rows", type=type(table).__name__))
 
 
 def _plain(value: Any) -> Any:

@@ -16,13 +16,13 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from evenhand.errors import DataError, quote
+from evenhand.data.files import LISTED
+from evenhand.errors import DataError
 from evenhand.kinds.masking import family
 from evenhand.kinds.rows import EXTRAS, TableForm
 from evenhand.units import META_FIELDS
-from evenhand.words import Code, Sentence
+from evenhand.words import Sentence, few
 
-COLUMNS_LISTED = 20
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _TOPICS = frozenset({"topic", "тема", "主题", "トピック", "お題"})
 """A question beats a topic: where both are there, the topic is a label."""
@@ -106,15 +106,6 @@ class Recognition(NamedTuple):
     """Columns that each hold an answer, where there are several."""
     is_pair: bool = False
     """True if such a row is a pair."""
-
-    @property
-    def line(self) -> str:
-        """Return the guessed columns as a line for people; empty where nothing was guessed."""
-        parts = [f"{field} = {quote(name)}" for field, name in self.columns.items()]
-        if self.answers:
-            listed = ", ".join(quote(each.column) for each in self.answers)
-            parts.append(f"{'a row per pair' if self.is_pair else 'an answer each'}: {listed}")
-        return ", ".join(parts)
 
 
 def fields_of(columns: Mapping[str, str], form: TableForm) -> dict[str, str]:
@@ -219,16 +210,7 @@ def _fitting(
 
 
 def _which(field: str, fits: Sequence[str], names: Sequence[str], where: str) -> DataError:
-    listed = ", ".join(quote(name) for name in names[:COLUMNS_LISTED])
-    more = f" and {len(names) - COLUMNS_LISTED} more" if len(names) > COLUMNS_LISTED else ""
+    listed = {"fits": few(fits, LISTED), "names": few(names, LISTED)}
     return DataError(
-        Sentence(
-            "data.would_each_fit",
-            value=Code(" and ".join(quote(name) for name in fits)),
-            field=field,
-            fits=fits[0],
-            listed=listed,
-            more=more,
-        ),
-        where=where,
+        Sentence("data.several_fit", field=field, first=fits[0], **listed), where=where
     )

@@ -20,7 +20,7 @@ from typing import IO, Any, Literal
 
 from evenhand.data.columns import Rows, parts_of, require_columns, require_depth
 from evenhand.data.files import require_extra
-from evenhand.errors import DataError, UsageError, quote
+from evenhand.errors import DataError, UsageError
 from evenhand.jsontext import ExactNumber, compact, dump
 from evenhand.words import Sentence
 
@@ -37,9 +37,9 @@ _JSON: frozenset[type] = frozenset({str, int, bool, type(None)})
 _LINE_LEAST = 1 << 24
 
 
-def require_duckdb(what: str) -> Any:
+def require_duckdb(use: str) -> Any:
     """Return the module duckdb; raises UsageError."""
-    return require_extra("duckdb", f"{what} need DuckDB", "sql")
+    return require_extra("duckdb", use)
 
 
 def _connect(duckdb: Any) -> Any:
@@ -54,28 +54,24 @@ def _connect(duckdb: Any) -> Any:
 
 def query(sql: str) -> Rows:
     """Return the rows of a query, which may name files; raises UsageError."""
-    duckdb = require_duckdb("queries")
+    duckdb = require_duckdb("query")
     try:
         with _connect(duckdb) as connection:
             statements = duckdb.extract_statements(sql)
             if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
-                raise UsageError(
-                    Sentence("data.sql_takes_one_query"),
-                )
+                raise UsageError(Sentence("data.one_query"))
             result = connection.execute(statements[0])
             header = [column[0] for column in result.description]
             records = result.fetchall()
     except duckdb.Error as error:
-        raise UsageError(
-            Sentence("data.query_cannot_run", error=quote(error)[1:-1]),
-        ) from None
+        raise UsageError(Sentence("data.bad_query", error=error)) from None
     return _rows(header, records, "query", lenient=True)
 
 
 def read_parquet(raw: bytes, name: str, *, lenient: bool = False) -> Rows:
     """Return the rows of a Parquet file, numbered from 1; raises DataError. `lenient` reads NaN and
     infinity as null."""
-    duckdb = require_duckdb("Parquet files")
+    duckdb = require_duckdb("parquet")
     try:
         with TemporaryDirectory() as folder, _connect(duckdb) as connection:
             copy = Path(folder, "rows.parquet")
@@ -84,10 +80,7 @@ def read_parquet(raw: bytes, name: str, *, lenient: bool = False) -> Rows:
             header = [column[0] for column in result.description]
             records = result.fetchall()
     except (duckdb.Error, ValueError, OverflowError) as error:
-        raise DataError(
-            Sentence("data.not_sound_parquet_file", error=quote(error)[1:-1]),
-            where=name,
-        ) from None
+        raise DataError(Sentence("data.bad_parquet", error=error), where=name) from None
     return _rows(header, records, name, lenient=lenient)
 
 
@@ -130,8 +123,7 @@ def _json_value(value: Any, where: str, lenient: bool) -> Any:
             return str(value)
         case _:
             raise DataError(
-                Sentence("data.no_json_form", value=value, name__=type(value).__name__),
-                where=where,
+                Sentence("data.no_json_form", value=value, type=type(value).__name__), where=where
             )
 
 
@@ -161,7 +153,7 @@ def write_parquet(
 ) -> None:
     """Write rows, null where a row has no such column; `columns` are the kinds of the cells of
     each."""
-    duckdb = require_duckdb("Parquet files")
+    duckdb = require_duckdb("parquet")
     types = [_type_of(kinds) for kinds in columns.values()]
     with TemporaryDirectory() as folder, _connect(duckdb) as connection:
         source, target, longest = Path(folder, "rows.jsonl"), Path(folder, "rows.parquet"), 0

@@ -23,6 +23,7 @@ from evenhand.data.columns import (
     set_field,
 )
 from evenhand.data.conversation import find_conversation
+from evenhand.data.files import LISTED
 from evenhand.data.ids import name_rows
 from evenhand.data.read import read_rows
 from evenhand.data.recognise import fields_of, fold, recognise, usual_names
@@ -38,7 +39,7 @@ from evenhand.kinds.rows import (
     is_given,
 )
 from evenhand.units import META_FIELDS
-from evenhand.words import Code, Sentence
+from evenhand.words import Code, Sentence, few
 
 ROWS_LOOKED_AT = 200
 """How far columns are looked for: rows of JSON need not all have the same."""
@@ -121,11 +122,11 @@ class QuestionFile:
             return own, theirs
         raise DataError(
             Sentence(
-                "data.no_column_common_data",
-                name=self.path.name,
-                quote=Code(", ".join(map(quote, self._names))),
-                quote2=Code(", ".join(map(quote, row))),
-            ),
+                "data.no_shared_column",
+                file=self.path.name,
+                names=few(self._names, LISTED),
+                columns=few([*row], LISTED),
+            )
         )
 
     def _index(self, names: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -135,11 +136,7 @@ class QuestionFile:
             further = {name: value for name, value in row.items() if name not in names}
             if index.setdefault(key, further) != further:
                 raise DataError(
-                    Sentence(
-                        "data.two_rows_same",
-                        names=Code(" and ".join(names)),
-                        value=Code(", ".join(key)),
-                    ),
+                    Sentence("data.same_key", names=few(names, LISTED), values=few(key, LISTED)),
                     where=str(self.path),
                 )
         return index
@@ -191,12 +188,17 @@ class DataTable:
         return self._columns.get(field, field if field in self.names else None)
 
     @property
-    def line(self) -> str:
-        """Return the meaning of the columns as a line for people; empty where nothing was
-        guessed."""
+    def meanings(self) -> Iterator[str]:
+        """Yield what was guessed of the columns, for people."""
         meanings = self.conversation.fields if self.conversation else {}
-        fields = [f"{field} = {meaning}" for field, meaning in meanings.items()]
-        return ", ".join(part for part in (*fields, self.recognition.line) if part)
+        for name, meaning in meanings.items():
+            yield Sentence("data.field_is", field=Code(name), meaning=meaning)
+        columns, answers = self.recognition.columns, self.recognition.answers
+        if columns:
+            yield Code(", ".join(f"{name} = {quote(column)}" for name, column in columns.items()))
+        if answers:
+            key = "data.pair_in_row" if self.recognition.is_pair else "data.answer_in_each"
+            yield Sentence(key, columns=few([each.column for each in answers], LISTED))
 
     @cached_property
     def rows(self) -> list[tuple[int, Row]]:
@@ -287,11 +289,10 @@ class Tables:
         tables = [DataTable(source, self._columns, self._form) for source in self._sources]
         files: dict[str, list[str]] = {}
         for table in tables:
-            files.setdefault(table.line, []).append(table.name)
-        for line, names in files.items():
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            if line and self._tells_columns:
-                self._notify(f"Columns of {names[0]}{more}: {line}")
+            for meaning in table.meanings if self._tells_columns else ():
+                files.setdefault(meaning, []).append(table.name)
+        for meaning, names in files.items():
+            self._notify(Sentence("data.columns", files=few(names, 1), meaning=meaning))
         return tables
 
     @cached_property
@@ -325,26 +326,23 @@ class Tables:
         path = where.rpartition(":")[0]
         table = next((one for one in self._tables if str(one.source.path) == path), None)
         if table is None or not isinstance(error, FieldError):
-            return DataError(str(error), where=where)
+            return DataError(error.args[0], where=where)
         column = table.column_of(error.field)
-        what = Sentence("data.text_2", value=column or error.field, fault=error.fault)
+        what = error.message(column or error.field)
         if isinstance(error, MissingFieldError):
             if column is None:
-                return DataError(str(MissingFieldError(error.field, table.names)), where=where)
-            what = Sentence("data.missing_row_other_rows", column=column)
-        return DataError(what, where=where, advice="Write it as one text, or take the row out.")
+                return DataError(MissingFieldError(error.field, table.names).args[0], where=where)
+            what = Sentence("data.missing_in_row", column=column)
+        return DataError(what, where=where, advice=Sentence("data.one_text"))
 
 
 def _length_remarks(answers: Iterable[object]) -> Iterator[str]:
     """Name answers that nobody may have meant to have judged: empty, or endless."""
     texts = [answer for answer in answers if isinstance(answer, str)]
-    counts = {
-        "empty, and judged as such": sum(not text.strip() for text in texts),
-        f"longer than {ANSWER_CHARS:,} characters": sum(len(text) > ANSWER_CHARS for text in texts),
-    }
-    for what, count in counts.items():
-        if count:
-            yield f"{'1 answer is' if count == 1 else f'{count} answers are'} {what}"
+    if empty := sum(not text.strip() for text in texts):
+        yield Sentence("data.empty_answers", n=empty)
+    if long := sum(len(text) > ANSWER_CHARS for text in texts):
+        yield Sentence("data.long_answers", n=long, characters=ANSWER_CHARS)
 
 
 def _find_unseen(rows: Sequence[Mapping[str, Any]], use: Collection[str]) -> Iterator[str]:
@@ -352,12 +350,8 @@ def _find_unseen(rows: Sequence[Mapping[str, Any]], use: Collection[str]) -> Ite
     hidden = [name for name in EXTRAS if name not in use]
     names = [name for name in hidden if any(is_given(row.get(name)) for row in rows)]
     if names:
-        shown = ", ".join(quote(name) for name in (*use, *names))
-        them = "it" if len(names) == 1 else "them"
-        yield (
-            f"The judge does not see: {', '.join(names)}."
-            f" To show {them}, say in the suite: use = [{shown}]"
-        )
+        shown = ", ".join(map(quote, (*use, *names)))
+        yield Sentence("data.unseen", names=few(names, LISTED), use=Code(f"use = [{shown}]"))
 
 
 def extras_in(rows: Sequence[Mapping[str, Any]], form: TableForm) -> list[str]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from evenhand import limits
 from evenhand.data.cells import find_header
 from evenhand.data.columns import Rows
-from evenhand.data.files import did_you_mean, require_extra
-from evenhand.errors import DataError, NoRows, quote
-from evenhand.words import Code, Sentence
+from evenhand.data.files import LISTED, advise, require_extra
+from evenhand.errors import DataError, NoRows
+from evenhand.words import Sentence, few
 
 _CHUNK = 1 << 16
 _CELL_NAME = re.compile(rb"""\br ?= ?["'] ?([A-Za-z]*+)0*+([0-9]++)""")
@@ -30,7 +30,7 @@ _CARRIED = 4096
 def read_workbook(raw: bytes, name: str, sheet: str | None = None) -> Rows:
     """Return the rows of a sheet, the first one unless named, numbered as the sheet numbers them;
     raises DataError."""
-    calamine = require_extra("python_calamine", "workbooks need python-calamine", "xlsx")
+    calamine = require_extra("python_calamine", "workbook")
     _require_bounds(raw, name)
     try:
         with calamine.CalamineWorkbook.from_filelike(BytesIO(raw)) as book:
@@ -42,14 +42,13 @@ def read_workbook(raw: bytes, name: str, sheet: str | None = None) -> Rows:
     # Columns without a name behind the last one with a name are dropped.
     header, start = find_header([*map(_cut_end, rows)], name, range(1, len(rows) + 1))
     if start == len(rows) and sheet is None and names[1:]:
-        first, *others = map(quote, names)
         raise NoRows(
             Sentence(
-                "data.first_sheet_holds_no",
-                first=first,
-                others=others[0],
-                name=Path(name).name,
-                others2=Code(", ".join(others)),
+                "data.first_sheet_without_rows",
+                first=names[0],
+                second=names[1],
+                others=few(names[1:], LISTED),
+                file=Path(name).name,
             ),
             where=name,
         )
@@ -64,15 +63,10 @@ def _cut_end(cells: list[str]) -> list[str]:
 
 def _find_sheet(names: list[str], sheet: str | None, name: str) -> str:
     if not names:
-        raise ValueError("it has no sheets")
+        raise DataError(Sentence("data.no_sheets"), where=name)
     if sheet is None or sheet in names:
         return sheet or names[0]
-    listed = ", ".join(map(quote, names))
-    raise DataError(
-        Sentence("data.no_sheet", sheet=sheet),
-        where=name,
-        advice=f"{did_you_mean(sheet, names)} The sheets: {listed}".strip(),
-    )
+    raise DataError(Sentence("data.no_sheet", sheet=sheet), where=name, advice=advise(sheet, names))
 
 
 def _text(cell: object) -> str:
@@ -95,14 +89,15 @@ def _require_bounds(raw: bytes, name: str) -> None:
     try:
         members = zipfile.ZipFile(BytesIO(raw)).infolist()
         if {"xl/workbook.bin", "content.xml"} & {member.filename for member in members}:
-            raise _refusal("this is no .xlsx workbook", name)
+            raise DataError(Sentence("data.not_xlsx"), where=name)
         for member in members:
             carried = b""
             for chunk in _unpack(raw, member):
                 total += len(chunk)
                 if total > limits.WORKBOOK_BYTES:
                     megabytes = limits.WORKBOOK_BYTES // 1024**2
-                    raise _refusal(f"the workbook unpacks to more than {megabytes} MB", name)
+                    what = Sentence("data.workbook_too_large", megabytes=megabytes)
+                    raise DataError(what, where=name)
                 data = _BLANKS.sub(b" ", carried + chunk)
                 for column, row in _CELL_NAME.findall(data):
                     rows, columns = max(rows, int(row[:10])), max(columns, _number(column[:8]))
@@ -110,18 +105,11 @@ def _require_bounds(raw: bytes, name: str) -> None:
     except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, ValueError) as error:
         raise _unsound_error(error, name) from None
     if rows * columns > limits.WORKBOOK_CELLS:
-        raise _refusal(f"a sheet spans more than {limits.WORKBOOK_CELLS:,} cells", name)
-
-
-def _refusal(what: str, name: str) -> DataError:
-    return DataError(what, where=name, advice='save the sheet as .xlsx or as "CSV UTF-8"')
+        raise DataError(Sentence("data.sheet_too_large", cells=limits.WORKBOOK_CELLS), where=name)
 
 
 def _unsound_error(error: Exception, name: str) -> DataError:
-    return DataError(
-        Sentence("data.not_sound_workbook", error=quote(error)[1:-1]),
-        where=name,
-    )
+    return DataError(Sentence("data.bad_workbook", error=error), where=name)
 
 
 def _unpack(raw: bytes, member: zipfile.ZipInfo) -> Iterator[bytes]:

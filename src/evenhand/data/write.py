@@ -21,15 +21,9 @@ from typing import IO, Any, cast
 
 from evenhand.data.cells import guard
 from evenhand.data.columns import flatten, parent_among
-from evenhand.data.files import (
-    TABLE_TOO,
-    WRITTEN,
-    format_of,
-    is_gzipped,
-    require_folder,
-)
+from evenhand.data.files import is_gzipped, require_folder, written_format
 from evenhand.data.sql import CellKind, kind_of, require_duckdb, write_parquet
-from evenhand.errors import DataError, UsageError, quote
+from evenhand.errors import DataError, UsageError
 from evenhand.jsontext import compact, dump, loads_trusted
 from evenhand.words import Sentence
 
@@ -42,9 +36,9 @@ def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
     CSV and Parquet are flat: objects become dotted columns, and lists JSON text.
     """
-    written = format_of(path, WRITTEN, TABLE_TOO)
+    written = written_format(path)
     if written == "parquet":
-        require_duckdb("Parquet files")
+        require_duckdb("parquet")
     with _replacing(path) as file:
         if written == "jsonl":
             return _write_lines(file, _encode(rows))
@@ -84,7 +78,7 @@ def _open_device(path: Path) -> IO[bytes]:
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
-        raise UsageError(Sentence("data.pipe_nobody_reads", path=path)) from None
+        raise UsageError(Sentence("data.pipe_without_reader", path=path)) from None
     os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "wb")
 
@@ -95,7 +89,7 @@ def _replacing(path: Path) -> Generator[IO[bytes]]:
     pipe or a device is written to as it is: a file must not take its place."""
     target = path.resolve()  # through a link: the file it points to is replaced, not the link
     if target.is_dir():
-        raise UsageError(Sentence("data.folder_2", path=path))
+        raise UsageError(Sentence("data.is_folder", path=path))
     require_folder(target.parent)
     is_device = target.exists() and not target.is_file()
     temporary = target.with_name(f".evenhand-{secrets.token_hex(8)}.tmp")
@@ -113,9 +107,8 @@ def _replacing(path: Path) -> Generator[IO[bytes]]:
         if not is_device:
             temporary.replace(target)
     except OSError as error:
-        raise UsageError(
-            Sentence("data.cannot_written", path=path, value=error.strerror or error)
-        ) from error
+        reason = error.strerror or error
+        raise UsageError(Sentence("data.unwritable", path=path, reason=reason)) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -125,11 +118,11 @@ def _encode(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
         is_plain = isinstance(row, dict) and _PLAIN.issuperset(map(type, row.values()))
         try:
             yield (compact if is_plain else dump)(row).encode()
+        except UnicodeError:
+            raise DataError(Sentence("data.surrogate_in_row", number=number)) from None
         except ValueError as error:
-            what = "half of a surrogate pair" if isinstance(error, UnicodeError) else str(error)
-            raise DataError(
-                Sentence("data.row_cannot_written_json", number=number, what=what)
-            ) from None
+            what = Sentence("data.row_not_json", number=number, problem=error.args[0])
+            raise DataError(what) from None
 
 
 def _write_lines(file: IO[bytes], lines: Iterable[bytes]) -> int:
@@ -152,7 +145,7 @@ def _flatten(row: Mapping[str, Any], columns: dict[str, set[CellKind]]) -> dict[
     flat: dict[str, Any] = {}
     for name, value in flatten(row):
         if name in flat:
-            raise _no_table(f"two fields of one row are called {quote(name)}")
+            raise DataError(Sentence("data.field_twice", name=name))
         flat[name] = value
         columns.setdefault(name, set()).add(kind_of(value))
     return flat
@@ -163,11 +156,7 @@ def _drop_null_objects(columns: dict[str, set[CellKind]]) -> None:
     while clash := parent_among(columns):
         above, name = clash
         if columns.pop(above) != {"none"}:
-            raise _no_table(f"{quote(above)} is a value in one row, and holds {quote(name)}")
-
-
-def _no_table(why: str) -> DataError:
-    return DataError(Sentence("data.rows_do_not_make", why=why))
+            raise DataError(Sentence("data.value_and_object", name=above, inner=name))
 
 
 def _write_csv(

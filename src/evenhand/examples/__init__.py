@@ -10,9 +10,10 @@ from typing import Any
 from evenhand import jsontext
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import ExampleSuite
+from evenhand.words import Words, words
 
 _SUITE = """\
-# What is judged, by whom, and how. Every key: docs/suite.md, or your editor with the schema.
+# {about}
 name = {name}
 protocol = {protocol}
 language = {language}         # ru | zh | ja | en
@@ -30,10 +31,6 @@ concurrency = 16
 {columns}{question}[store]
 url = "sqlite:evenhand.db"
 """
-_LOCAL = """\
-# A local model: no key, no network, for obvious cases and for trying things out.
-# For real decisions name a strong judge, e.g. "openai/gpt-4.1-mini" with OPENAI_API_KEY set."""
-_REMOTE = "# Its key comes from the environment or from a file .env beside this one."
 EMBEDDED = "embedded"
 
 
@@ -77,6 +74,7 @@ def suite_text(
 ) -> str:
     """The text of a suite that runs as it is, with its data and rubric beside it."""
     is_local = judge.split("/", maxsplit=1)[0].split(":", maxsplit=1)[0] == EMBEDDED
+    say = words(language)
     return _SUITE.format(
         name=_quote(name),
         protocol=_quote(protocol),
@@ -84,10 +82,11 @@ def suite_text(
         data=_entries([file.text for file in data]),
         rubric=f"rubric = {_quote(rubric)}\n" if rubric else "",
         use=f"use = [{', '.join(map(_quote, use))}]\n" if use else "",
-        remark=_LOCAL if is_local else _REMOTE,
+        about=say("files.suite_about"),
+        remark=say("files.suite_local" if is_local else "files.suite_remote"),
         judge=_quote(judge),
         budget="# " if is_local else "",
-        columns=_columns(columns or {}),
+        columns=_columns(columns or {}, say),
         question=_question(by, baseline),
     )
 
@@ -104,11 +103,11 @@ def _quote(text: str) -> str:
     return jsontext.dump(text).replace("\x7f", "\\u007f")
 
 
-def _columns(columns: Mapping[str, str]) -> str:
+def _columns(columns: Mapping[str, str], say: Words) -> str:
     if not columns:
         return ""
     lines = "".join(f"{field} = {_quote(name)}\n" for field, name in columns.items())
-    return f"[columns]                       # field = column\n{lines}\n"
+    return f"[columns]                       # {say('files.suite_columns')}\n{lines}\n"
 
 
 def example_files(

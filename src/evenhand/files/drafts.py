@@ -25,6 +25,7 @@ from evenhand.kinds import DEFAULT_KIND, KINDS
 from evenhand.kinds.rows import TableForm
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.store.intake import repeated_ids
+from evenhand.words import Names, Sentence, few
 
 _SCRIPTS = (
     ("ja", re.compile("[\u3040-\u30ff]")),
@@ -44,8 +45,11 @@ class Draft:
 
     files: Mapping[str, str]
     """Name to text, the suite first."""
-    understood: Sequence[str]
-    """For people, a line each."""
+    language: str
+    understood: str
+    fields: Sequence[tuple[str, str]]
+    """The columns that were found: what each holds, and its name."""
+    remarks: Sequence[str]
     first_rubric: str
     """The name of the file with a rubric to begin with; empty where none is needed."""
 
@@ -108,18 +112,22 @@ def draft_suite(
     number, remarks = _read_through(
         sources, columns, protocol, language, rubric, folder, use, notice
     )
-    names = ", ".join(path.name for path in data)
-    size = f"{number:,} {form.row_noun}{'' if number == 1 else 's'}"
-    understood = [f"{names}: {size} for the protocol {protocol}, in {language}"]
-    understood += dict.fromkeys(
-        line for table in tables for line in _column_lines(table, form, columns)
+    names = few([path.name for path in data], _VALUES_LISTED)
+    about = {"protocol": protocol, "language": language}
+    found = chain.from_iterable(_column_lines(table, form, columns) for table in tables)
+    fields = [*dict.fromkeys(found), *_variant_lines(variants)]
+    if use:
+        fields.append((Sentence("files.judge_sees"), ", ".join(use)))
+    if rubric.present:
+        remarks.append(Sentence("files.own_rubric", name=rubric.present))
+    return Draft(
+        files=files,
+        language=language,
+        understood=Sentence("files.understood", names=names, n=number, **about),
+        fields=fields,
+        remarks=remarks,
+        first_rubric=rubric.file,
     )
-    understood += [f"  the judge sees: {', '.join(use)}"] if use else []
-    understood += [*_variant_lines(variants)]
-    understood += [f"  {remark}" for remark in remarks]
-    if own := rubric.present:
-        understood += [f'  {own} is yours and stays: to use it, set rubric = "{own}" in the suite']
-    return Draft(files=files, understood=understood, first_rubric=rubric.file)
 
 
 def _read_through(
@@ -144,10 +152,7 @@ def _read_through(
     numbers = Counter(unit.id for unit in units.read(judging))
     if any(number > 1 for number in numbers.values()):
         error = repeated_ids((unit.id, unit.origin) for unit in units.read(judging))
-        error.advice = (
-            "Give each row an id of its own, or say which column tells rows of one id apart:"
-            " --map model=COLUMN, or variant=, run_id="
-        )
+        error.advice = Sentence("files.same_ids_advice")
         raise error
     return units.rows, remarks
 
@@ -200,7 +205,7 @@ def _common_columns(tables: Sequence[DataTable]) -> Mapping[str, str]:
 def _sources(data: Sequence[Path], sheet: str | None) -> list[TableSource]:
     sources = [_source(path, sheet) for path in data]
     if sheet and not any(source.sheet for source in sources):
-        raise UsageError("--sheet is that of a workbook (.xlsx), and --data names none")
+        raise UsageError(Sentence("files.no_workbook"))
     return sources
 
 
@@ -243,23 +248,23 @@ def _require_texts(table: DataTable, rows: Sequence[Mapping[str, Any]], form: Ta
     answers = (form.several,) if form.several and not table.recognition.is_long else (form.answer,)
     for field in (form.question, *answers):
         if not any(field in row for row in rows):
-            raise _unmapped_error(table, f'no column looks like the field "{field}"', field)
+            raise _unmapped_error(table, Sentence("files.no_column", field=field), field)
 
 
 def _require_author(table: DataTable, rows: Sequence[Mapping[str, Any]]) -> None:
     """Refuse a table of answers to compare in which nothing says whose they are."""
     metas = [row.get("meta") or {} for row in rows]
     if not any(meta.get(name) for meta in metas for name in ("model", "prompt_variant")):
-        raise _unmapped_error(table, "no column says whose answer it is", "model")
+        raise _unmapped_error(table, Sentence("files.no_author"), "model")
 
 
 def _unmapped_error(table: DataTable, what: str, field: str) -> DataError:
     """Return the error for a field that no column is called like: the columns, those inside of
     objects too, and where else they may be in a workbook."""
     names = dict.fromkeys(name for row in table.source.sample for name, _ in flatten(row))
-    advice = f"The columns are: {', '.join(names)}. Say which it is: --map {field}=COLUMN"
-    if table.source.sheet is None and table.source.path.suffix == ".xlsx":
-        advice += ". Only the first sheet is read; to read another: --sheet NAME"
+    has_sheets = table.source.sheet is None and table.source.path.suffix == ".xlsx"
+    key = "files.columns_of_sheet" if has_sheets else "files.columns_are"
+    advice = Sentence(key, names=Names(list(names)), field=field)
     return DataError(what, where=str(table.source.path), advice=advice)
 
 
@@ -327,33 +332,30 @@ def free_name(name: str, folder: Path, taken: Collection[str] = ()) -> str:
     return next(free for free in names if free not in taken and not (folder / free).exists())
 
 
-def _add_label(label: str, text: str) -> str:
-    return f"  {label:<20} {text}"
-
-
-def _column_lines(table: DataTable, form: TableForm, given: Mapping[str, str]) -> Iterator[str]:
-    """Yield what was understood of the columns of a table, beside what the user has named, a line
-    each."""
+def _column_lines(
+    table: DataTable, form: TableForm, given: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what was understood of the columns of a table, beside what the user has named: what
+    each holds, and its name."""
     if table.source.encoding:
-        yield _add_label("encoding", table.source.encoding)
+        yield Sentence("files.encoding"), table.source.encoding
     if table.source.sheet:
-        yield _add_label("sheet", table.source.sheet)
+        yield Sentence("files.sheet"), table.source.sheet
     meanings = table.conversation.fields if table.conversation else {}
     columns = {**given, **table.recognition.columns, **meanings}
     answer = form.several if form.several and not table.recognition.is_long else form.answer
     if answers := table.recognition.answers:
         columns[answer] = ", ".join(each.column for each in answers)
     for field in (form.question, answer):
-        yield _add_label(field, columns.pop(field, field))
+        yield field, columns.pop(field, field)
     for field, column in columns.items():
-        yield _add_label(field, column)
+        yield field, column
     if table.labels:
-        yield _add_label("meta", ", ".join(table.labels))
+        yield "meta", ", ".join(table.labels)
 
 
-def _variant_lines(variants: _Variants) -> Iterator[str]:
+def _variant_lines(variants: _Variants) -> Iterator[tuple[str, str]]:
     if variants.field:
-        more = len(variants.values) - _VALUES_LISTED
-        listed = ", ".join(variants.values[:_VALUES_LISTED])
-        rest = f" and {more} more" if more > 0 else ""
-        yield _add_label("compared by", f"{variants.field}: {listed}{rest}")
+        names = few(variants.values, _VALUES_LISTED)
+        values = Sentence("files.variants", field=variants.field, names=names)
+        yield Sentence("files.compared_by"), values

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from evenhand.data.files import ending_of
 from evenhand.data.read import rows
-from evenhand.errors import DataError, NoRows, UsageError, quote
+from evenhand.errors import DataError, NoRows, UsageError
+from evenhand.words import Sentence
 
 HEAD_BYTES = 1 << 16
 _REPORT = b'<meta name="generator" content="Evenhand">'
@@ -31,10 +32,7 @@ def check_output(path: Path, *, force: bool = False) -> None:
     """Refuse to write over a file that is no output of ours, unless forced; raises UsageError."""
     if force or not path.is_file() or not path.stat().st_size or is_output(path):
         return
-    raise UsageError(
-        f"{quote(path)} is there and was not written by this command",
-        advice="Name another file, or say --force to replace it.",
-    )
+    raise UsageError(Sentence("files.not_an_output", path=path))
 
 
 def is_output(path: Path) -> bool:
@@ -43,7 +41,8 @@ def is_output(path: Path) -> bool:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
-        raise UsageError(f"{quote(path)} cannot be read: {error.strerror or error}") from None
+        reason = error.strerror or error
+        raise UsageError(Sentence("data.unreadable", path=path, reason=reason)) from None
     if _REPORT in head or _GATE in head or (ending_of(path) == ".txt" and head.startswith(_TABLE)):
         return True
     try:

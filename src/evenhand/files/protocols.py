@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from evenhand.errors import UsageError, nearest, quote
+from evenhand.errors import UsageError
 from evenhand.files.rubrics import read_rubric
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS, load_protocol
@@ -25,6 +25,7 @@ from evenhand.kinds.protocol import (
 )
 from evenhand.limits import PROTOCOL_DEPTH, PROTOCOL_FILES
 from evenhand.manifest import JudgingRecord
+from evenhand.words import Names, Sentence
 
 
 def judging_of(protocol: Protocol, record: JudgingRecord) -> ReadyKind:
@@ -39,7 +40,7 @@ def judging_of(protocol: Protocol, record: JudgingRecord) -> ReadyKind:
     try:
         return ReadyKind(KINDS[protocol.kind], protocol, terms)
     except ProtocolError as error:
-        raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
+        raise UsageError(error.args[0], where=f"{protocol.name}/{error.file}") from None
 
 
 def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[str]:
@@ -50,11 +51,8 @@ def spoken_beside(protocol: Protocol, language: str, where: str = "") -> list[st
         return languages
     if protocol.custom_prompt is not None:
         return [*languages, language]
-    raise UsageError(
-        f"the protocol {protocol.name} has no prompt in {quote(language)}",
-        where=where,
-        advice=f"It speaks {', '.join(languages) or 'no language yet'}.",
-    )
+    known = {"protocol": protocol.name, "languages": Names(languages)}
+    raise UsageError(Sentence("files.no_language", language=language, **known), where=where)
 
 
 def builtin_protocols() -> list[str]:
@@ -74,39 +72,33 @@ def find_protocol(
     else:
         root = (folder or Path()) / name
         if not root.is_dir():
-            names = ", ".join(builtin_protocols())
-            near = nearest(name, builtin_protocols())
-            raise UsageError(
-                f"no protocol is called {quote(name)}",
-                advice=(f'Did you mean "{near}"? ' if near else "")
-                + f"Built in: {names}. Otherwise name a folder with a protocol.toml.",
-            )
+            names = Names(builtin_protocols())
+            raise UsageError(Sentence("files.no_protocol", name=name, names=names))
     texts = dict(_texts(root)) if is_builtin else dict(_folder_texts(root))
     try:
         kind = kind_named(texts, KINDS)
         words = _words(kind, is_custom=not is_builtin)
         return load_protocol(name, {**words, **texts, **(custom_prompt or {})})
     except ProtocolError as error:
-        raise UsageError(str(error), where=f"{name}/{error.file}") from None
+        raise UsageError(error.args[0], where=f"{name}/{error.file}") from None
 
 
 def _folder_texts(root: Path) -> Iterator[tuple[str, str]]:
     """The files of a protocol that is not ours: none that lies elsewhere, none without end."""
     for number, path in enumerate(_files(root, 0), 1):
         if number > PROTOCOL_FILES:
-            raise UsageError(f"a protocol of more than {PROTOCOL_FILES} files", where=str(root))
+            what = Sentence("files.too_many_files", most=PROTOCOL_FILES)
+            raise UsageError(what, where=str(root))
         yield path.relative_to(root).as_posix(), read_text(path, root)
 
 
 def _files(folder: Path, depth: int) -> Iterator[Path]:
     if depth > PROTOCOL_DEPTH:
-        raise UsageError(
-            f"a protocol with more than {PROTOCOL_DEPTH} folders in folders", where=str(folder)
-        )
+        raise UsageError(Sentence("files.too_deep", most=PROTOCOL_DEPTH), where=str(folder))
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
-        raise UsageError(f"the protocol cannot be read: {error}", where=str(folder)) from None
+        raise UsageError(Sentence("files.bad_folder", reason=error), where=str(folder)) from None
     for entry in entries:
         if entry.is_dir():
             yield from _files(entry, depth + 1)
@@ -142,7 +134,7 @@ def read_custom_prompt(path: Path, root: Path | None = None) -> dict[str, str]:
     must lie in that folder."""
     text = read_text(path, root)
     if not text.strip():
-        raise UsageError("the prompt is empty", where=str(path))
+        raise UsageError(Sentence("files.empty_prompt"), where=str(path))
     return {CUSTOM_PROMPT: text}
 
 
@@ -197,33 +189,30 @@ def protocol_of_prompt(path: Path) -> str:
     uses = {name: sum(map(prompt.says, form.marks)) for name, form in forms.items() if form}
     most = [name for name, number in uses.items() if number and number == max(uses.values())]
     if len(most) != 1:
-        raise UsageError(
-            "the prompt does not show which protocol it is for",
-            where=str(path),
-            advice=f"Say which: evenhand protocols lint NAME --prompt {path}, NAME one of"
-            f" {', '.join(uses)}.",
-        )
+        what = Sentence("files.prompt_of_none", path=path, names=Names(list(uses)))
+        raise UsageError(what, where=str(path))
     return most[0]
 
 
 def _languages(protocol: Protocol) -> Iterator[Finding]:
     """Yield languages that one part of the protocol speaks and another does not."""
     if not protocol.languages:
-        yield Finding("prompts", "there is no prompt; write prompts/<language>.md")
+        yield Finding("prompts", Sentence("files.no_prompts"))
     languages = set(protocol.languages)
     for file in protocol.texts:
         beside = _BESIDE.fullmatch(file)
         if beside and beside[1] not in languages:
-            yield Finding(f"prompts/{beside[1]}.md", f"missing: there is {file}")
+            yield Finding(f"prompts/{beside[1]}.md", Sentence("files.missing_beside", file=file))
     for table in protocol.form.tables:
         for row in _rows(protocol, table):
             texts = {key for key in row if re.fullmatch("[a-z]{2,3}", key) and key != "id"}
             for language in sorted(languages - texts):
-                yield Finding(
-                    "protocol.toml", f"[[{table}]] {row.get('id')} has no text in {language}"
-                )
+                about = {"table": table, "id": row.get("id"), "language": language}
+                yield Finding("protocol.toml", Sentence("files.entry_without_text", **about))
             for language in sorted(texts - languages):
-                yield Finding(f"prompts/{language}.md", f"missing: [[{table}]] speaks {language}")
+                yield Finding(
+                    f"prompts/{language}.md", Sentence("files.missing_prompt", table=table)
+                )
 
 
 def _rows(protocol: Protocol, table: str) -> list[Mapping[str, Any]]:
@@ -240,7 +229,7 @@ def _placeholders(protocol: Protocol) -> Iterator[Finding]:
         try:
             prompt = Prompt.parse(protocol.texts[file])
         except ValueError as error:
-            yield Finding(file, str(error))
+            yield Finding(file, error.args[0])
             continue
         used[file] = prompt.user.names | (prompt.system.names if prompt.system else frozenset())
         for fault in placeholder_problems(protocol.form, protocol.kind, prompt):
@@ -248,7 +237,7 @@ def _placeholders(protocol: Protocol) -> Iterator[Finding]:
     everywhere = frozenset[str]().union(*used.values())
     for file, names in used.items():
         for name in sorted((everywhere & protocol.form.may) - names):
-            yield Finding(file, f"{{{{{name}}}}} is missing here and used in another language")
+            yield Finding(file, Sentence("files.missing_place", name=name))
 
 
 def _tables(protocol: Protocol) -> Iterator[Finding]:
@@ -259,7 +248,7 @@ def _tables(protocol: Protocol) -> Iterator[Finding]:
             try:
                 reading(language)
             except ProtocolError as error:
-                yield Finding(error.file, str(error))
+                yield Finding(error.file, error.args[0])
 
 
 def _rubrics(protocol: Protocol, root: Path) -> Iterator[Finding]:
@@ -270,4 +259,4 @@ def _rubrics(protocol: Protocol, root: Path) -> Iterator[Finding]:
         try:
             read_rubric(path, protocol, root)
         except UsageError as error:
-            yield Finding(path.name, str(error))
+            yield Finding(Path(error.where).name, error.what)

@@ -10,18 +10,10 @@ from typing import Any, NamedTuple
 
 from evenhand import jsontext
 from evenhand.data.columns import Row
-from evenhand.data.files import (
-    TABLE_TOO,
-    WRITTEN,
-    decode,
-    ending_of,
-    format_of,
-    read_file,
-    require_file,
-)
+from evenhand.data.files import decode, ending_of, read_file, require_file, written_format
 from evenhand.data.read import rows
 from evenhand.data.tables import Tables, TableSource
-from evenhand.errors import DataError, quote
+from evenhand.errors import DataError
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.files.rubrics import TableUnits, read_rubric
 from evenhand.kinds import KINDS
@@ -30,6 +22,7 @@ from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import RowError
 from evenhand.manifest import JudgingRecord, rubric_json
+from evenhand.words import Sentence
 
 
 @dataclass(slots=True)
@@ -101,7 +94,7 @@ class _UnitFinder:
         tables = Tables([TableSource(path=path)], {}, form, lambda line: None)
         for unit in TableUnits(tables, protocol).read(judging):
             if unit.id in self._units:
-                raise DataError(f"two units have the id {quote(unit.id)}", where=unit.origin)
+                raise DataError(Sentence("files.two_units", id=unit.id), where=unit.origin)
             self._units[unit.id] = loaded = judging.load(unit.body)
             for key in judging.kind.unit_keys(loaded):
                 self._ids.setdefault(key, []).append(unit.id)
@@ -123,21 +116,17 @@ class _UnitFinder:
         try:
             key = self._judging.kind.output_key(row.value)
         except RowError as error:
-            raise DataError(str(error), where=row.where) from None
+            raise DataError(error.args[0], where=row.where) from None
         if key is None:
             raise _neither(row)
         ids = self._ids.get(key, [])
         if len(ids) > 1 and key not in ids:
-            raise DataError(
-                f"{len(ids)} units are called {quote(key)}",
-                where=row.where,
-                advice='Say which, with its id in "unit".',
-            )
+            raise DataError(Sentence("files.several_units", n=len(ids), name=key), where=row.where)
         return ids[0] if len(ids) == 1 else key
 
     def _unit(self, unit: str, where: str) -> Any:
         if unit not in self._units:
-            raise DataError(f"there is no unit {quote(unit)}", where=where)
+            raise DataError(Sentence("files.no_unit", id=unit), where=where)
         return self._units[unit]
 
 
@@ -147,7 +136,7 @@ def _reply_rows(path: Path, kind: Kind, judging: ReadyKind) -> Iterable[Row]:
     if ending_of(path) == ".txt":
         require_file(path)
         return _table_rows(path, kind.table, judging.dimensions)
-    format_of(path, WRITTEN, TABLE_TOO)
+    written_format(path)
     return rows(path)
 
 
@@ -168,9 +157,8 @@ def _once_each(table: Iterator[TableLine], path: Path) -> Iterator[TableLine]:
         first = numbers.setdefault(line.unit, line.number)
         if first != line.number:
             raise DataError(
-                f"the pair {quote(line.unit)} has a line already, line {first}",
+                Sentence("files.pair_twice", pair=line.unit, first=first),
                 where=f"{path}:{line.number}",
-                advice="A verdict table has one line a pair: take one of the two out.",
             )
         yield line
 
@@ -187,14 +175,10 @@ def _raw(row: Row) -> _RawReply | None:
     if "reply" not in value:
         return None
     if "unit" not in value:
-        raise DataError('"unit" is missing', where=row.where)
+        raise DataError(Sentence("files.reply_without_unit"), where=row.where)
     text = jsontext.as_text(value["reply"])
     return _RawReply(str(value["unit"]), text, str(value.get("finish", "stop")))
 
 
 def _neither(row: Row) -> DataError:
-    return DataError(
-        'neither {"unit", "reply"} nor an output object of the contract',
-        where=row.where,
-        advice='Write one JSON object a line: {"unit": "...", "reply": "the raw text"}',
-    )
+    return DataError(Sentence("files.no_reply"), where=row.where)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import jsontext
-from evenhand.data.files import did_you_mean
-from evenhand.errors import DataError, UsageError, quote
+from evenhand.data.files import advise
+from evenhand.errors import DataError, UsageError
 from evenhand.folders import is_within, read_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import ReadyKind, RubricForm, RubricTextError
@@ -24,6 +24,7 @@ from evenhand.limits import ROWS_A_NOTICE
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import FILE
 from evenhand.tomltext import find_line
+from evenhand.words import Code, Sentence
 
 if TYPE_CHECKING:
     from evenhand.data.columns import Row
@@ -44,10 +45,10 @@ def read_rubric(path: Path, protocol: Protocol, root: Path | None = None) -> Any
     a root, it must lie in that folder."""
     form = KINDS[protocol.kind].rubric_form
     if form is None:
-        raise UsageError(f"the protocol {protocol.name} takes no rubric", where=str(path))
+        raise UsageError(Sentence("files.takes_no_rubric", protocol=protocol.name), where=str(path))
     if path.suffix.lower() not in form.endings:
-        names = " or ".join(form.endings)
-        raise UsageError(form.about, where=str(path), advice=f"Name it {names}.")
+        endings = Code(" ".join(form.endings))
+        raise UsageError(Sentence("files.rubric_ending", endings=endings), where=str(path))
     if not path.exists():
         raise _no_file(path, form)
     return rubric_in(path, read_text(path, root), protocol)
@@ -65,23 +66,19 @@ def _no_file(path: Path, form: RubricForm) -> UsageError:
     names = sorted(
         file.name for file in beside if file.suffix.lower() in form.endings and file.name != FILE
     )
-    near = did_you_mean(path.name, names)
-    there = f"There are: {', '.join(names[:8])}." if names and not near else ""
-    return UsageError(
-        f"there is no rubric file {quote(path)}",
-        advice=" ".join(filter(None, (near, there, "A rubric may also be one sentence."))),
-    )
+    what = Sentence("files.no_rubric", path=path)
+    return UsageError(what, advice=advise(path.name, names) or what.advice)
 
 
 def rubric_of_value(value: Mapping[str, Any], protocol: Protocol) -> Any:
     """A rubric of dimensions that is a value already, checked; raises UsageError."""
     form = KINDS[protocol.kind].rubric_form
     if form is None or not form.has_bands:
-        raise UsageError(f"the protocol {protocol.name} takes no rubric of dimensions")
+        raise UsageError(Sentence("files.takes_no_dimensions", protocol=protocol.name))
     try:
         text = jsontext.dump(value)
     except ValueError as error:
-        raise UsageError(f"the rubric is no JSON: {error}") from None
+        raise UsageError(Sentence("files.rubric_not_json", problem=error.args[0])) from None
     return _parse("rubric", text, ".json", form, protocol)
 
 
@@ -90,7 +87,7 @@ def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> 
     file: a sentence becomes one dimension with bands in the language. Raises UsageError."""
     form = KINDS[protocol.kind].rubric_form
     if form is None:
-        raise UsageError(f"the protocol {protocol.name} takes no rubric", where=where)
+        raise UsageError(Sentence("files.takes_no_rubric", protocol=protocol.name), where=where)
     if form.has_bands:
         return sentence_rubric(text, language)
     return _parse(f"{where}: rubric", text, form.endings[0], form, protocol)
@@ -104,9 +101,9 @@ def _parse(where: str, text: str, ending: str, form: RubricForm, protocol: Proto
         if line is None and fault.path:
             find = find_line if ending == ".toml" else jsontext.find_line
             line = find(text, fault.path)
-        raise UsageError(str(fault), where=f"{where}:{line}" if line else where) from None
+        raise UsageError(fault.args[0], where=f"{where}:{line}" if line else where) from None
     except ProtocolError as error:
-        raise UsageError(str(error), where=f"{protocol.name}/{error.file}") from None
+        raise UsageError(error.args[0], where=f"{protocol.name}/{error.file}") from None
 
 
 def with_rubric_text(
@@ -127,9 +124,7 @@ def with_rubric_text(
     within = root if root and is_within(data, root) else data.parent
     if not is_within(path, within):
         raise DataError(
-            f'"rubric" {quote(rubric)} leads out of the folder {quote(within)}',
-            where=row.where,
-            advice="Put the file into that folder, or write the rubric into the row.",
+            Sentence("files.rubric_outside", rubric=rubric, folder=within), where=row.where
         )
     try:
         return {**row.value, "rubric": read_rubric(path, protocol, within)}
@@ -210,7 +205,7 @@ class TableUnits:
         for path, row in self._tables.rows:
             self.rows += 1
             if self._notice and self.rows % ROWS_A_NOTICE == 0:
-                self._notice(f"{self.rows:,} rows read")
+                self._notice(Sentence("files.rows_read", n=self.rows))
             data = self._copied_to / path.name if self._copied_to else path
             value = with_rubric_text(row, data, self._protocol, self._folder, self._language)
             try:

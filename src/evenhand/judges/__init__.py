@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from evenhand.errors import UsageError, nearest
 from evenhand.exchange import Judge
 from evenhand.judges.providers import PROVIDERS, JudgeOptions, Provider
-from evenhand.words import Sentence
+from evenhand.words import Sentence, few
 
 __all__ = ["PROVIDERS", "JudgeOptions", "Provider", "first_judge", "open_judge", "split_name"]
 
@@ -29,20 +29,20 @@ def split_name(name: str) -> tuple[Provider, str]:
     provider = PROVIDERS.get(before)
     if provider and (colon or not provider.needs_model):
         return provider, model
-    raise UsageError(Sentence("judges.no_judge_called", name=name), advice=_suggest(name))
+    raise UsageError(Sentence("judges.no_judge", name=name), advice=_suggest(name))
 
 
 def _suggest(name: str) -> str:
     """Return advice for a name that is no judge's."""
     for provider in PROVIDERS.values():
         if name.casefold().startswith(provider.model_starts or ("\0",)):
-            return f'Did you mean "{provider.name}/{name}"?'
+            return Sentence("judges.did_you_mean", near=f"{provider.name}/{name}")
     before, slash, model = name.replace(":", "/").partition("/")
     near = nearest(before, PROVIDERS, cutoff=0.75)
     if near:
-        return f'Did you mean "{near}/{model}"?' if slash else f"Did you mean {near}/...?"
-    listed = f"Write provider/model; the providers: {', '.join(PROVIDERS)}."
-    return f'Did you mean "openrouter/{name}"? {listed}' if slash else listed
+        return Sentence("judges.did_you_mean", near=f"{near}/{model or '...'}")
+    key = "judges.through_openrouter" if slash else "judges.providers"
+    return Sentence(key, name=name, providers=few(list(PROVIDERS), len(PROVIDERS)))
 
 
 def first_judge(environment: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from yarl import URL
@@ -22,10 +23,10 @@ from evenhand.judges.error_response import (
     Recipient,
     error_for,
     read_error_response,
+    refusal,
 )
 from evenhand.judges.transport import HttpResponse, Transport
 from evenhand.judges.wire import is_list, is_object, load_json, text_of
-from evenhand.words import Sentence
 
 JSON = {"Content-Type": "application/json"}
 
@@ -121,22 +122,12 @@ class BatchClient(BatchEndpoint):
         raise self._error(read_error_response(response, self._http.scrub), ident)
 
     def _error(self, response: ErrorResponse, ident: str) -> CallError | ProviderRefused:
-        recipient = self._recipient
+        refused = partial(refusal, response, self._recipient)
         if ident and response.status in (403, 404, 410):
-            return ProviderRefused(
-                Sentence(
-                    "judges.batch_not_known_key",
-                    ident=ident,
-                    base_url=recipient.base_url,
-                    status=response.status,
-                    text=response.text,
-                    key_name=recipient.key_name,
-                ),
-            )
-        error = error_for(response, recipient, proven=False)
+            return refused("judges.unknown_batch", batch=ident)
+        error = error_for(response, self._recipient, proven=False)
         if isinstance(error, CallRejected):
-            words = f"the provider takes no such batch: {error}"
-            return ProviderRefused(words, advice=f"Check the model {quote(self._model)}.")
+            return refused("judges.batch_rejected")
         return error
 
     def _make_state(

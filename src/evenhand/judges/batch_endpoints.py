@@ -160,9 +160,7 @@ class OpenRouterBatches(OpenAIBatches):
         return as_lines((await self._batch(ident)).get("results"))
 
     async def cancel(self, ident: str) -> None:
-        raise ProviderRefused(
-            Sentence("judges.openrouter_no_way_cancel"),
-        )
+        raise ProviderRefused(Sentence("judges.openrouter_no_cancel"))
 
 
 class AnthropicBatches(BatchClient):

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -206,20 +207,14 @@ def error_for(
 ) -> CallError | ProviderRefused:
     """Return the error to raise. `proven` says that this judge has answered before."""
     status, words = error.status, f"HTTP {error.status}: {quote(error.text)}"
-    key, address = recipient.key_name, recipient.base_url
-    billing = f"Check the plan and balance behind {key}; then run again to continue."
-    route = f"Check the model {quote(recipient.model)} and base_url {quote(address)}."
+    refused = partial(refusal, error, recipient)
     if 300 <= status < 400:
-        target = quote(error.text.partition("?")[0])
-        return ProviderRefused(
-            Sentence(
-                "judges.redirects_http_keys_not", address=address, target=target, status=status
-            ),
-        )
+        target = error.text.partition("?")[0]
+        return refused("judges.redirected", target=target)
     if status == PROXY_WANTS_PASSWORD:
         return proxy_wants_password()
     if status in (400, 403, 429) and error.is_out_of_quota:
-        return ProviderRefused(Sentence("judges.quota_used_up", words=words), advice=billing)
+        return refused("judges.quota_used_up")
     # A 429 is about size only where it says that waiting does not help.
     is_size = status != 429 or "must be reduced" in error.text
     if status <= 500 and error.is_overflow and is_size:
@@ -230,19 +225,31 @@ def error_for(
         return CallRejected("filtered", f"the provider's filter stopped the question: {words}")
     # Gemini says with a 400 that a key is wrong.
     if status in (401, 403) or _BAD_KEY.search(error.text):
-        check = f"Check {key}, and that it is a key for {address}."
-        unset = f"Set {key} in the environment or in .env; none was sent."
-        advice = check if recipient.has_key else unset
-        return ProviderRefused(Sentence("judges.key_not_accepted", words=words), advice=advice)
+        return refused("judges.key_rejected" if recipient.has_key else "judges.key_wanted")
     if status == 402:
-        return ProviderRefused(Sentence("judges.nothing_left_pay", words=words), advice=billing)
+        return refused("judges.no_credit")
     if status in (404, 405, 410):
-        return ProviderRefused(Sentence("judges.no_such_model_address", words=words), advice=route)
+        return refused("judges.no_such_model")
     if error.should_retry:
         return _lost(error, words)
     if proven:
         return CallRejected("transport", f"the provider refuses this question: {words}")
-    return ProviderRefused(Sentence("judges.provider_refuses_request", words=words), advice=route)
+    return refused("judges.request_refused")
+
+
+def refusal(error: ErrorResponse, recipient: Recipient, key: str, **values: str) -> ProviderRefused:
+    """Return the error of a sentence about an error response."""
+    return ProviderRefused(
+        Sentence(
+            key,
+            status=error.status,
+            text=error.text,
+            key=recipient.key_name,
+            model=recipient.model,
+            address=recipient.base_url,
+            **values,
+        )
+    )
 
 
 def _lost(error: ErrorResponse, words: str) -> CallLost:

@@ -117,18 +117,17 @@ class Provider(Struct, frozen=True, kw_only=True):
         if not self.is_installed:
             raise UsageError(
                 Sentence(
-                    "judges.judge_needs_not_installed",
-                    name=options.name,
+                    "judges.not_installed",
+                    judge=options.name,
                     package=self.package,
                     extra=self.extra,
-                ),
+                )
             )
         for name in () if self.wire else ("params", "stream", "proxy", "ca_file"):
             if getattr(options, name):
                 raise UsageError(
-                    Sentence("judges.takes_no_no_judge", name=self.name, name2=name),
+                    Sentence("judges.no_http", judge=options.name, option=name),
                     where=f"[[judges]] {options.name}",
-                    advice=f"Remove {name} for this judge.",
                 )
         module, _, name = self.judge.rpartition(".")
         judge: Judge = getattr(import_module(f"evenhand.judges.{module}"), name)(

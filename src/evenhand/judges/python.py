@@ -37,7 +37,6 @@ from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.text import replace_surrogates
 from evenhand.words import Sentence
 
-ADVICE = "Name it as python/module:function; the module lies in the suite's folder or is installed."
 BEAT_SECONDS = 1.0
 """A loop that has not taken a turn for so long is held up by what runs in it."""
 T = TypeVar("T")
@@ -51,7 +50,7 @@ class PythonJudge(Judge):
     def __init__(self, provider: Provider, options: JudgeOptions, target: str) -> None:
         module, _, function = target.partition(":")
         if not all(part.isidentifier() for part in (*module.split("."), function)):
-            raise UsageError(Sentence("judges.not_module_function", target=target), advice=ADVICE)
+            raise UsageError(Sentence("judges.not_module_function", target=target))
         self.name = options.name
         self.account: Hashable = (provider.name, target)
         self._settings: dict[str, Any] = {
@@ -78,14 +77,9 @@ class PythonJudge(Judge):
         module = _import(self._module, self._folder, self._file)
         function: UserFunction | None = getattr(module, self._name, None)
         if not callable(function):
-            raise UsageError(
-                Sentence("judges.no_function", name=self._name), where=self._file, advice=ADVICE
-            )
+            raise UsageError(Sentence("judges.no_function", name=self._name), where=self._file)
         if not inspect.iscoroutinefunction(function):
-            raise UsageError(
-                Sentence("judges.no_coroutine_function", name=self._name),
-                where=self._file,
-            )
+            raise UsageError(Sentence("judges.not_async", name=self._name), where=self._file)
         return function
 
     async def answer(self, question: Question) -> Reply:
@@ -210,7 +204,7 @@ def _find_source(name: str, folder: Path) -> str:
     for part in parts:
         spec = spec and PathFinder.find_spec(part, spec.submodule_search_locations or ())
     if spec is None:
-        raise UsageError(Sentence("judges.no_module", name=name), where=str(folder), advice=ADVICE)
+        raise UsageError(Sentence("judges.no_module", name=name), where=str(folder))
     return spec.origin or ""
 
 
@@ -235,8 +229,7 @@ def _import(name: str, folder: Path, file: str) -> Any:
         raise
     except BaseException as error:
         raise UsageError(
-            Sentence("judges.module_cannot_imported", error=_describe(error)),
-            where=_location(error, file),
+            Sentence("judges.import_failed", reason=_describe(error)), where=_location(error, file)
         ) from error
 
 

@@ -45,7 +45,7 @@ from evenhand.judges.wire import (
     unreadable,
 )
 from evenhand.text import replace_surrogates
-from evenhand.words import Code, Sentence
+from evenhand.words import Sentence
 
 STREAM_BYTES = 4 * limits.BODY_BYTES
 """An event of a stream is about 300 bytes a token."""
@@ -88,7 +88,7 @@ class RemoteJudge(Judge):
         )
         if secret is None and provider.is_billed and str(url) == provider.url:
             self.unavailable_reason = KeyMissing(
-                Sentence("judges.takes_no_request_without", url=url, key_name=use.key_name),
+                Sentence("judges.key_missing", address=url, key=use.key_name)
             )
         connect = partial(
             Transport,
@@ -224,31 +224,24 @@ def _check_options(provider: Provider, options: JudgeOptions, wire: WireFormat) 
     if options.temperature is not None and options.temperature > wire.max_temperature:
         raise UsageError(
             Sentence(
-                "judges.takes_temperatures_from_not",
-                name=provider.name,
-                max_temperature=Code(f"{wire.max_temperature:g}"),
-                temperature=Code(f"{options.temperature:g}"),
+                "judges.too_hot",
+                provider=provider.name,
+                most=wire.max_temperature,
+                temperature=options.temperature,
             ),
             where="[[judges]]",
         )
     if options.proxy_place and parse_proxy(options.proxy or "", options.proxy_place).user:
-        raise UsageError(
-            Sentence("judges.proxy_s_user_name"),
-            where=options.proxy_place,
-        )
-    where = f"[judges.params] of {options.name}"
+        raise UsageError(Sentence("judges.proxy_password"), where=options.proxy_place)
+    where = f"[judges.params] {options.name}"
     for name in wire.reserved:
         if _sets(options.params, name):
-            raise UsageError(
-                Sentence("judges.may_not_set_here", name=name),
-                where=where,
-            )
+            raise UsageError(Sentence("judges.reserved_param", name=name), where=where)
     try:
         json.dumps(options.params, allow_nan=False)
     except (TypeError, ValueError):
         raise UsageError(
-            Sentence("judges.not_all_json", params=options.params),
-            where=where,
+            Sentence("judges.params_not_json", params=options.params), where=where
         ) from None
 
 

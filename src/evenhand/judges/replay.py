@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand import limits
-from evenhand.errors import DataError, NothingRecorded, quote
+from evenhand.errors import DataError, NothingRecorded
 from evenhand.exchange import Judge, Question, Reply
 from evenhand.folders import read_plain
 from evenhand.jsontext import dump, parse
 from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.text import replace_surrogates
-from evenhand.words import Sentence
-
-ADVICE = 'A row is {"unit": "...", "reply": "..."}; order, round, repeat and judge may be added.'
+from evenhand.words import Sentence, few
 
 
 class ReplyKey(NamedTuple):
@@ -53,10 +51,7 @@ class ReplayJudge(Judge):
         key = ReplyKey(question.unit, question.order, question.round, question.repeat)
         replies = self._replies.get(key)
         if not replies:
-            raise NothingRecorded(
-                f"no reply recorded for unit {quote(key.unit)} (order {key.order},"
-                f" round {key.round}, repeat {key.repeat}) in {self._path}"
-            )
+            raise NothingRecorded
         return Reply(text=replies[min(question.reask, len(replies) - 1)], model=self.name)
 
 
@@ -65,8 +60,7 @@ def _read_file(path: Path) -> bytes:
         return read_plain(path, most=limits.REPLAY_BYTES)
     except OSError as error:
         raise DataError(
-            Sentence("judges.recorded_replies_cannot_read", strerror=error.strerror),
-            where=str(path),
+            Sentence("judges.replies_unreadable", reason=error.strerror), where=str(path)
         ) from None
 
 
@@ -81,10 +75,10 @@ def _read_replies(path: Path, data: bytes) -> dict[ReplyKey, list[str]]:
             key, reply, judge = _read_row(line)
             judges |= {judge} - {""}
             if len(judges) > 1:
-                names = ", ".join(map(quote, sorted(judges)))
-                raise ValueError(f"replies of several judges: {names}")
+                raise ValueError(Sentence("judges.several_judges", names=few(sorted(judges), 5)))
         except ValueError as error:
-            raise DataError(str(error), where=f"{path}:{number}", advice=ADVICE) from None
+            advice = Sentence("judges.reply_row")
+            raise DataError(error.args[0], where=f"{path}:{number}", advice=advice) from None
         replies.setdefault(key, []).append(reply)
     return replies
 
@@ -92,23 +86,23 @@ def _read_replies(path: Path, data: bytes) -> dict[ReplyKey, list[str]]:
 def _read_row(line: bytes) -> tuple[ReplyKey, str, str]:
     """Return the key, the reply and the judge of a row. Raises ValueError."""
     if len(line) > limits.LINE_BYTES:
-        raise ValueError(f"the line is longer than {limits.LINE_BYTES} bytes")
+        raise ValueError(Sentence("judges.long_line", n=limits.LINE_BYTES))
     try:
         row: Any = parse(line.decode())
     except ValueError as error:
-        raise ValueError(f"not JSON in UTF-8: {error}") from None
+        raise ValueError(Sentence("judges.not_json", reason=error)) from None
     if not isinstance(row, Mapping):
-        raise ValueError(f"not an object: {quote(line.decode())}")
+        raise ValueError(Sentence("judges.not_object", line=line.decode()))
     unit, reply = row.get("unit"), row.get("reply")
     if not isinstance(unit, str):
-        raise ValueError("`unit` is missing or is not a string")
+        raise ValueError(Sentence("judges.no_unit"))
     if not isinstance(reply, str | dict):
-        raise ValueError("`reply` is missing or is neither a string nor an object")
+        raise ValueError(Sentence("judges.no_reply"))
     key = ReplyKey(
         unit, _field(row, "order", "12"), _field(row, "round", 1), _field(row, "repeat", 0)
     )
     if key.order not in ("12", "21") or key.round < 1 or key.repeat < 0:
-        raise ValueError('`order` is "12" or "21", `round` counts from 1, `repeat` from 0')
+        raise ValueError(Sentence("judges.bad_place"))
     text = reply if isinstance(reply, str) else dump(reply)
     return key, replace_surrogates(text), _field(row, "judge", "")
 
@@ -116,5 +110,5 @@ def _read_row(line: bytes) -> tuple[ReplyKey, str, str]:
 def _field(row: Mapping[str, Any], name: str, default: Any) -> Any:
     value = row.get(name)
     if value is not None and type(value) is not type(default):
-        raise ValueError(f"`{name}` is not a {type(default).__name__}: {quote(value)}")
+        raise ValueError(Sentence("judges.bad_field", name=name, value=value))
     return default if value is None else value

@@ -116,7 +116,7 @@ class Transport:
         import aiohttp
 
         if url.origin() != self._url.origin():
-            raise UsageError(Sentence("judges.not_where_key_may", origin=url.origin()))
+            raise UsageError(Sentence("judges.key_not_for", origin=url.origin()))
         if self._session is None:
             self._session = self._open()  # takes longer than some deadlines
         progress, deadline = _Progress(), asyncio.timeout(self._seconds)
@@ -203,7 +203,7 @@ class Transport:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             reason = getattr(error.certificate_error, "verify_message", "certificate verify failed")
             return ProviderRefused(
-                Sentence("judges.certificate_not_trusted", host=host, reason=reason),
+                Sentence("judges.certificate_not_trusted", host=host, reason=reason)
             )
         if isinstance(error, aiohttp.ClientHttpProxyError):
             if error.status == PROXY_WANTS_PASSWORD:
@@ -255,11 +255,7 @@ def _load_certificates(ca_file: Path | None = None) -> ssl.SSLContext:
             context.load_verify_locations(ca_file)
     except OSError as error:
         raise UsageError(
-            Sentence(
-                "judges.ca_file_cannot_used",
-                value=error.strerror or "it holds no certificates in PEM form",
-            ),
-            where=str(ca_file),
+            Sentence("judges.ca_file_unusable", reason=error.strerror or error), where=str(ca_file)
         ) from None
     return context
 
@@ -290,9 +286,7 @@ def _describe(error: Exception) -> str:
 
 def proxy_wants_password() -> ProviderRefused:
     """Return the error for a 407: nothing was sent further."""
-    return ProviderRefused(
-        Sentence("judges.proxy_wants_user_name"),
-    )
+    return ProviderRefused(Sentence("judges.proxy_wants_password"))
 
 
 def _unpack(data: bytes, encoding: str, most: int) -> bytes:

@@ -196,11 +196,12 @@ class UnitSummary(NamedTuple):
 def score_table(values: Mapping[tuple[str, str], Sequence[float]]) -> Table:
     """Return mean and range of scores by (variant, dimension); variants where there are several."""
     several = len({variant for variant, _ in values}) > 1
-    head: list[Piece] = ["dimension", "n", "mean", "range"]
+    head = [*labels("dimension"), "n", *labels("mean", "range")]
     rows: list[list[Cell]] = []
     for (variant, name), scores in sorted(values.items()):
-        mean, ends = sum(scores) / len(scores), f"{min(scores):g} to {max(scores):g}"
-        row = [name, str(len(scores)), f"{mean:.2f}", ends]
+        mean = Number(round(sum(scores) / len(scores), 2))
+        ends = Label("unit.from_to", {"low": Number(min(scores)), "high": Number(max(scores))})
+        row: list[Piece] = [name, str(len(scores)), mean, ends]
         rows.append(cells([variant, *row] if several else row))
     right = (2, 3) if several else (1, 2)
-    return Table(head=["variant", *head] if several else head, rows=rows, right=right)
+    return Table(head=[*labels("variant"), *head] if several else head, rows=rows, right=right)

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from evenhand.exchange import Question
 from evenhand.judgment import Judgment, JudgmentText, Verdict
-from evenhand.kinds.blocks import Block, Notice, ShownUnit, UnitSummary, score_table
+from evenhand.kinds.blocks import Block, Label, Notice, Number, ShownUnit, UnitSummary, score_table
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.rows import TableForm, check_language
@@ -67,8 +67,6 @@ class RubricForm(NamedTuple):
 
     endings: tuple[str, ...]
     """Of the names of its files."""
-    about: str
-    """The name of such a file's form, for whoever named another."""
     parse: Callable[[str, str, Protocol], Any]
     """The rubric of a file's text and ending, as a run keeps it; raises RubricTextError."""
     explain: Callable[[Any, Protocol], Understood]
@@ -175,16 +173,21 @@ class Scoring(Struct, frozen=True):
         counts |= {"low_confidence": unsure} if self.has_confidence else {}
         counts |= {"passed": passed} if self.has_pass else {}
         blocks: list[Block] = [score_table(values)] if values else []
-        found = [f"{_SUMMARY[name]}: {number:,}" for name, number in counts.items() if number]
-        blocks += [Notice("\n" + "\n".join(found))] if found else []
+        found = [
+            Label(f"unit.{_SUMMARY[name]}", {"n": Number(number)})
+            for name, number in counts.items()
+            if number or name == "passed"
+        ]
+        blocks += [Notice("")] if found else []
+        blocks += [Notice(label) for label in found]
         return UnitSummary(blocks, counts)
 
 
 _SUMMARY = {
-    "notes": "verdicts with notes (list them with show --only notes)",
-    "critical_fails": "critical fails",
-    "passed": "verdicts that pass",
-    "low_confidence": "low confidence (list them with show --only low-confidence)",
+    "notes": "noted",
+    "critical_fails": "critical_fails",
+    "passed": "passed",
+    "low_confidence": "unsure",
 }
 
 

@@ -23,6 +23,7 @@ from evenhand import jsontext
 from evenhand.errors import nearest
 from evenhand.exchange import Message, Role
 from evenhand.kinds.rows import EXTRAS, is_given
+from evenhand.words import Code, Sentence
 
 _SECTION = re.compile(r"^<!-- (system|user|again) -->[ \t]*\n", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -76,7 +77,7 @@ class Prompt:
         sections = dict(zip(pieces[1::2], pieces[2::2], strict=True))
         for name in ("user", "again"):
             if name not in sections:
-                raise ValueError(f"the prompt has no section <!-- {name} -->")
+                raise ValueError(Sentence("kinds.no_section", name=name))
         system = Template.parse(sections["system"]) if "system" in sections else None
         return cls(system, Template.parse(sections["user"]), Template.parse(sections["again"]))
 
@@ -202,6 +203,15 @@ def placeholder_name(written: str) -> str:
     return re.sub(r"[ -]+", "_", written.strip("{} \t")).casefold()
 
 
+def unknown(what: str, name: str, names: Collection[str], **values: object) -> Sentence:
+    """Return that a name is not known, with the one that it was most likely meant to be, else with
+    those that are."""
+    values |= {"name": name, "names": Code(", ".join(names))}
+    if near := nearest(name, names):
+        return Sentence(f"kinds.misspelt_{what}", near=near, **values)
+    return Sentence(f"kinds.unknown_{what}", **values)
+
+
 def lint_custom_prompt(
     prompt: CustomPrompt, kind: str, form: CustomForm, settings: Mapping[str, Any]
 ) -> Iterator[str]:
@@ -211,23 +221,14 @@ def lint_custom_prompt(
     for name, written in prompt.placeholders().items():
         if name in EXTRAS:
             if name not in settings.get("use", EXTRAS):
-                yield f'{written} is not filled: the suite does not say use = ["{name}"]'
+                yield Sentence("kinds.unused_extra", placeholder=written, name=name)
         elif name not in names:
-            near = nearest(name, names)
-            meant = f"did you mean {{{{{near}}}}}?" if near else f"known: {', '.join(names)}"
-            yield f"{written} is no placeholder of the kind {kind}, and is sent as it is; {meant}"
+            yield unknown("placeholder", name, names, placeholder=written, kind=kind)
     for part, setting in form.by_setting.items():
         if prompt.says(part) and not settings.get(setting):
-            yield (
-                f"the prompt speaks of {part}, which the judge is not sent: code fills it in. To"
-                f" send it, and have the copy checked, set {setting} = true under [settings]"
-            )
+            yield Sentence("kinds.unsent_part", part=part, setting=setting)
     if form.asks_both_orders and form.asks_both_orders(prompt.text):
-        yield (
-            "the prompt asks for both orders in one reply. Each order is asked in a call of its"
-            " own, so the judge is told before the prompt that one line, for the order shown, is"
-            " wanted"
-        )
+        yield Sentence("kinds.both_orders")
 
 
 # Texts of a unit

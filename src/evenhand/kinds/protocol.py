@@ -18,13 +18,13 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evenhand.errors import nearest, quote
+from evenhand.errors import quote
 from evenhand.exchange import Style
 from evenhand.judgment import Problem, Reason
-from evenhand.kinds.prompt import CustomForm, CustomPrompt, Prompt, Template
+from evenhand.kinds.prompt import CustomForm, CustomPrompt, Prompt, Template, unknown
 from evenhand.observation import RESERVED
 from evenhand.tomltext import TomlError, parse_toml
-from evenhand.words import Code, Sentence
+from evenhand.words import Code, Names, Sentence
 
 FIELDS = ("path", "value", "allowed", "quote", "phrase")
 
@@ -188,11 +188,11 @@ class Protocol(Struct, frozen=True, kw_only=True):
 
     def _prompt(self, file: str, again: Template | None) -> Prompt:
         if file not in self.texts:
-            raise ProtocolError(file, Sentence("kinds.protocol_no_such_prompt"))
+            raise ProtocolError(file, Sentence("kinds.no_prompt"))
         try:
             prompt = Prompt.parse(self.texts[file])
         except ValueError as error:
-            raise ProtocolError(file, str(error)) from None
+            raise ProtocolError(file, error.args[0]) from None
         for problem in placeholder_problems(self.form, self.kind, prompt):
             raise ProtocolError(file, problem)
         return replace_prompt(prompt, again=again) if again else prompt
@@ -203,7 +203,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
         rows = self.given.get(table)
         if not isinstance(rows, list) or not rows:
             raise ProtocolError(
-                PROTOCOL_FILE, Sentence("kinds.protocol_needs_each_id", kind=self.kind, table=table)
+                PROTOCOL_FILE, Sentence("kinds.no_table", kind=self.kind, table=table)
             )
         texts: dict[str, str] = {}
         for number, row in enumerate(rows, 1):
@@ -211,22 +211,18 @@ class Protocol(Struct, frozen=True, kw_only=True):
             name, text = values.get("id"), values.get(language)
             if text is None and CUSTOM_PROMPT in self.texts:
                 text = values.get("en") or name
-            where = f"[[{table}]] {number}"
             if not isinstance(name, str) or not _ID.fullmatch(name):
                 raise ProtocolError(
-                    PROTOCOL_FILE, Sentence("kinds.needs_id_without_full", value=where)
+                    PROTOCOL_FILE, Sentence("kinds.no_id", table=table, number=number)
                 )
             if name in RESERVED:
-                message = Sentence(
-                    "kinds.name_figure_choose_another", table=table, number=number, name=name
-                )
-                raise ProtocolError(PROTOCOL_FILE, message)
+                raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.reserved_id", name=name))
             if name in texts:
                 raise ProtocolError(
-                    PROTOCOL_FILE, Sentence("kinds.two_called", table=table, name=name)
+                    PROTOCOL_FILE, Sentence("kinds.same_id", table=table, name=name)
                 )
             if not isinstance(text, str) or not text.strip():
-                message = Sentence("kinds.no_text", table=table, name=name, language=language)
+                message = Sentence("kinds.no_row_text", table=table, name=name, language=language)
                 raise ProtocolError(PROTOCOL_FILE, message)
             texts[name] = text.strip()
         return texts
@@ -263,9 +259,8 @@ class Protocol(Struct, frozen=True, kw_only=True):
                 phrases=dict(_flatten(texts)),
             )
         except KeyError as key:
-            raise ProtocolError(
-                f"words/{language}.toml", Sentence("kinds.key_missing", value=key)
-            ) from None
+            missing = Sentence("kinds.missing_key", key=key.args[0])
+            raise ProtocolError(f"words/{language}.toml", missing) from None
         custom_prompt, form = self.custom_prompt, self.form.custom_prompt
         return words.with_names(custom_prompt.part_names(form)) if custom_prompt and form else words
 
@@ -304,32 +299,25 @@ def protocol_toml(file: str, text: str) -> Mapping[str, Any]:
     try:
         return parse_toml(text)
     except TomlError as error:
-        raise ProtocolError(file, str(error)) from None
+        raise ProtocolError(file, error.args[0]) from None
 
 
 def require_same_ids(protocol: Protocol, asked: Protocol, table: str) -> None:
     """Raise ProtocolError for rules about other things than those that replies speak of."""
     ids, asked_ids = protocol.ids(table), asked.ids(table)
     if set(ids) != set(asked_ids):
-        raise ProtocolError(
-            PROTOCOL_FILE,
-            Sentence(
-                "kinds.its_judges_were_asked",
-                table=table,
-                value=", ".join(ids) or "none",
-                value2=", ".join(asked_ids) or "none",
-            ),
-        )
+        message = Sentence("kinds.other_ids", table=table, ids=Names(ids), asked=Names(asked_ids))
+        raise ProtocolError(PROTOCOL_FILE, message)
 
 
 def kind_named(texts: Mapping[str, str], kinds: Collection[str]) -> str:
     """Return the kind that a protocol says it is of; raise ProtocolError if there is no such."""
     if PROTOCOL_FILE not in texts:
-        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.folder_no_protocol_toml"))
+        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.no_protocol_file"))
     kind = protocol_toml(PROTOCOL_FILE, texts[PROTOCOL_FILE]).get("kind")
     if kind not in kinds:
         raise ProtocolError(
-            PROTOCOL_FILE, Sentence("kinds.kind_must_one", kinds=Code(", ".join(kinds)))
+            PROTOCOL_FILE, Sentence("kinds.unknown_kind", kinds=Code(", ".join(kinds)))
         )
     return str(kind)
 
@@ -341,11 +329,7 @@ def protocol_of(name: str, kind: str, form: ProtocolForm, texts: Mapping[str, st
     keys = ("kind", "about", *form.keys)
     for key in values:
         if key not in keys:
-            near = nearest(key, keys)
-            meant = f'did you mean "{near}"?' if near else f"known: {', '.join(keys)}"
-            raise ProtocolError(
-                PROTOCOL_FILE, Sentence("kinds.unknown_key", value=key, meant=meant)
-            )
+            raise ProtocolError(PROTOCOL_FILE, unknown("key", key, keys))
     about = str(values.get("about", ""))
     return Protocol(name=name, kind=kind, form=form, about=about, texts=texts, given=values)
 
@@ -354,8 +338,8 @@ def placeholder_problems(form: ProtocolForm, kind: str, prompt: Prompt) -> Itera
     """Yield what a prompt inserts too little, or that nothing fills."""
     used = prompt.user.names | (prompt.system.names if prompt.system else frozenset())
     for name in sorted(form.must - used):
-        yield f"{{{{{name}}}}} is missing: the judge would not see it"
+        yield Sentence("kinds.missing_placeholder", name=name)
     for name in sorted(used - form.must - form.may):
-        yield f"{{{{{name}}}}} is no placeholder of the kind {kind}"
+        yield Sentence("kinds.no_placeholder", name=name, kind=kind)
     if "problems" not in prompt.again.names:
-        yield "{{problems}} is missing in the section again"
+        yield Sentence("kinds.no_problems")

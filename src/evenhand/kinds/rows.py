@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from evenhand import jsontext
-from evenhand.errors import quote
 from evenhand.jsontext import stored_object, stored_value
-from evenhand.words import Sentence
+from evenhand.words import Code, Sentence, few
 
 EXTRAS = ("reference", "context", "messages")
 
@@ -25,22 +24,24 @@ class RowError(ValueError):
 
 
 class FieldError(RowError):
-    """A field that does not hold what it must: `fault` is what the message says after its name."""
+    """A field that does not hold what it must; `key` is that of a sentence with `field`."""
 
-    def __init__(self, field: str, fault: str, *, where: str = "") -> None:
-        super().__init__(f'"{field}" {fault}', where=where)
-        self.field, self.fault = field, fault
+    def __init__(self, field: str, key: str, *, where: str = "", **values: object) -> None:
+        super().__init__(Sentence(f"kinds.{key}", field=field, **values), where=where)
+        self.field, self.key, self.values = field, key, values
+
+    def message(self, name: str) -> Sentence:
+        """Return what is wrong with the field, by the name that its table has for it."""
+        return Sentence(f"kinds.{self.key}", **self.values, field=name)
 
 
 class MissingFieldError(FieldError):
     """A field that a row has not; the message lists the columns that there are."""
 
     def __init__(self, field: str, columns: Sequence[str]) -> None:
-        more = len(columns) - COLUMNS_SHOWN
-        listed = ", ".join(map(quote, columns[:COLUMNS_SHOWN]))
-        listed += f" and {more} more" if more > 0 else ""
-        hint = f'; there are {listed}. Map one: [columns] {field} = "COLUMN"' if columns else ""
-        super().__init__(field, f"is missing{hint}")
+        super().__init__(
+            field, "missing_field" if columns else "absent_field", names=few(columns, COLUMNS_SHOWN)
+        )
 
 
 class PlacedRow(NamedTuple):
@@ -121,10 +122,10 @@ def common_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what units of all kinds have beside an id, by name; raise RowError."""
     language, meta = row.get("language"), row.get("meta")
     if language is not None and not isinstance(language, str):
-        raise FieldError("language", f'must be a text such as "en", and is {type_name(language)}')
+        raise FieldError("language", "no_text", found=type_name(language))
     # dict first: the abstract test is slow
     if meta is not None and not isinstance(meta, (dict, Mapping)):
-        raise FieldError("meta", f"must be an object, and is {type_name(meta)}")
+        raise FieldError("meta", "no_object", found=type_name(meta))
     check_id(row.get("id"))
     extras = {name: row[name] for name in EXTRAS if row.get(name) is not None}
     return {"meta": meta or {}, "language": language, "extras": extras}
@@ -144,7 +145,7 @@ def text_of(row: Mapping[str, Any], name: str) -> str:
     if isinstance(value, str):
         return value
     if name in row:
-        raise FieldError(name, f"must be a text, and is {type_name(value)}")
+        raise FieldError(name, "no_text", found=type_name(value))
     # What has no field of its own was put into meta, which is no column.
     raise MissingFieldError(name, [key for key in row if key != "meta"])
 
@@ -153,14 +154,14 @@ def filled_text_of(row: Mapping[str, Any], name: str) -> str:
     """Return a text that must be there and say something; raise RowError."""
     text = text_of(row, name)
     if not text.strip():
-        raise FieldError(name, "is empty")
+        raise FieldError(name, "empty_field")
     return text
 
 
 def check_id(value: object, name: str = "id") -> None:
     """Raise RowError unless an id is a text or a whole number."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-        raise FieldError(name, f"must be a text, and is {type_name(value)}")
+        raise FieldError(name, "no_text", found=type_name(value))
 
 
 def is_given(value: object) -> bool:
@@ -169,16 +170,16 @@ def is_given(value: object) -> bool:
 
 
 def type_name(value: object) -> str:
-    """Return the type of a value in words."""
-    names = {dict: "an object", list: "a list", bool: "true or false", str: "a text"}
-    return "null" if value is None else names.get(type(value), "a number")
+    """Return the type of a value, a code with a meaning in words."""
+    names = {dict: "object", list: "list", bool: "boolean", str: "text"}
+    return "null" if value is None else names.get(type(value), "number")
 
 
 def check_language(language: str | None, spoken: Collection[str]) -> None:
     """Raise RowError unless the protocol speaks a row's language."""
     if language and language not in spoken:
-        listed = ", ".join(spoken)
-        raise RowError(Sentence("kinds.protocol_speaks_language", listed=listed, language=language))
+        known = Code(", ".join(spoken))
+        raise RowError(Sentence("kinds.unknown_language", language=language, known=known))
 
 
 def raw_json(value: Mapping[str, Any]) -> Raw:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from evenhand import jsontext
-from evenhand.errors import nearest
 from evenhand.kinds.kind import RubricTextError
+from evenhand.kinds.prompt import unknown
 from evenhand.observation import RESERVED
 from evenhand.tomltext import TomlError, parse_toml
 from evenhand.words import Code, Sentence
@@ -21,26 +21,20 @@ def parse_value(text: str, ending: str) -> Any:
     try:
         return parse_toml(text) if ending == ".toml" else jsontext.parse(text)
     except TomlError as error:
-        raise RubricTextError(str(error), line=error.line) from None
+        raise RubricTextError(error.args[0], line=error.line) from None
     except ValueError as error:
         raise RubricTextError(
             Sentence("kinds.not_json", error=error), line=getattr(error, "lineno", None)
         ) from None
 
 
-def read_object(value: object, path: Path, noun: str, keys: Sequence[str]) -> dict[str, Any]:
+def read_object(value: object, path: Path, keys: Sequence[str]) -> dict[str, Any]:
     """Return an object that has no other keys."""
     if not isinstance(value, Mapping):
-        raise RubricTextError(
-            Sentence("kinds.must_object", noun=noun, keys=Code(", ".join(keys))), path=path
-        )
+        raise RubricTextError(Sentence("kinds.no_keys", keys=Code(", ".join(keys))), path=path)
     for key in value:
         if key not in keys:
-            near = nearest(key, keys)
-            meant = f'did you mean "{near}"?' if near else f"it has {', '.join(keys)}"
-            raise RubricTextError(
-                Sentence("kinds.no_key", noun=noun, value=key, meant=meant), path=(*path, key)
-            )
+            raise RubricTextError(unknown("key", key, keys), path=(*path, key))
     return dict(value)
 
 
@@ -48,8 +42,7 @@ def read_list(fields: Mapping[str, Any], name: str, path: Path) -> Sequence[obje
     """Return a list that is not empty."""
     value = fields.get(name)
     if not isinstance(value, list) or not value:
-        message = Sentence("kinds.must_list_least_one", name=name)
-        raise RubricTextError(message, path=(*path, name))
+        raise RubricTextError(Sentence("kinds.empty_list", name=name), path=(*path, name))
     return cast("list[object]", value)
 
 
@@ -57,7 +50,7 @@ def read_text(fields: Mapping[str, Any], name: str, path: Path) -> str:
     """Return a text that says something."""
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise RubricTextError(Sentence("kinds.must_text_not_empty", name=name), path=(*path, name))
+        raise RubricTextError(Sentence("kinds.empty_text", name=name), path=(*path, name))
     return value
 
 
@@ -65,8 +58,7 @@ def read_id(fields: Mapping[str, Any], path: Path) -> str:
     """Return the id of a dimension or criterion, which no other figure is called by."""
     ident = read_text(fields, "id", path)
     if ident in RESERVED:
-        message = Sentence("kinds.name_figure_choose_another_2", ident=ident)
-        raise RubricTextError(message, path=(*path, "id"))
+        raise RubricTextError(Sentence("kinds.reserved_id", name=ident), path=(*path, "id"))
     return ident
 
 
@@ -75,12 +67,12 @@ def require_plain(fields: Mapping[str, Any], path: Path) -> None:
     try:
         jsontext.dump(fields).encode()
     except (TypeError, ValueError):
-        raise RubricTextError(Sentence("kinds.dimension_holds_what_no"), path=path) from None
+        raise RubricTextError(Sentence("kinds.no_json_value"), path=path) from None
 
 
-def require_different(noun: str, name: str, values: Sequence[object], path: Path) -> None:
+def require_different(name: str, values: Sequence[object], path: Path) -> None:
     """Require that no two values are the same."""
     for index, value in enumerate(values):
         if value in values[:index]:
-            message = Sentence("kinds.two", noun=noun, name=name, value=jsontext.dump(value))
+            message = Sentence("kinds.same_value", name=name, value=jsontext.dump(value))
             raise RubricTextError(message, path=(*path, index, name))

@@ -72,7 +72,7 @@ def read_sample(
     row = without_empty(row, _TEXTS)
     rubric = row.get(field)
     if rubric is None and not has_rubric:
-        raise RowError(Sentence("kinds.no_rubric_neither_row_2", field=field))
+        raise RowError(Sentence("kinds.no_rubric", field=field))
     return Sample(
         id=sample_id(row),
         question=filled_text_of(row, "question"),
@@ -89,7 +89,7 @@ def _build(
         return build(rubric)
     except RubricTextError as error:
         path = ".".join(map(str, (field, *error.path)))
-        raise RowError(Sentence("kinds.text_2", path=path, error=error)) from None
+        raise RowError(Sentence("kinds.rubric_at", path=path, error=error.args[0])) from None
 
 
 def sample_text(sample: Sample) -> str:
@@ -119,7 +119,7 @@ def output_key(output: Mapping[str, Any], field: str) -> str | None:
     if field not in output:
         return None
     if not isinstance(output.get("meta"), Mapping):
-        raise RowError(Sentence("kinds.meta_must_object_names"))
+        raise RowError(Sentence("kinds.no_meta"))
     return sample_id({"meta": output["meta"]})
 
 

@@ -32,8 +32,15 @@ _ANNOTATION = 2000
 _MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]()<>#+-.!|~"})
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PROBLEMS = {"worse": "failure", "not enough evidence": "error"}
-ENGLISH = "en"
-"""The language of what machines read: annotations, summaries, JUnit."""
+
+
+def _english() -> Words:
+    """Return the words of what machines read: annotations, summaries, JUnit."""
+    return words("en", plain=True)
+
+
+def _told(message: str) -> str:
+    return _english().message(message)
 
 
 def headline(gate: Gate, say: Words) -> str:
@@ -54,7 +61,7 @@ def gate_lines(gate: Gate, say: Words) -> Iterator[RenderableType]:
     grid.add_column(overflow="fold")
     for condition in gate.conditions:
         label = Text(say.gloss("gate_outcome", condition.outcome), style=_STYLES[condition.outcome])
-        grid.add_row(label, Text(safe(say.message(condition.reason))))
+        grid.add_row(label, paragraph(say.message(condition.reason)))
     yield grid
     yield trust_line(gate.trust, say)
     if any(
@@ -62,6 +69,8 @@ def gate_lines(gate: Gate, say: Words) -> Iterator[RenderableType]:
     ):
         yield paragraph(say("gate.wider"), style="dim")
     yield from note_lines(gate.notes, say, None)
+    if gate.outcome == "worse":
+        yield paragraph(say("gate.next"))
 
 
 def workflow_commands(gate: Gate, run: str) -> Iterator[str]:
@@ -69,8 +78,10 @@ def workflow_commands(gate: Gate, run: str) -> Iterator[str]:
     together."""
     for condition in gate.conditions:
         if condition.outcome != "better":
-            yield _command(condition.outcome, f"evenhand gate: {condition.name}", condition.reason)
-    yield _command(gate.outcome, "evenhand gate", f"{headline(gate, words(ENGLISH))} (run {run})")
+            yield _command(
+                condition.outcome, f"evenhand gate: {condition.name}", _told(condition.reason)
+            )
+    yield _command(gate.outcome, "evenhand gate", f"{headline(gate, _english())} (run {run})")
 
 
 def _command(outcome: str, title: str, message: str) -> str:
@@ -90,7 +101,7 @@ def _property(text: str) -> str:
 def markdown(gate: Gate, run: str, name: str) -> str:
     """The gate for the summary of a job."""
     lines = [
-        f"### evenhand gate: {headline(gate, words(ENGLISH))}",
+        f"### evenhand gate: {headline(gate, _english())}",
         "",
         f"Run {_plain(run)}, {_plain(name)}.",
         "",
@@ -98,8 +109,8 @@ def markdown(gate: Gate, run: str, name: str) -> str:
         "|---|---|--:|---|--:|--:|",
         *(_row(condition) for condition in gate.conditions),
         "",
-        *(f"- {_plain(condition.reason)}" for condition in gate.conditions),
-        *(f"- Note: {_plain(note)}" for note in gate.notes),
+        *(f"- {_plain(_told(condition.reason))}" for condition in gate.conditions),
+        *(f"- Note: {_plain(_told(note))}" for note in gate.notes),
         "",
     ]
     return "\n".join(lines) + "\n"
@@ -114,7 +125,7 @@ def _row(condition: Condition) -> str:
     )
     cells = [
         _plain(f"{condition.name} {whom}".strip()),
-        words(ENGLISH).gloss("gate_outcome", condition.outcome),
+        _english().gloss("gate_outcome", condition.outcome),
         _number(condition.value),
         interval,
     ]
@@ -155,7 +166,7 @@ def junit(gate: Gate, *, run: str, name: str, started: str) -> bytes:
         SubElement(properties, "property", name=key, value=_xml_text(value))
     for condition in gate.conditions:
         _case(suite, condition, name)
-    SubElement(suite, "system-out").text = _xml_text("\n".join(gate.notes))
+    SubElement(suite, "system-out").text = _xml_text("\n".join(map(_told, gate.notes)))
     SubElement(suite, "system-err")
     indent(root)
     text: bytes = tostring(root, encoding="UTF-8", xml_declaration=True)
@@ -174,9 +185,9 @@ def _case(suite: Element, condition: Condition, name: str) -> None:
     kind = _PROBLEMS.get(condition.outcome)
     if kind:
         problem = SubElement(
-            case, kind, type=condition.outcome, message=_xml_text(condition.reason)
+            case, kind, type=condition.outcome, message=_xml_text(_told(condition.reason))
         )
-        problem.text = _xml_text(condition.reason)
+        problem.text = _xml_text(_told(condition.reason))
 
 
 def _xml_text(text: str) -> str:

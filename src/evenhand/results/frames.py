@@ -39,14 +39,14 @@ class Frame(list[Mapping[str, Any]]):
         try:
             return import_module("pandas").DataFrame(self._flat())
         except ImportError:
-            raise UsageError(Sentence("results.pandas_not_installed")) from None
+            raise UsageError(Sentence("results.no_pandas")) from None
 
     def _repr_html_(self) -> str:
         rows = self._flat()[:ROWS_SHOWN]
         names = list(dict.fromkeys(name for row in rows for name in row))
         table = html_table(names, [[row.get(name) for name in names] for row in rows])
         rest = len(self) - len(rows)
-        return table + (paragraph(f"and {rest:,} more") if rest > 0 else "")
+        return table + (paragraph(Sentence("results.more_rows", n=rest)) if rest > 0 else "")
 
 
 class Judgments(Frame):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from evenhand.errors import UsageError, nearest, quote
+from evenhand.errors import UsageError
 from evenhand.observation import (
     INFERRED_TYPE,
     OVERALL,
@@ -42,13 +42,12 @@ from evenhand.stats.observations import (
     mean_share,
     no_such_field,
     questions,
+    suggest,
 )
 from evenhand.store.archive import Archive
 from evenhand.store.ports import ObservedRow, Scope
 from evenhand.words import Sentence
 
-LISTED = 10
-"""So many values of a field are listed where one is not there."""
 _Texts = Mapping[str, tuple[str, ...]]
 _DIGITS = 9
 """The low end of a scale follows from a score and its share, but for the last bits."""
@@ -217,7 +216,9 @@ class _Judgments:
             whole[np.asarray(rows)] = values
             columns[name] = _Column(whole, scale)
         if columns and WINNER not in columns and OVERALL not in columns:
-            scored = [each for name, each in columns.items() if name != PASSED and not is_flag(name)]
+            scored = [
+                each for name, each in columns.items() if name != PASSED and not is_flag(name)
+            ]
             if scored:
                 # Nobody says what the ends of the scales are: they are those of what was observed.
                 shares = mean_share(
@@ -313,9 +314,8 @@ def _select(archive: Archive, run: Recorded, where: _Texts, without: _Texts) -> 
         _refuse_unknown(run, conditions, levels)
     selection = Selection(where=where, without=without, positions=tuple(positions), of=units)
     if not positions:
-        raise UsageError(
-            Sentence("results.no_unit_run_all", id=run.id, condition=selection.condition),
-        )
+        about = {"run": run.id, "conditions": selection.condition}
+        raise UsageError(Sentence("results.no_such_unit", **about))
     return Recorded(run.row, run.manifest, selection)
 
 
@@ -371,9 +371,7 @@ def _conditions(flag: str, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name, equals, value = condition.partition("=")
         name = name.strip().removeprefix("meta.")
         if not name or not equals:
-            raise UsageError(
-                Sentence("results.names_no_field_value", flag=flag, condition=condition),
-            )
+            raise UsageError(Sentence("results.no_condition", flag=flag, condition=condition))
         conditions[name] = (*conditions.get(name, ()), value.strip())
     return conditions
 
@@ -395,14 +393,5 @@ def _refuse_unknown(
         for value in values:
             # An empty value asks for units that do not say.
             if value and value not in levels[name]:
-                raise _no_such_value(run, name, value, list(levels[name]))
-
-
-def _no_such_value(run: Recorded, name: str, value: str, values: Sequence[str]) -> UsageError:
-    near = nearest(value, values)
-    more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
-    there = f"There are: {', '.join(map(quote, values[:LISTED]))}{more}"
-    return UsageError(
-        Sentence("results.no_unit_run_its", id=run.id, value=value, name=name),
-        advice=f"Did you mean {quote(near)}?" if near else there,
-    )
+                what = Sentence("results.no_such_value", run=run.id, value=value, field=name)
+                raise UsageError(what, advice=suggest(value, levels[name]))

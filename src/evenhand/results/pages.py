@@ -164,7 +164,7 @@ def read_place(text: str) -> Cursor:
             raise ValueError
         return Cursor(unit, *rest)
     except ValueError:
-        raise UsageError(Sentence("results.no_place_list", text=text)) from None
+        raise UsageError(Sentence("results.no_place", place=text)) from None
 
 
 def _beside(

@@ -172,9 +172,7 @@ def _score_figures(
         comparison = replace(comparison, repeats=repeats(table)).out_of(recorded.full_marks)
         changed = changed and changed.out_of(recorded.full_marks)
     elif baseline:
-        raise UsageError(
-            Sentence("results.baseline_but_nothing_compare", baseline=baseline),
-        )
+        raise UsageError(Sentence("results.baseline_alone", baseline=baseline))
     means = [in_points(mean, recorded.full_marks or 1) for mean in plain_means(table)]
     measure = recorded.kind.measure
     # Where the dimensions do not weigh alike, a total says more.
@@ -230,7 +228,7 @@ def _pair_figures(
     own = recorded.manifest.compare or Compare()
     by, baseline = tuple(options.by or own.by), options.baseline or own.baseline
     if by and by != ("candidate",):
-        raise UsageError(Sentence("results.pairs_compared_candidate"))
+        raise UsageError(Sentence("results.pairs_by"))
     comparison = changed = None
     if baseline or len(table.candidates) == 2:
         variants = lay_out(table, (), baseline)

@@ -33,14 +33,8 @@ def selector(recorded: Recorded, only: str) -> Selector:
         measure.has_notes if only == "notes" else measure.has_confidence
     )
     if not has_any:
-        raise UsageError(
-            Sentence(
-                "results.run_judged_kind_no",
-                id=recorded.id,
-                kind_name=recorded.kind_name,
-                value=only.removeprefix("low-"),
-            ),
-        )
+        key = f"results.no_{only.removeprefix('low-')}"
+        raise UsageError(Sentence(key, run=recorded.id, kind=recorded.kind_name))
     assert isinstance(measure, Scoring)
     score = measure.judgment
 

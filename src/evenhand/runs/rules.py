@@ -12,15 +12,22 @@ from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.data.files import require_file
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import Protocol, ProtocolError, protocol_toml
 from evenhand.manifest import JudgingRecord
-from evenhand.words import Code, Sentence
+from evenhand.words import Code, Names, Sentence
 
 _KEYS = {"priority": "priority", "max_rounds": "max_rounds", "weights": "types"}
 """Rules by the keys of a protocol that say them."""
+
+
+_FORMS = {
+    "toml": Code("fact = { logic_and_fact = 50, ... }"),
+    "json": Code('{"fact": {"logic_and_fact": 50, ...}}'),
+}
+"""A file of weights in each format, as an example."""
 
 
 class NewRules(Struct, frozen=True):
@@ -112,11 +119,8 @@ def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> Jud
 
 def _rules_of_folder(new: Protocol, used: Protocol) -> Mapping[str, Any]:
     if new.kind != used.kind:
-        raise UsageError(
-            f"the protocol {quote(new.name)} is of the kind {new.kind}; the run was judged by the"
-            f" kind {used.kind}",
-            advice="Name a protocol of the same kind.",
-        )
+        kinds = {"kind": new.kind, "used": used.kind}
+        raise UsageError(Sentence("runs.other_kind", protocol=new.name, **kinds))
     kind = KINDS[used.kind]
     try:
         for language in new.languages:
@@ -124,9 +128,9 @@ def _rules_of_folder(new: Protocol, used: Protocol) -> Mapping[str, Any]:
         return kind.resettle_settings(new, used)
     except ProtocolError as error:
         raise UsageError(
-            str(error),
+            error.args[0],
             where=f"{new.name}/{error.file}",
-            advice="To judge by that protocol, name it in the suite: evenhand run",
+            advice=Sentence("runs.judge_by_protocol"),
         ) from None
 
 
@@ -134,18 +138,15 @@ def _check_rule(protocol: Protocol, rules: Mapping[str, Any], name: str, value: 
     """Return one rule as the kind reads it; raise UsageError."""
     kind = KINDS[protocol.kind]
     if name not in rules:
-        has = ", ".join(name for name in _KEYS if name in rules)
-        raise UsageError(
-            f"the protocol kind {protocol.kind} has no {name.replace('_', ' ')}",
-            advice=f"It has: {has}." if has else "Leave it out.",
-        )
+        names = Names([name for name in _KEYS if name in rules])
+        raise UsageError(Sentence("runs.no_rule", kind=protocol.kind, rule=name, names=names))
     if name == "weights":
         value = _types_under(protocol, rules["weights"], value)
     edited = replace(protocol, given={**protocol.given, _KEYS[name]: value})
     try:
         return kind.resettle_settings(edited, protocol)[name]
     except ProtocolError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(error.args[0]) from None
 
 
 def _types_under(
@@ -154,8 +155,8 @@ def _types_under(
     """Return the table of task types with new weights; a type that is not named keeps its own."""
     for name in new:
         if name not in weights:
-            types = ", ".join(weights)
-            raise UsageError(f"no task type is called {quote(name)}", advice=f"There are: {types}.")
+            names = Names(list(weights))
+            raise UsageError(Sentence("runs.no_task_type", name=name, names=names))
     rows = {**weights, **new}
     return [{**row, "weights": rows[str(row["id"])]} for row in protocol.rows("types")]
 
@@ -172,15 +173,13 @@ def read_weights_file(path: Path) -> dict[str, Any]:
             else protocol_toml(path.name, text)
         )
     except ValueError as error:
-        raise UsageError(f"the weights cannot be read: {error}", where=str(path)) from None
+        reason = error.args[0]
+        raise UsageError(
+            Sentence("runs.weights_unreadable", reason=reason), where=str(path)
+        ) from None
     rows = _rows_by_type(value)
     if not rows:
-        raise UsageError(
-            "there are no weights in the file",
-            where=str(path),
-            advice="Write, for each task type: fact = { logic_and_fact = 50, ... }, or in JSON"
-            ' {"fact": {"logic_and_fact": 50, ...}}.',
-        )
+        raise UsageError(Sentence("runs.no_weights", **_FORMS), where=str(path))
     return rows
 
 

@@ -30,7 +30,7 @@ from evenhand.stats.estimate import (
 )
 from evenhand.stats.observations import Floats, Ints
 from evenhand.stats.variants import Measure, Variants
-from evenhand.words import Code, Sentence
+from evenhand.words import Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Shared:
 def proper_level(level: float) -> None:
     """Raise UsageError for a level that no interval can have."""
     if not 0.5 <= level < 1:
-        raise UsageError(Sentence("stats.no_level", level=Code(f"{level:g}")))
+        raise UsageError(Sentence("stats.no_level", level=level))
 
 
 def contrast(shared: Shared, level: float) -> Row:

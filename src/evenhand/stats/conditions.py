@@ -193,13 +193,15 @@ def no_worse_than(figure: Figure, margin: float, variant: str, base: str, of: st
     return _held_to(claim, figure, -margin)
 
 
-def is_better(row: Row, figure: Figure, base: str) -> Condition:
-    """Return whether a variant is better: by the comparison, and by the gate's own interval."""
+def is_better(row: Row, figure: Figure, base: str, *, is_duel: bool = False) -> Condition:
+    """Return whether a variant is better: by the comparison, and by the gate's own interval. A
+    duel is told by its win rate."""
     claim = Claim(
         name="better",
         values={"who": subject(row.variant, row.dimension), "baseline": base},
         dimension=row.dimension,
         variant=row.variant,
+        is_rate=is_duel,
     )
     if figure.unfit:
         return _condition(claim, figure, OPEN, figure.unfit)
@@ -349,6 +351,8 @@ def _measured(claim: Claim, figure: Figure) -> Sentence | None:
     """Return the value with its interval and what it rests on; None of what the claim tells."""
     if figure.value is None or "of" in claim.values or not figure.clusters:
         return None
+    if claim.is_rate and claim.name == "better":
+        figure = figure.as_rate
     grouped = "" if figure.clusters == figure.n else "_grouped"
     basis = Sentence(f"gate.of_{figure.counted}{grouped}", n=figure.n, clusters=figure.clusters)
     ends = {"value": figure.value, "low": figure.low, "high": figure.high}
@@ -357,5 +361,6 @@ def _measured(claim: Claim, figure: Figure) -> Sentence | None:
     if claim.is_rate:
         shares = {name: 100 * (end or 0.0) for name, end in ends.items()}
         return Sentence("gate.measured_rate", **shares, basis=basis)
-    key = "measured" if abs(figure.value) <= 1 else "measured_points"
-    return Sentence(f"gate.{key}", **ends, basis=basis)
+    is_small = max(abs(figure.low), abs(figure.high)) <= 1
+    key = "gate.measured" if is_small else "gate.measured_points"
+    return Sentence(key, **ends, basis=basis)

@@ -162,6 +162,8 @@ def _of_variants(
         if decided:
             row = replace(row, outcome=decided.outcome)
         figure = replace(figure, left=is_left)
+        if is_duel and not decided:
+            figure = replace(figure, counted="pairs")
         conditions += _against(request, row, figure, compared.baseline, is_duel=is_duel)
     for name in names if not is_duel else ():
         units = variants.variant == variants.names.index(name)
@@ -200,7 +202,7 @@ def _against(
 ) -> Iterator[Condition]:
     """Yield the conditions that compare a variant with the baseline."""
     if request.better:
-        yield is_better(row, figure, base)
+        yield is_better(row, figure, base, is_duel=is_duel)
     if request.no_worse_than is not None:
         yield no_worse_than(figure, request.no_worse_than, row.variant, base, row.dimension)
     if is_duel and request.min_win_rate is not None:

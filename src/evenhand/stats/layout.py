@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.observation import OPPONENT_LENGTH, OVERALL, QUESTIONS, SUBJECT_LENGTH
 from evenhand.stats.observations import (
+    LISTED,
     NONE,
     UNIT,
     Bools,
@@ -38,7 +39,7 @@ from evenhand.stats.variants import (
     unit_entries,
     unit_measure,
 )
-from evenhand.words import Code, Sentence, few
+from evenhand.words import Names, Sentence, few
 
 USUAL = ("prompt_variant", "model")
 """Fields that tell variants apart most often."""
@@ -88,7 +89,7 @@ def choose(
 ) -> tuple[int, list[str]]:
     """Return the place of the baseline, and what to say where nobody named it; raise UsageError."""
     if not variants:
-        raise UsageError(Sentence("stats.no_compare", what=what))
+        raise UsageError(Sentence("stats.nothing_judged"))
     if baseline is None:
         key = "no_baseline_candidate" if what == "candidate" else "no_baseline"
         return 0, [Sentence(f"notes.{key}", variant=variants[0])]
@@ -125,15 +126,9 @@ def _only_field(table: Observations) -> str:
     if len(names) == 1:
         return names[0]
     if names:
-        raise UsageError(
-            Sentence(
-                "stats.units_differ_tells_variants",
-                names=Code(", ".join(names[:-1])),
-                names2=names[-1],
-            ),
-            advice=f"--by {names[0]}, or `by` under [compare] in the suite.",
-        )
-    raise UsageError(Sentence("stats.nothing_compare", fields=_list(table.fields)))
+        fields = few(names, LISTED)
+        raise UsageError(Sentence("stats.several_fields", fields=fields, field=names[0]))
+    raise UsageError(Sentence("stats.no_field", fields=few(list(table.fields), LISTED)))
 
 
 def _variant_codes(fields: Fields, by: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
@@ -156,27 +151,16 @@ def _pairing(table: Observations, by: Sequence[str], pair_by: Sequence[str]) -> 
     if pair_by:
         names = [plain_name(table.fields, name) for name in pair_by]
         if clash := set(names) & set(by):
-            raise UsageError(
-                Sentence("stats.units_cannot_paired_on", clash=min(clash)),
-            )
+            raise UsageError(Sentence("stats.paired_by_variant", field=min(clash)))
         return names
     # An id that stands for itself tells every unit apart, so nothing is shared.
     parts = () if table.id_fields == (UNIT,) else table.id_fields
     id_fields = [name for name in parts if name in table.fields and name not in by]
     questions = [name for name in QUESTIONS if name in table.fields and name not in by]
     if not id_fields and not questions:
-        raise UsageError(
-            Sentence(
-                "stats.nothing_says_units_different",
-                by=Code(" / ".join(by)),
-                fields=_list(table.fields, by),
-            ),
-        )
+        others = few([name for name in table.fields if name not in by], LISTED)
+        raise UsageError(Sentence("stats.unpaired", by=Names(by), fields=others))
     return id_fields or questions[:1]
-
-
-def _list(fields: Fields, less: Sequence[str] = ()) -> str:
-    return ", ".join(name for name in fields if name not in less) or "none"
 
 
 def _field_codes(fields: Fields, names: Sequence[str], units: int) -> Ints:
@@ -206,9 +190,7 @@ def _candidates(table: Observations, baseline: str | None) -> Variants:
     judged = np.unique([table.first, table.second]).tolist()
     base, notes = choose(table.candidates if judged else (), baseline, CANDIDATE)
     if base not in judged:
-        raise UsageError(
-            Sentence("stats.no_judged_pair_candidate", candidates=table.candidates[base]),
-        )
+        raise UsageError(Sentence("stats.no_judged_pair", candidate=table.candidates[base]))
     is_self = table.subject == table.opponent
     is_met = ((table.subject == base) | (table.opponent == base)) & ~is_self
     notes += _pair_notes(table, base, is_met)
@@ -282,9 +264,7 @@ def lay_out_runs(
         # Of two candidates the first says all that there is.
         candidates = candidates[: 1 if len(table.candidates) == 2 else None]
         if not candidates:
-            raise UsageError(
-                Sentence("stats.runs_no_candidate_common", runs=runs[0], runs2=runs[1])
-            )
+            raise UsageError(Sentence("stats.no_shared_candidate", run=runs[0], other=runs[1]))
         table, baseline = (_about(each, candidates) for each in (table, baseline))
     else:
         notes = list(_dimension_notes(table, baseline))
@@ -292,9 +272,7 @@ def lay_out_runs(
         table, baseline = (_as_shares(each, changed) for each in (table, baseline))
     keys = [unit_keys(each, pair_by) for each in (baseline, table)]
     if not set(keys[0]) & set(keys[1]):
-        raise UsageError(
-            Sentence("stats.runs_no_unit_common", runs=runs[0], runs2=runs[1]),
-        )
+        raise UsageError(Sentence("stats.no_shared_unit", run=runs[0], other=runs[1]))
     # The baseline comes first, as everywhere.
     both = _join(baseline, table)
     if both.is_pairs:
@@ -303,7 +281,7 @@ def lay_out_runs(
     else:
         measures = _unit_measures(both)
         if not both.dimensions:
-            raise UsageError(Sentence("stats.runs_no_dimension_common"))
+            raise UsageError(Sentence("stats.no_shared_dimension"))
     numbers = {name: place for place, name in enumerate(dict.fromkeys([*keys[0], *keys[1]]))}
     key = np.array([numbers[name] for name in (*keys[0], *keys[1])], np.int64)
     return Variants(
@@ -410,11 +388,8 @@ def _dimension_notes(table: Observations, baseline: Observations) -> Iterator[st
     """Yield what is not the same in both runs of what they are judged on."""
     alone = sorted(set(table.dimensions) ^ set(baseline.dimensions))
     if alone:
-        yield f"Only one of the runs has: {', '.join(alone)}."
-    if changed := _changed_scales(table, baseline):
-        spans = [(name, baseline.scale(name), table.scale(name)) for name in changed]
-        listed = "; ".join(
-            f"{quote(name)} {before.low:g} to {before.high:g} -> {now.low:g} to {now.high:g}"
-            for name, before, now in spans
-        )
-        yield f"Scales differ ({listed}), so shares of each run's own scale are compared, of 1."
+        yield Sentence("stats.one_run_only", dimensions=few(alone, LISTED))
+    for name in _changed_scales(table, baseline):
+        before, now = baseline.scale(name), table.scale(name)
+        ends = {"low": before.low, "high": before.high, "now_low": now.low, "now_high": now.high}
+        yield Sentence("stats.other_scale", dimension=name, **ends)

@@ -445,7 +445,7 @@ def leaderboard(
 
 def _check(table: Observations, options: BoardOptions, criterion: str | None) -> None:
     if not 0 < options.level < 1:
-        raise UsageError(Sentence("stats.level_share_between_wanted", level=options.level))
+        raise UsageError(Sentence("stats.no_share", level=options.level))
     if criterion is not None:
         place_of(table.dimensions, criterion, "criterion")
     if options.anchor is not None:
@@ -456,9 +456,8 @@ def _levels(table: Observations, measure: str, by: str, options: BoardOptions) -
     """Return what each value of a field comes to, by the order in which values first come."""
     column, levels = field_named(table.fields, by), dict[str, Level]()
     if len(column.levels) > VALUES:
-        raise UsageError(
-            Sentence("stats.would_make_boards", by=by, levels=len(column.levels), values=VALUES),
-        )
+        counts = {"n": len(column.levels), "most": VALUES}
+        raise UsageError(Sentence("stats.many_boards", field=by, **counts))
     for code, name in enumerate(column.levels):
         part = table.of_units(column.codes == code)
         if part.unit.size:

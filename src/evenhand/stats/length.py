@@ -164,9 +164,7 @@ def _scikit_learn() -> tuple[Any, dict[str, Any]]:
         import sklearn
         from sklearn.linear_model import LogisticRegression
     except ImportError as missing:
-        raise UsageError(
-            Sentence("stats.length_controlled_win_rates"),
-        ) from missing
+        raise UsageError(Sentence("stats.no_sklearn")) from missing
     new = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
     return LogisticRegression, {"l1_ratio": 1.0} if new else {"penalty": "l1"}
 

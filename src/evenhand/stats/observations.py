@@ -16,7 +16,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import UsageError, nearest, quote
+from evenhand.errors import UsageError, nearest
 from evenhand.observation import OVERALL, PASSED, QUESTIONS, UNCERTAIN, WINNER, Rule, is_flag
 from evenhand.units import META_FIELDS, pair_key
 from evenhand.words import Sentence, few
@@ -47,9 +47,13 @@ Fields = Mapping[str, Field]
 
 def no_such_field(name: str, fields: Collection[str]) -> UsageError:
     """Return the error for a field that is none of these."""
-    near = nearest(name, fields)
-    advice = Sentence("stats.did_you_mean", near=near) if near else there_are(fields)
-    return UsageError(Sentence("stats.no_such_field", name=name), advice=advice)
+    return UsageError(Sentence("stats.no_such_field", name=name), advice=suggest(name, fields))
+
+
+def suggest(name: str, names: Collection[str]) -> Sentence:
+    """Return the advice for a name that is none of these."""
+    near = nearest(name, names)
+    return Sentence("stats.did_you_mean", near=near) if near else there_are(names)
 
 
 def there_are(names: Collection[str]) -> Sentence:
@@ -74,12 +78,7 @@ def place_of(names: Sequence[str], name: str, what: str) -> int:
     """Return the place of a name among those that are there; raise UsageError."""
     if name in names:
         return names.index(name)
-    near = nearest(name, names)
-    there = ", ".join(map(quote, names[:10])) or "none"
-    raise UsageError(
-        Sentence("stats.no_called", what=what, name=name),
-        advice=f"Did you mean {quote(near)}?" if near else f"There are: {there}",
-    )
+    raise UsageError(Sentence(f"stats.no_{what}", name=name), advice=suggest(name, names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,12 +282,8 @@ def is_by(table: Observations, names: Sequence[str]) -> Bools:
         if name in table.judges:
             found = [table.judges.index(name)]
         if not found:
-            near = nearest(name, table.judges)
-            there = f"There are: {', '.join(table.judges[:20])}"
-            raise UsageError(
-                Sentence("stats.no_judge_run", name=name),
-                advice=f"Did you mean {quote(near)}?" if near else there,
-            )
+            advice = suggest(name, table.judges)
+            raise UsageError(Sentence("stats.no_judge", name=name), advice=advice)
         meant += found
     return np.isin(table.judge, meant)
 

@@ -21,16 +21,18 @@ from evenhand.report.html.page import static
 from evenhand.store.ledger import Store
 from evenhand.web.lists import ChangesPage, UnitList
 from evenhand.web.pages import Pages
-from evenhand.web.render import Renderer, language_of
+from evenhand.web.render import Renderer
 from evenhand.web.security import Endpoint, Guard
 from evenhand.web.service import NotFound, Timeouts, ViewService
 from evenhand.words import Sentence
 
-STATUSES: tuple[tuple[type[EvenhandError], int], ...] = (
+STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (NotFound, 404),
     (StoreBusy, 409),
     (StoreError, 503),
     (UsageError, 400),
+    (RequestValidationError, 422),
+    (HTTPException, 404),
 )
 
 
@@ -55,8 +57,7 @@ def make_app(
         app.include_router(pages.routes())
     _add_files(app)
     _add_error_pages(app, renderer)
-    guard = Guard(endpoint, lambda *problem: renderer.error("en", *problem))
-    app.middleware("http")(guard)
+    app.middleware("http")(Guard(endpoint, renderer.error))
     return app
 
 
@@ -94,7 +95,7 @@ def listening(host: str, port: int) -> socket.socket:
         if bound is not None:
             bound.close()
         raise UsageError(
-            Sentence("web.cannot_listen_port", host=host, port=port, value=error.strerror or error),
+            Sentence("web.cannot_listen", host=host, port=str(port), reason=error.strerror or error)
         ) from None
     return bound
 
@@ -108,30 +109,22 @@ def _add_files(app: FastAPI) -> None:
     @app.get("/static/{name}")
     def send_file(name: str) -> Response:
         if name not in texts:
-            raise NotFound(Sentence("web.no_such_file"))
+            raise NotFound(Sentence("web.no_file"))
         media_type = "text/css" if name.endswith(".css") else "text/javascript"
         return Response(texts[name], media_type=f"{media_type}; charset=utf-8")
 
 
 def _add_error_pages(app: FastAPI, renderer: Renderer) -> None:
-    """Show expected errors as pages in words; the guard shows the unexpected ones."""
+    """Show expected errors as pages; the guard shows the unexpected ones."""
 
-    async def show_error(request: Request, error: Exception) -> Response:
-        advice = ""
+    async def show_error(request: Request, error: Any) -> Response:
+        status = next((code for kind, code in STATUSES if isinstance(error, kind)), 500)
         match error:
-            case EvenhandError():
-                status = next((code for kind, code in STATUSES if isinstance(error, kind)), 500)
-                what, advice = error.what, error.advice
             case RequestValidationError():
-                first = error.errors()[0]
-                status, what = 422, f"{first['loc'][-1]}: {first['msg']}"
-            case HTTPException(status_code=404):
-                status, what = 404, "There is no such page."
+                error = UsageError(Sentence("web.bad_value", name=error.errors()[0]["loc"][-1]))
             case HTTPException():
-                status, what = error.status_code, str(error.detail)
-            case _:
-                raise error
-        return renderer.error(language_of(request), status, what, advice)
+                error = UsageError(Sentence("web.no_page"))
+        return renderer.error(request, status, error)
 
     for kind in (EvenhandError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, show_error)

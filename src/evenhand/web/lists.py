@@ -27,7 +27,7 @@ from evenhand.store.ports import Browsed, PageRequest, StoredUnit
 from evenhand.text import visible
 from evenhand.web.render import Renderer
 from evenhand.web.service import ROWS, ViewService
-from evenhand.words import Code, Sentence, Words
+from evenhand.words import Sentence, Words, few
 
 RunName = Annotated[str, PathParameter(max_length=64)]
 Text = Annotated[str, Query(max_length=200)]
@@ -68,9 +68,7 @@ def selection(run: Recorded, filters: Mapping[str, Any]) -> Browsed:
     name = filters["judge"]
     if name and name not in run.names:
         raise UsageError(
-            Sentence(
-                "web.run_no_judge", id=run.row.id, name=name, names=Code(", ".join(run.names))
-            ),
+            Sentence("web.no_judge", run=run.row.id, judge=name, names=few(run.names, 10))
         )
     return Browsed(**{**filters, "judge": run.names.index(name) if name else None})
 
@@ -297,7 +295,7 @@ class ChangesPage:
         except NothingBeside:
             return None, say("view.nothing_beside")
         except UsageError as error:
-            return None, str(error)
+            return None, error.text(say.message)
 
     def _values(
         self, run: Recorded, setting: Setting, table: SideBySide, places: list[int], after: int

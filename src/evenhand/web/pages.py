@@ -75,11 +75,11 @@ class Pages:
         where = [f"{field}={value}"] if field else []
         many = got is None or verdicts > FIGURES_AT_ONCE
         wanted = verdicts > 0 and (figures or bool(where) or not many)
-        report, problem = self._figures(recorded, where) if wanted else (None, "")
+        say = self._words(request, recorded)
+        report, problem = self._figures(recorded, where, say) if wanted else (None, "")
         # Figures that were computed while a run was judged are soon computed again.
         behind = bool(report and not where and report.coverage.verdicts != verdicts)
         live = bool(got and got["judging"])
-        say = self._words(request, recorded)
         return self._render(
             request,
             "run.html",
@@ -105,14 +105,16 @@ class Pages:
             problem=problem,
         )
 
-    def _figures(self, run: Recorded, where: Sequence[str]) -> tuple[Report | None, str]:
+    def _figures(
+        self, run: Recorded, where: Sequence[str], say: Words
+    ) -> tuple[Report | None, str]:
         """Return the figures, once they are there, and what is wrong with the selection."""
         try:
             return self._service.report(run, where), ""
         except UsageError as error:
             if not where:
                 raise
-            return None, str(error)
+            return None, error.text(say.message)
 
     def _words(self, request: Request, run: Recorded) -> Words:
         """Return the labels of a page about a run, its failure tags as its protocol names them."""

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from evenhand.errors import EvenhandError
 from evenhand.report.html.page import environment
 from evenhand.words import LANGUAGES, Words, words
 
@@ -51,8 +52,10 @@ class Renderer:
             )
         return response
 
-    def error(self, language: str, status: int, what: str, advice: str) -> HTMLResponse:
-        """Return a page that says what went wrong. Nothing of the request is in it."""
+    def error(self, request: Request, status: int, error: EvenhandError) -> HTMLResponse:
+        """Return a page that says what went wrong. Of the request only its language is in it."""
+        language = language_of(request)
+        what, advice = map(self._words[language].message, (error.what, error.advice))
         page = self._templates[language].get_template("error.html")
         text = page.render(languages=[], code=status, what=what, advice=advice)
         return HTMLResponse(text, status_code=status)

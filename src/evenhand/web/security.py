@@ -18,6 +18,9 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from evenhand.errors import EvenhandError
+from evenhand.words import Sentence
+
 TOKEN_HEADER = "x-evenhand-token"  # noqa: S105  the name of a header
 BODY_BYTES = 64 * 1024
 """No request to read has more to say."""
@@ -37,8 +40,8 @@ _HOST = re.compile(
     r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9.-]{1,253}))(?::([0-9]{1,5}))?", re.IGNORECASE
 )
 Next = Callable[[Request], Awaitable[Response]]
-ErrorPage = Callable[[int, str, str], Response]
-"""Status, what happened and what to do, as a response."""
+ErrorPage = Callable[[Request, int, EvenhandError], Response]
+"""The response to a request that goes wrong, with its status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +84,12 @@ def _is_address(name: str) -> bool:
     return True
 
 
-class Refused(Exception):  # noqa: N818  as in errors.py
+class Refused(EvenhandError):  # noqa: N818  as in errors.py
     """A request that is turned away."""
 
-    def __init__(self, status: int, what: str, advice: str = "") -> None:
+    def __init__(self, status: int, what: str) -> None:
         super().__init__(what)
-        self.status, self.what, self.advice = status, what, advice
+        self.status = status
 
 
 class Guard:
@@ -100,12 +103,12 @@ class Guard:
             check_request(request, self._endpoint)
             response = login(request, self._endpoint) or await self._forward(request, call_next)
         except Refused as error:
-            response = self._error_page(error.status, error.what, error.advice)
+            response = self._error_page(request, error.status, error)
         except Exception as error:
             # The name of the error is for the terminal; its text may hold anything.
             where = request.url.path[:200]
             sys.stderr.write(f"evenhand view: {type(error).__name__} at {where!r}\n")
-            response = self._error_page(500, "Something went wrong in the program.", "It is a bug.")
+            response = self._error_page(request, 500, EvenhandError(Sentence("web.bug")))
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return response
@@ -123,16 +126,16 @@ def check_request(request: Request, endpoint: Endpoint) -> None:
     headers = request.headers
     host = headers.get("host", "")
     if not endpoint.is_own_host(host):
-        raise Refused(403, "This address is not known here.", "Use the one printed at start.")
+        raise Refused(403, Sentence("web.unknown_host"))
     foreign = [o for o in headers.getlist("origin") if o.lower() != f"http://{host.lower()}"]
     if foreign or _is_cross_site(request):
-        raise Refused(403, "Another site asked for this page.")
+        raise Refused(403, Sentence("web.other_site"))
     length = headers.get("content-length", "0")
     is_number = length.isascii() and length.isdigit()
     if not is_number or int(length) > BODY_BYTES or "transfer-encoding" in headers:
-        raise Refused(413, "The request is too long.")
+        raise Refused(413, Sentence("web.too_long"))
     if request.method not in ("GET", "HEAD"):
-        raise Refused(405, "This can only be read.")
+        raise Refused(405, Sentence("web.only_reading"))
 
 
 def _is_cross_site(request: Request) -> bool:
@@ -154,7 +157,7 @@ def login(request: Request, endpoint: Endpoint) -> Response | None:
         return None
     query = request.query_params.multi_items()
     if request.method != "GET" or not endpoint.is_token(dict(query).get("token", "")):
-        raise Refused(401, "This needs the token.", "Open the whole address printed at start.")
+        raise Refused(401, Sentence("web.token_needed"))
     rest = urlencode([pair for pair in query if pair[0] != "token"])
     # The path alone, one slash in front: it can lead nowhere else.
     path = "/" + request.scope["raw_path"].decode("latin-1").lstrip("/\\")

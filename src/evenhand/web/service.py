@@ -165,9 +165,7 @@ class FigureCache:
         except EvenhandError as error:
             figure.error = error
         except Exception as error:  # whoever asks must not wait for ever
-            figure.error = EvenhandError(
-                Sentence("web.cannot_computed", name__=type(error).__name__)
-            )
+            figure.error = EvenhandError(Sentence("web.not_computed", kind=type(error).__name__))
         finally:
             figure.made_at = time.monotonic()
             figure.took = figure.made_at - begun
@@ -278,5 +276,5 @@ class ViewService:
         with self.stores.borrow() as store:
             detail = unit_detail(store, run, name)
         if detail is None:
-            raise NotFound(Sentence("web.run_no_unit", id=run.row.id, name=name))
+            raise NotFound(Sentence("web.no_unit", run=run.row.id, unit=name))
         return detail

@@ -136,7 +136,7 @@ def read_fastchat(file: JudgmentFile) -> Iterator[TidyRow]:
         elif {"score", "model"} <= names:
             yield _read_grade(row)
         else:
-            raise missing("g1_winner, winner or score", row.value, row.where, "fastchat")
+            raise missing("g1_winner, winner, score", row.value, row.where, "fastchat")
 
 
 def _about(judgment: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,6 @@ from evenhand.words import Sentence
 
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 SETTING_CHARS = 200
-_NOT_A_LOG = "Is it the log of an evaluation by Inspect that came to its end?"
 PROMPTFOO_SCALE = (0.0, 1.0)
 _PROVIDER_FAILED = 2
 _GRADER_FAILED = re.compile(
@@ -89,9 +88,7 @@ class _Archive:
             with self._zip.open(entry) as stream:
                 data = read_packed(stream, entry.compress_size, str(self._path))
         except NotImplementedError:
-            raise UsageError(
-                Sentence("data.log_packed_zstandard"),
-            ) from None
+            raise UsageError(Sentence("data.needs_zstandard")) from None
         except (
             *(self._zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error),
             *(RuntimeError, ValueError),
@@ -100,19 +97,14 @@ class _Archive:
         self._left -= len(data)
         if self._left < 0:
             raise DataError(
-                Sentence(
-                    "data.unpacks_more_than_gb", unpacked_bytes=limits.UNPACKED_BYTES // 1024**3
-                ),
+                Sentence("data.log_too_large", gigabytes=limits.UNPACKED_BYTES // 1024**3),
                 where=str(self._path),
             )
         where = f"{self._path}/{name}"
         return read_array(decode(data, None, where), where)
 
     def _damage_error(self, error: Exception) -> DataError:
-        return DataError(
-            Sentence("data.not_sound_zip_archive", error=error),
-            where=str(self._path),
-        )
+        return DataError(Sentence("data.bad_zip", error=error), where=str(self._path))
 
 
 def _open_log(path: Path) -> tuple[Object, Iterator[tuple[Object, str]]]:
@@ -126,7 +118,7 @@ def _open_log(path: Path) -> tuple[Object, Iterator[tuple[Object, str]]]:
         return object_of(log.get("eval")), placed
     archive = _Archive(path)
     if "header.json" not in archive.names:
-        raise DataError(Sentence("data.no_header_json"), where=str(path), advice=_NOT_A_LOG)
+        raise DataError(Sentence("data.no_header_json"), where=str(path))
     header = next(archive.read("header.json").values(), {})
     rows = (row for name in _sample_files(archive.names) for row in archive.read(name))
     return object_of(header.get("eval")), ((row.value, row.where) for row in rows)
@@ -148,7 +140,7 @@ def read_inspect(file: JudgmentFile) -> Iterator[TidyRow]:
         for dimension, score in _inspect_scores(sample):
             yield TidyRow("scores", unit | {"dimension": dimension, "score": score}, where)
     if unit is None:
-        raise DataError(Sentence("data.no_samples"), where=str(path), advice=_NOT_A_LOG)
+        raise DataError(Sentence("data.no_samples"), where=str(path))
 
 
 def inspect_settings(paths: Sequence[Path]) -> list[str]:
@@ -221,10 +213,7 @@ def read_promptfoo(file: JudgmentFile) -> Iterator[TidyRow]:
         for dimension, score in _promptfoo_scores(result):
             yield TidyRow("scores", about | {"dimension": dimension, "score": score}, where)
     if about is None:
-        raise DataError(
-            Sentence("data.no_results"),
-            where=str(path),
-        )
+        raise DataError(Sentence("data.no_results"), where=str(path))
 
 
 def _results(path: Path) -> Iterator[tuple[Object, str]]:

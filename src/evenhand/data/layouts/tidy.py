@@ -15,18 +15,17 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from evenhand.data.columns import Row, Rows, copy_fields, remove_field, require_sources
-from evenhand.data.files import did_you_mean
+from evenhand.data.files import LISTED
 from evenhand.data.read import read_rows
 from evenhand.data.recognise import judgment_columns
-from evenhand.errors import DataError, UsageError, quote
+from evenhand.errors import DataError, UsageError, nearest, quote
 from evenhand.jsontext import as_text, parse_lenient
-from evenhand.words import Sentence
+from evenhand.words import Sentence, few
 
 Shape = Literal["", "votes", "scores", "grades"]
 Side = Literal["first", "second", "tie", ""]
 Failed = Literal["schema", "out_of_range", "empty", ""]
 
-NAMES_SHOWN = 20
 ORDER_UNKNOWN = "order_unknown"
 """Of a verdict that does not say which candidate was shown first: it tells nothing of positions."""
 VOTE_COLUMNS = frozenset(
@@ -97,9 +96,7 @@ class JudgmentFile:
         """Return the path of a log; raises UsageError for rows that are no file, or columns that it
         does not have."""
         if self.path is None or self.columns:
-            raise UsageError(
-                Sentence("data.file_kind_no_columns", kind=kind),
-            )
+            raise UsageError(Sentence("data.no_table_kind", kind=kind))
         return self.path
 
 
@@ -110,18 +107,15 @@ def require(row: Row, names: Iterable[str], kind: str) -> None:
             raise missing(name, row.value, row.where, kind)
 
 
-def missing(name: str, there: Iterable[str], where: str, kind: str) -> DataError:
+def missing(
+    name: str, there: Iterable[str], where: str, kind: str, key: str = "data.no_column"
+) -> DataError:
     """Return the error for a column that is not there, with the flag that would name it."""
     columns = [str(column) for column in there]
+    near = nearest(name, columns)
     # The nearest in spelling is often not the one meant, so all of them are shown.
-    listed = ", ".join(map(quote, columns[:NAMES_SHOWN]))
-    rest = f" and {len(columns) - NAMES_SHOWN} more" if len(columns) > NAMES_SHOWN else ""
-    advice = f"the columns are: {listed}{rest}; rename one: --map {name}=COLUMN"
-    return DataError(
-        Sentence("data.no_column_kind_needs", name=name, kind=kind),
-        where=where,
-        advice=f"{did_you_mean(name, columns)} {advice}".strip(),
-    )
+    names = few(sorted(columns, key=lambda column: column != near), LISTED)
+    return DataError(Sentence(key, name=name, kind=kind, names=names), where=where)
 
 
 def votes(file: JudgmentFile) -> Iterator[TidyRow]:
@@ -148,9 +142,7 @@ def _read_table(
         has_verdict = has_verdict or any(name in row.value for name in verdicts)
         yield TidyRow(shape, row.value, row.where)
     if row is not None and not has_verdict:
-        error = missing(verdicts[0], row.value, file.name, shape)
-        error.advice += "; where each dimension has a column, see unpivot in docs/sql.md"
-        raise error
+        raise missing(verdicts[0], row.value, file.name, shape, "data.no_verdict_column")
 
 
 class Vote(NamedTuple):
@@ -192,8 +184,7 @@ def read_candidate(row: Mapping[str, Any], name: str, where: str) -> str:
         raise _empty(name, where)
     if candidate in _SIDES:
         raise DataError(
-            Sentence("data.column_holds_candidate_called", name=name, candidate=candidate),
-            where=where,
+            Sentence("data.candidate_is_verdict", name=name, candidate=candidate), where=where
         )
     return candidate
 
@@ -263,9 +254,7 @@ def judge_of(row: Mapping[str, Any], where: str, kind: str, default: str) -> str
     value = row.get("judge")
     if judge := ("" if isinstance(value, dict) else text_of(value)) or default:
         return judge
-    error = missing("judge", row, where, kind)
-    error.advice += "; or name the judge once for all rows: --judge NAME"
-    raise error
+    raise missing("judge", row, where, kind, "data.no_judge_column")
 
 
 def unit_of(row: Mapping[str, Any], where: str, kind: str) -> str:
@@ -276,8 +265,7 @@ def unit_of(row: Mapping[str, Any], where: str, kind: str) -> str:
 
 
 def _empty(name: str, where: str) -> DataError:
-    what = Sentence("data.column_empty", name=name)
-    return DataError(what, where=where, advice="name it in every row")
+    return DataError(Sentence("data.cell_empty", name=name), where=where)
 
 
 def meta_of(row: Mapping[str, Any], columns: frozenset[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 In: `{"load": {...}}` once, then `{"ask": {...}}` at a time. Out: `{"beat": true}` as a sign of life
 while it works, then `{"ready": ...}`, `{"reply": ...}`, `{"overflow": ...}`, `{"unfit": ...}` or
-`{"failed": ...}`; `{"altered": ...}` if the weights are not, or no longer, those that the parent
+`{"failed": ...}`; `{"altered": true}` if the weights are not, or no longer, those that the parent
 named. The real standard output is kept for these lines alone; whatever else prints goes to standard
 error. When standard input closes, the process ends at once, in the middle of anything: a parent
 that was killed leaves nobody behind.
@@ -70,7 +70,7 @@ def _serve(lines: Iterator[dict[str, Any]], send: Send) -> None:
     send({"ready": {"context": runtime.context}})
     for line in lines:
         if weights.has_changed():  # what is mapped into memory has changed with it
-            send({"altered": "it was written to while it was in use"})
+            send({"altered": True})
             return
         try:
             send({"reply": to_builtins(answerer.answer(line["ask"]))})
@@ -93,7 +93,7 @@ def _load(request: dict[str, Any], send: Send) -> tuple[Runtime, OpenWeights]:
         send({"failed": f"{type(error).__name__}: {error}"})
         os._exit(1)
     if sha256 != request["sha256"]:
-        send({"altered": f"its SHA-256 is {sha256}, not {request['sha256']}"})
+        send({"altered": True})
         os._exit(1)
     return runtime, weights
 

@@ -61,20 +61,16 @@ class EmbeddedJudge(Judge):
         if provider.is_file(model):
             self._path: Path | None = options.folder / Path(model).expanduser()
             if not self._path.is_file():
-                raise UsageError(
-                    Sentence("judges.no_model_file", model=model),
-                )
-            options.notify(f"checking {self._path.name}")
+                raise UsageError(Sentence("judges.no_model_file", file=model))
+            options.notify(Sentence("judges.checking", file=self._path.name))
             sha256 = models.hash_file(self._path)
         else:
             pinned = models.lookup(model or models.DEFAULT)
             self._path, sha256 = models.find(pinned.name), pinned.sha256
             if self._path is None:
-                megabytes = f"{pinned.download / 1e6:.0f} MB"
+                megabytes = round(pinned.download / 1e6)
                 self.unavailable_reason = ModelMissing(
-                    Sentence(
-                        "judges.embedded_model_not_here", name=pinned.name, megabytes=megabytes
-                    ),
+                    Sentence("judges.model_missing", name=pinned.name, megabytes=megabytes)
                 )
         self.account: Hashable = (provider.name, sha256)
         self._settings: dict[str, Any] = {
@@ -144,18 +140,16 @@ class EmbeddedJudge(Judge):
                 raise CallRejected("context_overflow", str(reason))
             case {"unfit": reason}:
                 raise CallRejected("schema", str(reason))
-            case {"altered": reason}:
-                raise ProviderRefused(
-                    Sentence("judges.model_not_what_was", path=self._path, reason=reason),
-                )
+            case {"altered": _}:
+                raise ProviderRefused(Sentence("judges.model_altered", file=self._path))
             case {"failed": reason}:
                 raise ProviderRefused(
                     Sentence(
-                        "judges.model_could_not_loaded",
-                        path=self._path,
+                        "judges.model_not_loaded",
+                        file=self._path,
                         reason=reason,
                         default=models.DEFAULT,
-                    ),
+                    )
                 )
             case _:
                 raise JudgeCrashed(f"the model's process said {quote(line)}")

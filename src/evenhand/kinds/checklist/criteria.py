@@ -89,24 +89,24 @@ def build_checklist(value: object) -> Checklist:
         value = [line for line in lines if line]
     path: Path = () if isinstance(value, list) else ("criteria",)
     top = {"criteria": value} if isinstance(value, list) else value
-    fields = read_object(top, (), "the checklist", ("criteria",))
+    fields = read_object(top, (), ("criteria",))
     listed = read_list(fields, "criteria", ())
     criteria = tuple(_read_criterion(each, i, (*path, i)) for i, each in enumerate(listed))
-    require_different("criteria", "id", [each.id for each in criteria], path)
+    require_different("id", [each.id for each in criteria], path)
     return Checklist(criteria)
 
 
 def _read_criterion(value: object, index: int, path: Path) -> Criterion:
     row = {"text": value} if isinstance(value, str) else value
-    fields = read_object(row, path, "a criterion", ("id", "text", "points", "must"))
+    fields = read_object(row, path, ("id", "text", "points", "must"))
     fields = {"id": f"c{index + 1}", "points": 1, "must": False} | fields
     points, must = fields["points"], fields["must"]
     if isinstance(points, bool) or not isinstance(points, int | float):
         points = 0
     if not points or not isfinite(points):
-        raise RubricTextError(Sentence("kinds.points_number"), path=(*path, "points"))
+        raise RubricTextError(Sentence("kinds.no_points"), path=(*path, "points"))
     if not isinstance(must, bool):
-        raise RubricTextError(Sentence("kinds.must_boolean"), path=(*path, "must"))
+        raise RubricTextError(Sentence("kinds.no_must"), path=(*path, "must"))
     require_plain(fields, path)
     text = " ".join(read_text(fields, "text", path).split())
     return Criterion(read_id(fields, path), text, plain_number(points), must)
@@ -130,7 +130,6 @@ def _explain(rubric: Any, protocol: Protocol) -> Understood:
 
 RUBRIC_FORM = RubricForm(
     endings=(".json", ".toml", ".txt"),
-    about="criteria are JSON, TOML, or text with one on each line",
     parse=_parse_file,
     explain=_explain,
     beside=("*.json", "criteria*.toml"),

@@ -137,7 +137,7 @@ def read_pass_share(protocol: Protocol) -> float | None:
     share = protocol.given.get("pass_share")
     is_number = isinstance(share, int | float) and not isinstance(share, bool)
     if share is not None and not (is_number and 0 <= share <= 1):
-        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.pass_share_number"))
+        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.no_pass_share"))
     return share
 
 

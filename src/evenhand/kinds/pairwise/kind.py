@@ -86,17 +86,13 @@ def read_priority(protocol: Protocol) -> tuple[str, ...]:
     """Return the criteria that decide a conflict of marks, in order; raise ProtocolError."""
     priority, ids = protocol.given.get("priority", []), protocol.ids("criteria")
     if not isinstance(priority, list):
-        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.priority_must_list_criteria"))
+        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.no_priority_list"))
     for name in priority:
         if name not in ids:
-            message = Sentence(
-                "kinds.priority_names_no_criterion", name=repr(name), ids=Code(", ".join(ids))
-            )
+            message = Sentence("kinds.unknown_priority", name=str(name), ids=Code(", ".join(ids)))
             raise ProtocolError(PROTOCOL_FILE, message)
         if priority.count(name) > 1:
-            raise ProtocolError(
-                PROTOCOL_FILE, Sentence("kinds.priority_names_twice", name=repr(name))
-            )
+            raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.same_priority", name=name))
     return tuple(priority)
 
 
@@ -104,7 +100,7 @@ def read_max_rounds(protocol: Protocol) -> int:
     """Return the most rounds that a pair may take; raise ProtocolError."""
     rounds = protocol.given.get("max_rounds", MAX_ROUNDS)
     if type(rounds) is not int or not 1 <= rounds <= MAX_ROUNDS_MOST:
-        message = Sentence("kinds.max_rounds_must_number", max_rounds_most=MAX_ROUNDS_MOST)
+        message = Sentence("kinds.no_rounds", most=MAX_ROUNDS_MOST)
         raise ProtocolError(PROTOCOL_FILE, message)
     return rounds
 
@@ -112,7 +108,7 @@ def read_max_rounds(protocol: Protocol) -> int:
 def asks_for_table(protocol: Protocol) -> bool:
     """Return True if the prompts ask for a verdict-table line; raise ProtocolError."""
     if protocol.given.get("reply", "table") != "table":
-        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.reply_can_only_table"))
+        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.no_reply_form"))
     return "reply" in protocol.given
 
 

@@ -23,6 +23,7 @@ from evenhand.kinds.pairwise.verdict import MARKS, OUTCOMES, WINNERS, Mark, Winn
 from evenhand.kinds.reply import BAR, without_thinking
 from evenhand.limits import REPLY_BYTES
 from evenhand.text import INVISIBLE
+from evenhand.words import Names, Sentence
 
 _CELL = re.compile(r"(?:[^|\\]++|\\.?)*+", re.DOTALL)
 
@@ -72,7 +73,8 @@ def read_lines(lines: Iterable[str], criteria: Sequence[str] | None = None) -> I
             _check_header(cells, criteria, number)
             names = cells
         elif len(cells) != len(names):
-            raise TableError(number, f"{len(cells)} columns; the header has {len(names)}")
+            about = {"n": len(cells), "of": len(names)}
+            raise TableError(number, Sentence("kinds.table_columns", **about))
         else:
             pair_id, winner, *marks, notes = cells
             if problem := _find_problem(winner, marks):
@@ -81,26 +83,26 @@ def read_lines(lines: Iterable[str], criteria: Sequence[str] | None = None) -> I
             named = dict(zip(names[2:-1], marks, strict=True))
             yield TableLine(number, pair_id, output | {"criteria": named})
     if not names:
-        raise TableError(1, "the table is empty; its first line must be the header")
+        raise TableError(1, Sentence("kinds.table_empty"))
 
 
 def _check_header(names: list[str], expected: Sequence[str] | None, number: int) -> None:
     if [*names[:2], names[-1]] != ["pair_id", "winner", "notes"]:
-        raise TableError(number, "no header; expected pair_id | winner | criteria | notes")
+        raise TableError(number, Sentence("kinds.table_header"))
     criteria = names[2:-1]
     if len(set(criteria)) < len(criteria):
-        raise TableError(number, "a criterion stands twice in the header")
+        raise TableError(number, Sentence("kinds.table_twice"))
     if expected is not None and criteria and set(criteria) != set(expected):
-        listed = quote(", ".join(criteria))
-        raise TableError(number, f"criteria {listed}; expected {quote(', '.join(expected))}")
+        listed = {"names": Names(criteria), "expected": Names(expected)}
+        raise TableError(number, Sentence("kinds.table_criteria", **listed))
 
 
 def _find_problem(winner: str, marks: Iterable[str]) -> str:
     """Return what is wrong with a winner or a mark; nothing if all is well."""
     if winner not in OUTCOMES:
-        return f"winner {quote(winner)}; expected A, B, tie or uncertain"
+        return Sentence("kinds.table_winner", winner=winner)
     wrong = [mark for mark in marks if mark not in MARKS]
-    return f"mark {quote(wrong[0])}; expected A+, B+ or tie" if wrong else ""
+    return Sentence("kinds.table_mark", mark=wrong[0]) if wrong else ""
 
 
 _ESCAPES = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r", "\t": "\\t", " ": "\\s"}
@@ -121,7 +123,7 @@ def _read_cells(text: str, number: int) -> list[str]:
         if match[1]:
             return chr(int(match[1], 16))
         if match[2] not in _PLAIN:
-            raise TableError(number, f"{quote(match[0])} is no escape; write a backslash as \\\\")
+            raise TableError(number, Sentence("kinds.table_escape", escape=match[0]))
         return _PLAIN[match[2]]
 
     return [_ESCAPE.sub(unescape, cell.strip()) for cell in _split_cells(text)]

@@ -15,7 +15,6 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
-from evenhand.errors import quote
 from evenhand.jsontext import StoredText, as_text
 from evenhand.kinds.rows import (
     EXTRAS,
@@ -138,17 +137,16 @@ def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
     if isinstance(value, dict) and all(key.isdecimal() for key in value):
         value = [value[key] for key in sorted(value, key=int)]
     if value is None:
-        raise FieldError("candidates", "is missing")
+        raise FieldError("candidates", "absent_field")
     if not isinstance(value, list):
-        raise FieldError("candidates", f"must be a list, and is {type_name(value)}")
+        raise FieldError("candidates", "no_list", found=type_name(value))
     if len(value) < 2:
-        raise FieldError("candidates", f"must hold two or more answers, and holds {len(value)}")
+        raise FieldError("candidates", "few_candidates", n=len(value))
     candidates: dict[str, Candidate] = {}
     for number, each in enumerate(value, 1):
         candidate = _candidate(each, number)
         if candidate.id in candidates:
-            message = f"two candidates are called {quote(candidate.id)}"
-            raise RowError(Sentence("kinds.candidates_id", number=number, message=message))
+            raise RowError(Sentence("kinds.same_candidate", number=number, name=candidate.id))
         candidates[candidate.id] = candidate
     return list(candidates.values())
 
@@ -156,14 +154,15 @@ def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
 def _candidate(value: Any, number: int) -> Candidate:
     path = f"candidates.{number}"
     if not isinstance(value, (dict, Mapping)):  # dict first: the abstract test is slow
-        raise FieldError(path, f'must be an object with "id" and "text", and is {type_name(value)}')
+        raise FieldError(path, "no_candidate", found=type_name(value))
     ident, text = value.get("id"), value.get("text")
     check_id(ident, f"{path}.id")
+    if text is None:
+        raise FieldError(f"{path}.text", "absent_field")
     if not isinstance(text, str):
-        what = "is missing" if text is None else f"must be a text, and is {type_name(text)}"
-        raise FieldError(f"{path}.text", what)
+        raise FieldError(f"{path}.text", "no_text", found=type_name(text))
     if not text.strip():
-        raise FieldError(f"{path}.text", "is empty")
+        raise FieldError(f"{path}.text", "empty_field")
     model = value.get("model")
     # Without an id a candidate is known by its place: 1, 2, ...
     name = str(number if ident in (None, "") else ident)
@@ -190,29 +189,18 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
     paired = [group for group in topics.values() if len(group) > 1]
     empty, lonely = len(answers) - len(filled), len(topics) - len(paired)
     if not paired:
-        counted = _count(lonely, "topic with one answer", "topics with one answer each")
-        also = f", and {_count(empty, 'empty answer', 'empty answers')}" if empty else ""
-        raise RowError(Sentence("kinds.no_topic_two_answers", counted=counted, also=also))
+        raise RowError(Sentence("kinds.no_pairs", topics=lonely, empty=empty))
     remarks: list[str] = []
     if empty:
-        verbs = ("answer is empty and meets", "answers are empty and meet")
-        remarks.append(f"{_count(empty, *verbs)} no other")
+        remarks.append(Sentence("kinds.empty_answers", n=empty))
     if lonely:
-        verbs = ("topic has one answer and makes", "topics have one answer and make")
-        remarks.append(f"{_count(lonely, *verbs)} no pair")
+        remarks.append(Sentence("kinds.lonely_topics", n=lonely))
     if any(map(_shared_id, paired)):
-        remarks.append("An id that all answers to a topic share is the topic's")
+        remarks.append(Sentence("kinds.shared_id"))
     for name in _LISTED:
         if number := sum(len(_distinct(group, name)) > 1 for group in paired):
-            remarks.append(
-                f"{_count(number, 'topic has', 'topics have')} answers with different values of"
-                f" {quote(name)}: both answers are judged by all of them"
-            )
+            remarks.append(Sentence("kinds.several_values", n=number, field=name))
     return Gathered([_gather_topic(group, names) for group in paired], remarks)
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def _read_answer(row: PlacedRow) -> str:
@@ -220,7 +208,7 @@ def _read_answer(row: PlacedRow) -> str:
     answer = row.value.get("answer")
     if answer is None or isinstance(answer, str):
         return answer or ""
-    raise FieldError("answer", f"must be a text, and is {type_name(answer)}", where=row.where)
+    raise FieldError("answer", "no_text", found=type_name(answer), where=row.where)
 
 
 def _meta(row: PlacedRow) -> Mapping[str, Any]:
@@ -234,7 +222,7 @@ def _author_fields(rows: Sequence[PlacedRow]) -> list[str]:
     values = {name: {joined_id(filled_meta(row.value, [name])) for row in rows} for name in AUTHORS}
     given = [name for name in AUTHORS if values[name] - {""}]
     if rows and not given:
-        raise RowError(Sentence("kinds.no_column_says_whose"))
+        raise RowError(Sentence("kinds.no_author"))
     return [name for name in given if len(values[name]) > 1] or given
 
 
@@ -296,16 +284,10 @@ def _name_answers(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict
         # A name in one field is what people call it. Of several, what is joined must stay apart.
         ident = as_text(values[0]) if values and len(names) == 1 else joined_id(values)
         if not ident:
-            raise RowError(Sentence("kinds.nothing_says_whose_answer"), where=row.where)
+            raise RowError(Sentence("kinds.no_name"), where=row.where)
         if ident in origins:
-            raise RowError(
-                Sentence(
-                    "kinds.answers_same_topic_tell",
-                    ident=ident,
-                    origins=origins[ident],
-                    value=row.where,
-                )
-            )
+            places = {"first": origins[ident], "second": row.where}
+            raise RowError(Sentence("kinds.same_answer", name=ident, **places))
         origins[ident] = row.where
         candidate = {"id": ident, "text": row.value["answer"]}
         model = _meta(row).get("model")

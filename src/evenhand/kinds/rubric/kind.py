@@ -63,7 +63,7 @@ def _read_rubric(rubric: object) -> Mapping[str, Any]:
         try:
             rubric = jsontext.parse(rubric)
         except ValueError as error:
-            raise RowError(Sentence("kinds.rubric_text_not_json", error=error)) from None
+            raise RowError(Sentence("kinds.rubric_not_json", error=error)) from None
     return parse_rubric(jsontext.dump(rubric)).value
 
 

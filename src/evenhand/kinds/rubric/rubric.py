@@ -89,23 +89,23 @@ def parse_rubric(text: str) -> Rubric:
 
 def build_rubric(value: object) -> Rubric:
     """Return the rubric of a parsed JSON or TOML value; raise RubricTextError."""
-    top = read_object(value, (), "the rubric", ("dimensions",))
+    top = read_object(value, (), ("dimensions",))
     dimensions = tuple(
         _read_dimension(each, ("dimensions", index))
         for index, each in enumerate(read_list(top, "dimensions", ()))
     )
-    require_different("dimensions", "id", [each.id for each in dimensions], ("dimensions",))
+    require_different("id", [each.id for each in dimensions], ("dimensions",))
     return Rubric(dimensions, "\n".join(map(_describe, dimensions)), top)
 
 
 def _read_dimension(value: object, path: Path) -> Dimension:
     keys = ("bands", "definition", "higher_is", "id", "name", "scale")
-    fields = read_object(value, path, "a dimension", keys)
+    fields = read_object(value, path, keys)
     listed = read_list(fields, "bands", path)
     bands = tuple(_read_band(band, (*path, "bands", i)) for i, band in enumerate(listed))
     if len(bands) < 2:
-        raise RubricTextError(Sentence("kinds.dimension_needs_least_two"), path=(*path, "bands"))
-    require_different("bands", "score", [band.score for band in bands], (*path, "bands"))
+        raise RubricTextError(Sentence("kinds.few_bands"), path=(*path, "bands"))
+    require_different("score", [band.score for band in bands], (*path, "bands"))
     require_plain(fields, path)
     return Dimension(
         id=read_id(fields, path),
@@ -120,16 +120,15 @@ def _read_dimension(value: object, path: Path) -> Dimension:
 def _read_direction(fields: Mapping[str, Any], path: Path) -> str:
     value = fields.get("higher_is", "better")
     if value not in ("better", "worse"):
-        message = Sentence("kinds.higher_must_better_worse")
-        raise RubricTextError(message, path=(*path, "higher_is"))
+        raise RubricTextError(Sentence("kinds.higher_is"), path=(*path, "higher_is"))
     return str(value)
 
 
 def _read_band(value: object, path: Path) -> Band:
-    fields = read_object(value, path, "a band", ("criteria", "score"))
+    fields = read_object(value, path, ("criteria", "score"))
     score = fields.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
-        raise RubricTextError(Sentence("kinds.band_s_score_must"), path=(*path, "score"))
+        raise RubricTextError(Sentence("kinds.no_score"), path=(*path, "score"))
     return Band(score, read_text(fields, "criteria", path))
 
 
@@ -154,7 +153,6 @@ def _explain(rubric: Any, protocol: Protocol) -> Understood:
 
 RUBRIC_FORM = RubricForm(
     endings=(".json", ".toml"),
-    about="a rubric is JSON or TOML",
     parse=_parse_file,
     explain=_explain,
     beside=("*.json", "rubric*.toml"),

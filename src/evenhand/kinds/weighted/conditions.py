@@ -18,7 +18,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from evenhand.errors import nearest, quote
+from evenhand.kinds.prompt import unknown
+from evenhand.words import Code, Sentence
 
 KINDS = ("must_match", "must_not_match", "max_chars", "min_chars")
 FLAGS = "imsx"
@@ -102,19 +103,15 @@ def parse_condition(entry: str, line: int) -> CodeCondition | None:
         return None
     key, value = keyed[1].lower(), keyed[2].strip("*` \t")
     if key not in KINDS:
-        near = nearest(key, KINDS)
-        meant = f"did you mean {near}?" if near else f"code decides {', '.join(KINDS)}"
-        raise ConditionError(f"unknown condition {quote(key)}; {meant}")
+        raise ConditionError(unknown("condition", key, KINDS))
     if key in ("max_chars", "min_chars"):
         number = _NUMBER.fullmatch(normalize("NFKC", value))
         if number is None:
-            message = f"{key} must be a whole number of characters, and is {quote(value)}"
-            raise ConditionError(message)
+            raise ConditionError(Sentence("kinds.no_limit", name=key, value=value))
         return CodeCondition(key, line, limit=int(number[1]))
     slashed = _SLASHED.fullmatch(value)
     if slashed is None:
-        message = f"{quote(value)} is not /pattern/flags; a slash inside is written \\/"
-        raise ConditionError(f"{key}: {message}")
+        raise ConditionError(Sentence("kinds.no_pattern", name=key, value=value))
     check_pattern(slashed[1], slashed[2])
     return CodeCondition(key, line, slashed[1], slashed[2])
 
@@ -130,18 +127,18 @@ _RECURSION = re.compile(r"\(\?(?:R|&|P>|[+-]?\d)")
 
 def check_pattern(pattern: str, flags: str = "") -> None:
     """Raise ConditionError unless the pattern compiles within its bounds."""
-    unknown = sorted(set(flags) - set(FLAGS))
-    if unknown:
-        raise ConditionError(f"unknown flag {unknown[0]}; the flags are {', '.join(FLAGS)}")
+    others = sorted(set(flags) - set(FLAGS))
+    if others:
+        raise ConditionError(Sentence("kinds.unknown_flag", name=others[0], flags=Code(FLAGS)))
     if not pattern:
-        raise ConditionError("the pattern is empty")
+        raise ConditionError(Sentence("kinds.empty_pattern"))
     if len(pattern) > PATTERN_CHARS:
-        raise ConditionError(f"the pattern is longer than {PATTERN_CHARS} characters")
+        raise ConditionError(Sentence("kinds.long_pattern", most=PATTERN_CHARS))
     bare = _ESCAPE.sub("a", pattern)
     if _RECURSION.search(bare):
-        raise ConditionError("the pattern calls itself, which is not supported")
+        raise ConditionError(Sentence("kinds.recursive_pattern"))
     if count_parts(bare) > PATTERN_PARTS:
-        raise ConditionError("the pattern repeats too much; lower its counts, or nest fewer groups")
+        raise ConditionError(Sentence("kinds.huge_pattern"))
     _compile(pattern, flags)
 
 
@@ -169,4 +166,4 @@ def _compile(pattern: str, flags: str) -> Any:
     try:
         return regex.compile(pattern, joined)
     except (regex.error, ValueError, OverflowError, RecursionError, LookupError) as error:
-        raise ConditionError(f"the pattern is not a regular expression: {error}") from None
+        raise ConditionError(Sentence("kinds.not_regex", error=error)) from None

@@ -71,7 +71,7 @@ from evenhand.kinds.weighted.verdict import (
 from evenhand.observation import Ends
 from evenhand.text import hidden_characters
 from evenhand.units import Answer, answer_id, task_name_of
-from evenhand.words import Sentence
+from evenhand.words import Names, Sentence
 
 ALIASES = {"task_specific_rubric": "rubric", "task": "prompt", "question": "prompt"}
 
@@ -126,14 +126,15 @@ def _read_rubric(row: Mapping[str, Any], types: tuple[str, ...], has_rubric: boo
     rubric = row.get("rubric")
     if rubric is None:
         if not has_rubric:
-            raise RowError(Sentence("kinds.no_rubric_neither_row"))
+            raise RowError(Sentence("kinds.no_rubric", field="rubric"))
         return None
     if not isinstance(rubric, str):
-        raise RowError(Sentence("kinds.rubric_must_text_name", rubric=type_name(rubric)))
+        raise RowError(Sentence("kinds.no_rubric_text", found=type_name(rubric)))
     try:
         read_task(rubric, types)
     except RubricTextError as error:
-        raise RowError(Sentence("kinds.rubric_line", line=error.line, error=error)) from None
+        message = Sentence("kinds.rubric_line", line=error.line, error=error.args[0])
+        raise RowError(message) from None
     return rubric
 
 
@@ -158,17 +159,15 @@ def read_weights(protocol: Protocol) -> dict[str, dict[str, float]]:
 
 def _read_weights(name: str, weights: object, dimensions: list[str]) -> dict[str, float]:
     if not isinstance(weights, dict) or set(weights) != set(dimensions):
-        listed = ", ".join(dimensions)
-        raise ProtocolError(
-            PROTOCOL_FILE, Sentence("kinds.weights_type_must_name", name=name, listed=listed)
-        )
+        message = Sentence("kinds.other_weights", type=name, dimensions=Names(dimensions))
+        raise ProtocolError(PROTOCOL_FILE, message)
     for dimension, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
-            message = Sentence("kinds.type_weight_must_number", name=name, dimension=dimension)
+            message = Sentence("kinds.no_weight", type=name, dimension=dimension)
             raise ProtocolError(PROTOCOL_FILE, message)
     total = sum(Decimal(str(weight)) for weight in weights.values())
     if total != FULL_MARKS:
-        message = Sentence("kinds.weights_type_add_up", name=name, total=total)
+        message = Sentence("kinds.weights_total", type=name, total=float(total))
         raise ProtocolError(PROTOCOL_FILE, message)
     return {dimension: weights[dimension] for dimension in dimensions}
 

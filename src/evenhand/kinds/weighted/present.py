@@ -60,12 +60,14 @@ def _present_judgment(judgment: Judgment) -> ShownJudgment:
     reasons = [Reason(name, points[name], texts.get(name, "")) for name in points]
     if grade.critical_fail:
         reasons.insert(0, Reason("critical fail", "0", grade.critical_fail_reason or ""))
-        after = Cell(f"  critical fail: {grade.critical_fail_reason}", "bad")
+        reason = Label("unit.critical", {"reason": grade.critical_fail_reason or ""})
+        after = Cell(Joined(["  ", reason], ""), "bad")
     else:
         scores = "  ".join(f"{name}{NO_BREAK}{score}" for name, score in points.items())
         after = Cell(f"  {scores}  {grade.confidence}")
+    points_of = {"points": _format_points(grade.total_score), "of": str(FULL_MARKS)}
     return ShownJudgment(
-        line=[Cell(f"{_format_points(grade.total_score)} of {FULL_MARKS}", "strong"), after],
+        line=[Cell(Label("unit.points", points_of), "strong"), after],
         blocks=list(_present_grade(grade, texts)),
         reasons=reasons,
     )
@@ -90,7 +92,9 @@ def _present_grade(grade: Grade, texts: Mapping[str, str]) -> Iterator[Block]:
     rows.append(cells([Label("unit.total"), total, str(FULL_MARKS), ""]))
     head = labels("dimension", "score", "of", "reason")
     yield Table(label=Label("unit.scores"), head=head, rows=rows)
-    kind: list[Piece] = [Label("unit.type"), ": ", grade.task_type or Label("unit.type_unknown")]
+    named = grade.task_type
+    task_type = Gloss("task_type", named) if named else Label("unit.type_unknown")
+    kind: list[Piece] = [Label("unit.type"), ": ", task_type]
     kind += [" ", Label("unit.inferred")] if grade.inferred_task_type else []
     sure: list[Piece] = [Label("unit.confidence"), ": ", Gloss("confidence", grade.confidence)]
     yield Items(items=[Joined(kind, ""), Joined(sure, "")])

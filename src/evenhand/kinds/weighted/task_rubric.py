@@ -19,6 +19,7 @@ from unicodedata import category, normalize
 
 from evenhand.errors import nearest
 from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
+from evenhand.kinds.prompt import unknown
 from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.weighted.conditions import CodeCondition, ConditionError, parse_condition
 from evenhand.words import Sentence
@@ -63,7 +64,7 @@ def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
         else:
             critical.append(entry)
     if len(conditions) > CONDITIONS_MOST:
-        message = Sentence("kinds.more_than_conditions_code", conditions_most=CONDITIONS_MOST)
+        message = Sentence("kinds.many_conditions", most=CONDITIONS_MOST)
         raise RubricTextError(message, line=conditions[CONDITIONS_MOST].line)
     facts = [_read_facts(each) for each in sections if each.name == "facts"]
     return TaskRubric(
@@ -79,16 +80,14 @@ def read_task(text: str, types: tuple[str, ...] = TYPES) -> TaskRubric:
 def _check_text(text: str) -> None:
     """Raise RubricTextError unless the text has content and can be stored and sent."""
     if not text.strip("\ufeff \t\r\n"):
-        raise RubricTextError(Sentence("kinds.rubric_empty"), line=1)
+        raise RubricTextError(Sentence("kinds.empty_rubric"), line=1)
     if len(text) > RUBRIC_CHARS:
-        raise RubricTextError(
-            Sentence("kinds.rubric_longer_than_characters", rubric_chars=RUBRIC_CHARS), line=1
-        )
+        raise RubricTextError(Sentence("kinds.long_rubric", most=RUBRIC_CHARS), line=1)
     try:
         text.encode()
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise RubricTextError(Sentence("kinds.rubric_not_unicode_text"), line=line) from None
+        raise RubricTextError(Sentence("kinds.no_unicode"), line=line) from None
 
 
 class Block(NamedTuple):
@@ -172,9 +171,8 @@ def _take_type(lines: list[str], blocks: Sequence[Block], types: Sequence[str]) 
                 lines[start:end] = [""] * (end - start)
     if len(found) > 1:
         (one, first), (other, line) = list(found.items())[:2]
-        raise RubricTextError(
-            Sentence("kinds.task_type_here_on", other=other, one=one, first=first), line=line
-        )
+        message = Sentence("kinds.two_types", type=other, earlier=one, line=first)
+        raise RubricTextError(message, line=line)
     return next(iter(found), None)
 
 
@@ -182,15 +180,12 @@ def _name_type(value: str, types: Sequence[str], line: int) -> str | None:
     """Return the type that a value names, itself or in one of the four languages; None where it
     says that none is given."""
     if not _key(value):
-        raise RubricTextError(Sentence("kinds.task_type_no_value", types=types[0]), line=line)
+        raise RubricTextError(Sentence("kinds.empty_type", type=types[0]), line=line)
     words = {name: labels()["values"].get(name, ()) for name in types}
     named = [name for name in types if _key(value) in map(_key, (name, *words[name]))]
     if named or _key(value) in _keys("none"):
         return named[0] if named else None
-    near = nearest(value.strip(" *_`\"'"), types)
-    meant = f'did you mean "{near}"? The' if near else "the"
-    message = Sentence("kinds.unknown_task_type_known", strip=value.strip(), meant=meant)
-    raise RubricTextError(message + ", ".join(types), line=line)
+    raise RubricTextError(unknown("type", value.strip(" *_`\"'"), types), line=line)
 
 
 # Sections.
@@ -239,12 +234,10 @@ def _name_section(lines: list[str], block: Block) -> str | None:
         if key in known and _key(beside) in _keys("none"):
             lines[index] = ""
         elif key in known and (is_prose or not _key(beside)):
-            message = Sentence("kinds.no_heading_here_write", known=known[key])
-            raise RubricTextError(
-                Sentence("kinds.text", strip=lines[index].strip(), message=message), line=index + 1
-            )
+            message = Sentence("kinds.no_heading", line=lines[index].strip(), heading=known[key])
+            raise RubricTextError(message, line=index + 1)
         if block.level and len(key) > 7 and (near := nearest(key, known, cutoff=0.87)):
-            message = Sentence("kinds.did_you_mean_heading", lines=lines[index], known=known[near])
+            message = Sentence("kinds.misspelt_heading", line=lines[index], near=known[near])
             raise RubricTextError(message, line=index + 1)
     return None
 
@@ -262,12 +255,10 @@ def _read_entries(section: RubricSection) -> list[tuple[int, str]]:
         if is_lead or block.kind == "html_block" or not _key(text):
             continue
         if block.kind not in ("list_item_open", "paragraph_open"):
-            message = Sentence("kinds.write_each_condition_list")
-            raise RubricTextError(message, line=block.start + 1)
+            raise RubricTextError(Sentence("kinds.no_condition"), line=block.start + 1)
         entries.append((block.start + 1, _ITEM.sub("", text, count=1).strip()))
     if not entries:
-        message = Sentence("kinds.nothing_stands_under_heading")
-        raise RubricTextError(message, line=section.number)
+        raise RubricTextError(Sentence("kinds.no_conditions"), line=section.number)
     return [entry for entry in entries if _key(entry[1]) not in _keys("none")]
 
 
@@ -275,14 +266,13 @@ def _decide(line: int, entry: str) -> CodeCondition | None:
     try:
         return parse_condition(entry, line)
     except ConditionError as error:
-        raise RubricTextError(str(error), line=line) from None
+        raise RubricTextError(error.args[0], line=line) from None
 
 
 def _read_facts(section: RubricSection) -> str:
     """Return the text of a section, empty where it says that there are no facts."""
     if not section.text.strip():
-        message = Sentence("kinds.nothing_stands_under_heading_2")
-        raise RubricTextError(message, line=section.number)
+        raise RubricTextError(Sentence("kinds.no_facts"), line=section.number)
     return "" if _key(section.text) in _keys("none") else section.text
 
 
@@ -325,21 +315,24 @@ def describe_task(rubric: TaskRubric) -> dict[str, Any]:
 
 def _list_task(rubric: TaskRubric) -> Iterator[str]:
     """Yield what was read from a rubric in lines for a person."""
-    yield f"task_type: {rubric.task_type or 'not given; the judge infers it'}"
-    yield f"critical-fail conditions for the judge: {len(rubric.critical)}"
+    if rubric.task_type:
+        yield Sentence("kinds.read_type", type=rubric.task_type)
+    else:
+        yield Sentence("kinds.read_no_type")
+    yield Sentence("kinds.read_critical", n=len(rubric.critical))
     yield from (f"  - {condition}" for condition in rubric.critical)
-    yield f"critical-fail conditions for code: {len(rubric.conditions)}"
+    yield Sentence("kinds.read_conditions", n=len(rubric.conditions))
     for condition in rubric.conditions:
-        yield f"  - {condition.kind}: {condition.written}  (line {condition.line})"
-    yield "facts for the grader:" if rubric.facts else "facts for the grader: none"
+        about = {"kind": condition.kind, "value": condition.written, "line": condition.line}
+        yield Sentence("kinds.read_condition", **about)
+    yield Sentence("kinds.read_facts" if rubric.facts else "kinds.read_no_facts")
     yield from (f"  {line}" for line in (rubric.facts or "").splitlines())
-    yield "points to add and deduct:"
+    yield Sentence("kinds.read_points")
     yield from (f"  {line}" for line in rubric.points.strip().splitlines())
 
 
 RUBRIC_FORM = RubricForm(
     endings=(".md", ".markdown"),
-    about="a task's rubric is Markdown",
     parse=_parse_file,
     explain=_explain,
     is_file=_is_file,

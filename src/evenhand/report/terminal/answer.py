@@ -11,7 +11,7 @@ from rich.text import Text
 from evenhand.report.html.answer import AnswerLine, answers, board_answers
 from evenhand.report.html.ranking import Ranking, rank
 from evenhand.report.model import Report
-from evenhand.report.terminal.console import TextTable, legend, paragraph, table
+from evenhand.report.terminal.console import TextTable, legend, paragraph, table, titles
 from evenhand.report.terminal.pairs import RANKED_FROM, share
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.leaderboard import Board, BoardOptions, BoardRow, Leaderboard
@@ -113,8 +113,7 @@ def board_table(board: Board, options: BoardOptions, say: Words) -> TextTable:
     columns = ["rank", "candidate", "pairs", "win_rate", "rating"]
     if options.length_controlled:
         columns = ["rank", "candidate", "win_rate", "rating", "equal_length"]
-    headers = [say(f"terminal.{name}") for name in columns]
-    grid = table(*headers, right=range(2, len(headers)), whole=[0])
+    grid = table(*titles(say, *columns), right=range(2, len(columns)), whole=[0])
     last, hidden = None, _find_hidden(board.rows)
     for place, row in enumerate(board.rows):
         if place == hidden.start:

@@ -17,7 +17,7 @@ from evenhand.report.html.answer import (
 )
 from evenhand.report.html.ranking import rank_variants
 from evenhand.report.terminal.answer import note_lines, ranking_table, sentence_lines, trust_line
-from evenhand.report.terminal.console import TextTable, paragraph, table
+from evenhand.report.terminal.console import TextTable, paragraph, table, titles
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison import OVERALL, Comparison, Row, SequentialTest
 from evenhand.stats.stability import Repeats
@@ -147,7 +147,7 @@ def _rows_table(
     if is_duel:
         heads = [say("terminal.win_rate_level", level=level)]
     else:
-        heads = [say("terminal.base"), say("terminal.mean"), gap_heading(comparison.level, say)]
+        heads = [*titles(say, "base", "mean"), gap_heading(comparison.level, say)]
     ends = [p_heading((row for _, row in rows), say), say("terminal.outcome")]
     place = len(heads)
     right = [*range(1, place), place + 1]
@@ -179,8 +179,7 @@ def outcome_text(outcome: str, say: Words, test: str = "") -> Text:
 
 
 def _tags_table(comparison: Comparison, say: Words) -> TextTable:
-    columns = ("tag", "variant", "base", "rate", "difference")
-    heads = [say(f"terminal.{name}") for name in columns]
+    heads = titles(say, "tag", "variant", "base", "rate", "difference")
     grid = table(*heads, p_heading(comparison.tags, say), "", right=(2, 3, 5), whole=[4])
     for row in comparison.tags:
         rates = [say.percent(value) for value in (row.baseline_mean, row.mean)]
@@ -202,12 +201,12 @@ def _missing(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
     lacking = sum(count.failed + count.pending for count in counts.values())
     yield Text()
     silent = [
-        f"{name} ({say.join(f'{say.dimension(d)} {n}' for d, n in count.missing_scores.items())})"
+        with_figure(name, say.join(f"{say.dimension(d)} {n}" for d, n in scores.items()), say)
         for name, count in counts.items()
-        if count.missing_scores
+        if (scores := count.missing_scores)
     ]
     alone = [
-        f"{name} ({say.counted('unit', count.unpaired)})"
+        with_figure(name, say.counted("unit", count.unpaired), say)
         for name, count in counts.items()
         if count.unpaired
     ]
@@ -220,7 +219,7 @@ def _missing(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
         yield paragraph(say("terminal.all_scored", n=planned))
         return
     columns = ("variant", "units", "planned", "scored", "failed", "pending", "could_differ")
-    grid = table(*(say(f"terminal.{name}") for name in columns), right=range(1, 6), whole=[6])
+    grid = table(*titles(say, *columns), right=range(1, 6), whole=[6])
     ranges = {row.variant: _range(row, say) for row in reversed(rows_shown(comparison))}
     for name, count in counts.items():
         figures = (count.units, count.planned, count.scored, count.failed, count.pending)
@@ -228,6 +227,11 @@ def _missing(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
     yield grid
     if any(ranges.values()):
         yield paragraph(say("terminal.last_column"), style="dim")
+
+
+def with_figure(name: str, figure: str, say: Words) -> str:
+    """Return a name with a figure in brackets."""
+    return say("answer.rate", candidate=name, rate=figure)
 
 
 def _range(row: Row, say: Words) -> str:
@@ -240,8 +244,8 @@ def _range(row: Row, say: Words) -> str:
 def _repeats(repeats: Repeats, say: Words) -> Iterator[RenderableType]:
     yield Text()
     yield paragraph(say("terminal.repeats", n=repeats.most))
-    columns = ("dimension", "units", "within", "between", "share_within")
-    grid = table(*(say(f"terminal.{name}") for name in columns), right=range(1, 5))
+    heads = titles(say, "dimension", "units", "within", "between", "share_within")
+    grid = table(*heads, right=range(1, 5))
     for component in repeats.components:
         figures = [say.number(value, 3) for value in (component.within, component.between)]
         grid.add_row(

@@ -18,8 +18,9 @@ from evenhand.report.terminal.comparison import (
     p_heading,
     row_cells,
     rows_shown,
+    with_figure,
 )
-from evenhand.report.terminal.console import TextTable, paragraph, side_by_side, table
+from evenhand.report.terminal.console import TextTable, paragraph, side_by_side, table, titles
 from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.comparison import OVERALL
 from evenhand.stats.stability import Stability, StabilityRow
@@ -36,9 +37,8 @@ def blocks_lines(blocks: Blocks, say: Words) -> Iterator[RenderableType]:
     difference differs."""
     first = blocks.blocks[0].comparison
     dimensions = {row.dimension for row in rows_shown(first)}
-    units = say.join(
-        f"{block.value} ({say.counted('unit', block.units)})" for block in blocks.blocks
-    )
+    sizes = [(block.value, say.counted("unit", block.units)) for block in blocks.blocks]
+    units = say.join(with_figure(value, size, say) for value, size in sizes)
     for variant in dict.fromkeys(test.variant for test in blocks.between):
         tests = [test for test in blocks.between if test.variant == variant]
         tests = sorted(
@@ -57,7 +57,7 @@ def blocks_lines(blocks: Blocks, say: Words) -> Iterator[RenderableType]:
 def _blocks_table(blocks: Blocks, test: Between, level: float, say: Words) -> TextTable:
     pairs = [(b.value, b.comparison.row(test.variant, test.dimension)) for b in blocks.blocks]
     rows = {value: row for value, row in pairs if row is not None}
-    heads = [say("terminal.base"), say("terminal.mean"), gap_heading(level, say)]
+    heads = [*titles(say, "base", "mean"), gap_heading(level, say)]
     heads += [p_heading(rows.values(), say), say("terminal.outcome")]
     grid = table(blocks.field, *heads, right=(1, 2, 4), whole=[3])
     for value, row in rows.items():
@@ -110,7 +110,7 @@ def stability_sentence(stability: Stability, row: StabilityRow, say: Words) -> s
 
 
 def _stability_table(stability: Stability, rows: list[StabilityRow], say: Words) -> TextTable:
-    heads = [say("terminal.dimension"), say("terminal.sd_base"), say("terminal.sd")]
+    heads = titles(say, "dimension", "sd_base", "sd")
     heads += [say("terminal.ratio_level", level=say.percent(stability.level))]
     heads += [p_heading(rows, say), say("terminal.outcome")]
     grid = table(*heads, right=(1, 2, 4), whole=[3])

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any, cast
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.containers import Lines
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -20,7 +22,15 @@ from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.stream import raw_stream
 from evenhand.report.terminal.tables import safe
 from evenhand.text import visible
+from evenhand.words import Words
 
+_WIDE = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
+_CLOSING = "\u3001\u3002\u300d\u30fc\uff01\uff05\uff09\uff0c\uff1a\uff1b\uff1f\u201d%)\\]"
+_OPENING = "\u300c\uff08\u201c(\\["
+_PIECE = re.compile(
+    f"[{_OPENING}]*(?:{_WIDE.pattern}|(?:(?!{_WIDE.pattern})[^\\s{_OPENING}])+|.)[{_CLOSING}]*\\s*"
+)
+"""A wide character or a word, with the marks that stay beside it: lines end after these."""
 _BLANKS = re.compile(r"(?<! ) ++((?:\x1b\[[\d;]*m)*)(?=\n)")
 
 
@@ -32,6 +42,12 @@ def console(*, stderr: bool = False) -> Console:
 
 class _VisibleConsole(Console):
     """A console whose escape sequences are its own: no text that it prints brings any."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects; in a group a paragraph keeps its own way to break lines."""
+        super().print(
+            *(Group(it) if isinstance(it, Paragraph) else it for it in objects), **options
+        )
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -85,6 +101,11 @@ def table(*headers: str, right: Iterable[int] = (), whole: Iterable[int] = ()) -
     return grid
 
 
+def titles(say: Words, *names: str) -> list[str]:
+    """Return the headings of columns."""
+    return [say(f"terminal.{name}") for name in names]
+
+
 def side_by_side(texts: Sequence[Text]) -> Table:
     """Return texts beside each other, each with the same room."""
     grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False, expand=True)
@@ -104,9 +125,33 @@ def legend(lines: Iterable[tuple[str, str | Text]]) -> Table:
     return grid
 
 
+class Paragraph(Text):
+    """Sentences that may be broken between wide characters too, as Chinese and Japanese are."""
+
+    def wrap(self, console: Console, width: int, **options: Any) -> Lines:
+        """Return the lines of at most `width` columns."""
+        if not _WIDE.search(self.plain):
+            return super().wrap(console, width, **options)
+        lines = Lines()
+        for line in self.divide(_line_ends(self.plain, width)):
+            line.rstrip()
+            lines.extend(line.wrap(console, width, **options))
+        return lines
+
+
+def _line_ends(text: str, width: int) -> Iterator[int]:
+    """Yield where to begin a new line."""
+    start = last = 0
+    for place in [*(match.end() for match in _PIECE.finditer(text)), len(text)]:
+        if last > start and cell_len(text[start:place].rstrip()) > width:
+            yield last
+            start = last
+        last = place
+
+
 def paragraph(text: str, style: str = "") -> Text:
     """Return sentences in which nothing is hidden; the console puts them on lines."""
-    return Text(safe(text), style=style)
+    return Paragraph(safe(text), style=style)
 
 
 def wrap(text: str, width: int) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand.kinds.blocks import NO_BREAK
-from evenhand.report.terminal.console import TextTable, legend, paragraph, table
+from evenhand.report.terminal.console import TextTable, legend, paragraph, table, titles
 from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.pairwise import PairFigures, Proportion
 from evenhand.words import Words
@@ -26,9 +26,9 @@ RANKED_FROM = 2
 
 
 def pair_tables(
-    figures: PairFigures, titles: Mapping[str, str], say: Words, *, with_standings: bool = True
+    figures: PairFigures, questions: Mapping[str, str], say: Words, *, with_standings: bool = True
 ) -> Iterator[RenderableType]:
-    """All that is said of judged pairs, top to bottom; `titles` are what topics are called."""
+    """All that is said of judged pairs, top to bottom; `questions` are what topics are called."""
     if figures.standings:
         if with_standings:
             yield standings_table(figures, say)
@@ -39,16 +39,12 @@ def pair_tables(
         yield judges_table(figures, say)
     if any(len(sets.candidates) > 2 for sets in figures.fronts.values()):
         yield ""
-        yield fronts_table(figures, titles, say)
-
-
-def _columns(names: Sequence[str], say: Words) -> list[str]:
-    return [say(f"terminal.{name}") for name in names]
+        yield fronts_table(figures, questions, say)
 
 
 def standings_table(figures: PairFigures, say: Words) -> TextTable:
     """Return the table of wins, losses, ties and uncertain pairs of every candidate."""
-    heads = _columns(("candidate", "wins", "losses", "tied", "uncertain"), say)
+    heads = titles(say, "candidate", "wins", "losses", "tied", "uncertain")
     grid = table(*heads, right=range(1, 5))
     ranked = sorted(figures.standings.items(), key=lambda item: (-item[1].wins, item[1].losses))
     for name, standing in ranked:
@@ -91,7 +87,7 @@ def _figures(figures: PairFigures, say: Words) -> Iterator[tuple[str, str]]:
 
 def judges_table(figures: PairFigures, say: Words) -> TextTable:
     """The judges of a panel side by side."""
-    heads = _columns(("judge", "tied", "uncertain", "same_both", "first"), say)
+    heads = titles(say, "judge", "tied", "uncertain", "same_both", "first")
     grid = table(heads[0], "A", "B", *heads[1:], right=range(1, 7))
     for name, behaviour in list(figures.judges.items())[:JUDGES_SHOWN]:
         counts = [behaviour.outcomes[outcome] for outcome in ("A", "B", "tie", "uncertain")]
@@ -116,13 +112,13 @@ def share(proportion: Proportion | Estimate, say: Words) -> str:
     return say("terminal.share_of", share=told, n=f"{proportion.n:g}")
 
 
-def fronts_table(figures: PairFigures, titles: Mapping[str, str], say: Words) -> TextTable:
+def fronts_table(figures: PairFigures, questions: Mapping[str, str], say: Words) -> TextTable:
     """Which candidates of each topic with more than two stay."""
-    grid = table(*_columns(("topic", "front", "pareto"), say))
+    grid = table(*titles(say, "topic", "front", "pareto"))
     fronts = {topic: sets for topic, sets in figures.fronts.items() if len(sets.candidates) > 2}
     for topic, sets in list(fronts.items())[:TOPICS_SHOWN]:
         front, best = (safe(say.join(names)) for names in (sets.front, sets.pareto))
-        title = cut(titles.get(topic, topic), TITLE)
+        title = cut(questions.get(topic, topic), TITLE)
         told = title if sets.complete else say("terminal.incomplete", topic=title)
         grid.add_row(told, front, best)
     if len(fronts) > TOPICS_SHOWN:
