@@ -316,8 +316,8 @@ def _rubric(protocol: str, language: str, folder: Path, data: Collection[str]) -
     form = KINDS[protocol].rubric_form
     if form is None:
         return _Rubric()
-    if form.has_bands:
-        name, text = "rubric.json", example_rubric(protocol, language)
+    if name := KINDS[protocol].example.rubric or "":
+        text = example_rubric(protocol, language)
     else:
         first_task = resources.files("evenhand.files") / "first_task" / f"{language}.md"
         name, text = "rubric.md", first_task.read_text(encoding="utf-8")

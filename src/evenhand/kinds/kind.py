@@ -160,7 +160,9 @@ class Scoring(Struct, frozen=True):
             assert scored is not None, "every verdict has scores"
             scores = scored.scores
             if self.full_marks is not None and scored.total is not None:
-                scores = {"total": scored.total * self.full_marks}
+                # Grades say more together than each by itself; answers of yes and no do not.
+                kept = scores if self.has_pass else {}
+                scores = {**kept, "total": scored.total * self.full_marks}
             variant = str(fields.get("prompt_variant") or fields.get("model") or "")
             for name, score in scores.items():
                 values.setdefault((variant, name), []).append(score)

@@ -129,7 +129,7 @@ def _explain(rubric: Any, protocol: Protocol) -> Understood:
 
 
 RUBRIC_FORM = RubricForm(
-    endings=(".json", ".toml", ".txt"),
+    endings=(".txt", ".json", ".toml"),
     parse=_parse_file,
     explain=_explain,
     beside=("*.json", "criteria*.toml"),
