@@ -13,12 +13,30 @@ WIDTH = 80
 HEAD = """\
 # Commands
 
-Made from the help of the commands by `scripts/commands_page.py`. RUN is an id, the beginning of one, the name of a
-suite (its last run), `latest` (the default) or `latest~1` (the run of the same name before it).
+The help of every command, written by `scripts/commands_page.py`.
 
-Exit codes: 0 complete; 1 a gate or `max_failure_rate` not met; 2 wrong usage, suite or protocol; 3 wrong data;
-4 the provider refuses (key, model, quota); 5 stopped early, run the same command again; 6 store problem;
-7 gate: not enough evidence; 70 a bug; 130 interrupted. With 2 and 3 nothing was sent.
+**RUN** is an id or its beginning, the name of a suite (its last run), `latest` (the default: the
+run judged last, never an import), or `latest~1` (the run of the same name before it). `--store URL`
+names another store than that of `./evenhand.toml`. `--json` prints JSON alone on stdout.
+
+**Language.** Commands speak the language of the suite, else of `EVENHAND_LANG` (`en`, `ru`, `zh`,
+`ja`), else of the locale. Help and JSON are English.
+
+| exit code | means |
+|---|---|
+| 0 | complete |
+| 1 | a gate or `max_failure_rate` not met; no verdict at all; `check` or `lint` found problems |
+| 2 | wrong usage, suite or protocol; nothing was sent |
+| 3 | wrong data; nothing was sent |
+| 4 | the provider refuses: key, model, quota |
+| 5 | stopped early: budget, deadline, provider down; run the same command again |
+| 6 | a problem with the store |
+| 7 | gate: not enough evidence |
+| 70 | a bug |
+| 130 | interrupted |
+
+Shell completion: `eval "$(_EVENHAND_COMPLETE=bash_source evenhand)"` in `~/.bashrc`; `zsh_source`
+and `fish_source` likewise.
 """
 
 

@@ -86,7 +86,7 @@ class JudgingRecord(Struct, frozen=True, kw_only=True):
     @property
     def rubric(self) -> Any:
         """Return the rubric of the suite; None where the units bring their own."""
-        return stored_value(bytes(self.rubric_json).decode(), "the rubric of a judging")
+        return stored_value(bytes(self.rubric_json).decode(), "a rubric")
 
     @property
     def is_relay(self) -> bool:
@@ -197,8 +197,8 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _sorted = msgspec.json.Encoder(order="sorted")
-_manifests: StoredText[Manifest] = StoredText(Manifest, "what a run says of itself")
-_judgings: StoredText[JudgingRecord] = StoredText(JudgingRecord, "a judging")
+_manifests: StoredText[Manifest] = StoredText(Manifest, "the record of a run")
+_judgings: StoredText[JudgingRecord] = StoredText(JudgingRecord, "the record of a judging")
 
 
 def rubric_json(value: object) -> Raw:

@@ -1,11 +1,11 @@
-"""The documentation names everything there is, and its links lead somewhere."""
+"""The documentation names everything there is, its links lead somewhere, and it is fit to read."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
-from evenhand.cli.main import COMMANDS, cli
 from evenhand.suite_file import (
     CompareSpec,
     GateSpec,
@@ -17,18 +17,24 @@ from evenhand.suite_file import (
 )
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+sys.path.insert(0, str(ROOT / "scripts"))
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+USERS = [page for page in PAGES if "internals" not in page.parts and page.stem != "CONTRIBUTING"]
+"""The pages for users: no page of how Evenhand is built or tested."""
+LONGEST = 120
+HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
+CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+
+each_page = pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: str(page.relative_to(ROOT)) if page in PAGES else None
+)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_option_is_documented(name: str) -> None:
-    page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
-    assert f"\n## `evenhand {name}" in page
-    command = cli.get_command(None, name)  # type: ignore[arg-type]
-    assert command is not None and command.help
-    for parameter in command.params:
-        for option in parameter.opts:
-            assert not option.startswith("--") or f"`{option}" in page, option
+def test_the_page_of_commands_is_their_help() -> None:
+    from commands_page import PAGE, make_page
+
+    assert PAGE.read_text(encoding="utf-8") == make_page(), "run python scripts/commands_page.py"
 
 
 PARTS = [SuiteFile, JudgeSpec, Limits, Settings, CompareSpec, StopSpec, GateSpec]
@@ -41,7 +47,44 @@ def test_every_key_of_a_suite_is_documented(part: type[SuiteFile]) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each_page
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as they are made where repositories are shown."""
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    return {
+        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in HEADING.findall(text)
+    }
+
+
+@each_page
+def test_no_line_is_too_long_to_read(page: Path) -> None:
+    long = [
+        line
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if len(line) > LONGEST and not line.startswith("|") and "://" not in line
+    ]
+    assert not long
+
+
+@each_page
+def test_no_page_names_single_tests(page: Path) -> None:
+    assert not re.search(r"test_\w+\.py::|::test_", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", USERS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_for_users_names_files_of_tests(page: Path) -> None:
+    assert not re.search(r"\btests[/.]\w|--long", page.read_text(encoding="utf-8"))
+
+
+def test_the_index_leads_to_every_page() -> None:
+    docs = ROOT / "docs"
+    listed = {target for target, _ in LINK.findall((docs / "README.md").read_text("utf-8"))}
+    pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md")}
+    assert pages - {"README.md"} <= listed

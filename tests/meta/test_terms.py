@@ -84,7 +84,7 @@ def _shipped(language: str) -> Iterator[Shipped]:
         *SOURCE.glob(f"kinds/builtin/*/prompts/**/{language}.md"),
         *SOURCE.glob(f"kinds/builtin/*/words/{language}.toml"),
         *SOURCE.glob(f"**/common/{language}.toml"),
-        SOURCE / "words" / f"{language}.toml",
+        *SOURCE.glob(f"words/{language}/*.toml"),
         *SOURCE.glob(f"examples/*/{language}/*.md"),
         *SOURCE.glob(f"examples/*/{language}/*.json"),
     ]

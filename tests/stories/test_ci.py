@@ -113,7 +113,7 @@ def test_a_fork_without_the_secret_sends_nothing(tmp_path: Path, url: str) -> No
     fourth.environ = {k: v for k, v in fourth.environ.items() if k != "OPENAI_BASE_URL"}
     assert fourth.run() == 4, fourth.output
     assert "OPENAI_API_KEY" in fourth.output
-    assert "nothing was sent" in fourth.output
+    assert "nothing was sent" in fourth.output.lower()
     assert counts(url)["calls"] == 0 and not fourth.artefacts
 
 

@@ -258,12 +258,13 @@ def _show_unit(store: Archive, run: Recorded, name: str, as_json: bool) -> None:
     out = console()
     out.print(Rule(Text(safe(name), style="bold"), align="left"))
     shown = run.kind.present(run.kind.load(unit.body), [entry.judgment for entry in judged])
-    for part in block_lines(unit_blocks(shown, judged, terminal_words(), names_of(run))):
+    say = terminal_words()
+    for part in block_lines(unit_blocks(shown, judged, say, names_of(run, say.language))):
         out.print(part)
     if len(judged) > 1 and run.has_votes:
         (pair,) = judged_pairs(run.kind, store, run.scope, run.judge_groups, "uncertain", name)
         winner = panel_winner(pair.votes)
-        out.print(f"\n{terminal_words()('cli.majority', winner=winner)}")
+        out.print(f"\n{say('cli.majority', winner=winner)}")
 
 
 def _unit_with(store: Archive, run: Recorded, part: str) -> str:
@@ -303,7 +304,7 @@ def run_figures(
     yield from pair_tables(figures, titles, terminal_words(), with_standings=with_standings)
     if figures.first_rounds:
         yield ""
-        yield from criteria_line(names_of(run))
+        yield from criteria_line(names_of(run, terminal_words().language))
 
 
 def run_json(store: Archive, run: Recorded, scope: Scope) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class RunActor:
             async with self._ledger.claim(lock_name(self._run, chunk.lock)):
                 if start_of(self._store.archive, self._run) != chunk.start:
                     # Its driver is gone, and another has counted the money.
-                    raise StoreBusy(f"run {self._run} was started again")
+                    raise StoreBusy(Sentence("cluster.started_again", run=self._run))
                 await self._engine(chunk, budget).run()
         except Exception as error:
             return self._result(error, budget)
@@ -215,7 +215,7 @@ def _open_plan(archive: Archive, run: str) -> Plan:
 
 
 def suite_of_run(run: Recorded) -> Suite:
-    terms = stored_object(run.manifest.terms, "what a run says to actors")
+    terms = stored_object(run.manifest.terms, "the record of a run")
     file = suite_of_keys(
         {
             **terms,

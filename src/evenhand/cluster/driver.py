@@ -84,10 +84,10 @@ except Exception:
 _AUTH = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 _NOTHING = (0,) * len(COUNTED)
 _ERRORS: dict[int, tuple[type[EvenhandError], str]] = {
-    UsageError.exit_code: (UsageError, "something is wrong there"),
-    ProviderRefused.exit_code: (ProviderRefused, "the provider refuses: key, model or quota"),
-    StoppedEarly.exit_code: (StoppedEarly, "the judge does not answer, or stays busy"),
-    StoreError.exit_code: (StoreError, "the store cannot be used"),
+    UsageError.exit_code: (UsageError, "wrong"),
+    ProviderRefused.exit_code: (ProviderRefused, "refused"),
+    StoppedEarly.exit_code: (StoppedEarly, "no_answer"),
+    StoreError.exit_code: (StoreError, "store"),
 }
 """By the exit code of what ended a chunk: the error, and what is said where its words are left on
 the node, since they may quote a reply."""
@@ -248,10 +248,7 @@ class _Driver:
             self._archive.is_claimed(lock_name(self._run, lock)) for lock in range(ACTOR_LOCKS)
         ):
             if monotonic() > end:
-                raise StoreBusy(
-                    f"actors of an earlier command still judge run {self._run}",
-                    advice="End them (ray list actors), then run the same command again.",
-                )
+                raise StoreBusy(Sentence("cluster.earlier_actors", run=self._run))
             await self._stop.sleep(LOOK_AGAIN_MOST)
 
     def _find_open(self) -> deque[int]:
@@ -443,9 +440,6 @@ def _get(reference: Any) -> asyncio.Future[Any]:
 
 def _error(result: ChunkResult, host: str) -> EvenhandError:
     """Return the error for what ended a chunk early."""
-    kind, default = _ERRORS.get(result.exit_code, (EvenhandError, "it failed"))
-    return kind(
-        f"an actor on {host} stopped: {result.words or default}",
-        advice="Run the same command again to continue; without --ray, and with --limit 1, it shows"
-        " the provider's own words.",
-    )
+    kind, default = _ERRORS.get(result.exit_code, (EvenhandError, "failed"))
+    reason = result.words or Sentence(f"cluster.actor_{default}")
+    return kind(Sentence("cluster.actor_stopped", host=host, reason=reason))

@@ -29,7 +29,6 @@ from evenhand.errors import (
     ProviderRefused,
     StoppedEarly,
     UsageError,
-    quote,
 )
 from evenhand.exchange import (
     BatchAnswer,
@@ -223,12 +222,7 @@ class BatchSender:
         batch = await self.batch_store.attach(batch.name, batch.ident, state.status)
         if state.phase == "waiting":
             return batch
-        self._end_at(
-            batch,
-            StoppedEarly,
-            f"is in a state that is not known: {quote(state.status)}",
-            "nothing is asked again. Run the same command again later to go on with it",
-        )
+        self._end_at(batch, StoppedEarly, "batch_state_unknown", status=state.status)
         return None
 
     async def _take_results(self, batch: BatchRow, state: BatchState, results: bytes) -> None:
@@ -236,25 +230,15 @@ class BatchSender:
         open: to ask again would be paid for again."""
         answers = self.endpoint.read(results)
         if len(answers) < state.answered and (answers or not results.strip()):
-            self._end_at(
-                batch,
-                StoppedEarly,
-                f"has {state.answered:,} answers, and its results do not hold them all",
-                "nothing is asked again. Run the same command again later to go on with it",
-            )
+            self._end_at(batch, StoppedEarly, "batch_answers_missing", n=state.answered)
             return
         items = {item_id(item.key): item for item in await self.batch_store.open_items(batch.name)}
         # Where a part was recorded before a crash, some answers are of items that are closed.
         is_whole = len(items) == batch.requests
         if results.strip() and is_whole and not any(answer.id in items for answer in answers):
-            self._end_at(
-                batch,
-                ProviderRefused,
-                "has no result with an id that was sent, so that nobody can say which question it"
-                " answers",
-                "nothing is asked again. Ask live, with the same command without --batch",
-                results,
-            )
+            if batch.run == self.run:
+                kept = self.keep(f"{batch.name}-results.jsonl", results)
+                self._end_at(batch, ProviderRefused, "batch_ids_unknown", file=kept)
             return
         reader = _AnswerReader(self, batch, items)
         # Replies first: they show that the judge works, and that an error is its question's own.
@@ -325,23 +309,11 @@ class BatchSender:
         )
 
     def _end_at(
-        self,
-        batch: BatchRow,
-        error: type[EvenhandError],
-        what: str,
-        advice: str,
-        results: bytes = b"",
+        self, batch: BatchRow, error: type[EvenhandError], key: str, **values: Value
     ) -> None:
-        """End the run at a batch, and leave it open; one of another run is left alone. Results
-        that nobody can use are kept in a file."""
-        if batch.run != self.run:
-            return
-        kept = "It is left as it is at the provider"
-        if results:
-            kept = f"The results are kept in {self.keep(f'{batch.name}-results.jsonl', results)}"
-        forget = f"or give it up: evenhand batches forget {batch.ident}"
-        what = f"the batch {quote(batch.ident)} {what}"
-        raise self._end(error(what, advice=f"{kept}; {advice}, {forget}"))
+        """End the run at a batch, and leave it open; one of another run is left alone."""
+        if batch.run == self.run:
+            raise self._end(error(Sentence(f"engine.{key}", batch=batch.ident, **values)))
 
 
 def _is_hopeless(loss: CallLost) -> bool:

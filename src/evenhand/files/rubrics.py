@@ -80,7 +80,7 @@ def suite_rubric(suite: Suite, protocol: Protocol) -> Any:
     if given is None:
         return None
     if kind.rubric_form is None:
-        raise UsageError(Sentence("runs.suite_no_rubric", kind=protocol.kind), where=where)
+        raise UsageError(Sentence("runs.no_rubric", kind=protocol.kind), where=where)
     if key == "criteria" and (file.rubric is not None or key not in kind.table_form.fields):
         raise UsageError(Sentence("files.criteria_elsewhere"), where=where)
     if not isinstance(given, str):

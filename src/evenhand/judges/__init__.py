@@ -29,20 +29,21 @@ def split_name(name: str) -> tuple[Provider, str]:
     provider = PROVIDERS.get(before)
     if provider and (colon or not provider.needs_model):
         return provider, model
-    raise UsageError(Sentence("judges.no_judge", name=name), advice=_suggest(name))
+    near, providers = _nearest_judge(name), few(list(PROVIDERS), 20)
+    key = "judges.no_judge_near" if near else "judges.no_judge"
+    raise UsageError(Sentence(key, name=name, near=near, providers=providers))
 
 
-def _suggest(name: str) -> str:
-    """Return advice for a name that is no judge's."""
+def _nearest_judge(name: str) -> str:
+    """Return the judge that a wrong name was most likely meant to be; "" if there is none."""
     for provider in PROVIDERS.values():
         if name.casefold().startswith(provider.model_starts or ("\0",)):
-            return Sentence("judges.did_you_mean", near=f"{provider.name}/{name}")
+            return f"{provider.name}/{name}"
     before, slash, model = name.replace(":", "/").partition("/")
     near = nearest(before, PROVIDERS, cutoff=0.75)
     if near:
-        return Sentence("judges.did_you_mean", near=f"{near}/{model or '...'}")
-    key = "judges.through_openrouter" if slash else "judges.providers"
-    return Sentence(key, name=name, providers=few(list(PROVIDERS), len(PROVIDERS)))
+        return f"{near}/{model or '...'}"
+    return f"openrouter/{name}" if slash else ""
 
 
 def first_judge(environment: Mapping[str, str]) -> str:

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 from urllib.parse import quote as percent_encode
 
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.folders import read_text
 from evenhand.judges.providers import PROVIDERS
 from evenhand.text import CONTROLS, INVISIBLE
+from evenhand.words import Sentence
 
 FILE = ".env"
 _READ = frozenset(
@@ -80,19 +81,12 @@ def environment(folder: Path | None = None) -> Environment:
     settings = _settings(path)
     for name in settings:
         if name.startswith("EVENHAND_"):
-            raise UsageError(
-                f"{quote(name)[1:-1]} is not read from here,"
-                " where keys and addresses of judges may stand",
-                where=str(path),
-                advice="Set it in the environment, or its key in evenhand.toml.",
-            )
+            raise UsageError(Sentence("judges.not_read_here", name=name), where=str(path))
     values = {name: value for name, value in settings.items() if name in _READ}
     for name, value in values.items():
         if reference := _REFERENCE.search(value):
             raise UsageError(
-                f"{name} names another variable, {quote(reference[0])}, which is not filled in",
-                where=str(path),
-                advice="Write the value itself, or set it in the environment.",
+                Sentence("judges.reference", name=name, reference=reference[0]), where=str(path)
             )
     unread = tuple(name for name in settings if _NETWORK.fullmatch(name))
     return Environment(values | dict(os.environ), dict.fromkeys(values, str(path)), unread)
@@ -204,11 +198,7 @@ def key_from(environment: Mapping[str, str], name: str, origin: str) -> Secret |
     if not value:
         return None
     if not value.isascii() or not value.isprintable() or " " in value:
-        raise UsageError(
-            f"{name} holds a character that no key has",
-            where="the environment",
-            advice="Copy the key again, without quotation marks, blanks or line breaks.",
-        )
+        raise UsageError(Sentence("judges.bad_key", key=name))
     return Secret(name, value, origin)
 
 

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 
 from yarl import URL
 
-from evenhand.errors import UsageError, hide_in_address, quote
+from evenhand.errors import UsageError, hide_in_address
 from evenhand.folders import read_text
 from evenhand.judges.credentials import key_from, place_of
 from evenhand.judges.providers import JudgeOptions, Provider
+from evenhand.words import Sentence
 
 VARIABLE = "EVENHAND_TRUST_HOSTS"
 FILE = "trusted-hosts"
 SUITE_KEY = "base_url"
-_USER = "the environment"
 _VERSIONED = re.compile(r"/v\d\w*$")
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|[0-9a-f.]*:[0-9a-f:.]*(%25\w+)?", re.IGNORECASE)
 """A name, an IPv4 address, or one of IPv6, which has a colon."""
@@ -65,12 +65,17 @@ class KeyUse(NamedTuple):
         """Return True if whoever is on the way can read the key."""
         return self.url.scheme == "http" and not is_loopback(self.url)
 
-    def sentence(self) -> str:
-        """Return both places in words, for whoever is to allow it."""
-        asked = "the call" if self.address_name == SUITE_KEY else _USER
-        return (
-            f"{self.key_name} from {self.key_place or _USER} would go to {quote(self.host)},"
-            f" which {self.address_name} in {self.address_place or asked} names"
+    def sentence(self, key: str = "judges.key_would_go") -> Sentence:
+        """Return a sentence with both places, for whoever is to allow it."""
+        user = Sentence("judges.user_environment")
+        asked = Sentence("judges.user_call") if self.address_name == SUITE_KEY else user
+        return Sentence(
+            key,
+            key=self.key_name,
+            key_place=self.key_place or user,
+            host=self.host,
+            setting=self.address_name,
+            setting_place=self.address_place or asked,
         )
 
 
@@ -104,9 +109,7 @@ class TrustedHosts:
                 file.write("\n".join(lines))
         except OSError as error:
             raise UsageError(
-                f"what you trust cannot be written down: {error.strerror}",
-                where=str(self.file),
-                advice=f"Set {VARIABLE} in the environment instead.",
+                Sentence("judges.trust_not_saved", reason=error.strerror), where=str(self.file)
             ) from None
 
     def _text(self) -> str:
@@ -126,10 +129,7 @@ class Trust(NamedTuple):
         """Raise UsageError for a key that may not go there; say so where others can read it."""
         self._require_allowed(use)
         if use.is_plaintext:
-            self.tell(
-                f"Note: {use.key_name} goes to {use.host} over plain http:"
-                " whoever is on the way can read it."
-            )
+            self.tell(Sentence("judges.plain_http", key=use.key_name, host=use.host))
 
     def check_route(self, use: KeyUse, options: JudgeOptions) -> None:
         """Refuse a proxy that the suite's file names and the user has not allowed, and certificates
@@ -140,9 +140,7 @@ class Trust(NamedTuple):
             self._require_allowed(route)
         elif options.ca_file and options.ca_file_place and use.is_own:
             raise UsageError(
-                f"ca_file may not vouch for {use.host}: its key would go to whoever made the file",
-                where=options.ca_file_place,
-                advice="Set SSL_CERT_FILE in the environment; or add base_url or proxy beside it.",
+                Sentence("judges.foreign_ca_file", host=use.host), where=options.ca_file_place
             )
 
     def _require_allowed(self, use: KeyUse) -> None:
@@ -150,12 +148,7 @@ class Trust(NamedTuple):
         if use.is_allowed or host in self.hosts.hosts():
             return
         if self.ask is None or not self.ask(use):
-            raise UsageError(
-                f"{use.sentence()}; nothing was sent",
-                advice=f"If that host may have this key: evenhand run --trust-host {host}"
-                f" (remembered), or {VARIABLE}={host} in the environment. Else take"
-                f" {use.address_name} away, or set key and address in the same place.",
-            )
+            raise UsageError(use.sentence("judges.key_not_sent"))
         self.hosts.remember([host])
 
 
@@ -175,8 +168,7 @@ def key_use(provider: Provider, options: JudgeOptions) -> KeyUse:
         text, setting, place = provider.url, "", ""
     if not text:
         raise UsageError(
-            f"{provider.name} has no address of its own",
-            advice=f"Set {provider.url_names[0]} in the environment, or base_url in [[judges]].",
+            Sentence("judges.no_address", provider=provider.name, setting=provider.url_names[0])
         )
     url = base_url(provider.spell_url(text.strip()), where=setting)
     if provider.path and not _VERSIONED.search(url.raw_path):
@@ -196,28 +188,30 @@ def base_url(text: str, *, where: str) -> URL:
         url = URL(text.strip())
         problem = _problem(url)
     except ValueError:
-        url, problem = URL(), "is not a URL"
+        url, problem = URL(), "judges.url_no_url"
     if problem:
         # Without the parts that may hold a secret.
-        shown = quote(re.split("[?#]", hide_in_address(text))[0])
-        example = "It looks like https://host/v1; a key stands in the environment, not in the URL."
-        raise UsageError(f"{shown} {problem}", where=where, advice=example)
+        shown = re.split("[?#]", hide_in_address(text))[0]
+        raise UsageError(
+            Sentence(problem, address=shown), where=where, advice=Sentence("judges.url_example")
+        )
     path = url.raw_path.rstrip("/")
     path = path.removesuffix("/chat/completions").removesuffix("/messages")
     return url.with_path(path, encoded=True)
 
 
 def _problem(url: URL) -> str:
+    """Return the key of what is wrong with a base URL; "" if nothing is."""
     if url.scheme not in ("http", "https") or not url.host:
-        return "is not an http or https URL"
+        return "judges.url_no_http"
     # The resolver raises UnicodeError, a ValueError, for a label it cannot encode.
     url.host.encode("idna")
     if not _HOST.fullmatch(url.raw_host or ""):
-        return "has a host with a character that no host has"
+        return "judges.url_bad_host"
     # Also behind a slash: a password may hold one.
     if "@" in str(url):
-        return "carries a user name or password (in a path an @ is written %40)"
-    return "carries a query or fragment" if url.raw_query_string or url.raw_fragment else ""
+        return "judges.url_password"
+    return "judges.url_query" if url.raw_query_string or url.raw_fragment else ""
 
 
 def host_of(url: URL) -> str:
@@ -234,9 +228,7 @@ def host_named(text: str) -> str:
     except ValueError:
         host = ""
     if not host or any(character in text for character in "*%@ "):
-        raise UsageError(
-            f"{quote(text)} is no name of a host", advice="It looks like gateway.example.com."
-        )
+        raise UsageError(Sentence("judges.no_host_name", name=text))
     return host
 
 
@@ -274,10 +266,5 @@ def parse_proxy(text: str, where: str) -> URL:
     except ValueError:
         url, has_host = URL(), None
     if not has_host or url.raw_path not in ("", "/") or url.raw_query_string:
-        raise UsageError(
-            "this is no http or https proxy",
-            where=where,
-            advice="Set it to http://host:port or http://user:password@host:port (with % escapes"
-            " where the password has signs), or list the provider's host in no_proxy.",
-        )
+        raise UsageError(Sentence("judges.bad_proxy"), where=where)
     return url

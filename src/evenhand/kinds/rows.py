@@ -189,12 +189,12 @@ def raw_json(value: Mapping[str, Any]) -> Raw:
 
 def read_raw_object(text: Raw) -> dict[str, Any]:
     """Return the object of a JSON text, key order and the spelling of numbers kept."""
-    return stored_object(bytes(text).decode(), "a part of a unit")
+    return stored_object(bytes(text).decode(), "a unit")
 
 
 def read_raw(text: Raw) -> Any:
     """Return the value of a JSON text, key order and the spelling of numbers kept."""
-    return stored_value(bytes(text).decode(), "a part of a unit")
+    return stored_value(bytes(text).decode(), "a unit")
 
 
 def plain_number(number: float) -> int | float:

@@ -201,7 +201,7 @@ def suggestions(store: Archive, recorded: Recorded) -> dict[str, Any]:
     candidates: dict[str, None] = {}
     for unit in islice(store.units(recorded.scope), SUGGESTED_UNITS):
         body = _filterable.read(unit.body)
-        for name, value in stored_object(bytes(body.meta).decode(), "the meta of a unit").items():
+        for name, value in stored_object(bytes(body.meta).decode(), "a unit").items():
             fields.setdefault(name, {})[jsontext.as_text(value)] = None
         candidates |= {candidate.id: None for candidate in body.candidates}
     choices = {

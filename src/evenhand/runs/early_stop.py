@@ -258,9 +258,11 @@ def _mean(values: Sequence[float]) -> float | None:
 def _skips(decisions: Sequence[Decision]) -> Iterator[str]:
     for decision in decisions:
         if decision.skipped:
-            yield (
-                f"{decision.skipped} questions are left out of {decision.variant} against"
-                f" {decision.baseline}: a failure left nothing to compare"
+            yield Sentence(
+                "runs.questions_left_out",
+                n=decision.skipped,
+                variant=decision.variant,
+                baseline=decision.baseline,
             )
 
 
@@ -281,9 +283,7 @@ def _deciding_variants(plan: Planned, stop: Stopping) -> list[str]:
     names = [variants[choose(variants, stop.variant)[0]]] if stop.variant else variants
     names = [name for name in names if plan.questions[name]]
     if not names:
-        raise UsageError(
-            Sentence("runs.nothing_can_decided_nothing", baseline=plan.baseline),
-        )
+        raise UsageError(Sentence("runs.nothing_paired", baseline=plan.baseline))
     return names
 
 
@@ -292,9 +292,7 @@ def _plan(units: Iterable[StoredUnit], manifest: Manifest, measure: Scoring | Vo
     if isinstance(measure, Voting):
         return planned_pairs(measure, units, compare.baseline)
     if not compare.by:
-        raise UsageError(
-            Sentence("runs.nothing_says_what_decided"),
-        )
+        raise UsageError(Sentence("runs.nothing_to_decide"))
     return planned_scores(measure, units, compare.by, compare.baseline)
 
 

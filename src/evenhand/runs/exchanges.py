@@ -21,6 +21,7 @@ from evenhand.runs.recorded import Recorded, split_by_group
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Call, StoredJudgment, StoredUnit
 from evenhand.store.rows import call_keys
+from evenhand.words import Sentence
 
 
 def recorded_endpoints(judges: Sequence[JudgeRecord], archive: Archive, tally: Tally) -> AskFn:
@@ -37,11 +38,7 @@ def _recorded_endpoint(identity: Mapping[str, Any], archive: Archive, tally: Tal
         if answer is None:
             raise Stopped
         if answer.altered:
-            raise ReplyAltered(
-                f"the reply of call {key} is not what was recorded",
-                advice="See what else is wrong: evenhand store verify. The next run asks for it"
-                " again where a judgment is pending.",
-            )
+            raise ReplyAltered(Sentence("runs.altered_reply", call=key))
         tally.cached += 1
         await asyncio.sleep(0)  # Ctrl-C is heard
         return answer.call

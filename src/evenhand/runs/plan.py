@@ -159,13 +159,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             if setup.price is None:
                 provider, model = split_name(setup.spec.model)
                 near = similar_model(provider.name, model)
-                question = f'Did you mean "{provider.name}/{near}"? If not, add' if near else "Add"
                 raise UsageError(
                     Sentence(
-                        "runs.budget_set_but_price",
-                        name=setup.judge.name,
-                        question=question,
-                        index=index + 1,
+                        "runs.no_price_near" if near else "runs.no_price",
+                        judge=setup.judge.name,
+                        near=f"{provider.name}/{near}",
+                        entry=index + 1,
                     ),
                     where=str(self.suite.path or ""),
                 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.data.tables import QuestionFile, Tables, TableSource
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
-from evenhand.errors import UsageError, quote
+from evenhand.errors import UsageError
 from evenhand.files.protocols import (
     builtin_protocols,
     custom_prompt_findings,
@@ -27,7 +27,7 @@ from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec, Settings
-from evenhand.words import Code, Sentence
+from evenhand.words import Sentence, few
 
 if TYPE_CHECKING:
     from evenhand.judges.trust import Trust
@@ -43,7 +43,7 @@ def prepare(
     """Return the plan of a suite, ready to be judged on its own data or on these; raise UsageError.
     Nothing is sent or written, but which hosts the user trusts, where `trust` asks."""
     for name in environ.unread if isinstance(environ, Environment) else ():
-        notify(f"Note: {name} of .env is not used: proxies and certificates are yours to set.")
+        notify(Sentence("runs.not_from_env", name=name))
     sources = list(_sources(suite)) if sources is None else sources
     prompt = suite.file.prompt
     prompt_files = read_custom_prompt(*suite.locate("prompt", prompt)) if prompt else None
@@ -53,7 +53,7 @@ def prepare(
     spoken_beside(protocol, suite.file.language, str(suite.path or ""))
     settings = _settings(suite, protocol.kind)
     for finding in custom_prompt_findings(protocol, prompt or "", settings):
-        notify(f"Note: {finding.file}: {finding.message}.")
+        notify(Sentence("runs.prompt_note", file=finding.file, message=finding.message))
     plan = Plan(
         suite=suite,
         protocol=protocol,
@@ -132,7 +132,7 @@ def _provider_and_model(name: str) -> tuple[Provider, str]:
         for provider in PROVIDERS.values():
             begins = name.casefold().startswith(provider.model_starts or ("\0",))
             if begins and (near := similar_model(provider.name, name)):
-                error.advice = f'Did you mean "{provider.name}/{near}"?'
+                error.advice = Sentence("judges.did_you_mean", near=f"{provider.name}/{near}")
         raise
 
 
@@ -140,10 +140,8 @@ def _doubt_model(provider: Provider, model: str, notify: Callable[[str], None]) 
     """Say so where a model is in no price list and called nearly like one that is."""
     near = similar_model(provider.name, model)
     if near:
-        notify(
-            f"No list of {provider.name}'s models has {quote(model)}; did you mean"
-            f' "{provider.name}/{near}"?'
-        )
+        near = f"{provider.name}/{near}"
+        notify(Sentence("runs.unknown_model", provider=provider.name, model=model, near=near))
 
 
 def _sources(suite: Suite) -> Iterator[TableSource]:
@@ -192,12 +190,7 @@ def _settings(suite: Suite, kind: str) -> dict[str, Any]:
     for name, value in values.items():
         if name not in names and value != defaults[name]:
             raise UsageError(
-                Sentence(
-                    "runs.protocol_kind_no_setting",
-                    kind=kind,
-                    name=name,
-                    names=Code(", ".join(names)),
-                ),
+                Sentence("runs.no_setting", kind=kind, name=name, names=few(list(names), 20)),
                 where=str(suite.path or ""),
             )
     return {name: values[name] for name in names} | {"use": suite.file.use}
@@ -213,12 +206,10 @@ def _refuse_twins(setups: Sequence[JudgeSetup]) -> None:
     """Two judges that are one and the same would answer each other's questions."""
     for index, setup in enumerate(setups):
         if any(setup.judge.identity == earlier.judge.identity for earlier in setups[:index]):
-            raise UsageError(
-                Sentence("runs.judge_named_twice", name=setup.judge.name),
-            )
+            raise UsageError(Sentence("runs.twin_judges", judge=setup.judge.name))
 
 
 def _one_number_of_repeats(setups: Sequence[JudgeSetup]) -> None:
     """A relay is one judgment, so it cannot be repeated more often by one of its judges."""
     if len({setup.spec.repeats for setup in setups}) > 1:
-        raise UsageError(Sentence("runs.judges_relay_must_all"))
+        raise UsageError(Sentence("runs.relay_repeats"))

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evenhand.errors import UsageError, nearest, quote
+from evenhand.errors import UsageError
 from evenhand.jsontext import as_text
 from evenhand.kinds.kind import ReadyKind, Scoring, Voting
 from evenhand.observation import OVERALL, WINNER, read_observations
 from evenhand.stats.layout import choose, lay_out
 from evenhand.stats.observations import UNIT, FieldColumns, without_judgments
 from evenhand.store.ports import StoredUnit
-from evenhand.words import Sentence
+from evenhand.words import Sentence, few
 
 
 class Contrast(NamedTuple):
@@ -147,8 +147,4 @@ def deciding_measure(
 def _check(dimension: str, names: Sequence[str]) -> None:
     there = [OVERALL, *names]
     if dimension not in there:
-        near = nearest(dimension, there)
-        raise UsageError(
-            Sentence("runs.no_dimension_decide_on", dimension=dimension),
-            advice=f"Did you mean {quote(near)}?" if near else f"There are: {', '.join(there)}",
-        )
+        raise UsageError(Sentence("runs.no_dimension", name=dimension, names=few(there, 20)))

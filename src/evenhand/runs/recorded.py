@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evenhand.engine.run import JudgeGroup, group_names
-from evenhand.errors import StoreError, UsageError, quote
+from evenhand.errors import StoreError, UsageError
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS, kind_of_import, load_protocol
@@ -24,7 +24,8 @@ from evenhand.observation import Rule
 from evenhand.runs.rules import RuleChange, changed_rules, rules_of
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Counts, RunRow, Scope, StoredJudgment
-from evenhand.words import Sentence
+from evenhand.text import visible
+from evenhand.words import Code, Sentence
 
 LATEST = "latest"
 LABELS = "labels"
@@ -122,10 +123,10 @@ class Recorded:
         try:
             return load_protocol(self.manifest.protocol, self.manifest.judging.texts)
         except ProtocolError as error:
-            raise StoreError(
-                f"the protocol of run {self.row.id} cannot be read: {error.file}: {error}",
-                advice="The store is damaged; evenhand store verify says where.",
-            ) from None
+            what = Sentence(
+                "runs.protocol_unreadable", run=self.row.id, file=error.file, reason=error.args[0]
+            )
+            raise StoreError(what) from None
 
     @property
     def kind(self) -> Kind:
@@ -271,7 +272,7 @@ def named_run(
     only where no run of that name was judged here. Raises UsageError.
     """
     if not runs:
-        raise UsageError("the store holds no run", advice="Judge something first: evenhand run")
+        raise UsageError(Sentence("runs.no_run"))
     rows = _matching(runs, name, is_judged_here)
     if not rows and (match := _BEFORE.fullmatch(name)):
         name = match[1]
@@ -284,13 +285,9 @@ def named_run(
     if len(rows) == 1:
         return rows[0]
     if name == LATEST:
-        raise UsageError(
-            "latest is the run judged last, and every run of this store was imported or copied",
-            advice=f"Name the run. {_there_are(runs)}",
-        )
-    what = "several runs begin" if rows else "no run begins"
-    called = "" if rows else ", and none is called so"
-    raise UsageError(f"{what} with {quote(name)}{called}", advice=_there_are(rows or runs))
+        raise UsageError(Sentence("runs.no_latest"), advice=_there_are(runs))
+    key = "several_runs" if rows else "unknown_run"
+    raise UsageError(Sentence(f"runs.{key}", name=name), advice=_there_are(rows or runs))
 
 
 def _matching(
@@ -308,14 +305,12 @@ def _before(runs: Sequence[RunRow], row: RunRow, steps: int) -> RunRow:
     same = [run for run in runs if run.starts <= row.starts]
     if steps < len(same):
         return same[steps]
-    runs_before = f"are no {steps} runs" if steps > 1 else "is no run"
-    raise UsageError(
-        f"there {runs_before} called {quote(row.name)} before {row.id}",
-        advice=_there_are(same),
-    )
+    what = Sentence("runs.no_run_before", steps=steps, name=row.name, run=row.id)
+    raise UsageError(what, advice=_there_are(same))
 
 
-def _there_are(rows: Sequence[RunRow]) -> str:
+def _there_are(rows: Sequence[RunRow]) -> Sentence:
+    """Return the advice that lists the runs that are there."""
     listed = ", ".join(f"{row.id} ({row.name})" for row in rows[:_LISTED])
-    more = f" and {len(rows) - _LISTED} more: evenhand runs" if len(rows) > _LISTED else ""
-    return f"There are: {listed}{more}"
+    key = "runs.there_are_more" if len(rows) > _LISTED else "runs.there_are"
+    return Sentence(key, runs=Code(visible(listed)), n=len(rows) - _LISTED)

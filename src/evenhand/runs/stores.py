@@ -13,7 +13,7 @@ from evenhand.store.copy import Copied, Copy, Progress
 from evenhand.store.ledger import Store
 from evenhand.store.rows import digest
 from evenhand.store.session import Session
-from evenhand.words import Sentence
+from evenhand.words import Code, Sentence
 
 MEMORY = "sqlite::memory:"
 """The address of a store that vanishes when it is closed."""
@@ -48,7 +48,7 @@ def copy_store(source: str, target: str, progress: Progress) -> Copied:
     archive = open_archive(source)
     try:
         if _place(source) == _place(target):
-            raise UsageError(Sentence("runs.both_stores_same"))
+            raise UsageError(Sentence("runs.same_store"))
         archive.set_frozen(True)
         session = _connect(target)
         try:
@@ -84,15 +84,13 @@ def _postgres() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "asyncpg":
             raise
-        raise UsageError(
-            Sentence("runs.postgresql_store_needs_driver"),
-        ) from None
+        raise UsageError(Sentence("runs.no_postgres_driver")) from None
 
 
 def _existing(url: str, folder: Path | None) -> Path:
     path = store_path(url, folder)
     if not path.exists():
-        raise StoreMissing(Sentence("runs.no_such_store"), where=str(path))
+        raise StoreMissing(Sentence("runs.no_store"), where=str(path))
     return path
 
 
@@ -100,7 +98,5 @@ def store_path(url: str, folder: Path | None = None) -> Path:
     """Return the file of a store; raise UsageError for an address of an unknown kind."""
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite" or not rest or "\0" in rest:
-        raise UsageError(
-            Sentence("runs.store_not_known_kind", url=url, form=FORM),
-        )
+        raise UsageError(Sentence("runs.unknown_store", address=url, form=Code(FORM)))
     return (folder or Path()) / rest.removeprefix("//")

@@ -24,6 +24,7 @@ from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.suite import Suite, suite_of_keys
 from evenhand.suite_file import SuiteFile
+from evenhand.words import Sentence, few
 
 Rubric = Mapping[str, Any] | Sequence[Any] | str | Path
 
@@ -85,7 +86,7 @@ def _use(source: TableSource, file: SuiteFile, notify: Callable[[str], None]) ->
     table = DataTable(source, file.columns, form)
     use = extras_in([row.value for _, row in table.rows[:ROWS_LOOKED_AT]], form)
     if use:
-        notify(f"The judge sees: {', '.join(use)}")
+        notify(Sentence("runs.judge_sees", names=few(use, 20)))
     return use
 
 

@@ -287,9 +287,9 @@ def test_judges_by_turns_leave_nothing_pending_and_topics_weigh_alike(call: Call
     assert "topics weighing alike" in call(*gate).json["reasons"][0]
 
 
-# SQL: the recipes of docs/sql.md run as they stand
+# SQL: the recipes of docs/import.md run as they stand
 
-PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
+PAGE = Path(__file__).parents[3] / "docs" / "import.md"
 RECIPES = re.findall(r"```sql\n-- (\w+): (\w+)\.csv.*\n([^`]*)```", PAGE.read_text("utf-8"))
 TABLES = {
     "wide": "unit,judge,clear,correct\nq1,j,3,4\nq2,j,5,\n",

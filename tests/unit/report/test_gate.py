@@ -13,26 +13,27 @@ from hypothesis import strategies as st
 from evenhand.report.gate import headline, junit, markdown, workflow_commands
 from evenhand.stats.conditions import Condition
 from evenhand.stats.gate import Gate
+from evenhand.words import words
 
 STARTED = "2026-03-01T10:20:30.123+00:00"
 OUTCOMES: list[Any] = ["better", "worse", "not enough evidence"]
 
 
-def made(outcome: Any = "worse", reason: str = "So it is.", **about: Any) -> Condition:
+def made(outcome="worse", reason="So it is.", **about):
     given: dict[str, Any] = {"value": 0.5, "low": 0.4, "high": 0.6, "threshold": 0.7, "n": 12}
     given |= {"clusters": 12, "dimension": "overall", "variant": "v2"}
     return Condition(name="min_mean", outcome=outcome, reason=reason, **given | about)
 
 
-def gate(*conditions: Condition, notes: tuple[str, ...] = ()) -> Gate:
+def gate(*conditions, notes=()):
     return Gate(conditions=conditions, level=0.95, notes=notes)
 
 
-def written(one: Gate, name: str = "test") -> bytes:
+def written(one, name="test"):
     return junit(one, run="abc123", name=name, started=STARTED)
 
 
-def test_a_case_a_condition_with_failures_and_errors_counted() -> None:
+def test_a_case_a_condition_with_failures_and_errors_counted():
     root = Xml.fromstring(written(gate(*map(made, OUTCOMES))))
     (suite,) = root
     assert (root.tag, suite.tag) == ("testsuites", "testsuite")
@@ -50,7 +51,7 @@ def test_a_case_a_condition_with_failures_and_errors_counted() -> None:
     assert failure.text == "So it is."
 
 
-def test_the_form_is_that_of_the_strictest_schema_in_use() -> None:
+def test_the_form_is_that_of_the_strictest_schema_in_use():
     """As the schema of Ant's reports has it: which attributes must be there, in which order the
     parts stand, and how a time is written."""
     root = Xml.fromstring(written(gate(*map(made, OUTCOMES))))
@@ -73,7 +74,7 @@ def test_the_form_is_that_of_the_strictest_schema_in_use() -> None:
 HOSTILE = "]]></failure><testcase name='x'/>&lt;\"\x00\x1b[31m\u202e\ud83d\ufffe\uffff\n::error::x"
 
 
-def test_hostile_text_stays_text() -> None:
+def test_hostile_text_stays_text():
     condition = made(reason=HOSTILE, variant=HOSTILE, dimension=HOSTILE)
     raw = written(gate(condition, notes=(HOSTILE,)), name=HOSTILE)
     (suite,) = Xml.fromstring(raw)
@@ -87,45 +88,46 @@ def test_hostile_text_stays_text() -> None:
 
 
 @given(st.text(alphabet=st.characters(), max_size=60))
-def test_any_text_makes_xml_that_can_be_read(text: str) -> None:
+def test_any_text_makes_xml_that_can_be_read(text):
     (suite,) = Xml.fromstring(written(gate(made(reason=text, variant=text)), name=text))
     assert len(suite.findall("testcase")) == 1
 
 
-def test_the_same_gate_gives_the_same_bytes() -> None:
+def test_the_same_gate_gives_the_same_bytes():
     one = gate(*map(made, OUTCOMES), notes=("Mind this.",))
     assert written(one) == written(one)
     assert written(one).startswith(b"<?xml version='1.0' encoding='UTF-8'?>\n<testsuites>")
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "said"),
+    ("outcomes", "key", "counts"),
     [
-        ("better", "passed: every condition is met"),
-        ("worse", "failed: 1 of 1 condition is not met"),
-        ("worse worse better", "failed: 2 of 3 conditions are not met"),
-        ("better not_enough_evidence", "not enough evidence: 1 of 2 conditions open"),
+        ("better", "gate.passed", {"n": 1}),
+        ("worse", "gate.failed", {"n": 1, "of": 1}),
+        ("worse worse better", "gate.failed", {"n": 2, "of": 3}),
+        ("better not_enough_evidence", "gate.open", {"n": 1, "of": 2}),
     ],
 )
-def test_the_headline_counts(outcomes: str, said: str) -> None:
+def test_the_headline_counts(outcomes, key, counts):
     names: list[Any] = [name.replace("_", " ") for name in outcomes.split()]
-    assert headline(gate(*map(made, names))) == said
+    say = words("ru")
+    assert headline(gate(*map(made, names)), say) == say(key, **counts)
 
 
-def test_workflow_commands_are_escaped_as_github_wants() -> None:
+def test_workflow_commands_are_escaped_as_github_wants():
     reason = "100 % of it\nis, so: bad\r::set-env::y"
     lines = list(workflow_commands(gate(made(reason=reason), made(OUTCOMES[2])), "abc"))
     assert lines == [
         "::error title=evenhand gate%3A min_mean::100 %25 of it%0Ais, so: bad\\u000d::set-env::y",
         "::warning title=evenhand gate%3A min_mean::So it is.",
-        "::error title=evenhand gate::failed: 1 of 2 conditions is not met (run abc)",
+        f"::error title=evenhand gate::{words('en')('gate.failed', n=1, of=2)} (run abc)",
     ]
     assert all("\n" not in line for line in lines)
     (met,) = workflow_commands(gate(made("better")), "abc")
-    assert met.startswith("::notice title=evenhand gate::passed")
+    assert met.startswith("::notice title=evenhand gate::")
 
 
-def test_nothing_in_a_summary_is_read_as_markup() -> None:
+def test_nothing_in_a_summary_is_read_as_markup():
     hostile = "a|b <img src=x> `c` [d](e)\n# f & g"
     text = markdown(gate(made(reason=hostile, variant=hostile)), "abc", hostile)
     table = [line for line in text.splitlines() if line.startswith("| ")]

@@ -46,7 +46,7 @@ class Ends(NamedTuple):
     high: Any
 
 
-def simulate(case: Case, size: int, rounds: int) -> tuple[Any, Any]:
+def simulate(case, size, rounds):
     """Return the share of intervals that hold the truth and the mean width, of each figure."""
     rng = np.random.default_rng(size)
     found = [[(each.low, each.high) for each in case.find(rng, size)] for _ in range(rounds)]
@@ -568,7 +568,7 @@ RATINGS = {
 }
 
 
-def main(rounds: int = 4000) -> None:
+def main(rounds=4000):
     """Print how often the intervals of means and differences hold the truth."""
     print(f"| scenario | about | {' | '.join(f'n = {n}' for n in LEAST)} |")
     print("|---|---|--:|--:|--:|")

@@ -17,6 +17,8 @@ from evenhand.results.observations import observe
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.agreement import AgreementOptions, agreement_of
+from tests.refused import refused
+from tests.sentences import keys
 from tests.unit.runs.importing import import_files
 
 COLUMNS = {
@@ -31,10 +33,6 @@ def agreed(run, labels=None, **asked):
 
 def figures(row, *names):
     return tuple(row.figures[name].value for name in names)
-
-
-def is_said(found, text):
-    return any(text in note for note in found.notes)
 
 
 @pytest.fixture
@@ -136,8 +134,8 @@ def test_every_vote_of_a_side_is_held_against_the_other_or_its_majority_is(voted
     assert (each.row().n, each.row().units) == (6, 2)
     assert figures(each.row(), "agreement") == (pytest.approx((2 + 1) / 6),)
     assert (single.row().n, *figures(single.row(), "agreement")) == (2, 0.5)
-    said = "each of 3 annotators"
-    assert is_said(each, said) and not is_said(single, said)
+    (note,) = (note for note in each.notes if note.key == "agreement.annotators")
+    assert note.values["n"] == 3 and note.key not in keys(single.notes)
 
 
 def test_votes_that_are_split_evenly_are_a_tie(voted):
@@ -156,8 +154,10 @@ def test_ties_are_kept_or_dropped_and_uncertain_is_one(votes, voted):
     kept, dropped = (agreed(judge, voted(h="ta"), ties=ties) for ties in ("keep", "drop"))
     assert (kept.row().n, *figures(kept.row(), "agreement")) == (2, 1.0)
     assert (dropped.row().n, dropped.matched) == (1, 2)
-    assert is_said(dropped, "1 on winner") and not is_said(kept, "left out")
-    assert is_said(kept, "uncertain counts as a tie")
+    (note,) = (note for note in dropped.notes if note.key == "agreement.tied")
+    assert note.values == {"n": 1, "dimension": "winner"}
+    assert "agreement.tied" not in keys(kept.notes)
+    assert "agreement.uncertain_is_tie" in keys(kept.notes)
 
 
 def test_failures_are_counted_and_never_agree(voted):
@@ -200,7 +200,7 @@ def test_judges_of_one_run_among_themselves_or_one_against_another(voted):
 def test_repeats_are_compared_where_there_is_one_judge_and_else_are_one_vote(votes):
     alone = agreed(votes(*[(f"q{k}", "j", "a", "b", w) for k in range(3) for w in "aab"]))
     assert figures(alone.row(), "agreement") == (pytest.approx(1 / 3),)
-    assert is_said(alone, "repeats")
+    assert "agreement.repeats" in keys(alone.notes)
     several = votes(*[("q1", "x", "a", "b", w) for w in "aab"], ("q1", "y", "a", "b", "a"))
     (row,) = agreed(several).rows
     assert (row.n, *figures(row, "agreement")) == (1, 1.0)
@@ -215,7 +215,8 @@ def test_hardly_any_units_are_words_and_no_nan(voted, count):
 
 def test_one_judge_alone_has_nothing_to_compare(voted):
     found = agreed(voted(j="a"))
-    assert figures(found.row(), "agreement") == (None,) and is_said(found, "nothing to compare")
+    assert figures(found.row(), "agreement") == (None,)
+    assert found.notes[0].values["why"] == "nothing to compare"
 
 
 def test_rows_for_each_value_of_a_field(take, voted):
@@ -226,7 +227,7 @@ def test_rows_for_each_value_of_a_field(take, voted):
     values = {row.variant: figures(row, "agreement")[0] for row in found.rows}
     assert values == {None: 0.5, "x": 1.0, "y": 0.0}
     assert [row.variant for row in found.corrected if row.name == "a"] == [None, "x", "y"]
-    with pytest.raises(UsageError, match="area"):
+    with refused(UsageError, "stats.no_such_field", "area"):
         agreed(judge, human, by="aera")
 
 
@@ -234,7 +235,7 @@ def test_judges_are_named_one_by_one_or_by_a_pattern(voted):
     people, judge = voted(expert_0="a", expert_1="a", expert_2="a", crowd="b"), voted(j="a")
     assert agreed(judge, people, other_judges=["expert_*"]).row().n == 3
     assert figures(agreed(people, judge, judges=["crowd"]).row(), "agreement") == (0,)
-    with pytest.raises(UsageError, match="expert_9"):
+    with refused(UsageError, "stats.no_judge", "expert_9"):
         agreed(judge, people, other_judges=["expert_9"])
 
 
@@ -248,7 +249,7 @@ def test_win_rates_are_corrected_by_the_labels_of_some_pairs(voted):
     )
     assert (found["a"].judged, found["a"].labelled, naive) == (40, 14, pytest.approx(0.75))
     assert ours < 0.75 and ours == pytest.approx(1 - theirs)
-    assert is_said(agreement, "random part")
+    assert "agreement.random_part" in keys(agreement.notes)
 
 
 ROWS = st.dictionaries(
@@ -288,11 +289,12 @@ def test_scores_meet_on_unit_and_dimension(take):
     assert (row.dimension, row.n) == ("fit", 2)
     assert (found.matched, found.only_run, found.only_other) == (2, 0, 1)
     assert figures(row, "rmse", "mae", "bias") == (pytest.approx(2**0.5), 1.0, -1.0)
-    assert is_said(found, "tone")
+    assert found.notes[0].key == "agreement.only_one_side"
+    assert found.notes[0].values["dimensions"].names == ["tone"]
 
 
 def test_dimensions_that_never_meet_are_an_error(scored):
-    with pytest.raises(UsageError, match="no dimension in common"):
+    with refused(UsageError, "agreement.no_shared_dimension"):
         agreed(scored(j=[1]), scored(("tone",), h=[1]))
 
 
@@ -300,7 +302,7 @@ def test_constant_scores_are_words(scored):
     judge, human = scored(j=[3] * 5), scored(h=range(5))
     found = agreed(judge, human, every=True).row()
     assert figures(found, "pearson", "mae") == (None, pytest.approx(1.4))
-    assert found.figures["pearson"].why
+    assert found.figures["pearson"].why == "all rated the same"
     assert agreed(judge, judge, other_judges=["j"]).row().n == 0
 
 
@@ -332,7 +334,8 @@ def test_labels_that_are_all_the_same_show_no_kappa_and_it_is_said(scored):
     found = agreed(scored(j=[0, 1] * 20), scored(h=[1] * 40))
     figure = found.row().figures["kappa_quadratic"]
     assert (figure.value, figure.low, figure.high) == (None, None, None)
-    assert figure.why and is_said(found, figure.why) and found.row().verdict is None
+    whys = [note.values["why"] for note in found.notes if note.key == "agreement.no_figure"]
+    assert figure.why in whys and found.row().verdict is None
 
 
 def test_two_scales_are_said_and_only_the_order_is_compared(scored):
@@ -342,8 +345,9 @@ def test_two_scales_are_said_and_only_the_order_is_compared(scored):
     found = agreed(scored(j=said.tolist()), scored(h=meant.tolist()))
     row = found.row()
     names = ("agreement", "kappa_quadratic", "alpha", "bias")
-    assert figures(row, *names) == (None,) * 4 and all(row.figures[name].why for name in names)
-    assert "scale" in found.notes[0] and not found.corrected
+    assert figures(row, *names) == (None,) * 4
+    assert {row.figures[name].why for name in names} == {"two scales"}
+    assert found.notes[0].key == "agreement.two_scales" and not found.corrected
     assert row.figures["spearman"].value > 0.7
 
 
@@ -357,23 +361,25 @@ def test_of_pass_and_fail_bad_ones_passed_and_good_ones_failed_are_counted(score
 
 
 @pytest.mark.parametrize(
-    ("noise", "lift", "outcome"),
+    ("noise", "lift", "outcome", "reason"),
     [
-        (0.3, 0, "usable"),
-        (0.3, 1, "usable corrected"),
-        (2.5, 0, "usable corrected"),
-        (99, 0, "not usable"),
-        (None, 0, "not usable"),  # it always says 4
+        (0.3, 0, "usable", "same"),
+        (0.3, 1, "usable corrected", "higher"),
+        (0.3, -1, "usable corrected", "lower"),
+        (2.5, 0, "usable corrected", "differs"),
+        (99, 0, "not usable", "chance"),
+        (None, 0, "not usable", "constant"),  # it always says 4
     ],
 )
-def test_a_judge_is_usable_usable_corrected_or_not_usable(scored, noise, lift, outcome):
+def test_a_judge_is_usable_usable_corrected_or_not_usable(scored, noise, lift, outcome, reason):
     rng = np.random.default_rng(2)
     meant = rng.integers(1, 6, 120)
     said = np.full(120, 4.0)
     if noise:
         said = np.clip(np.round(meant + lift + rng.normal(0, noise, 120)), 1, 5)
     verdict = agreed(scored(j=said.tolist()), scored(h=meant.tolist())).row().verdict
-    assert verdict.outcome == outcome and (noise or "4" in verdict.reason)
+    assert (verdict.outcome, verdict.reason.key) == (outcome, f"agreement.because_{reason}")
+    assert noise or verdict.reason.values["rating"] == "4"
 
 
 def test_how_ratings_go_with_length_stands_beside_the_labels(take):

@@ -15,6 +15,8 @@ from scipy.stats import ttest_1samp, ttest_rel
 from evenhand.errors import UsageError
 from evenhand.stats.compare import Change, changes, compare, decide_rows, effect
 from evenhand.stats.layout import lay_out, lay_out_runs
+from tests.refused import refused
+from tests.sentences import keys
 from tests.unit.stats.tables import ballots, compare_scores, compare_votes, scores_of
 
 ID = ("run_id", "prompt_variant", "question_id")
@@ -55,8 +57,10 @@ def compared(rows, units=(), planned=1, **options):
     return found, found.row("v2", "true")
 
 
-def is_said(found, text):
-    return any(text in note for note in found.notes)
+def note_of(found, key):
+    """Return the values of the one note with this key."""
+    (note,) = (note for note in found.notes if note.key == key)
+    return note.values
 
 
 def check_finite(found):
@@ -147,14 +151,15 @@ def test_several_fields_make_combinations_in_order_of_appearance():
     assert (found.by, found.baseline) == ("model / prompt_variant", "big / v2")
     overall = [row.variant for row in found.rows if row.dimension == "overall"]
     assert overall == ["big / v1", "small / v2", "small / v1"]
-    assert is_said(found, '"big / v2"')
+    assert note_of(found, "notes.no_baseline") == {"variant": "big / v2"}
 
 
 def test_pair_by_beats_the_fields_of_the_id():
     rows = [sample(q, v, 2 + i, run_id=f"run of {v}") for q in range(6) for i, v in enumerate(VS)]
     table = scores_of(rows, id_fields=ID)
     apart, joined = compare_scores(table), compare_scores(table, pair_by=["meta.question_id"])
-    assert {row.n for row in apart.rows} == {0} and is_said(apart, "run_id")
+    assert {row.n for row in apart.rows} == {0}
+    assert "run_id" in note_of(apart, "notes.share_nothing")["fields"]
     assert {row.n for row in joined.rows} == {6}
 
 
@@ -164,9 +169,8 @@ def test_an_explicit_id_pairs_on_the_question_or_asks_for_a_field():
     assert (found.pair_by, found.rows[0].n) == (("question_id",), 4)
     for row in rows:
         row["topic_no"] = row.pop("question_id")
-    with pytest.raises(UsageError) as error:
+    with refused(UsageError, "stats.unpaired", "topic_no"):
         compare_scores(scores_of(rows, id_fields=("unit",)))
-    assert "--pair-by" in error.value.advice and "topic_no" in error.value.advice
 
 
 def test_a_unit_that_is_part_of_its_key_is_the_question():
@@ -180,20 +184,19 @@ def test_a_unit_that_is_part_of_its_key_is_the_question():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "key", "advice"),
     [
-        ({"by": "promt_variant"}, '"prompt_variant"'),
-        ({"baseline": "v9"}, '"v1", "v2"'),
-        ({"judge": "nobody"}, '"j"'),
-        ({"pair_by": ["prompt_variant"]}, "Leave it out"),
-        ({"pair_by": ["qestion_id"]}, '"question_id"'),
-        ({"level": 95}, "0.95"),
+        ({"by": "promt_variant"}, "stats.no_such_field", '"prompt_variant"'),
+        ({"baseline": "v9"}, "stats.no_variant", '"v1", "v2"'),
+        ({"judge": "nobody"}, "stats.no_judge", '"j"'),
+        ({"pair_by": ["prompt_variant"]}, "stats.paired_by_variant", "--pair-by"),
+        ({"pair_by": ["qestion_id"]}, "stats.no_such_field", '"question_id"'),
+        ({"level": 95}, "stats.no_level", "0.95"),
     ],
 )
-def test_names_that_nobody_has_are_errors(options, said):
-    with pytest.raises(UsageError) as error:
+def test_names_that_nobody_has_are_errors(options, key, advice):
+    with refused(UsageError, key, advice):
         compared(both(3, lambda q, new: 3), **options)
-    assert said in error.value.advice
 
 
 def test_a_family_is_adjusted_once_for_all_variants_and_dimensions():
@@ -228,10 +231,10 @@ def test_few_units_decide_nothing_and_say_why(n):
     assert {row.outcome for row in found.rows} == {OPEN}
     if n == 0:
         assert [row.dimension for row in found.rows] == ["overall"]
-        assert is_said(found, "nothing to compute")
+        assert "notes.because_nothing_shared" in keys(found.notes)
     elif n == 1:
         assert all(row.low < 0 < row.difference < row.high for row in found.rows)
-        assert row.error is None and is_said(found, "One question alone")
+        assert row.error is None and "notes.because_one_question" in keys(found.notes)
     else:
         assert row.low < 1 < row.high
 
@@ -281,7 +284,7 @@ def test_scores_too_large_to_compute_with_give_words(n):
     found, row = compared(both(n, lambda q, new: -1e308 if new else 1e308))
     check_finite(found)
     assert (row.difference, row.p, row.low, row.n, row.outcome) == (None, None, None, n, OPEN)
-    assert is_said(found, "too large to compute with")
+    assert "notes.because_too_large" in keys(found.notes)
 
 
 def test_constant_scores_leave_an_interval_and_nothing_to_hope_for():
@@ -294,7 +297,8 @@ def test_one_variant_alone_and_units_without_one():
     rows = [sample(q, "v1", 3) for q in range(3)] + [{"question_id": 7, "scores": {"true": 2}}]
     found, _ = compared(rows)
     assert (found.rows, found.means[0].n) == ((), 3)
-    assert is_said(found, "one variant only") and is_said(found, "1 unit says nothing")
+    assert note_of(found, "notes.no_variant") == {"n": 1}
+    assert "notes.one_variant" in keys(found.notes)
 
 
 def test_missing_judgments_are_counted_bounded_and_warned_of():
@@ -305,7 +309,7 @@ def test_missing_judgments_are_counted_bounded_and_warned_of():
     assert (count.planned, count.scored, count.failed, count.pending) == (20, 14, 4, 2)
     assert (row.n, row.outcome) == (14, "better")
     assert row.bounds == pytest.approx(((14 - 6 * 2) / 20, (14 + 6 * 2) / 20))
-    assert is_said(found, "30.0 %")
+    assert note_of(found, "notes.missing") == {"variant": "v2", "share": 0.3, "base": 0.0}
 
 
 def test_scores_that_a_judgment_leaves_out_are_counted_by_dimension():
@@ -322,8 +326,8 @@ def test_scores_that_a_judgment_leaves_out_are_counted_by_dimension():
 def test_it_is_said_when_what_is_missing_could_turn_the_result():
     found, _ = compared(both(24, lambda q, new: 3 + new if q < 12 else None))
     assert [row.outcome for row in found.rows] == ["better", "better"]
-    assert sum("missing judgments could make" in note for note in found.notes) == 2
-    assert not is_said(found, "Missing judgments differ")
+    assert keys(found.notes).count("notes.fragile_better") == 2
+    assert "notes.missing" not in keys(found.notes)
 
 
 def test_judges_and_repeats_are_averaged_in_their_unit_and_can_be_told_apart():
@@ -388,8 +392,8 @@ def test_votes_are_win_rates_against_the_baseline_whatever_the_order():
 
 def test_contradicted_verdicts_beside_the_baseline_are_counted():
     rows = votes("??>>>>") + votes("??????", "b", "c")  # those without the baseline are not
-    (note,) = [n for n in compare_votes(ballots(rows), "a").notes if "contradict" in n]
-    assert '2 verdicts count by the rule "uncertain".' in note
+    found = compare_votes(ballots(rows), "a")
+    assert note_of(found, "notes.conflicts") == {"n": 2, "rule": "uncertain"}
 
 
 def test_judges_of_one_pair_count_once_and_pairs_of_a_topic_are_one_cluster():
@@ -415,10 +419,12 @@ def test_criteria_have_rows_of_their_own_and_a_family_of_their_own():
 def test_who_never_met_the_baseline_is_said_and_a_candidate_against_itself_left_out():
     table = ballots([(0, "a", "b", "="), (1, "b", "c", ">"), (2, "a", "a", ">")])
     found = compare_votes(table, "a")
-    assert [row.variant for row in found.rows] == ["b"] and is_said(found, '"c"')
-    for rows, baseline in ((table, "d"), (ballots([]), None)):
-        with pytest.raises(UsageError, match="no candidate"):
-            compare_votes(rows, baseline)
+    assert [row.variant for row in found.rows] == ["b"]
+    assert note_of(found, "notes.never_compared")["candidates"].names == ["c"]
+    with refused(UsageError, "stats.no_candidate"):
+        compare_votes(table, "d")
+    with refused(UsageError, "stats.nothing_judged"):
+        compare_votes(ballots([]))
 
 
 @pytest.mark.parametrize("signs", [[""], "=", "==", ">>"])

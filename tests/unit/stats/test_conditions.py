@@ -15,7 +15,9 @@ from evenhand.stats.conditions import (
     mean_figure,
     no_worse_than,
     share_at_most,
+    subject,
 )
+from tests.sentences import is_told
 
 OPEN = "not enough evidence"
 
@@ -27,7 +29,7 @@ def figure(value, reach, **rest):
 
 def held(value, reach, limit=0.8, **rest):
     """The condition that a mean is at least the limit."""
-    return at_least("min_mean", figure(value, reach, **rest), limit, "the mean")
+    return at_least("min_mean", figure(value, reach, **rest), limit, subject())
 
 
 def naive(low, high, limit, bounds):
@@ -55,25 +57,26 @@ def test_the_interval_decides_and_what_is_missing_opens(value, reach, limit, end
 @pytest.mark.parametrize(("value", "n"), [(0.9, 1), (None, 0)])
 def test_a_point_estimate_alone_or_nothing_decides_nothing(value, n):
     bare = Figure(value=value, low=None, high=None, n=n, clusters=n)
-    found = at_least("min_mean", bare, 0.1, "the mean")
+    found = at_least("min_mean", bare, 0.1, subject())
     assert (found.outcome, found.value) == (OPEN, value)
-    assert ("nothing was judged" in found.reason) == (n == 0)
+    assert is_told(found.reason, "gate.no_interval" if n else "gate.nothing_judged")
 
 
 def test_reasons_hold_figures_and_how_many_more_would_help():
     met = no_worse_than(figure(0.01, 0.03), 0.05, "v2", "v1", "overall")
-    assert met.reason == (
-        '"v2" is not worse than "v1" by more than 0.05:'
-        " the difference is +0.010 [-0.020, +0.040] over 50 units."
-    )
+    claim = {"who": '"v2"', "baseline": "v1", "margin": "0.05"}
+    assert is_told(met.reason, "gate.no_worse_than_better", **claim)
+    ends = {"value": "0.010", "low": "\u22120.020", "high": "0.040", "basis": "50 units"}
+    assert is_told(met.reason, "gate.measured", **ends)
     missed = no_worse_than(figure(-0.2, 0.03, n=1, clusters=1), 0.05, "v2", "v1", "clear")
-    assert missed.reason.startswith('"v2" is worse than "v1"') and 'on "clear"' in missed.reason
-    assert "over 1 unit." in missed.reason
+    assert is_told(missed.reason, "gate.no_worse_than_worse", **claim | {"who": '"v2" (clear)'})
+    assert is_told(missed.reason, "gate.measured", basis="1 unit")
     more = [held(value, 0.1).more for value in (0.85, 0.801, 0.8)]
     assert more == ["several hundred", *["more than is practical"] * 2]
-    assert "several hundred" in held(0.85, 0.1).reason
+    assert is_told(held(0.85, 0.1).reason, "needed.several hundred")
     turned = held(0.9, 0.05, bounds=(0.7, 0.95))
-    assert "anything from 0.7 to 0.95" in turned.reason and turned.more is None
+    assert is_told(turned.reason, "gate.turned", low="0.700", high="0.950")
+    assert turned.more is None
 
 
 @pytest.mark.parametrize(

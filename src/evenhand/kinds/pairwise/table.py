@@ -73,8 +73,7 @@ def read_lines(lines: Iterable[str], criteria: Sequence[str] | None = None) -> I
             _check_header(cells, criteria, number)
             names = cells
         elif len(cells) != len(names):
-            about = {"n": len(cells), "of": len(names)}
-            raise TableError(number, Sentence("kinds.table_columns", **about))
+            raise TableError(number, Sentence("kinds.table_columns", n=len(cells), of=len(names)))
         else:
             pair_id, winner, *marks, notes = cells
             if problem := _find_problem(winner, marks):
@@ -93,8 +92,10 @@ def _check_header(names: list[str], expected: Sequence[str] | None, number: int)
     if len(set(criteria)) < len(criteria):
         raise TableError(number, Sentence("kinds.table_twice"))
     if expected is not None and criteria and set(criteria) != set(expected):
-        listed = {"names": Names(criteria), "expected": Names(expected)}
-        raise TableError(number, Sentence("kinds.table_criteria", **listed))
+        raise TableError(
+            number,
+            Sentence("kinds.table_criteria", names=Names(criteria), expected=Names(expected)),
+        )
 
 
 def _find_problem(winner: str, marks: Iterable[str]) -> str:

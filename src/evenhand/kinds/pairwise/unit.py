@@ -286,8 +286,9 @@ def _name_answers(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict
         if not ident:
             raise RowError(Sentence("kinds.no_name"), where=row.where)
         if ident in origins:
-            places = {"first": origins[ident], "second": row.where}
-            raise RowError(Sentence("kinds.same_answer", name=ident, **places))
+            raise RowError(
+                Sentence("kinds.same_answer", name=ident, first=origins[ident], second=row.where)
+            )
         origins[ident] = row.where
         candidate = {"id": ident, "text": row.value["answer"]}
         model = _meta(row).get("model")

@@ -64,10 +64,11 @@ def _present_judgment(judgment: Judgment) -> ShownJudgment:
         after = Cell(Joined(["  ", reason], ""), "bad")
     else:
         scores = "  ".join(f"{name}{NO_BREAK}{score}" for name, score in points.items())
-        after = Cell(f"  {scores}  {grade.confidence}")
-    points_of = {"points": _format_points(grade.total_score), "of": str(FULL_MARKS)}
+        after = Cell(Joined([f"  {scores}", Gloss("confidence", grade.confidence)], "  "))
+    total = Number(float(grade.total_score))
+    of_marks = Label("unit.points", {"points": total, "of": str(FULL_MARKS)})
     return ShownJudgment(
-        line=[Cell(Label("unit.points", points_of), "strong"), after],
+        line=[Cell(of_marks, "strong"), after],
         blocks=list(_present_grade(grade, texts)),
         reasons=reasons,
     )
@@ -92,9 +93,8 @@ def _present_grade(grade: Grade, texts: Mapping[str, str]) -> Iterator[Block]:
     rows.append(cells([Label("unit.total"), total, str(FULL_MARKS), ""]))
     head = labels("dimension", "score", "of", "reason")
     yield Table(label=Label("unit.scores"), head=head, rows=rows)
-    named = grade.task_type
-    task_type = Gloss("task_type", named) if named else Label("unit.type_unknown")
-    kind: list[Piece] = [Label("unit.type"), ": ", task_type]
+    of_type = Gloss("task_type", grade.task_type) if grade.task_type else Label("unit.type_unknown")
+    kind: list[Piece] = [Label("unit.type"), ": ", of_type]
     kind += [" ", Label("unit.inferred")] if grade.inferred_task_type else []
     sure: list[Piece] = [Label("unit.confidence"), ": ", Gloss("confidence", grade.confidence)]
     yield Items(items=[Joined(kind, ""), Joined(sure, "")])

@@ -323,8 +323,12 @@ def _list_task(rubric: TaskRubric) -> Iterator[str]:
     yield from (f"  - {condition}" for condition in rubric.critical)
     yield Sentence("kinds.read_conditions", n=len(rubric.conditions))
     for condition in rubric.conditions:
-        about = {"kind": condition.kind, "value": condition.written, "line": condition.line}
-        yield Sentence("kinds.read_condition", **about)
+        yield Sentence(
+            "kinds.read_condition",
+            kind=condition.kind,
+            value=condition.written,
+            line=condition.line,
+        )
     yield Sentence("kinds.read_facts" if rubric.facts else "kinds.read_no_facts")
     yield from (f"  {line}" for line in (rubric.facts or "").splitlines())
     yield Sentence("kinds.read_points")

@@ -168,9 +168,10 @@ class _ComparisonAnswers:
     def _balance(self, row: Row) -> str:
         """Return on how many questions the variant is better, and on how many worse; pairs of
         answers are counted if a question has several."""
-        say, noun = self.say, self.noun if row.n == row.clusters else "pair"
-        higher, lower = say.integer(row.higher), say.integer(row.lower)
-        return say("answer.balance", higher=higher, lower=lower, n=say.counted(noun, row.n))
+        say, values = self.say, {"higher": row.higher, "lower": row.lower}
+        if row.n == row.clusters:
+            return say("answer.balance", **values, n=say.counted(self.noun, row.n))
+        return say("answer.balance_pairs", **values, n=say.counted("pair", row.n))
 
     def _statistics(self, row: Row) -> list[tuple[str, str]]:
         """Return what statistics say of an open question: what held it back, which difference can

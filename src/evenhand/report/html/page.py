@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenhand.errors import UsageError
 from evenhand.text import visible
-from evenhand.words import Words
+from evenhand.words import Code, Sentence, Words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_NEEDS = {"report": "reports need", "view": "the view needs"}
 _ROOM = resources.files("evenhand.report.html")
 
 
@@ -72,10 +71,7 @@ def require(*modules: str, extra: str = "report") -> None:
     """Raise UsageError where one of these, which come with an extra, is not installed."""
     for name in modules:
         if find_spec(name) is None:
-            raise UsageError(
-                f"{_NEEDS[extra]} the package {name}, which is not installed",
-                advice=f'pip install "evenhand[{extra}]"',
-            )
+            raise UsageError(Sentence("cli.package_missing", name=name, extra=Code(extra)))
 
 
 def static(name: str) -> str:

@@ -6,14 +6,14 @@ The run is kept whole or not at all, and the same files with the same settings a
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evenhand import jsontext
 from evenhand.data.columns import Rows
@@ -32,15 +32,15 @@ from evenhand.runs.imports.tally import ImportTally
 from evenhand.runs.imports.votes import VoteRows
 from evenhand.runs.recorded import LABELS, find_run
 from evenhand.store.ledger import Store
-from evenhand.store.ports import IncomingUnit
 from evenhand.store.rows import run_id
-from evenhand.words import Sentence
+from evenhand.words import Sentence, few
 
 VERSION = 9
 """Of how rows are read: a change gives other runs."""
 OBJECTS = "objects"
 IMPORT_KINDS: dict[str, Layout] = {**LAYOUTS, OBJECTS: Layout(read_objects, ("unit",))}
 VALUES_TOLD = 8
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ def _without_collections() -> Iterator[None]:
 async def _import(store: Store, request: ImportRequest) -> ImportResult:
     labelled = None
     if (request.kind is None) == (request.labels_for is None):
-        raise UsageError(Sentence("runs.say_either_kind_files"))
+        raise UsageError(Sentence("runs.kind_or_labels"))
     kind = request.kind or LABELS
     if request.labels_for is not None:
         labelled = LabelledRun(store.archive, find_run(store.archive, request.labels_for))
@@ -146,8 +146,7 @@ async def _import(store: Store, request: ImportRequest) -> ImportResult:
     elif kind in IMPORT_KINDS:
         layout = IMPORT_KINDS[kind]
     else:
-        there = ", ".join(IMPORT_KINDS)
-        raise UsageError(Sentence("runs.no_kind", kind=kind, there=there))
+        raise UsageError(Sentence("runs.no_kind", kind=kind, names=few(list(IMPORT_KINDS), 20)))
     files = [
         JudgmentFile(path=None, memory=table, columns=request.columns)
         if isinstance(table, Rows)
@@ -161,7 +160,9 @@ async def _import(store: Store, request: ImportRequest) -> ImportResult:
     language = labelled.language if labelled else "en"
     name = request.name or stem_of(Path(files[0].name))
     async with store.ledger() as ledger:
-        intake = await ledger.intake(_notify_units(gathered.units(language), request.notify))
+        intake = await ledger.intake(
+            _notify(gathered.units(language), "runs.units_written", request.notify)
+        )
         if not gathered.tally.verdicts:
             raise _unreadable(gathered.tally, files)
         # How often each judge judged is known only now.
@@ -199,12 +200,13 @@ def _gather(
     labelled: LabelledRun | None,
 ) -> _Gathered:
     """Return the rows of all files by unit; raises DataError."""
-    rows = _read(files, layout, request.notify)
+    read = chain.from_iterable(map(layout.read, files))
+    rows = _notify(read, "runs.rows_read", request.notify)
     first = next(rows, None)
     if first is None:
         if labelled and labelled.left_out:
             raise labelled.none_known()
-        raise UsageError(Sentence("runs.nothing_import"))
+        raise UsageError(Sentence("runs.nothing_to_import"))
     judge, known = request.judge or layout.judge, labelled.units if labelled else {}
     gathered: _Gathered
     if kind == OBJECTS:
@@ -215,28 +217,13 @@ def _gather(
     for row in chain([first], rows):
         if row.shape != first.shape:
             raise DataError(
-                Sentence(
-                    "runs.these_rows_from_on",
-                    shape=row.shape,
-                    value=first.where,
-                    shape2=first.shape,
-                ),
+                Sentence("runs.mixed_rows", shape=row.shape, first=first.where, other=first.shape),
                 where=row.where,
             )
         gathered.add(row)
     gathered.finish()
     gathered.ends = _ends(gathered, layout, labelled)
     return gathered
-
-
-def _read(
-    files: Sequence[JudgmentFile], layout: Layout, notify: Callable[[str], None]
-) -> Iterator[TidyRow]:
-    rows = chain.from_iterable(map(layout.read, files))
-    for number, row in enumerate(rows, 1):
-        if number % ROWS_A_NOTICE == 0:
-            notify(f"{number:,} rows read")
-        yield row
 
 
 def _present_key(layout: Layout, files: Sequence[JudgmentFile], first: TidyRow) -> list[str]:
@@ -256,31 +243,27 @@ def _ends(gathered: _Gathered, layout: Layout, labelled: LabelledRun | None) -> 
     return labelled.ends if labelled else {}
 
 
-def _notify_units(
-    units: Iterator[IncomingUnit], notify: Callable[[str], None]
-) -> Iterator[IncomingUnit]:
-    for number, unit in enumerate(units, 1):
+def _notify(things: Iterable[T], key: str, notify: Callable[[str], None]) -> Iterator[T]:
+    """Yield rows or units, and tell now and then how many there were."""
+    for number, thing in enumerate(things, 1):
         if number % ROWS_A_NOTICE == 0:
-            notify(f"{number:,} units written")
-        yield unit
+            notify(Sentence(key, n=number))
+        yield thing
 
 
 def _unreadable(tally: ImportTally, files: Sequence[JudgmentFile]) -> DataError:
     """Return the error for judgments none of which says anything: they are no run."""
-    (reason, number), *_ = tally.failures.most_common(1) or [("empty", 0)]
-    values = [f"{value} {count:,}" for value, count in tally.unreadable.most_common(VALUES_TOLD)]
-    listed = f"Unreadable are {', '.join(values)}: say what they mean by --sql. " if values else ""
-    return DataError(
-        Sentence(
-            "runs.no_judgment_can_read",
-            number=number,
-            values=sum(tally.failures.values()),
-            reason=reason,
-            reason2=tally.details.get(reason, "there is nothing"),
-            listed=listed,
-        ),
-        where=files[0].name,
+    (reason, n), *_ = tally.failures.most_common(1) or [("empty", 0)]
+    values = [value for value, _ in tally.unreadable.most_common()]
+    message = Sentence(
+        "runs.unreadable_values" if values else "runs.unreadable",
+        n=n,
+        total=tally.failures.total(),
+        reason=reason,
+        detail=tally.details.get(reason),
+        values=few(values, VALUES_TOLD),
     )
+    return DataError(message, where=files[0].name)
 
 
 def _judging(

@@ -17,7 +17,7 @@ from evenhand.data.layouts.tidy import (
     text_of,
 )
 from evenhand.data.recognise import fold
-from evenhand.errors import DataError, quote
+from evenhand.errors import DataError
 from evenhand.kinds.kind import Kind, Scoring
 from evenhand.kinds.pairwise.table import read_cell
 from evenhand.kinds.rows import raw_json
@@ -27,7 +27,7 @@ from evenhand.runs.recorded import LABELS, Recorded
 from evenhand.store.archive import Archive
 from evenhand.store.ports import IncomingUnit
 from evenhand.units import META_FIELDS, Sample, named_pair_id, question_hash
-from evenhand.words import Sentence
+from evenhand.words import Code, Sentence, few
 
 HUMAN = "human"
 _JOINED = ("unit", "question", *META_FIELDS, "task_name")
@@ -142,23 +142,16 @@ class LabelledRun:
         return next(iter(found), None)
 
     def _several(self, row: Mapping[str, Any], where: str) -> DataError:
-        named = ", ".join(
-            f"{name} {quote(row[name])}" for name in _JOINED if text_of(row.get(name))
-        )
-        more = "first, second" if self.has_votes else "model, prompt_variant, unit"
-        return DataError(
-            Sentence(
-                "runs.several_units_run", run=self.run, value=named or "these candidates", more=more
-            ),
-            where=where,
-        )
+        names = [name for name in (*_JOINED, "first", "second") if text_of(row.get(name))]
+        cells = few([f"{name}={row[name]}" for name in names], _NAMED)
+        columns = Code("first, second" if self.has_votes else "model, prompt_variant, unit")
+        message = Sentence("runs.several_units", run=self.run, cells=cells, columns=columns)
+        return DataError(message, where=where)
 
     def none_known(self) -> DataError:
         """Return the error for labels of which none is about a unit of the run."""
-        ids = ", ".join(list(self.units)[:_NAMED])
-        return DataError(
-            Sentence("runs.none_labels_about_unit", run=self.run, ids=ids),
-        )
+        ids = few(list(self.units), _NAMED)
+        return DataError(Sentence("runs.no_labelled_unit", run=self.run, ids=ids))
 
     def _vote(self, about: dict[str, Any], row: Mapping[str, Any], where: str) -> TidyRow:
         """Return a label as a vote on its pair, in the order in which the candidates were shown,
@@ -170,9 +163,9 @@ class LabelledRun:
                 raise DataError(
                     Sentence(
                         "runs.no_candidate",
-                        name=name,
-                        shown=shown,
-                        about=about["unit"],
+                        column=name,
+                        name=shown,
+                        unit=about["unit"],
                         first=first,
                         second=second,
                     ),

@@ -72,10 +72,7 @@ def _kind_of(row: Row) -> str:
     for mark, kind in marks.items():
         if mark in row.value:
             return kind
-    raise DataError(
-        Sentence("runs.no_output_object_contract"),
-        where=row.where,
-    )
+    raise DataError(Sentence("runs.no_contract"), where=row.where)
 
 
 class ObjectRows:
@@ -99,9 +96,9 @@ class ObjectRows:
         try:
             ident = text_of(output.pop("unit", "")) or self.kind.output_key(output)
         except RowError as error:
-            raise DataError(str(error), where=where) from None
+            raise DataError(error.args[0], where=where) from None
         if not ident:
-            raise DataError(Sentence("runs.nothing_names_its_unit"), where=where)
+            raise DataError(Sentence("runs.no_unit_name"), where=where)
         names = _names_of(output, ident)
         judgment = self._read(output, ident, names)
         if ident not in self._units:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from evenhand.report.html.charts import (
     SHOWN,
-    ChartFigure,
     Point,
     draw,
     figures,
@@ -18,26 +15,25 @@ from evenhand.report.html.charts import (
     series_colours,
 )
 from evenhand.report.model import Bar
-from evenhand.stats.comparison import VariantMean
 from evenhand.words import LANGUAGES, words
 from tests.unit.report.reports import make_report, plain_mean
 
 EN = words("en")
 
 
-def drawn(**more: Any) -> dict[str, ChartFigure]:
+def drawn(**more):
     return {one.name: one for one in figures(make_report(**more), EN)}
 
 
-def mean(variant: str, dimension: str) -> VariantMean:
+def mean(variant, dimension):
     return plain_mean(dimension, variant, 3, mean=0.5, low=0.4, high=0.6)
 
 
-def ticks_of(points: list[Point], language: str, unit: Any) -> list[str]:
+def ticks_of(points, language, unit):
     return draw(points, unit(words(language)), series_colours(points))[1]
 
 
-def test_of_many_variants_six_are_drawn_with_all_their_tags() -> None:
+def test_of_many_variants_six_are_drawn_with_all_their_tags():
     bars = [Bar("", f"v{v}", tag, 1, 4) for tag in "ABC" for v in range(8)]
     made = drawn(tags=bars)["tags"]
     assert "and 6 more in the table" in made.about and len(made.rows) == 24
@@ -45,7 +41,7 @@ def test_of_many_variants_six_are_drawn_with_all_their_tags() -> None:
     assert [row.label[0] for row in made.panels[0].rows] == list("ABC")
 
 
-def test_what_a_picture_of_means_leaves_out_is_counted() -> None:
+def test_what_a_picture_of_means_leaves_out_is_counted():
     means = [mean(f"v{i}", name) for i in range(30) for name in ("true", "overall")]
     made = drawn(means=means)["means"]
     assert f"and {60 - SHOWN} more in the table" in made.about and len(made.rows) == 60
@@ -63,30 +59,28 @@ def test_what_a_picture_of_means_leaves_out_is_counted() -> None:
         ((0.0, 1234.0), 0.0, 1500.0, 3),
     ],
 )
-def test_a_scale_has_round_ends_that_hold_all_values(
-    values: tuple[float, float], low: float, high: float, parts: int
-) -> None:
+def test_a_scale_has_round_ends_that_hold_all_values(values, low, high, parts):
     scale = make_scale(values)
     assert (scale.low, scale.high) == pytest.approx((low, high))
     assert scale.parts == parts
     assert scale.low <= min(values) and max(values) <= scale.high
 
 
-def test_numbers_on_axes_are_written_in_the_way_of_the_language() -> None:
+def test_numbers_on_axes_are_written_in_the_way_of_the_language():
     points = [Point("a", "", -0.25), Point("b", "", 0.25)]
     ticks = {name: ticks_of(points, name, number_unit) for name in LANGUAGES}
     assert ticks["en"][0] == "−0.4" and ticks["ru"][0] == "−0,4"
     assert ticks_of(points, "zh", percent_unit)[-1] == "40%"
 
 
-def test_an_interval_that_is_open_on_one_side_ends_at_the_value() -> None:
+def test_an_interval_that_is_open_on_one_side_ends_at_the_value():
     points = [Point("a", "", 0.5, None, 1.0), Point("b", "", 0.0)]
     rows, _ = draw(points, number_unit(EN), series_colours(points))
     assert 'class="interval" d="M500.0 11.0H1000.0"' in rows[0].svg
     assert "interval" not in rows[1].svg
 
 
-def test_a_series_has_the_colour_that_the_legend_says_and_one_needs_none() -> None:
+def test_a_series_has_the_colour_that_the_legend_says_and_one_needs_none():
     means = [mean(variant, "a") for variant in ("v1", "v2")]
     made = drawn(means=means)["means"]
     assert [colour for _, colour in made.legend] == ["first", "second"]
@@ -96,7 +90,7 @@ def test_a_series_has_the_colour_that_the_legend_says_and_one_needs_none() -> No
 
 
 @pytest.mark.parametrize("name", ["<b>x</b>", "a\u202eb", "\"'&"])
-def test_no_text_of_a_user_is_drawn(name: str) -> None:
+def test_no_text_of_a_user_is_drawn(name):
     made = drawn(means=[mean(name, name)])["means"]
     for row in made.panels[0].rows:
         assert name not in row.svg and "\u202e" not in row.label

@@ -28,14 +28,12 @@ from evenhand.words import words
         ("中文 и русский", "中文 и русский"),
     ],
 )
-def test_characters_that_hide_are_shown(text: str, shown: str) -> None:
+def test_characters_that_hide_are_shown(text, shown):
     assert visible(text) == shown and visible(shown) == shown
 
 
 @given(st.text(), st.lists(st.tuples(st.integers(-3, 40), st.integers(-3, 40), st.text())))
-def test_marks_lose_nothing_and_cover_exactly_their_spans(
-    text: str, spans: list[tuple[int, int, str]]
-) -> None:
+def test_marks_lose_nothing_and_cover_exactly_their_spans(text, spans):
     segments = mark_spans(text, spans)
     assert "".join(one.text for one in segments) == text
     place = 0
@@ -46,7 +44,7 @@ def test_marks_lose_nothing_and_cover_exactly_their_spans(
         place += len(one.text)
 
 
-def test_templates_escape_all_they_insert_and_know_no_undefined() -> None:
+def test_templates_escape_all_they_insert_and_know_no_undefined():
     from jinja2 import UndefinedError
 
     made = environment(words("en"))
@@ -58,7 +56,7 @@ def test_templates_escape_all_they_insert_and_know_no_undefined() -> None:
         made.from_string("{{ b }}").render()
 
 
-def test_no_template_marks_data_as_safe() -> None:
+def test_no_template_marks_data_as_safe():
     loader = environment(words("en")).loader
     assert loader is not None
     for name in loader.list_templates():
@@ -66,7 +64,7 @@ def test_no_template_marks_data_as_safe() -> None:
         assert "|safe" not in source.replace(" ", "") and "autoescape" not in source, name
 
 
-def test_the_policy_names_hashes_and_nothing_else() -> None:
+def test_the_policy_names_hashes_and_nothing_else():
     said = policy(["a{}"], ["x()"])
     assert "default-src 'none'" in said and "unsafe" not in said and "http" not in said
     assert said.count("'sha256-") == 2

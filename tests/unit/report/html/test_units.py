@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.kinds import KINDS
-from evenhand.kinds.kind import Kind
-from evenhand.report.html.units import JudgedRow, UnitLine, unit_blocks, unit_line
+from evenhand.report.html.units import unit_blocks, unit_line
 from evenhand.results.report import judged_units
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
-from evenhand.store.ports import StoredUnit
 from evenhand.text import visible
-from evenhand.words import LANGUAGES, Words, words
+from evenhand.words import LANGUAGES, words
 from tests.browser.runs import SUITES, judge, opened
 from tests.suites import pair_row, samples, write_pairs, write_suite
 from tests.unit.runs.importing import import_files
@@ -26,27 +21,27 @@ from tests.unit.runs.importing import import_files
 EN = words("en")
 
 
-def judged(suite: Path) -> tuple[Kind, list[tuple[StoredUnit, list[JudgedRow]]]]:
+def judged(suite):
     with opened(judge(suite)) as (store, run):
         return run.kind, list(judged_units(store, run))
 
 
 def blocks_of(
-    kind: Kind,
-    unit: StoredUnit,
-    judgments: list[JudgedRow],
-    say: Words = EN,
-    names: Any = None,
-) -> list[dict[str, Any]]:
+    kind,
+    unit,
+    judgments,
+    say=EN,
+    names=None,
+):
     shown = kind.present(kind.load(unit.body), [one.judgment for one in judgments])
     return unit_blocks(shown, judgments, say, names)
 
 
-def line_of(kind: Kind, unit: StoredUnit, judgments: list[JudgedRow], say: Words = EN) -> UnitLine:
+def line_of(kind, unit, judgments, say=EN):
     return unit_line(kind, unit.id, kind.present(kind.load(unit.body), []), judgments, say)
 
 
-def inner(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def inner(blocks):
     """Every block, those within others too."""
     for one in blocks:
         yield one
@@ -55,12 +50,12 @@ def inner(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield from inner(column)
 
 
-def texts(blocks: list[dict[str, Any]]) -> str:
+def texts(blocks):
     return json.dumps(blocks, ensure_ascii=False)
 
 
 @pytest.mark.parametrize("kind", SUITES)
-def test_every_unit_of_every_kind_can_be_shown_in_every_language(tmp_path: Path, kind: str) -> None:
+def test_every_unit_of_every_kind_can_be_shown_in_every_language(tmp_path, kind):
     found, units = judged(SUITES[kind](tmp_path, 6))
     assert found.name == kind
     for (unit, rows), say in itertools.product(units, map(words, LANGUAGES)):
@@ -73,7 +68,7 @@ def test_every_unit_of_every_kind_can_be_shown_in_every_language(tmp_path: Path,
         assert line["id"] == unit.id and line["result"]
 
 
-def test_segments_of_an_answer_are_the_answer_with_its_quotes_numbered(tmp_path: Path) -> None:
+def test_segments_of_an_answer_are_the_answer_with_its_quotes_numbered(tmp_path):
     rows = samples(1)
     rows[0]["model_output"] = "🙂🙂 Ответ: ça va,\nand so on and on, to the end."
     kind, [(unit, judgments)] = judged(write_suite(tmp_path, rows))
@@ -87,7 +82,7 @@ def test_segments_of_an_answer_are_the_answer_with_its_quotes_numbered(tmp_path:
     assert table["rows"][0][3][0].startswith("1 “🙂🙂 Ответ") and "[0:20]" in table["rows"][0][3][0]
 
 
-def test_both_orders_stand_side_by_side_and_speak_of_the_same_candidates(tmp_path: Path) -> None:
+def test_both_orders_stand_side_by_side_and_speak_of_the_same_candidates(tmp_path):
     kind, [(unit, rows)] = judged(write_pairs(tmp_path, [pair_row("p", 9, 2)]))
     blocks = blocks_of(kind, unit, rows, names={"C1": "Truth"})
     shown, compared = (one for one in inner(blocks) if one["kind"] == "columns")
@@ -103,7 +98,7 @@ def test_both_orders_stand_side_by_side_and_speak_of_the_same_candidates(tmp_pat
     assert [cell[0] for cell in second["rows"][0][2:4]] == ["no", "yes"]
 
 
-def test_rounds_and_contradictions_are_told(tmp_path: Path) -> None:
+def test_rounds_and_contradictions_are_told(tmp_path):
     judge_of = {"model": "python/judge:first"}
     kind, [(unit, rows)] = judged(write_pairs(tmp_path, [pair_row("p", 9, 2)], judge_of))
     blocks = blocks_of(kind, unit, rows)
@@ -114,7 +109,7 @@ def test_rounds_and_contradictions_are_told(tmp_path: Path) -> None:
     assert line_of(kind, unit, rows)["verdicts"] == ["uncertain"]
 
 
-def test_a_failure_says_why_with_every_reply(tmp_path: Path) -> None:
+def test_a_failure_says_why_with_every_reply(tmp_path):
     kind, units = judged(write_suite(tmp_path, 1, {"model": "python/judge:bad"}))
     unit, rows = units[0]
     blocks = blocks_of(kind, unit, rows)
@@ -127,7 +122,7 @@ def test_a_failure_says_why_with_every_reply(tmp_path: Path) -> None:
     assert line["result"] == "failed · schema"
 
 
-def test_a_unit_without_a_judgment_is_pending() -> None:
+def test_a_unit_without_a_judgment_is_pending():
     kind, body = KINDS["rubric"], '{"id":"u","question":"q","model_output":"a","meta":{}}'
     blocks = unit_blocks(kind.present(kind.load(body), []), [], EN)
     assert blocks[-1]["text"] == "Not judged yet."
@@ -136,7 +131,7 @@ def test_a_unit_without_a_judgment_is_pending() -> None:
     ]
 
 
-def test_a_file_has_no_prompts_and_long_texts_are_cut_in_the_middle(tmp_path: Path) -> None:
+def test_a_file_has_no_prompts_and_long_texts_are_cut_in_the_middle(tmp_path):
     rows = samples(1)
     rows[0]["model_output"] = "The beginning. " + "x" * 500 + " The end."
     kind, [(unit, judgments)] = judged(write_suite(tmp_path, rows))
@@ -152,7 +147,7 @@ def test_a_file_has_no_prompts_and_long_texts_are_cut_in_the_middle(tmp_path: Pa
     assert EN("unit.gap", n="414") in output and output.endswith(" The end.")
 
 
-def test_a_flag_says_what_it_means_in_the_text_itself(tmp_path: Path) -> None:
+def test_a_flag_says_what_it_means_in_the_text_itself(tmp_path):
     row = pair_row("p", 1, 2)
     for one in row["candidates"]:
         one["text"] = "The same."
@@ -161,7 +156,7 @@ def test_a_flag_says_what_it_means_in_the_text_itself(tmp_path: Path) -> None:
     assert f"equal_text · {EN.gloss('flag', 'equal_text')}" in flags["items"]
 
 
-def test_what_is_not_there_of_judgments_made_elsewhere_is_not_shown(tmp_path: Path) -> None:
+def test_what_is_not_there_of_judgments_made_elsewhere_is_not_shown(tmp_path):
     votes = [{"unit": "u", "judge": "ann", "first": "a", "second": "b", "winner": "first"}]
     scores = [{"unit": "u", "judge": "ann", "dimension": "true", "score": 3}]
     store = open_store("sqlite:elsewhere.db", tmp_path)
