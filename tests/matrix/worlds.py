@@ -25,6 +25,7 @@ from tests.suites import (
     judged,
     pair_row,
     write_answers,
+    write_checklist,
     write_pairs,
     write_suite,
 )
@@ -175,6 +176,17 @@ def _judged_answers(folder: Path) -> None:
     _judge(write_answers(folder, _answers(), *judges, judge=MARK_JUDGE))
 
 
+def _judged_checklists(folder: Path) -> None:
+    judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("varied", "good")]
+    own = {"id": "own", "criteria": "Is it short?", "model_output": "Its own question.", "meta": {}}
+    rows = [row | {"model_output": row["model_output"][:100]} for row in _samples()]
+    _judge(write_checklist(folder, [*rows, rows[0] | own], *judges))
+
+
+def _failed_checklists(folder: Path) -> None:
+    _judge(write_checklist(folder, _samples()[:4], {"model": "python/judge:bad"}))
+
+
 def _failed_samples(folder: Path) -> None:
     _judge(write_suite(folder, _samples()[:4], {"model": "python/judge:bad"}))
 
@@ -224,6 +236,12 @@ WORLDS = (
     World("pairwise", "failed", ("--baseline", "c1"), _failed_pairs),
     World("pairwise", "imported", ("--baseline", "a"), _imported_votes),
     World("weighted", "judged", ("--by", "model", "--baseline", "m1"), _judged_answers),
+    World(
+        "checklist", "judged", ("--by", "prompt_variant", "--baseline", "v1"), _judged_checklists
+    ),
+    World(
+        "checklist", "failed", ("--by", "prompt_variant", "--baseline", "v1"), _failed_checklists
+    ),
     World("weighted", "failed", ("--by", "model", "--baseline", "m1"), _failed_answers),
 )
 IMPORTS = {"rubric": ("scores.jsonl", "scores"), "pairwise": ("votes.csv", "votes")}

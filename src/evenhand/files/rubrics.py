@@ -84,7 +84,7 @@ def suite_rubric(suite: Suite, protocol: Protocol) -> Any:
     if key == "criteria" and (file.rubric is not None or key not in kind.table_form.fields):
         raise UsageError(Sentence("files.criteria_elsewhere"), where=where)
     if not isinstance(given, str):
-        return rubric_of_value(given, protocol, file.language, f"{where}: {key}")
+        return rubric_of_value(given, protocol, file.language, key, where)
     if is_rubric_text(given):
         return rubric_of_text(given, protocol, file.language, where or key)
     path, root = suite.locate(key, given)
@@ -95,9 +95,11 @@ def rubric_of_value(
     value: Mapping[str, Any] | Sequence[Any],
     protocol: Protocol,
     language: str = "en",
-    where: str = "rubric",
+    key: str = "rubric",
+    where: str = "",
 ) -> Any:
-    """A rubric that is a value already, or a list of sentences, checked; raises UsageError."""
+    """A rubric that is a value already, or a list of sentences, checked; raises UsageError with the
+    path from the key of the value."""
     form = KINDS[protocol.kind].rubric_form
     if form is None or ".json" not in form.endings:
         raise UsageError(Sentence("files.takes_no_dimensions", protocol=protocol.name))
@@ -107,7 +109,12 @@ def rubric_of_value(
         text = jsontext.dump(value)
     except ValueError as error:
         raise UsageError(Sentence("files.rubric_not_json", problem=error.args[0])) from None
-    return _parse(where, text, ".json", form, protocol)
+    try:
+        return form.parse(text, ".json", protocol)
+    except RubricTextError as fault:
+        path = ".".join(map(str, (key, *fault.path)))
+        message = Sentence("kinds.rubric_at", path=path, error=fault.args[0])
+        raise UsageError(message, where=where) from None
 
 
 def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> Any:

@@ -64,7 +64,7 @@ class Checklist(Struct, frozen=True):
     @property
     def value(self) -> dict[str, Any]:
         """As a run keeps it, the same however it was written."""
-        return {"criteria": to_builtins(self.criteria)}
+        return {"criteria": [to_builtins(each) for each in self.criteria]}
 
     def tell(self, fault: str) -> str:
         """Return the text that a judge reads, a line for each criterion. `fault` marks faults;

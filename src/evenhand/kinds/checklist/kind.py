@@ -167,7 +167,6 @@ KIND = Kind(
     table_form=TableForm("question", "model_output", FIELDS, sample_id, own_field="criteria"),
     rubric_form=RUBRIC_FORM,
     example=ExampleSuite("samples.jsonl", "criteria.json", by="prompt_variant", baseline="v1"),
-    imports="scores",
     dump=sample_text,
     load=load_sample,
     unit_keys=lambda sample: [sample_id({"meta": sample.meta})],
