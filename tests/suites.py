@@ -184,9 +184,9 @@ async def bad(messages, schema, params):
     return "{}"
 """
 CHECKLIST = [
-    "Is it right?",
-    {"id": "clear", "text": "Is it clear?", "points": 2, "must": True},
-    {"id": "rude", "text": "It is rude.", "points": -1},
+    "Right?",
+    {"id": "clear", "text": "Clear enough?", "points": 2, "must": True},
+    {"id": "rude", "text": "Rude.", "points": -1},
 ]
 CRITERIA = ("C1", "C2", "C3", "C4", "C5")
 CONTENT = {"model": "python/judge:content"}

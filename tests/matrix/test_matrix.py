@@ -205,6 +205,8 @@ def _overall(place: Place, row: Mapping[str, Any], by: str) -> tuple[str | None,
     output = row["output"]
     if place.world.kind == "weighted":
         return row["unit"].rsplit("/", 1)[1], output["total_score"] / 100
+    if place.world.kind == "checklist":
+        return output["meta"].get(by), output["score"]
     scores = [(given["score"] - 1) / 4 for given in output["scores"].values()]
     return output["meta"].get(by), fmean(scores)
 

@@ -178,7 +178,8 @@ def _judged_answers(folder: Path) -> None:
 
 def _judged_checklists(folder: Path) -> None:
     judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("varied", "good")]
-    own = {"id": "own", "criteria": "Is it short?", "model_output": "Its own question.", "meta": {}}
+    own = {"id": "own", "criteria": "Short?", "model_output": "Its own question."}
+    own["meta"] = {"question_id": "own"}
     rows = [row | {"model_output": row["model_output"][:100]} for row in _samples()]
     _judge(write_checklist(folder, [*rows, rows[0] | own], *judges))
 

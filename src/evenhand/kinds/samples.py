@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec import field as stored
 
 from evenhand import jsontext
-from evenhand.exchange import Question, Schema, Style
+from evenhand.exchange import Message, Question, Schema, Style
 from evenhand.jsontext import StoredText
 from evenhand.judgment import Evidence, Judgment
 from evenhand.kinds.blocks import (
@@ -172,6 +172,27 @@ class SampleProtocol(PreparedProtocol, Generic[R, V]):
         """Return the rubric of a JSON text that was checked."""
 
     @abstractmethod
+    def check_against(
+        self,
+        text: str,
+        sample: Sample,
+        rubric: R,
+        finish: str,
+        *,
+        sources: Sources,
+        is_compact: bool,
+    ) -> Checked[V]:
+        """Return the verdict of one reply, or its problems; `is_compact` if the judge fills a form,
+        and need not give reasons."""
+
+    @abstractmethod
+    def reply_form(self, sample: Sample, rubric: R, style: Style) -> ReplyForm:
+        """Return the form of a reply about a sample."""
+
+    @abstractmethod
+    def messages(self, sample: Sample, rubric: R, shape: str, style: Style) -> tuple[Message, ...]:
+        """Return the opening of the conversation about a sample."""
+
     def check(
         self,
         text: str,
@@ -183,10 +204,26 @@ class SampleProtocol(PreparedProtocol, Generic[R, V]):
     ) -> Checked[V]:
         """Return the verdict of one reply, or its problems; `sources` are the sample's, where they
         are at hand already."""
+        rubric = self.rubric_of(sample)
+        sources = sources or Sources(sample, rubric.text)
+        is_compact = style == "compact"
+        return self.check_against(
+            text, sample, rubric, finish, sources=sources, is_compact=is_compact
+        )
 
-    @abstractmethod
     def question(self, sample: Sample, rubric: R, style: Style) -> Question:
         """Return the question about one sample."""
+        form, neutral = self.reply_form(sample, rubric, style), None
+        if style == "compact":
+            unknown = self.words.neutral
+            blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
+            neutral = self.messages(blank, rubric, form.shape, style)
+        return Question(
+            messages=self.messages(sample, rubric, form.shape, style),
+            schema=None if self.custom_prompt and style == "full" else form.schema,
+            neutral=neutral,
+            unit=sample.id,
+        )
 
     def first_questions(self, sample: Sample, context: JudgingContext) -> list[Question]:
         return [self.question(sample, self.rubric_of(sample), context.styles[0])]

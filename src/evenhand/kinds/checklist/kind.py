@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from evenhand import jsontext
-from evenhand.exchange import Message, Question, Schema, Style
+from evenhand.exchange import Message, Schema, Style
 from evenhand.kinds.checklist.criteria import (
     RUBRIC_FORM,
     Checklist,
@@ -23,8 +23,8 @@ from evenhand.kinds.checklist.criteria import (
 from evenhand.kinds.checklist.present import present
 from evenhand.kinds.checklist.verdict import (
     READER,
+    ChecklistCheck,
     ChecklistVerdict,
-    check_reply,
     compact_schema,
     ends_of,
     measure,
@@ -79,46 +79,30 @@ class ChecklistProtocol(SampleProtocol[Checklist, ChecklistVerdict]):
     def parse(self, text: str) -> Checklist:
         return parse_checklist(text)
 
-    def check(
+    def check_against(
         self,
         text: str,
         sample: Sample,
-        style: Style = "full",
+        rubric: Checklist,
+        finish: str,
         *,
-        finish: str = "stop",
-        sources: Sources | None = None,
+        sources: Sources,
+        is_compact: bool,
     ) -> Checked[ChecklistVerdict]:
-        return check_reply(
-            text,
-            sample,
-            self.rubric_of(sample),
-            self.words,
-            finish,
-            pass_share=self.pass_share,
-            is_compact=style == "compact",
-            sources=sources,
-        )
+        check = ChecklistCheck(self.words, sample, sources, needs_reasons=not is_compact)
+        return check.check_reply(text, rubric, finish, self.pass_share)
 
-    def question(self, sample: Sample, rubric: Checklist, style: Style) -> Question:
-        shape, schema = _form_of(rubric)
-        neutral = None
-        if style == "compact":
-            unknown = self.words.neutral
-            blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
-            neutral = self._messages(blank, rubric, shape, style)
-            quotes = fragments(sample.model_output)
-            schema = Schema(compact_schema(rubric, quotes, self.words.no_evidence))
-        return Question(
-            messages=self._messages(sample, rubric, shape, style),
-            schema=None if self.custom_prompt and style == "full" else schema,
-            neutral=neutral,
-            unit=sample.id,
-        )
+    def reply_form(self, sample: Sample, rubric: Checklist, style: Style) -> ReplyForm:
+        form = _form_of(rubric)
+        if style == "full":
+            return form
+        quotes = fragments(sample.model_output)
+        return ReplyForm(form.shape, Schema(compact_schema(rubric, quotes, self.words.no_evidence)))
 
-    def _messages(
-        self, sample: Sample, checklist: Checklist, shape: str, style: Style
+    def messages(
+        self, sample: Sample, rubric: Checklist, shape: str, style: Style
     ) -> tuple[Message, ...]:
-        told = checklist.tell(self.words.phrases["fault"])
+        told = rubric.tell(self.words.phrases["fault"])
         parts = {"question": sample.question, "model_output": sample.model_output}
         parts |= {"criteria": told}
         if self.custom_prompt is not None:

@@ -13,10 +13,9 @@ from msgspec import field as stored
 from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
 from evenhand.kinds.checklist.criteria import Checklist, Criterion, parse_checklist
 from evenhand.kinds.prompt import object_of
-from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import ANYTHING, TEXT, Checked, allow
 from evenhand.kinds.rows import raw_json
-from evenhand.kinds.sample_check import QUOTES, SampleCheck, Sources, form_quotes
+from evenhand.kinds.sample_check import QUOTES, SampleCheck, form_quotes
 from evenhand.kinds.samples import SampleVerdict, measure_sample
 from evenhand.observation import Ends, Scored, ScoredUnit
 from evenhand.units import Sample
@@ -126,50 +125,38 @@ def compact_schema(checklist: Checklist, quotes: list[str], nothing: str) -> dic
 # The check
 
 
-def check_reply(
-    text: str,
-    sample: Sample,
-    checklist: Checklist,
-    words: JudgeWords,
-    finish: str = "stop",
-    *,
-    pass_share: float | None = None,
-    is_compact: bool = False,
-    sources: Sources | None = None,
-) -> Checked[ChecklistVerdict]:
-    """Return the verdict of one reply, or its problems.
+class ChecklistCheck(SampleCheck):
+    """The check of one reply to a checklist."""
 
-    Args:
-        pass_share: the lowest score that passes.
-        is_compact: the judge fills a form, and need not give reasons.
-        sources: those of the sample, where they are at hand already.
-    """
-    sources = sources or Sources(sample, checklist.text)
-    check = _ChecklistCheck(words, sample, sources, needs_reasons=not is_compact)
-    reply = check.read_object(text, finish, sources.judged)
-    if reply is None:
-        return check.result(None)
-    if "meta" in reply:
-        check.compare_meta(reply["meta"])
-    form = allow(reply_schema(checklist), **dict.fromkeys(("meta", "score", "pass"), ANYTHING))
-    found = check.match(reply, form)
-    given = found.get("criteria", {})
-    answers = {each.id: check.answer(each, given.get(each.id, {})) for each in checklist.criteria}
-    verdict = ChecklistVerdict(
-        meta_json=raw_json(sample.meta),
-        criteria=answers,
-        score=score_answers(checklist, answers),
-        passed=passes(checklist, answers, pass_share),
-        notes=check.flag_notes(found.get("notes", "")),
-    )
-    for name, value in (("score", verdict.score), ("pass", verdict.passed)):
-        if name in reply and reply[name] != value:
-            check.fix("total", name)
-    check.flag_reasons()
-    return check.result(verdict)
+    def check_reply(
+        self, text: str, checklist: Checklist, finish: str, pass_share: float | None
+    ) -> Checked[ChecklistVerdict]:
+        """Return the verdict of the reply, or its problems; `pass_share` is the lowest score that
+        passes."""
+        reply = self.read_object(text, finish, self.sources.judged)
+        if reply is None:
+            return self.result(None)
+        if "meta" in reply:
+            self.compare_meta(reply["meta"])
+        form = allow(reply_schema(checklist), **dict.fromkeys(("meta", "score", "pass"), ANYTHING))
+        found = self.match(reply, form)
+        given = found.get("criteria", {})
+        answers = {
+            each.id: self.answer(each, given.get(each.id, {})) for each in checklist.criteria
+        }
+        verdict = ChecklistVerdict(
+            meta_json=raw_json(self.sample.meta),
+            criteria=answers,
+            score=score_answers(checklist, answers),
+            passed=passes(checklist, answers, pass_share),
+            notes=self.flag_notes(found.get("notes", "")),
+        )
+        for name, value in (("score", verdict.score), ("pass", verdict.passed)):
+            if name in reply and reply[name] != value:
+                self.fix("total", name)
+        self.flag_reasons()
+        return self.result(verdict)
 
-
-class _ChecklistCheck(SampleCheck):
     def answer(self, criterion: Criterion, parts: Mapping[str, Any]) -> CriterionAnswer:
         """Return the answer to a criterion with its evidence."""
         path, quotes = f"criteria.{criterion.id}", parts.get("evidence")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from evenhand import jsontext
-from evenhand.exchange import Message, Question, Schema, Style
+from evenhand.exchange import Message, Schema, Style
 from evenhand.kinds.evidence import fragments
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
 from evenhand.kinds.prompt import CustomForm, extra_blocks
@@ -94,50 +94,42 @@ class RubricProtocol(SampleProtocol[Rubric, RubricVerdict]):
     def parse(self, text: str) -> Rubric:
         return parse_rubric(text)
 
-    def check(
+    def check_against(
         self,
         text: str,
         sample: Sample,
-        style: Style = "full",
+        rubric: Rubric,
+        finish: str,
         *,
-        finish: str = "stop",
-        sources: Sources | None = None,
+        sources: Sources,
+        is_compact: bool,
     ) -> Checked[RubricVerdict]:
         return check_reply(
             text,
             sample,
-            self.rubric_of(sample),
+            rubric,
             self.words,
             finish,
             exposed=self.expose_meta,
             asked_meta=self.custom_prompt is not None and self.custom_prompt.says("meta"),
-            is_compact=style == "compact",
+            is_compact=is_compact,
             sources=sources,
             tags=self.allowed_tags,
         )
 
-    def question(self, sample: Sample, rubric: Rubric, style: Style) -> Question:
+    def reply_form(self, sample: Sample, rubric: Rubric, style: Style) -> ReplyForm:
         meta = dict(sample.meta) if self.expose_meta else None
         shape, schema = _form_of(rubric, tuple(self.words.tags))
-        neutral = None
         if style == "compact":
-            unknown = self.words.neutral
-            blank = Sample(id="", question=unknown["question"], model_output=unknown["answer"])
-            neutral = self._messages(blank, rubric, shape, style)
             compact = compact_schema(rubric, fragments(sample.model_output), self.words.no_evidence)
             schema = Schema(compact if meta is None else with_meta(compact, {"const": meta}))
         elif meta is not None:
             schema = Schema(with_meta(schema.value, {"type": "object"}))
         if meta is not None:
             shape = jsontext.dump({"meta": meta, **reply_shape(rubric)})
-        return Question(
-            messages=self._messages(sample, rubric, shape, style),
-            schema=None if self.custom_prompt and style == "full" else schema,
-            neutral=neutral,
-            unit=sample.id,
-        )
+        return ReplyForm(shape, schema)
 
-    def _messages(
+    def messages(
         self, sample: Sample, rubric: Rubric, shape: str, style: Style
     ) -> tuple[Message, ...]:
         texts = {"shape": shape, "tags": self._list_tags()}

@@ -66,7 +66,7 @@ def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path: Path) ->
 
     told = json.loads(call("run", "--json"))
     assert (told["verdicts"], told["checklist"]) == (6, {"notes": 0, "passed": 6})
-    assert "pass" in call("show") and "Is it clear?" in call("show", "latest", "v1-0")
+    assert "pass" in call("show") and "Clear enough?" in call("show", "latest", "v1-0")
     exported = [json.loads(line) for line in call("export", "-o", "-").splitlines()]
     assert exported[0]["criteria"]["rude"] == {"met": False, "evidence": [], "reason": "so it is"}
     assert (exported[0]["score"], list(exported[-1]["criteria"])) == (1.0, ["c1"])
@@ -77,7 +77,7 @@ def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path: Path) ->
     assert sum('"measure":"pass"' in line.replace(" ", "") for line in seen) == 6
     call("settle", "latest")
     call("report", "-o", "report.html", "--by", "prompt_variant", "--baseline", "v1")
-    assert "Is it clear?" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Clear enough?" in (tmp_path / "report.html").read_text(encoding="utf-8")
     replies = [{"unit": row["id"], "reply": "{}"} for row in rows[:2]]
     write_rows(tmp_path, replies, "replies.jsonl")
     check = ("check", "--protocol", "checklist", "--rubric", "criteria.json", "--json")
