@@ -1,5 +1,6 @@
-"""Options and profiles for all tests: `--long` has crash, fuzz, soak and simulation in full. What
-is left out is said at the end, in one line for each reason."""
+"""Options and profiles for all tests: `--long` has crash, fuzz, soak and simulation in full,
+`--fast` the unit tests alone, without slow ones. What is left out is said at the end, in one line
+for each reason."""
 
 from __future__ import annotations
 
@@ -26,12 +27,15 @@ settings.register_profile(
 )
 
 
+ROOT = Path(__file__).parents[1]
+FAST_FOLDERS = ("unit", "meta")
 IDS = pytest.StashKey[list[str]]()
 """All tests that were collected, before any is deselected."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="crash, fuzz, soak and simulation in full")
+    parser.addoption("--fast", action="store_true", help="unit tests that are quick, for daily use")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,6 +49,16 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[IDS] = [item.nodeid for item in items]
+    if config.getoption("--fast"):
+        kept = [item for item in items if _is_fast(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        items[:] = kept
+
+
+def _is_fast(item: pytest.Item) -> bool:
+    folder = item.path.relative_to(ROOT / "tests").parts[0]
+    is_slow = item.get_closest_marker("slow") or item.get_closest_marker("model")
+    return folder in FAST_FOLDERS and is_slow is None
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from string import Formatter
 
-from evenhand.words import words
+from evenhand.words import _Filler, words
 
 
 def keys(sentences):
@@ -13,17 +14,22 @@ def keys(sentences):
     return [sentence.key for sentence in sentences]
 
 
-def is_told(text, key, language="en", **values):
-    """Return True if a text has the sentence of a key, with these values of its places, wherever
-    its lines break."""
-    say = words(language)
-    parts = [
-        re.escape(_flat(literal))
-        + (re.escape(_flat(str(values[name]))) if name in values else ".*?" * bool(name))
-        for literal, name, _, _ in Formatter().parse(_flat(say._text(key)))
-    ]
-    return re.search("".join(parts), _flat(text)) is not None
+def is_told(text, key, /, language="en", **values):
+    """Return True if a text, of a terminal or a page, has the sentence of a key with these values
+    of its places: a number as the sentence writes it, a string as it is."""
+    say, pattern = words(language), ""
+    for literal, name, spec, _ in Formatter().parse(say._text(key)):
+        pattern += re.escape(_flat(literal))
+        if name in values:
+            value = values[name]
+            told = value if isinstance(value, str) else _Filler(say).format_field(value, spec or "")
+            pattern += re.escape(_flat(told))
+        elif name:
+            pattern += ".*?"
+    return re.search(pattern, _flat(text)) is not None
 
 
 def _flat(text):
-    return re.sub(r"\s+", " ", text)
+    """Return a text without tags and blanks, with the dashes and arrows of a terminal."""
+    plain = words("en", plain=True)._plain(unescape(re.sub(r"</?\w[^>]*>", "", text)))
+    return "".join(plain.split())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ CHROMIUM = os.environ.get("EVENHAND_CHROMIUM") or shutil.which("chromium") or ""
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
+def chromium():
     """A browser without a window. Not for the whole session: while it is driven, this thread has a
     running event loop."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -39,12 +38,12 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
+def open_page(chromium):
     """Opens an address or a file in a page of its own; what the page must never do is noted in
     `page.faults`, and fails the test at its end."""
     contexts: list[Any] = []
 
-    def open_(address: str | Path, *, wait: str = "load", **options: Any) -> Any:
+    def open_(address, *, wait="load", **options):
         target = address.as_uri() if isinstance(address, Path) else address
         home = re.match(r"file:|https?://[^/]+", target)[0]  # type: ignore[index]
         context = chromium.new_context(**options)
@@ -70,28 +69,28 @@ def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
     assert not faults and not struck
 
 
-def _console(page: Any, message: Any) -> None:
+def _console(page, message):
     if message.type in ("error", "warning"):
         page.faults.append(f"console: {message.text}")
 
 
-def _request(page: Any, home: str, url: str) -> None:
+def _request(page, home, url):
     if not url.startswith((home, "data:")):
         page.faults.append(f"request: {url}")
 
 
-def _dialog(page: Any, dialog: Any) -> None:
+def _dialog(page, dialog):
     page.faults.append(f"dialog: {dialog.message}")
     dialog.dismiss()
 
 
 @pytest.fixture
-def screenshot() -> Callable[[Any, str], None]:
+def screenshot():
     """Keeps a picture of a page in the folder that EVENHAND_SCREENSHOTS names, to be looked at;
     takes none where it names none."""
     folder = os.environ.get("EVENHAND_SCREENSHOTS")
 
-    def take(page: Any, name: str) -> None:
+    def take(page, name):
         if folder:
             page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
@@ -67,12 +64,12 @@ async def graded(messages, schema, params):
 """
 
 
-def question(place: int) -> str:
+def question(place):
     """A question in one of four languages."""
     return f"{QUESTIONS[place % len(QUESTIONS)]} ({place})"
 
 
-def _samples(variants: Sequence[str], number: int, **meta: str) -> list[dict[str, Any]]:
+def _samples(variants, number, **meta):
     """Answers of every variant to each question; the more places back, the more often good."""
     return [
         {"meta": {"model": "m", "prompt_variant": variant, "question_id": f"q{i:02}", **meta}}
@@ -88,7 +85,7 @@ def _samples(variants: Sequence[str], number: int, **meta: str) -> list[dict[str
     ]
 
 
-def _odd_samples() -> list[dict[str, Any]]:
+def _odd_samples():
     """Units without fields, with a text of 200,000 characters, a name without a space, and hidden
     characters."""
     return [
@@ -104,7 +101,7 @@ def _odd_samples() -> list[dict[str, Any]]:
     ]
 
 
-def _answers(number: int) -> list[dict[str, Any]]:
+def _answers(number):
     """Two models' answers to as many tasks, some of them lies, one of no use to any judge."""
     return [
         {"task_name": f"task {i:02}", "prompt": question(i), "rubric": TASK}
@@ -118,7 +115,7 @@ def _answers(number: int) -> list[dict[str, Any]]:
     ]
 
 
-def _matches(number: int) -> list[dict[str, Any]]:
+def _matches(number):
     """Topics on which all of the long-named candidates meet."""
     rows = []
     for i in range(number):
@@ -130,14 +127,14 @@ def _matches(number: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _write_csv(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_csv(file, rows):
     with file.open("w", newline="", encoding="utf-8") as out:
         writer = csv.DictWriter(out, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
 
 
-def _import(folder: Path, store: str) -> None:
+def _import(folder, store):
     """Scores and votes that were made elsewhere, some of them missing."""
     scores = [
         {"unit": f"{variant}/q{i}", "judge": judge, "dimension": dimension, "variant": variant}
@@ -159,7 +156,7 @@ def _import(folder: Path, store: str) -> None:
         assert done.returncode == 0, done.stderr
 
 
-def fill(folder: Path) -> Path:
+def fill(folder):
     """The store, with its runs judged."""
     folder.mkdir(parents=True, exist_ok=True)
     url = f"sqlite:{folder / STORE}"
@@ -189,7 +186,7 @@ def fill(folder: Path) -> Path:
     return folder / STORE
 
 
-async def _note_batch(url: str) -> None:
+async def _note_batch(url):
     """Have a batch of the run of two variants under way."""
     store = open_store(url)
     run = find_run(store.archive, "two variants").id

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from evenhand.runs.judge import Options, judge_run
 from evenhand.runs.prepare import prepare
-from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive, open_store
-from evenhand.store.archive import Archive
 from evenhand.suite import load_suite
 from tests.suites import pair_row, write_answers, write_pairs, write_suite
 
@@ -44,7 +43,7 @@ async def varied(messages, schema, params):
 '''
 
 
-def sample_rows(number: int) -> list[dict[str, Any]]:
+def sample_rows(number):
     """Two variants of answers to each question, in several scripts."""
     texts = ("Ответ про кошек и собак.", "答えは猫と犬です。", "🙂🙂 An emoji first, then words.")
     special = {2: "A clumsy case.", 5: "A hopeless case."}
@@ -60,19 +59,19 @@ def sample_rows(number: int) -> list[dict[str, Any]]:
     ]
 
 
-def rubric_suite(folder: Path, number: int = 20, **rest: Any) -> Path:
+def rubric_suite(folder, number=20, **rest):
     judge = {"model": "python/judge:varied"}
     return write_suite(folder, sample_rows(number), judge, judge=JUDGE, **rest)
 
 
-def pairs_suite(folder: Path, number: int = 12, **rest: Any) -> Path:
+def pairs_suite(folder, number=12, **rest):
     """Three candidates a topic, by two judges, one of which prefers the first slot."""
     rows = [pair_row(f"p{i}", 1 + i % 5, 3, 5 - i % 4, topic=f"Topic {i}?") for i in range(number)]
     judges = [{"model": "python/judge:coin"}, {"model": "python/judge:first"}]
     return write_pairs(folder, rows, *judges, **rest)
 
 
-def answers_suite(folder: Path, number: int = 9, **rest: Any) -> Path:
+def answers_suite(folder, number=9, **rest):
     return write_answers(folder, number, {"model": "python/judge:unsure"}, **rest)
 
 
@@ -83,18 +82,18 @@ SUITES: dict[str, Callable[..., Path]] = {
 }
 
 
-def aside(work: Callable[[], T]) -> T:
+def aside(work):
     """What work gives that needs an event loop of its own: in another thread, since this one may
     be driving a browser."""
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(work).result()
 
 
-def judge(suite: Path, limit: int | None = None) -> Path:
+def judge(suite, limit=None):
     """Judge a suite into a store beside it, and return its folder."""
     folder = suite if suite.is_dir() else suite.parent
 
-    async def work() -> None:
+    async def work():
         store = open_store(f"sqlite:{STORE}", folder)
         try:
             prepared = prepare(load_suite(suite, {}), {}, lambda said: None)
@@ -107,7 +106,7 @@ def judge(suite: Path, limit: int | None = None) -> Path:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[tuple[Archive, Recorded]]:
+def opened(folder):
     """The store of a judged suite, and its run."""
     store = open_archive(f"sqlite:{STORE}", folder)
     try:

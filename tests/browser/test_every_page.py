@@ -5,8 +5,7 @@ against its ground. The short form looks at each page in one language, `--long` 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from evenhand.results.report import ReportOptions, write_report
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from tests.browser.gallery import fill
-from tests.unit.web.serving import Site, run_ids, run_named, served
+from tests.unit.web.serving import run_ids, run_named, served
 
 Open = Callable[..., Any]
 LANGUAGES = ("en", "ru", "zh", "ja")
@@ -133,21 +132,21 @@ INSTALLED = """font => {
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store(tmp_path_factory):
     return fill(tmp_path_factory.mktemp("gallery"))
 
 
 @pytest.fixture(scope="module")
-def site(store: Path) -> Iterator[Site]:
+def site(store):
     with served(store) as served_site:
         yield served_site
 
 
 @pytest.fixture(scope="module")
-def written(store: Path) -> Callable[[str, str], Path]:
+def written(store):
     """Writes the report of a run in a language, once."""
 
-    def write(name: str, language: str) -> Path:
+    def write(name, language):
         path = store.parent / f"{name} {language}.html"
         if not path.exists():
             archive = open_archive(f"sqlite:{store}", store.parent)
@@ -159,14 +158,14 @@ def written(store: Path) -> Callable[[str, str], Path]:
     return write
 
 
-def _looked_at(names: tuple[str, ...], long: bool) -> list[tuple[str, str]]:
+def _looked_at(names, long):
     """Names with languages: each with every one, or with one in turn."""
     if long:
         return list(itertools.product(names, LANGUAGES))
     return list(zip(names, itertools.cycle(LANGUAGES), strict=False))
 
 
-def _look(page: Any, name: str, screenshot: Callable[[Any, str], None]) -> list[str]:
+def _look(page, name, screenshot):
     """What is wrong with a page in any light and at any width."""
     faults: list[str] = []
     for width, scheme in itertools.product(WIDTHS, SCHEMES):
@@ -177,9 +176,7 @@ def _look(page: Any, name: str, screenshot: Callable[[Any, str], None]) -> list[
     return faults
 
 
-def test_every_report_can_be_read_anywhere(
-    written: Any, open_page: Open, screenshot: Any, long: bool
-) -> None:
+def test_every_report_can_be_read_anywhere(written, open_page, screenshot, long):
     faults: list[str] = []
     for name, language in _looked_at(RUNS, long):
         page = open_page(written(name, language))
@@ -189,9 +186,7 @@ def test_every_report_can_be_read_anywhere(
     assert faults == []
 
 
-def test_every_page_of_the_view_can_be_read_anywhere(
-    site: Site, open_page: Open, screenshot: Any, long: bool
-) -> None:
+def test_every_page_of_the_view_can_be_read_anywhere(site, open_page, screenshot, long):
     ids = run_ids(site)
     faults: list[str] = []
     page = open_page(site.url)
@@ -207,9 +202,7 @@ def test_every_page_of_the_view_can_be_read_anywhere(
     assert faults == []
 
 
-def test_no_label_of_a_picture_is_cut_or_overlaps(
-    written: Any, open_page: Open, long: bool
-) -> None:
+def test_no_label_of_a_picture_is_cut_or_overlaps(written, open_page, long):
     """Every text is measured against its picture and the others in it, in the usual fonts."""
     faults: list[str] = []
     fonts: list[str] = []
@@ -225,7 +218,7 @@ def test_no_label_of_a_picture_is_cut_or_overlaps(
         pytest.skip(f"not installed: {', '.join(missing)} (scripts/browser installs them)")
 
 
-def test_what_is_wrong_with_a_page_is_found(open_page: Open, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_page_is_found(open_page, tmp_path):
     """The measuring itself: each of these faults is named."""
     file = tmp_path / "faulty.html"
     file.write_text(
@@ -239,7 +232,7 @@ def test_what_is_wrong_with_a_page_is_found(open_page: Open, tmp_path: Path) -> 
     assert "scrolls sideways" in faults and "beyond: far too wide" in faults
 
 
-def test_on_a_phone_the_ranked_table_is_read_without_scrolling(site: Site, open_page: Open) -> None:
+def test_on_a_phone_the_ranked_table_is_read_without_scrolling(site, open_page):
     for name in ("many variants", "league of seven"):
         page = open_page(
             f"{site.url}/runs/{run_named(site, name)}", viewport={"width": 360, "height": 780}
@@ -252,7 +245,7 @@ def test_on_a_phone_the_ranked_table_is_read_without_scrolling(site: Site, open_
         assert tops[0] < tops[1], "the answer comes before the tiles"
 
 
-def test_on_a_phone_a_batch_is_read_without_scrolling(site: Site, open_page: Open) -> None:
+def test_on_a_phone_a_batch_is_read_without_scrolling(site, open_page):
     page = open_page(
         f"{site.url}/runs/{run_named(site, 'two variants')}", viewport={"width": 360, "height": 780}
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,13 @@ OPENED = ".unit[open] .drill"
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory):
     root = tmp_path_factory.mktemp("reports")
     return {kind: judge(write(root / kind)) for kind, write in SUITES.items()}
 
 
 @pytest.fixture(scope="module")
-def files(folders: dict[str, Path]) -> dict[tuple[str, str], Path]:
+def files(folders):
     """Reports by kind and language."""
     reports: dict[tuple[str, str], Path] = {}
     for kind, folder in folders.items():
@@ -44,18 +44,18 @@ def files(folders: dict[str, Path]) -> dict[tuple[str, str], Path]:
     return reports
 
 
-def shows(page: Any, number: int) -> None:
+def shows(page, number):
     """Wait until so many units are left."""
     from playwright.sync_api import expect
 
     expect(page.locator(SHOWN)).to_have_count(number)
 
 
-def rows(page: Any) -> list[str]:
+def rows(page):
     return page.locator(f"{SHOWN} .id").all_text_contents()
 
 
-def test_a_report_opens_with_its_answer_and_every_picture(files: Any, open_page: Open) -> None:
+def test_a_report_opens_with_its_answer_and_every_picture(files, open_page):
     page = open_page(files["rubric", "en"])
     assert "v2 is better than v1 overall: 0.34 → 0.87 of 1" in page.locator(".answer").inner_text()
     names = page.locator("figure").evaluate_all(IDS)
@@ -68,7 +68,7 @@ def test_a_report_opens_with_its_answer_and_every_picture(files: Any, open_page:
     assert len(rows(page)) == 40
 
 
-def test_pairs_show_who_wins_against_whom(files: Any, open_page: Open) -> None:
+def test_pairs_show_who_wins_against_whom(files, open_page):
     page = open_page(files["pairwise", "en"])
     names = set(page.locator("figure").evaluate_all(IDS))
     assert {"chart-matrix", "chart-standings", "chart-ratings", "chart-position"} <= names
@@ -80,7 +80,7 @@ def test_pairs_show_who_wins_against_whom(files: Any, open_page: Open) -> None:
     assert "A shown first" in drill.inner_text() and "B shown first" in drill.inner_text()
 
 
-def test_what_changed_most_is_sorted_by_any_column(files: Any, open_page: Open) -> None:
+def test_what_changed_most_is_sorted_by_any_column(files, open_page):
     page = open_page(files["rubric", "en"])
     rows = page.locator("#changed .pair")
     gaps = "all => all.map(one => Number(one.dataset.difference))"
@@ -101,7 +101,7 @@ def test_what_changed_most_is_sorted_by_any_column(files: Any, open_page: Open) 
     assert first.locator(".sides > div").count() == 2
 
 
-def test_search_looks_into_texts_and_filters_narrow_it(files: Any, open_page: Open) -> None:
+def test_search_looks_into_texts_and_filters_narrow_it(files, open_page):
     page = open_page(files["rubric", "en"])
     page.fill("#search", "NUMBER 7.")
     shows(page, 2)
@@ -116,7 +116,7 @@ def test_search_looks_into_texts_and_filters_narrow_it(files: Any, open_page: Op
     shows(page, 40)
 
 
-def test_every_filter_finds_what_it_names(files: Any, open_page: Open) -> None:
+def test_every_filter_finds_what_it_names(files, open_page):
     page = open_page(files["rubric", "en"])
     page.select_option("#units select[name=verdicts]", label="failed (2)")
     assert all("/q5" in one for one in rows(page)) and len(rows(page)) == 2
@@ -135,7 +135,7 @@ def test_every_filter_finds_what_it_names(files: Any, open_page: Open) -> None:
     assert all("#c1~c2" not in one for one in rows(page)) and len(rows(page)) == 24
 
 
-def _evidence(folder: Path) -> Iterator[tuple[str, list[str]]]:
+def _evidence(folder):
     """Every unit with the parts of its text that are quoted, as offsets in the store say."""
     with opened(folder) as (store, run):
         for unit, stored in store.judgments(run.scope):
@@ -150,9 +150,7 @@ def _evidence(folder: Path) -> Iterator[tuple[str, list[str]]]:
             yield visible(unit.id), [visible(one) for one in within]
 
 
-def test_evidence_is_marked_at_the_right_characters(
-    files: Any, folders: dict[str, Path], open_page: Open
-) -> None:
+def test_evidence_is_marked_at_the_right_characters(files, folders, open_page):
     page = open_page(files["rubric", "en"])
     for place, (unit, quoted) in enumerate(_evidence(folders["rubric"])):
         shown = page.locator(".unit").nth(place)
@@ -160,7 +158,7 @@ def test_evidence_is_marked_at_the_right_characters(
         assert shown.locator("mark").all_text_contents() == quoted
 
 
-def test_a_unit_opens_to_replies_and_what_was_wrong(files: Any, open_page: Open) -> None:
+def test_a_unit_opens_to_replies_and_what_was_wrong(files, open_page):
     page = open_page(files["rubric", "en"])
     page.fill("#search", "clumsy")
     shows(page, 2)
@@ -172,7 +170,7 @@ def test_a_unit_opens_to_replies_and_what_was_wrong(files: Any, open_page: Open)
     assert '{"scores": {}}' in call and "What was wrong with the reply" in call
 
 
-def test_everything_can_be_done_from_the_keyboard(files: Any, open_page: Open) -> None:
+def test_everything_can_be_done_from_the_keyboard(files, open_page):
     page = open_page(files["rubric", "en"])
     active = "document.activeElement"
     page.locator("#search").focus()
@@ -191,7 +189,7 @@ def test_everything_can_be_done_from_the_keyboard(files: Any, open_page: Open) -
     assert outline == "solid"
 
 
-def _luminance(rgb: str) -> float:
+def _luminance(rgb):
     parts = [float(one) for one in rgb[rgb.index("(") + 1 : -1].split(",")[:3]]
     linear = [
         c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
@@ -200,7 +198,7 @@ def _luminance(rgb: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def _contrast(one: str, other: str) -> float:
+def _contrast(one, other):
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
@@ -232,7 +230,7 @@ NAMES = [
 NAMES += ["mark", "warn-wash", "bad-wash", "first-wash", "second-wash"]
 
 
-def test_colours_have_contrast_enough(files: Any, open_page: Open) -> None:
+def test_colours_have_contrast_enough(files, open_page):
     page = open_page(files["rubric", "en"], bypass_csp=True)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
@@ -246,7 +244,7 @@ def test_colours_have_contrast_enough(files: Any, open_page: Open) -> None:
             assert _contrast(colours[side], colours[f"{side}-wash"]) >= 4.5, (side, scheme)
 
 
-def test_dark_follows_the_system_and_the_choice(files: Any, open_page: Open) -> None:
+def test_dark_follows_the_system_and_the_choice(files, open_page):
     paper = "getComputedStyle(document.body).backgroundColor"
     ink = "getComputedStyle(document.querySelector('figure .label')).color"
     page = open_page(files["rubric", "en"], color_scheme="dark")
@@ -259,9 +257,7 @@ def test_dark_follows_the_system_and_the_choice(files: Any, open_page: Open) -> 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_it_speaks_four_languages_at_every_width(
-    files: Any, open_page: Open, screenshot: Any, language: str
-) -> None:
+def test_it_speaks_four_languages_at_every_width(files, open_page, screenshot, language):
     say = words(language)
     page = open_page(files["rubric", language])
     assert page.evaluate("document.documentElement.lang") == language
@@ -281,9 +277,7 @@ def test_it_speaks_four_languages_at_every_width(
 
 
 @pytest.mark.parametrize("kind", SUITES)
-def test_it_can_be_read_without_scripts(
-    files: Any, open_page: Open, screenshot: Any, kind: str
-) -> None:
+def test_it_can_be_read_without_scripts(files, open_page, screenshot, kind):
     page = open_page(files[kind, "en"], java_script_enabled=False)
     assert page.locator("#tools").is_hidden() and page.locator("#theme").is_hidden()
     units = page.locator(".unit")
@@ -294,9 +288,7 @@ def test_it_can_be_read_without_scripts(
     screenshot(page, f"report-{kind}-no-scripts")
 
 
-def test_it_prints_what_is_read_and_not_what_is_pressed(
-    files: Any, open_page: Open, screenshot: Any
-) -> None:
+def test_it_prints_what_is_read_and_not_what_is_pressed(files, open_page, screenshot):
     page = open_page(files["rubric", "en"], color_scheme="dark")
     page.locator(f"{FIRST} >> summary >> nth=0").click()
     page.emulate_media(media="print", color_scheme="dark")
@@ -312,7 +304,7 @@ def test_it_prints_what_is_read_and_not_what_is_pressed(
     assert page.pdf().startswith(b"%PDF")
 
 
-def test_a_summary_has_no_units(folders: dict[str, Path], tmp_path: Path, open_page: Open) -> None:
+def test_a_summary_has_no_units(folders, tmp_path, open_page):
     path = tmp_path / "summary.html"
     with opened(folders["rubric"]) as (store, run):
         write_report(path, store, run, ReportOptions(summary=True))
@@ -321,9 +313,7 @@ def test_a_summary_has_no_units(folders: dict[str, Path], tmp_path: Path, open_p
     assert "evenhand report" in page.locator("#units").inner_text()
 
 
-def test_what_has_no_room_is_said(
-    folders: dict[str, Path], tmp_path: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_has_no_room_is_said(folders, tmp_path, open_page, monkeypatch):
     monkeypatch.setattr(report_module, "BYTES_MOST", 20_000)
     path = tmp_path / "cut.html"
     with opened(folders["rubric"]) as (store, run):
@@ -335,9 +325,7 @@ def test_what_has_no_room_is_said(
     assert f"the first {number} of 40 units" in said and "evenhand show" in said
 
 
-def test_units_have_their_question_and_are_sorted_by_any_column(
-    files: Any, open_page: Open
-) -> None:
+def test_units_have_their_question_and_are_sorted_by_any_column(files, open_page):
     page = open_page(files["rubric", "en"])
     assert "Question 0: what about it?" in page.locator(FIRST).text_content()
     head = page.locator("#units [data-sort=question]")

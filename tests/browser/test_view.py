@@ -3,9 +3,8 @@ languages, dark and light, narrow and wide, without a mouse and without scripts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from evenhand.web.service import Timeouts
 from tests.security.hostile import BUNDLES, HOST, HOSTILE
 from tests.security.hostile_runs import hostile_suites
 from tests.suites import JUDGE, samples, started, stored, write_suite
-from tests.unit.web.serving import Site, fill, judge_all, run_ids, run_named, served
+from tests.unit.web.serving import fill, judge_all, run_ids, run_named, served
 from tests.waiting import PATIENCE, awaited
 
 Open = Callable[..., Any]
@@ -47,12 +46,10 @@ async def faulty(messages, schema, params):
 
 
 @contextmanager
-def judging(
-    folder: Path, units: int, judge: str = "gated"
-) -> Iterator[tuple[Site, Callable[[int], None]]]:
+def judging(folder, units, judge="gated"):
     """A run under way in another process that gets on as far as it is allowed to."""
 
-    def allow(number: int) -> None:
+    def allow(number):
         (folder / "allowed.new").write_text(str(number))
         (folder / "allowed.new").replace(folder / "allowed.txt")
 
@@ -69,7 +66,7 @@ def judging(
         run.communicate(timeout=PATIENCE)
 
 
-def _begun(folder: Path) -> bool:
+def _begun(folder):
     """Whether the store is there and has the first verdicts."""
     try:
         return len(stored(folder)) > 0
@@ -78,12 +75,12 @@ def _begun(folder: Path) -> bool:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory):
     with served(fill(tmp_path_factory.mktemp("looked")), timeouts=LIVELY) as looked_at:
         yield looked_at
 
 
-def test_from_the_list_of_runs_to_the_marked_evidence(site: Site, open_page: Open) -> None:
+def test_from_the_list_of_runs_to_the_marked_evidence(site, open_page):
     page = open_page(site.url)
     page.get_by_role("link", name="first", exact=True).click()
     page.get_by_role("link", name="Units", exact=True).click()
@@ -103,7 +100,7 @@ def test_from_the_list_of_runs_to_the_marked_evidence(site: Site, open_page: Ope
     assert page.get_by_label("Search in texts").input_value() == "ANSWER 12,"
 
 
-def test_filters_and_pages(site: Site, open_page: Open) -> None:
+def test_filters_and_pages(site, open_page):
     from playwright.sync_api import expect
 
     page = open_page(f"{site.url}/runs/{run_named(site, 'first')}/units")
@@ -122,7 +119,7 @@ def test_filters_and_pages(site: Site, open_page: Open) -> None:
     expect(page.locator("tr.row")).to_have_count(50)
 
 
-def test_two_runs_side_by_side(site: Site, open_page: Open) -> None:
+def test_two_runs_side_by_side(site, open_page):
     page = open_page(f"{site.url}/runs/{run_named(site, 'second')}/changes")
     page.get_by_label("Beside it").select_option(run_named(site, "first"))
     page.get_by_label("Questions").select_option("different")
@@ -143,7 +140,7 @@ def test_two_runs_side_by_side(site: Site, open_page: Open) -> None:
     assert "no verdict" in page.locator(".pair").first.inner_text()
 
 
-def test_live_progress_of_a_run_in_another_process(tmp_path: Path, open_page: Open) -> None:
+def test_live_progress_of_a_run_in_another_process(tmp_path, open_page):
     reached = "n => +document.querySelector('[data-count=verdicts]')?.textContent >= n"
     with judging(tmp_path, 40) as (site, allow):
         page = open_page(f"{site.url}/runs/latest")
@@ -162,9 +159,7 @@ def test_live_progress_of_a_run_in_another_process(tmp_path: Path, open_page: Op
         page.wait_for_function(reached, arg=40)
 
 
-def test_failures_and_figures_of_a_run_under_way_are_renewed(
-    tmp_path: Path, open_page: Open
-) -> None:
+def test_failures_and_figures_of_a_run_under_way_are_renewed(tmp_path, open_page):
     counted = "n => +document.querySelector('#failures td.num')?.textContent >= n"
     as_of = "n => parseInt(document.querySelector('#as-of')?.textContent.match(/\\d+/)) >= n"
     with judging(tmp_path, 60, "faulty") as (site, allow):
@@ -192,9 +187,7 @@ def test_failures_and_figures_of_a_run_under_way_are_renewed(
         assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
 
 
-def test_a_long_id_is_cut_in_the_list_and_whole_in_the_unit(
-    tmp_path: Path, open_page: Open
-) -> None:
+def test_a_long_id_is_cut_in_the_list_and_whole_in_the_unit(tmp_path, open_page):
     name = "x" * 3000
     judge_all(write_suite(tmp_path, [samples(1)[0] | {"id": name}]))
     with served(tmp_path / "evenhand.db") as site:
@@ -210,7 +203,7 @@ def test_a_long_id_is_cut_in_the_list_and_whole_in_the_unit(
         assert page.locator("h1").inner_text() == name
 
 
-def test_without_scripts_a_live_page_loads_itself_again(tmp_path: Path, open_page: Open) -> None:
+def test_without_scripts_a_live_page_loads_itself_again(tmp_path, open_page):
     with judging(tmp_path, 60) as (site, allow):
         page = open_page(f"{site.url}/runs/latest", java_script_enabled=False)
         assert "judging now" in page.locator("#state").inner_text()
@@ -220,7 +213,7 @@ def test_without_scripts_a_live_page_loads_itself_again(tmp_path: Path, open_pag
         assert page.locator("tr.row").count() == 50
 
 
-def test_everything_can_be_done_with_the_keyboard(site: Site, open_page: Open) -> None:
+def test_everything_can_be_done_with_the_keyboard(site, open_page):
     page = open_page(f"{site.url}/runs/{run_named(site, 'first')}/units")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -239,7 +232,7 @@ def test_everything_can_be_done_with_the_keyboard(site: Site, open_page: Open) -
     assert page.evaluate("document.activeElement.parentElement.open") is True
 
 
-def _tab_to(page: Any, there: str) -> None:
+def _tab_to(page, there):
     for _ in range(80):
         page.keyboard.press("Tab")
         if page.evaluate(f"document.activeElement !== document.body && ({there})"):
@@ -247,7 +240,7 @@ def _tab_to(page: Any, there: str) -> None:
     raise AssertionError(f"no tab stop where {there}")
 
 
-def test_fields_have_names_and_pages_have_one_heading(site: Site, open_page: Open) -> None:
+def test_fields_have_names_and_pages_have_one_heading(site, open_page):
     run = f"{site.url}/runs/{run_named(site, 'first')}"
     page = open_page(run)
     unnamed = "[...document.querySelectorAll('input, select')].filter(f => !f.labels.length).length"
@@ -259,9 +252,7 @@ def test_fields_have_names_and_pages_have_one_heading(site: Site, open_page: Ope
         assert page.evaluate(empty) == 0, path
 
 
-def test_dark_and_light_follow_the_system_until_the_reader_chooses(
-    site: Site, open_page: Open
-) -> None:
+def test_dark_and_light_follow_the_system_until_the_reader_chooses(site, open_page):
     page = open_page(site.url, color_scheme="dark")
     colour = "getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(colour)
@@ -275,7 +266,7 @@ def test_dark_and_light_follow_the_system_until_the_reader_chooses(
 
 
 @pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
-def test_four_languages(site: Site, open_page: Open, screenshot: Shot, language: str) -> None:
+def test_four_languages(site, open_page, screenshot, language):
     run = f"{site.url}/runs/{run_named(site, 'pairs')}"
     page = open_page(run, locale=language, viewport={"width": 1200, "height": 900})
     assert page.evaluate("document.documentElement.lang") == language
@@ -291,19 +282,19 @@ def test_four_languages(site: Site, open_page: Open, screenshot: Shot, language:
     assert page.evaluate("document.documentElement.lang") == "ru"
 
 
-def test_a_search_that_finds_nothing_comes_to_an_end(site: Site, open_page: Open) -> None:
+def test_a_search_that_finds_nothing_comes_to_an_end(site, open_page):
     page = open_page(f"{site.url}/runs/{run_named(site, 'first')}/units?text=nowhere")
     page.get_by_text("Nothing found.").wait_for()
 
 
 @pytest.fixture(scope="module")
-def hostile_texts(long: bool) -> list[str]:
+def hostile_texts(long):
     """Two dozen hostile texts to a unit, or each by itself."""
     return HOSTILE if long else BUNDLES
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory, hostile_texts: list[str]) -> Iterator[Site]:
+def hostile(tmp_path_factory, hostile_texts):
     folder = tmp_path_factory.mktemp("hostile")
     store = folder / "all.db"
     judge_all(*hostile_suites(folder, hostile_texts, store={"url": f"sqlite:{store}"}))
@@ -311,9 +302,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, hostile_texts: list[str]) 
         yield site
 
 
-def test_hostile_texts_do_nothing_in_a_browser(
-    hostile: Site, hostile_texts: list[str], open_page: Open
-) -> None:
+def test_hostile_texts_do_nothing_in_a_browser(hostile, hostile_texts, open_page):
     page = open_page(hostile.url)
     title = page.title()
     units = 0
@@ -335,7 +324,7 @@ def test_hostile_texts_do_nothing_in_a_browser(
     assert page.struck == []
 
 
-def _unit_links(page: Any, address: str) -> list[str]:
+def _unit_links(page, address):
     """The addresses of all units of a run, from page to page of its list."""
     links: list[str] = []
     following: str | None = address

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-
 import pytest
 
-from evenhand.store.ledger import Ledger, Store
-from tests.contract.stores import STORES, Open
+from tests.contract.stores import STORES
 
 
 @pytest.fixture(params=STORES)
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+def opened(request, tmp_path):
     return STORES[request.param](tmp_path)
 
 
 @pytest.fixture
-def store(opened: Open) -> Iterator[Store]:
+def store(opened):
     found = opened()
     yield found
     found.close()
 
 
 @pytest.fixture
-async def ledger(store: Store) -> AsyncIterator[Ledger]:
+async def ledger(store):
     async with store.ledger() as found:
         yield found

@@ -5,30 +5,29 @@ from __future__ import annotations
 from msgspec import Raw
 
 from evenhand.exchange import Reply, Usage
-from evenhand.judgment import Evidence, Failure, Fix, Judgment, Pass, Verdict, write_judgment
+from evenhand.judgment import Evidence, Failure, Fix, Pass, Verdict, write_judgment
 from evenhand.kinds.rubric.verdict import RubricVerdict
 from evenhand.manifest import (
     JudgingRecord,
     Manifest,
 )
-from evenhand.store.ledger import Store
-from evenhand.store.ports import Call, IncomingUnit, Scope, StoredJudgment, StoredUnit
+from evenhand.store.ports import Call, IncomingUnit, StoredJudgment
 from evenhand.store.rows import CALL_TAG
 
 
-def key(number: int) -> str:
+def key(number):
     return f"{CALL_TAG}{number:040x}"
 
 
-def incoming(number: int, body: str = "{}", where: str = "a.jsonl") -> IncomingUnit:
+def incoming(number, body="{}", where="a.jsonl"):
     return IncomingUnit(f"u{number}", f"{where}:{number + 1}", body)
 
 
-def units_of(number: int) -> list[IncomingUnit]:
+def units_of(number):
     return [incoming(i) for i in range(number)]
 
 
-def call(number: int, run: str = "run1", cost: int | None = 5, text: str = "reply") -> Call:
+def call(number, run="run1", cost=5, text="reply"):
     usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=1, cache_write_tokens=number % 3)
     thought = "thought\0" * (number % 2)
     odds = {"a": {"x": -0.5}}
@@ -36,7 +35,7 @@ def call(number: int, run: str = "run1", cost: int | None = 5, text: str = "repl
     return Call(key(number), run, "judge", reply, cost)
 
 
-def of(unit: StoredUnit, outcome: Judgment, *calls: str, repeat: int = 0) -> StoredJudgment:
+def of(unit, outcome, *calls, repeat=0):
     text = write_judgment(outcome, calls)
     return StoredJudgment(unit.no, 0, repeat, calls, len(calls) // 2, text)
 
@@ -52,7 +51,7 @@ FAILED = Failure(reason="schema", detail="wrong")
 LOST = Failure(reason="transport", detail="lost")
 
 
-def every_call(stored: StoredJudgment) -> tuple[str, ...]:
+def every_call(stored):
     return stored.calls
 
 
@@ -60,5 +59,5 @@ OTHER = Manifest(judging=JudgingRecord(protocol="q"))
 """Of another judging."""
 
 
-def ids(store: Store, scope: Scope) -> list[str]:
+def ids(store, scope):
     return [unit.id for unit in store.archive.units(scope)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from evenhand.manifest import JudgingRecord, Manifest
-from evenhand.store.ledger import Ledger, Store
-from evenhand.store.ports import IncomingUnit, Scope
+from evenhand.store.ledger import Store
+from evenhand.store.ports import Scope
 from evenhand.store.postgres import postgres_store
 from evenhand.store.rows import run_id
 from evenhand.store.sqlite import sqlite_store
@@ -18,11 +18,11 @@ Open = Callable[[], Store]
 """Opens the same store each time it is called."""
 
 
-def sqlite_file(folder: Path) -> Open:
+def sqlite_file(folder):
     return lambda: sqlite_store(folder / "store.db")
 
 
-def postgres_schema(folder: Path) -> Open:
+def postgres_schema(folder):
     url = new_store_url()
     return lambda: postgres_store(url)
 
@@ -31,11 +31,11 @@ STORES: dict[str, Callable[[Path], Open]] = {"sqlite": sqlite_file, "postgres": 
 
 
 async def begun(
-    ledger: Ledger,
-    units: Iterable[IncomingUnit],
-    name: str = "name",
-    manifest: Manifest | None = None,
-) -> Scope:
+    ledger,
+    units,
+    name="name",
+    manifest=None,
+):
     """A run of these units that was started, and is held no more."""
     manifest = manifest or Manifest(judging=JudgingRecord(protocol="p"))
     intake = await ledger.intake(units)
@@ -45,14 +45,14 @@ async def begun(
 
 
 def begun_in(
-    store: Store,
-    units: Iterable[IncomingUnit],
-    name: str = "name",
-    manifest: Manifest | None = None,
-) -> Scope:
+    store,
+    units,
+    name="name",
+    manifest=None,
+):
     """The same, outside of an event loop."""
 
-    async def work() -> Scope:
+    async def work():
         async with store.ledger() as ledger:
             return await begun(ledger, units, name, manifest)
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from evenhand.exchange import Reply, Usage
 from evenhand.store.batches import BatchItem, ItemOutcome, NewBatch, item_id, item_key
-from evenhand.store.ledger import Store
 from evenhand.store.ports import Call
 from evenhand.store.sqlite import sqlite_store
 from evenhand.store.verify import verify
@@ -17,17 +14,17 @@ from tests.contract.stores import STORES
 from tests.suites import evenhand_here
 
 
-def call(number: int, text: str = "reply\0") -> Call:
+def call(number, text="reply\0"):
     usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=2, cache_write_tokens=1)
     return Call(key(number), "run1", "judge", Reply(text=text, usage=usage), 5)
 
 
-def batch(name: str = "b1", *numbers: int, amount: int = 100) -> NewBatch:
+def batch(name="b1", *numbers, amount=100):
     items = [BatchItem(key(n), 50, amount, '{"seed":1}') for n in numbers]
     return NewBatch(name=name, run="run1", judge="judge", place="p", items=items)
 
 
-async def test_a_batch_is_noted_with_its_items_and_its_money(store: Store) -> None:
+async def test_a_batch_is_noted_with_its_items_and_its_money(store):
     async with store.batches() as book:
         await book.prepare(batch("b1", 1, 2, 3))
         assert await book.waiting_in(key(2)) == ["b1"]
@@ -52,7 +49,7 @@ async def test_a_batch_is_noted_with_its_items_and_its_money(store: Store) -> No
     assert verify(store.archive) == []
 
 
-async def test_an_answer_is_recorded_once_and_its_money_given_back(store: Store) -> None:
+async def test_an_answer_is_recorded_once_and_its_money_given_back(store):
     async with store.batches() as book:
         await book.prepare(batch("b1", 1, 2, 3, 4))
         await book.attach("b1", "batch_x", "in_progress")
@@ -77,7 +74,7 @@ async def test_an_answer_is_recorded_once_and_its_money_given_back(store: Store)
     assert verify(store.archive) == []
 
 
-async def test_a_batch_that_was_never_made_holds_nothing(store: Store) -> None:
+async def test_a_batch_that_was_never_made_holds_nothing(store):
     async with store.batches() as book:
         await book.prepare(batch("b1", 1))
         await book.close_batch("b1", "void", "not made")
@@ -88,7 +85,7 @@ async def test_a_batch_that_was_never_made_holds_nothing(store: Store) -> None:
     assert verify(store.archive) == []
 
 
-async def test_a_question_that_was_answered_meanwhile_is_kept_beside(store: Store) -> None:
+async def test_a_question_that_was_answered_meanwhile_is_kept_beside(store):
     async with store.batches() as book, store.ledger() as ledger:
         await book.prepare(batch("b1", 1))
         await ledger.record(call(1, "live"))
@@ -100,14 +97,14 @@ async def test_a_question_that_was_answered_meanwhile_is_kept_beside(store: Stor
 
 
 @pytest.mark.parametrize("number", [0, 7])
-def test_the_id_of_an_item_is_its_key_in_letters_that_all_take(number: int) -> None:
+def test_the_id_of_an_item_is_its_key_in_letters_that_all_take(number):
     ident = item_id(key(number))
     assert len(ident) <= 64 and all(c.isalnum() or c in "-_" for c in ident)
     assert item_key(ident) == key(number)
     assert item_key("somebody-elses") == ""
 
 
-async def test_a_copy_of_a_store_has_its_batches(tmp_path: Path) -> None:
+async def test_a_copy_of_a_store_has_its_batches(tmp_path):
     """From a file into another: whoever has the copy goes on with what is under way."""
     source = STORES["sqlite"](tmp_path)()
     async with source.batches() as book:

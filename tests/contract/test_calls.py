@@ -5,16 +5,15 @@ from __future__ import annotations
 import inspect
 
 from evenhand.exchange import Reply, Usage
-from evenhand.store.ledger import Ledger, Store
+from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call
 from tests.contract.ledger_rows import (
     call,
     key,
 )
-from tests.contract.stores import Open
 
 
-def test_the_port_is_small_enough_to_be_put_behind_a_network() -> None:
+def test_the_port_is_small_enough_to_be_put_behind_a_network():
     methods = [name for name in vars(Ledger) if not name.startswith("_")]
     assert len(methods) <= 14
     for name in methods:
@@ -23,7 +22,7 @@ def test_the_port_is_small_enough_to_be_put_behind_a_network() -> None:
         assert is_awaited or "AsyncIterator" in told, name
 
 
-async def test_a_call_comes_back_as_it_was_recorded(opened: Open) -> None:
+async def test_a_call_comes_back_as_it_was_recorded(opened):
     store = opened()
     given = call(1, text="оценка \x00 🙂\r\n")
     async with store.ledger() as ledger:
@@ -38,7 +37,7 @@ async def test_a_call_comes_back_as_it_was_recorded(opened: Open) -> None:
     again.close()
 
 
-async def test_the_first_reply_to_a_question_stays(store: Store, ledger: Ledger) -> None:
+async def test_the_first_reply_to_a_question_stays(store, ledger):
     await ledger.record(call(1, "run1", text="first"))
     await ledger.record(call(1, "run2", text="second"))
     found = await ledger.find(key(1))
@@ -47,7 +46,7 @@ async def test_the_first_reply_to_a_question_stays(store: Store, ledger: Ledger)
     assert [store.archive.spent(run).cost for run in ("run1", "run2")] == [5, 5]
 
 
-async def test_reservations_count_until_they_are_closed(store: Store, ledger: Ledger) -> None:
+async def test_reservations_count_until_they_are_closed(store, ledger):
     await ledger.reserve("run1", key(1), "a", 10)
     await ledger.reserve("run1", key(1), "b", 20)
     await ledger.reserve("run2", key(2), "a", 40)
@@ -61,16 +60,14 @@ async def test_reservations_count_until_they_are_closed(store: Store, ledger: Le
     assert store.archive.spent("run2").reserved == 40
 
 
-async def test_a_reservation_survives_without_an_orderly_end(opened: Open, ledger: Ledger) -> None:
+async def test_a_reservation_survives_without_an_orderly_end(opened, ledger):
     await ledger.reserve("run1", key(1), "a", 10)
     beside = opened()
     assert beside.archive.spent("run1").reserved == 10
     beside.close()
 
 
-async def test_tokens_of_calls_without_a_price_are_the_most_they_can_be(
-    store: Store, ledger: Ledger
-) -> None:
+async def test_tokens_of_calls_without_a_price_are_the_most_they_can_be(store, ledger):
     """What the provider counted, and else the bound that was recorded."""
     bound = Usage(input_tokens=1000, output_tokens=300)
     usages = [Usage(input_tokens=7, output_tokens=3), Usage(input_tokens=9), Usage()]
@@ -85,9 +82,7 @@ async def test_tokens_of_calls_without_a_price_are_the_most_they_can_be(
     assert spent.unpriced_tokens == {"judge": (7 + 9 + 1000, 3 + 300 + 300)}
 
 
-async def test_calls_that_cost_nothing_count_as_calls_without_a_price(
-    store: Store, ledger: Ledger
-) -> None:
+async def test_calls_that_cost_nothing_count_as_calls_without_a_price(store, ledger):
     """They may get a price later; of each judge, for another may have another."""
     await ledger.record(call(1, cost=0))
     await ledger.record(call(2, cost=None))
@@ -101,7 +96,7 @@ async def test_calls_that_cost_nothing_count_as_calls_without_a_price(
     assert spent.unpriced_tokens == {"judge": (14, 6), "other": (7, 3)}
 
 
-async def test_tokens_of_a_lost_call_without_a_price_are_kept(store: Store, ledger: Ledger) -> None:
+async def test_tokens_of_a_lost_call_without_a_price_are_kept(store, ledger):
     await ledger.record(call(1, cost=None))
     await ledger.reserve(
         "run1", key(2), "a", 0, "judge", Usage(input_tokens=1000, output_tokens=300)

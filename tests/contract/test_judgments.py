@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
 from evenhand.errors import DataError
 from evenhand.exchange import Reply
 from evenhand.judgment import write_judgment
-from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import Call, IncomingUnit, Scope, StoredUnit
 from evenhand.store.verify import verify
 from tests.contract.ledger_rows import (
@@ -25,10 +23,10 @@ from tests.contract.ledger_rows import (
     of,
     units_of,
 )
-from tests.contract.stores import Open, begun
+from tests.contract.stores import begun
 
 
-async def test_judgments_come_back_as_they_were_settled(store: Store, ledger: Ledger) -> None:
+async def test_judgments_come_back_as_they_were_settled(store, ledger):
     scope = await begun(ledger, units_of(3))
     units = list(store.archive.units(scope))
     given = [of(units[0], VERDICT, key(1)), of(units[1], FAILED, key(1), key(2))]
@@ -41,7 +39,7 @@ async def test_judgments_come_back_as_they_were_settled(store: Store, ledger: Le
     assert list(archive.judgments(scope, "nobody")) == []
 
 
-async def test_a_frozen_archive_shows_one_state(store: Store, ledger: Ledger) -> None:
+async def test_a_frozen_archive_shows_one_state(store, ledger):
     scope = await begun(ledger, units_of(3))
     units = list(store.archive.units(scope))
     await ledger.store_judgment(scope.run, of(units[0], VERDICT, key(1)))
@@ -59,9 +57,7 @@ async def test_a_frozen_archive_shows_one_state(store: Store, ledger: Ledger) ->
     assert store.archive.spent(scope.run).calls == 1
 
 
-async def test_what_was_judged_belongs_to_every_run_of_the_judging(
-    store: Store, ledger: Ledger
-) -> None:
+async def test_what_was_judged_belongs_to_every_run_of_the_judging(store, ledger):
     first = await begun(ledger, units_of(3))
     for unit in store.archive.units(first):
         await ledger.store_judgment(first.run, of(unit, VERDICT))
@@ -82,7 +78,7 @@ async def test_what_was_judged_belongs_to_every_run_of_the_judging(
     assert archive.known(OTHER.judging.id, "u0", "{}") == []
 
 
-async def test_counts_add_up(store: Store, ledger: Ledger) -> None:
+async def test_counts_add_up(store, ledger):
     scope = await begun(ledger, units_of(5))
     units = list(store.archive.units(scope))
     for unit, outcome in zip(units, [VERDICT, VERDICT, FAILED, LOST], strict=False):
@@ -95,14 +91,14 @@ async def test_counts_add_up(store: Store, ledger: Ledger) -> None:
     assert counts.failed_calls == {"schema": 2, "transport": 2}
 
 
-async def test_open_work_is_what_has_no_standing_judgment(store: Store, ledger: Ledger) -> None:
+async def test_open_work_is_what_has_no_standing_judgment(store, ledger):
     scope = await begun(ledger, units_of(5))
     units = list(store.archive.units(scope))
     for unit, outcome in zip(units, [VERDICT, FAILED, LOST], strict=False):
         await ledger.store_judgment(scope.run, of(unit, outcome))
     await ledger.flush()
 
-    async def open_ids(judge: int = 0, repeat: int = 0, after: int = 0) -> list[str]:
+    async def open_ids(judge=0, repeat=0, after=0):
         found = await ledger.open_work(scope, judge, repeat, ("transport",), after)
         return [unit.id for unit in found]
 
@@ -111,7 +107,7 @@ async def test_open_work_is_what_has_no_standing_judgment(store: Store, ledger: 
     assert await open_ids(judge=1) == await open_ids(repeat=1) == [f"u{i}" for i in range(5)]
 
 
-async def test_open_work_comes_in_pages(store: Store, ledger: Ledger) -> None:
+async def test_open_work_comes_in_pages(store, ledger):
     scope = await begun(ledger, units_of(700))
     found: list[StoredUnit] = []
     while page := await ledger.open_work(scope, 0, 0, (), found[-1].position if found else 0):
@@ -120,9 +116,7 @@ async def test_open_work_comes_in_pages(store: Store, ledger: Ledger) -> None:
     assert found == list(store.archive.units(scope))
 
 
-async def test_a_settled_judgment_replaces_the_one_before_and_can_be_forgotten(
-    store: Store, ledger: Ledger
-) -> None:
+async def test_a_settled_judgment_replaces_the_one_before_and_can_be_forgotten(store, ledger):
     scope = await begun(ledger, units_of(1))
     (unit,) = store.archive.units(scope)
     await ledger.store_judgment(scope.run, of(unit, FAILED))
@@ -134,9 +128,7 @@ async def test_a_settled_judgment_replaces_the_one_before_and_can_be_forgotten(
     assert store.archive.counts(scope, 1).pending == 1
 
 
-async def test_failures_set_aside_are_pending_and_their_questions_open(
-    store: Store, ledger: Ledger
-) -> None:
+async def test_failures_set_aside_are_pending_and_their_questions_open(store, ledger):
     scope = await begun(ledger, units_of(3))
     units = list(store.archive.units(scope))
     for number in range(3):
@@ -160,7 +152,7 @@ async def test_failures_set_aside_are_pending_and_their_questions_open(
     assert verify(store.archive) == []
 
 
-async def test_only_the_calls_that_are_named_are_set_aside(store: Store, ledger: Ledger) -> None:
+async def test_only_the_calls_that_are_named_are_set_aside(store, ledger):
     scope = await begun(ledger, units_of(1))
     (unit,) = store.archive.units(scope)
     for number in range(3):
@@ -171,17 +163,15 @@ async def test_only_the_calls_that_are_named_are_set_aside(store: Store, ledger:
     assert store.archive.counts(scope, 1).pending == 1
 
 
-async def test_judgments_made_elsewhere_come_in_with_their_units(
-    store: Store, ledger: Ledger
-) -> None:
-    def judged(ident: str) -> IncomingUnit:
+async def test_judgments_made_elsewhere_come_in_with_their_units(store, ledger):
+    def judged(ident):
         judgments = [
             (0, repeat, write_judgment(outcome))
             for repeat, outcome in enumerate((VERDICT, VERDICT, FAILED))
         ]
         return IncomingUnit(ident, f"f:{ident}", f'{{"id":"{ident}"}}', judgments)
 
-    def broken() -> Iterator[IncomingUnit]:
+    def broken():
         yield judged("x")
         raise DataError("the file ends here")
 
@@ -201,25 +191,25 @@ async def test_judgments_made_elsewhere_come_in_with_their_units(
     assert verify(archive) == []
 
 
-async def test_readers_beside_a_writer_see_what_is_durable(opened: Open, ledger: Ledger) -> None:
+async def test_readers_beside_a_writer_see_what_is_durable(opened, ledger):
     reader = opened()
     await asyncio.gather(*(ledger.record(call(i)) for i in range(100)))
     assert reader.archive.spent("run1").calls == 100
     reader.close()
 
 
-async def test_a_judgment_whose_call_is_missing_is_a_fault(store: Store, ledger: Ledger) -> None:
+async def test_a_judgment_whose_call_is_missing_is_a_fault(store, ledger):
     scope = await begun(ledger, units_of(1))
     (unit,) = store.archive.units(scope)
     await ledger.store_judgment(scope.run, of(unit, VERDICT, key(1)))
     await ledger.flush()
     (row,) = store.archive.runs()
-    assert verify(store.archive) == [f"judging {row.judging}, unit u0: call {key(1)} is missing"]
+    (problem,) = verify(store.archive)
+    assert problem.key == "store.missing_call"
+    assert set(problem.values.values()) == {key(1), "u0", row.judging}
 
 
-async def test_open_positions_are_those_of_units_that_lack_a_judgment(
-    store: Store, ledger: Ledger
-) -> None:
+async def test_open_positions_are_those_of_units_that_lack_a_judgment(store, ledger):
     scope = await begun(ledger, units_of(5))
     units = list(store.archive.units(scope))
     for repeat in (0, 1):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from msgspec.structs import asdict
@@ -14,8 +13,7 @@ from msgspec.structs import asdict
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import Failure, JudgmentText, write_judgment
 from evenhand.manifest import JudgingRecord, Manifest
-from evenhand.store.archive import Archive
-from evenhand.store.ledger import Ledger, Store
+from evenhand.store.ledger import Store
 from evenhand.store.ports import (
     Browsed,
     Call,
@@ -26,20 +24,20 @@ from evenhand.store.ports import (
     StoredJudgment,
 )
 from evenhand.store.rows import CALL_TAG
-from tests.contract.stores import STORES, Open, begun, begun_in
+from tests.contract.stores import STORES, begun, begun_in
 
 RUN, OTHER = "run1", "run2"
 UNITS, JUDGES = 60, 3
 Row = tuple[str, int | None]
 
 
-def body(i: int) -> str:
+def body(i):
     meta = {"model": f"m{i % 3}", "n": i, "odd": bool(i % 2), 'a "b".c': "x"}
     texts = {"question": f"Вопрос {i}?", "model_output": f'Say "{i}"\n\tand \\ {i}'}
     return json.dumps({"id": f"u{i}", **texts, "meta": meta}, ensure_ascii=False)
 
 
-def outcome(i: int, judge: int, key: str) -> JudgmentText:
+def outcome(i, judge, key):
     """What filters look into, of all kinds at once."""
     is_failed = i % 10 == 4
     flags = ["self_contradiction"] if i % 4 == 0 else []
@@ -64,23 +62,23 @@ class Filled(NamedTuple):
     runs: dict[str, str]
 
     @property
-    def archive(self) -> Archive:
+    def archive(self):
         return self.store.archive
 
 
 @pytest.fixture(scope="module", params=STORES)
-def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def filled(request, tmp_path_factory):
     """Filled once: tests read it, or add to it what no other test looks at."""
     store = STORES[request.param](tmp_path_factory.mktemp("filled"))()
     yield Filled(store, asyncio.run(fill(store)))
     store.close()
 
 
-def incoming(*numbers: int) -> list[IncomingUnit]:
+def incoming(*numbers):
     return [IncomingUnit(f"u{i}", f"a:{i}", body(i)) for i in numbers]
 
 
-async def fill(store: Store) -> dict[str, str]:
+async def fill(store):
     """Three runs with judgings of their own. The store holds their units in another order."""
     async with store.ledger() as ledger:
         await begun(ledger, incoming(*range(UNITS - 1, 9, -2)), "before")
@@ -93,7 +91,7 @@ async def fill(store: Store) -> dict[str, str]:
     return runs
 
 
-async def judge_all(store: Store, ledger: Ledger, scope: Scope, name: str) -> None:
+async def judge_all(store, ledger, scope, name):
     waiting: list[Awaitable[None]] = []
     for unit in store.archive.units(scope):
         i = int(unit.id[1:])
@@ -117,18 +115,18 @@ EVERY: list[Row] = [
 ]
 
 
-def turns(reach: int, limit: int = 7, **rest: Any) -> PageRequest:
+def turns(reach, limit=7, **rest):
     return PageRequest(limit=limit, reach=reach, **rest)
 
 
 def walked(
-    filled: Filled,
-    browsed: Browsed,
+    filled,
+    browsed,
     *,
-    run: str = RUN,
-    forward: bool = True,
-    reach: int = 8,
-) -> list[Row]:
+    run=RUN,
+    forward=True,
+    reach=8,
+):
     """All pages, one after the other."""
     found: list[Row] = []
     place: Cursor | None = None
@@ -148,7 +146,7 @@ def walked(
     raise AssertionError("no end")
 
 
-def _asked(browsed: Browsed) -> str:
+def _asked(browsed):
     """What a page is asked for, as the name of a test."""
     asked = {name: value for name, value in asdict(browsed).items() if value not in ("", None)}
     return ",".join(f"{name}={value}" for name, value in asked.items())
@@ -193,21 +191,19 @@ def _asked(browsed: Browsed) -> str:
     ],
     ids=lambda one: _asked(one) if isinstance(one, Browsed) else "",
 )
-def test_a_walk_over_pages_finds_every_row_once(
-    filled: Filled, browsed: Browsed, holds: Any, reach: int, forward: bool
-) -> None:
+def test_a_walk_over_pages_finds_every_row_once(filled, browsed, holds, reach, forward):
     found = walked(filled, browsed, forward=forward, reach=reach)
     assert found == [(name, judge) for name, judge in EVERY if holds(int(name[1:]), judge)]
 
 
 @pytest.mark.parametrize("forward", [True, False])
-def test_units_that_wait_for_a_judge_are_pending(filled: Filled, forward: bool) -> None:
+def test_units_that_wait_for_a_judge_are_pending(filled, forward):
     browsed = Browsed(status="pending", planned=JUDGES)
     waiting = [i for i in range(UNITS) if i % 9 == 0 or i == 5]
     assert walked(filled, browsed, forward=forward) == [(f"u{i}", None) for i in waiting]
 
 
-def test_of_a_text_that_changed_the_new_run_has_no_judgment(filled: Filled) -> None:
+def test_of_a_text_that_changed_the_new_run_has_no_judgment(filled):
     changed = IncomingUnit("u1", "a:1", body(1).replace("Say", "Said"))
     manifest = Manifest(judging=JudgingRecord(protocol="run3"))
     scope = begun_in(filled.store, [changed, *incoming(2, 4)], "run3", manifest)
@@ -220,11 +216,11 @@ def test_of_a_text_that_changed_the_new_run_has_no_judgment(filled: Filled) -> N
     ]
 
 
-def test_few_failures_among_many_units_are_found(filled: Filled) -> None:
+def test_few_failures_among_many_units_are_found(filled):
     manifest = Manifest(judging=JudgingRecord(protocol="few"))
     scope = begun_in(filled.store, incoming(*range(UNITS)), "few", manifest)
 
-    async def judge() -> None:
+    async def judge():
         async with filled.store.ledger() as ledger:
             for unit in filled.archive.units(scope):
                 if unit.id in ("u7", "u50"):
@@ -241,7 +237,7 @@ def test_few_failures_among_many_units_are_found(filled: Filled) -> None:
             assert found == [("u7", 0), ("u50", 0)], (browsed, forward)
 
 
-def test_the_last_calls_of_a_run_are_known_by_their_times(filled: Filled) -> None:
+def test_the_last_calls_of_a_run_are_known_by_their_times(filled):
     times = filled.archive.call_times(filled.runs[RUN], 10_000)
     assert len(times) == sum(judge is not None for _, judge in EVERY)
     assert filled.archive.call_times(filled.runs[RUN], 3) == times[:3]
@@ -249,7 +245,7 @@ def test_the_last_calls_of_a_run_are_known_by_their_times(filled: Filled) -> Non
     assert filled.archive.calls([]) == {}
 
 
-def test_a_unit_is_found_by_its_name(filled: Filled) -> None:
+def test_a_unit_is_found_by_its_name(filled):
     scope = Scope(filled.runs[RUN])
     [found] = filled.archive.units(scope, "u12")
     assert (found.id, found.body) == ("u12", body(12))
@@ -258,7 +254,7 @@ def test_a_unit_is_found_by_its_name(filled: Filled) -> None:
     assert [one.judge for _, one in filled.archive.judgments(scope, "u12")] == [0, 1, 2]
 
 
-def test_the_state_changes_when_somebody_else_writes(opened: Open) -> None:
+def test_the_state_changes_when_somebody_else_writes(opened):
     store, beside = opened(), opened()
     before = store.archive.state()
     assert store.archive.state() == before
@@ -268,7 +264,7 @@ def test_the_state_changes_when_somebody_else_writes(opened: Open) -> None:
     beside.close()
 
 
-def test_a_store_knows_whether_it_is_still_there(opened: Open, tmp_path: Path) -> None:
+def test_a_store_knows_whether_it_is_still_there(opened, tmp_path):
     store = opened()
     assert store.archive.state() is not None
     file = tmp_path / "store.db"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,7 +19,6 @@ from evenhand.manifest import (
     Wave,
     rubric_json,
 )
-from evenhand.store.ledger import Ledger, Store
 from evenhand.store.ports import Changes, IncomingUnit, Scope
 from evenhand.store.verify import verify
 from tests.contract.ledger_rows import (
@@ -31,11 +29,12 @@ from tests.contract.ledger_rows import (
     of,
     units_of,
 )
-from tests.contract.stores import Open, begun, begun_in
+from tests.contract.stores import begun, begun_in
+from tests.refused import refused
 from tests.waiting import PATIENCE
 
 
-async def test_a_run_is_its_units_in_whatever_order(store: Store, ledger: Ledger) -> None:
+async def test_a_run_is_its_units_in_whatever_order(store, ledger):
     first = await begun(ledger, units_of(700))
     again = [incoming(i, where="b.jsonl") for i in reversed(range(700))]
     assert await begun(ledger, again) == first
@@ -43,13 +42,13 @@ async def test_a_run_is_its_units_in_whatever_order(store: Store, ledger: Ledger
     assert [(row.id, row.starts) for row in store.archive.runs()] == [(first.run, 2)]
 
 
-async def test_a_run_is_started_again_without_its_units(ledger: Ledger, store: Store) -> None:
+async def test_a_run_is_started_again_without_its_units(ledger, store):
     scope = await begun(ledger, units_of(3))
     manifest = Manifest(judging=JudgingRecord(protocol="p"), limit=2)
     async with ledger.begin(scope.run, "name", manifest, None):
         assert store.archive.manifest(scope.run).limit == 2
     assert len(list(store.archive.units(scope))) == 3
-    with pytest.raises(StoreError, match="has no run none"):
+    with refused(StoreError, "store.run_gone", "none"):
         async with ledger.begin("none", "name", manifest, None):
             pass
     assert [row.id for row in store.archive.runs()] == [scope.run]
@@ -67,8 +66,8 @@ async def test_a_run_is_started_again_without_its_units(ledger: Ledger, store: S
     ids=["added", "removed", "changed", "all of it", "none left"],
 )
 async def test_other_units_are_another_run_and_the_first_stays_as_it_is(
-    store: Store, ledger: Ledger, units: list[IncomingUnit], changes: tuple[int, int, int]
-) -> None:
+    store, ledger, units, changes
+):
     first = await begun(ledger, units_of(3))
     second = await begun(ledger, units)
     assert second != first
@@ -81,7 +80,7 @@ async def test_other_units_are_another_run_and_the_first_stays_as_it_is(
     assert verify(store.archive) == []
 
 
-async def test_the_name_and_the_judging_are_part_of_a_run(store: Store, ledger: Ledger) -> None:
+async def test_the_name_and_the_judging_are_part_of_a_run(store, ledger):
     runs = [
         await begun(ledger, units_of(2)),
         await begun(ledger, units_of(2), "other"),
@@ -91,7 +90,7 @@ async def test_the_name_and_the_judging_are_part_of_a_run(store: Store, ledger: 
     assert [row.id for row in store.archive.runs()] == [scope.run for scope in reversed(runs)]
 
 
-async def test_a_scope_may_end_after_some_units(store: Store, ledger: Ledger) -> None:
+async def test_a_scope_may_end_after_some_units(store, ledger):
     scope = await begun(ledger, units_of(5))
     limited = Scope(scope.run, 2)
     assert ids(store, limited) == ["u0", "u1"]
@@ -107,9 +106,7 @@ async def test_a_scope_may_end_after_some_units(store: Store, ledger: Ledger) ->
     assert await ledger.open_work(limited, 1, 0, ()) == list(store.archive.units(limited))
 
 
-async def test_a_judgment_is_there_to_be_looked_at_though_nothing_follows_it(
-    store: Store, ledger: Ledger
-) -> None:
+async def test_a_judgment_is_there_to_be_looked_at_though_nothing_follows_it(store, ledger):
     """A judge may think for minutes about the next one."""
     scope = await begun(ledger, units_of(2))
     unit = next(iter(store.archive.units(scope)))
@@ -120,7 +117,7 @@ async def test_a_judgment_is_there_to_be_looked_at_though_nothing_follows_it(
         await asyncio.sleep(0.05)
 
 
-async def test_a_scope_may_name_some_units(store: Store, ledger: Ledger) -> None:
+async def test_a_scope_may_name_some_units(store, ledger):
     scope = await begun(ledger, units_of(5))
     units = list(store.archive.units(scope))
     for unit in units[:4]:
@@ -140,15 +137,15 @@ async def test_a_scope_may_name_some_units(store: Store, ledger: Ledger) -> None
     assert (ids(store, nothing), store.archive.counts(nothing, 1).planned) == ([], 0)
 
 
-async def test_a_scope_may_name_more_units_than_a_page_has(store: Store, ledger: Ledger) -> None:
+async def test_a_scope_may_name_more_units_than_a_page_has(store, ledger):
     scope = await begun(ledger, units_of(2 * PAGE_ROWS + 50))
     units = list(store.archive.units(scope))
     odd = tuple(unit.position for unit in units[1::2])
     assert list(store.archive.units(Scope(scope.run, positions=odd))) == units[1::2]
 
 
-async def test_a_start_is_noted_whole_or_not_at_all(store: Store, ledger: Ledger) -> None:
-    def failing() -> Iterator[IncomingUnit]:
+async def test_a_start_is_noted_whole_or_not_at_all(store, ledger):
+    def failing():
         yield from units_of(1000)
         raise DataError("a bad row", where="a.jsonl:1001")
 
@@ -160,29 +157,24 @@ async def test_a_start_is_noted_whole_or_not_at_all(store: Store, ledger: Ledger
 
 
 @pytest.mark.parametrize("between", [0, 600], ids=["near", "far"])
-async def test_ids_that_repeat_are_listed_with_both_lines(
-    store: Store, ledger: Ledger, between: int
-) -> None:
+async def test_ids_that_repeat_are_listed_with_both_lines(store, ledger, between):
     rows = [*units_of(between + 1), IncomingUnit("u0", "b.jsonl:9", '{"other":1}')]
-    with pytest.raises(DataError) as told:
+    with refused(DataError, "store.repeated_ids", '"u0" .a.jsonl:1, b.jsonl:9') as told:
         await begun(ledger, rows)
-    assert '"u0" at a.jsonl:1 and b.jsonl:9' in str(told.value)
     assert all(name in told.value.advice for name in ("`id`", "`pair_id`", "`task_name`", "meta"))
     assert store.archive.runs() == []
 
 
 @pytest.mark.parametrize("rows", [3, 600])
-async def test_a_file_that_is_named_twice_is_told(ledger: Ledger, rows: int) -> None:
-    with pytest.raises(DataError, match=r'"u\d+" at a.jsonl:\d+'):
+async def test_a_file_that_is_named_twice_is_told(ledger, rows):
+    with refused(DataError, "store.file_twice", r'"u\d+"'):
         await begun(ledger, [*units_of(rows), *units_of(rows)])
 
 
-async def test_a_slow_reader_keeps_no_other_process_from_writing(
-    opened: Open, store: Store, ledger: Ledger
-) -> None:
+async def test_a_slow_reader_keeps_no_other_process_from_writing(opened, store, ledger):
     other = opened()
 
-    def slow() -> Iterator[IncomingUnit]:
+    def slow():
         yield incoming(0)
         beside = threading.Thread(target=begun_in, args=(other, units_of(1), "other"))
         beside.start()
@@ -194,7 +186,7 @@ async def test_a_slow_reader_keeps_no_other_process_from_writing(
     other.close()
 
 
-async def test_runs_are_listed_the_last_started_first(store: Store, ledger: Ledger) -> None:
+async def test_runs_are_listed_the_last_started_first(store, ledger):
     one = await begun(ledger, units_of(1))
     two = await begun(ledger, units_of(2))
     await begun(ledger, units_of(1), "other")
@@ -210,7 +202,7 @@ async def test_runs_are_listed_the_last_started_first(store: Store, ledger: Ledg
     assert store.archive.runs("nobody") == []
 
 
-async def test_a_manifest_comes_back_whole(store: Store, ledger: Ledger) -> None:
+async def test_a_manifest_comes_back_whole(store, ledger):
     judging = JudgingRecord(
         protocol="p",
         texts={"prompts/en.md": "Judge.", "prompts/ru.md": "Оцени.", "again.md": "Judge."},
@@ -242,13 +234,13 @@ async def test_a_manifest_comes_back_whole(store: Store, ledger: Ledger) -> None
     assert verify(store.archive) == []
 
 
-async def test_a_run_is_held_by_one_at_a_time(opened: Open, store: Store, ledger: Ledger) -> None:
+async def test_a_run_is_held_by_one_at_a_time(opened, store, ledger):
     other = opened()
     scope = await begun(ledger, units_of(1))
     async with other.ledger() as beside:
         async with ledger.claim(scope.run):
             assert other.archive.is_claimed(scope.run)
-            with pytest.raises(StoreBusy, match="another process"):
+            with refused(StoreBusy, "store.busy_with"):
                 await begun(beside, units_of(1))
             await begun(beside, units_of(2))
         assert not other.archive.is_claimed(scope.run)

@@ -6,11 +6,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
-from pathlib import Path
 
 from tests.suites import environment
 
@@ -22,7 +20,7 @@ OUT, ERR = "out", "err"
 _MOMENT = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 
 
-def timeless(page: Path) -> bytes:
+def timeless(page):
     """A report without the minute in which its run was started."""
     return _MOMENT.sub(b"", page.read_bytes())
 
@@ -30,51 +28,47 @@ def timeless(page: Path) -> bytes:
 class Command:
     """One command under way; what it says goes to files named after it."""
 
-    def __init__(
-        self, name: str, *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, name, *arguments, cwd, env=None):
         self._said = cwd / name
         values = (str(self._said), arguments, str(cwd), dict(environment(env)), _PATH)
         self._process: ForkServerProcess = _context.Process(target=_call, args=values)
         self._process.start()
 
     @property
-    def pid(self) -> int:
+    def pid(self):
         assert self._process.pid is not None
         return self._process.pid
 
     @property
-    def is_alive(self) -> bool:
+    def is_alive(self):
         return self._process.is_alive()
 
-    def kill(self) -> None:
+    def kill(self):
         """kill -9, and wait for it."""
         self._process.kill()
         self._process.join()
 
-    def signal(self, number: int) -> None:
+    def signal(self, number):
         os.kill(self.pid, number)
 
-    def ended(self) -> int:
+    def ended(self):
         """Its exit code."""
         self._process.join(600)
         assert self._process.exitcode is not None, f"{self._said.name} does not end: {self.said}"
         return self._process.exitcode
 
     @property
-    def said(self) -> str:
+    def said(self):
         """What it said on stderr so far."""
         path = self._said.with_suffix(f".{ERR}")
         return path.read_text() if path.exists() else ""
 
     @property
-    def printed(self) -> str:
+    def printed(self):
         return self._said.with_suffix(f".{OUT}").read_text()
 
 
-def _call(
-    said: str, arguments: tuple[str, ...], cwd: str, env: dict[str, str], path: tuple[str, ...]
-) -> None:
+def _call(said, arguments, cwd, env, path):
     from evenhand.cli.main import main
 
     os.chdir(cwd)

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +26,11 @@ class RayCluster:
     folder: Path
     _process: subprocess.Popen[str]
 
-    def actors(self) -> list[int]:
+    def actors(self):
         """The processes of actors that judge here."""
         return [int(path.name) for path in Path("/proc").glob("[0-9]*") if self._is_actor(path)]
 
-    def _is_actor(self, process: Path) -> bool:
+    def _is_actor(self, process):
         try:
             is_actor = process.joinpath("cmdline").read_bytes().startswith(b"ray::RunActor")
             files = (
@@ -41,13 +40,13 @@ class RayCluster:
             return False
         return any(path.is_relative_to(self.folder) for path in files)
 
-    def kill_second_node(self) -> None:
+    def kill_second_node(self):
         self._tell("kill")
 
-    def add_second_node(self) -> None:
+    def add_second_node(self):
         self._tell("add")
 
-    def _tell(self, word: str) -> None:
+    def _tell(self, word):
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
@@ -55,7 +54,7 @@ class RayCluster:
 
 
 @contextmanager
-def ray_cluster(environ: Mapping[str, str]) -> Generator[RayCluster]:
+def ray_cluster(environ):
     """The cluster, whose nodes have this environment."""
     folder = Path(tempfile.mkdtemp(prefix="eh-ray-", dir="/tmp"))
     # Ray notes the address of a cluster in a folder that it does not make itself.
@@ -82,7 +81,7 @@ def ray_cluster(environ: Mapping[str, str]) -> Generator[RayCluster]:
             subprocess.run(["rm", "-rf", str(folder)], check=True)
 
 
-def main(folder: str) -> None:
+def main(folder):
     from ray.cluster_utils import Cluster
 
     out = os.fdopen(os.dup(1), "w", buffering=1)

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,11 +23,11 @@ class Killed(BaseException):
     """The end of a process, as its store sees it."""
 
 
-def _dying(patch: pytest.MonkeyPatch, note: str, moment: str) -> None:
+def _dying(patch, note, moment):
     """Have the process die before or after something is noted of a batch, once."""
     write = getattr(Batches, note)
 
-    async def dying(self: Batches, *words: Any) -> Any:
+    async def dying(self, *words):
         patch.undo()
         if moment == "before":
             raise Killed
@@ -42,9 +40,7 @@ def _dying(patch: pytest.MonkeyPatch, note: str, moment: str) -> None:
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "google", "openrouter"])
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("note", NOTES)
-async def test_dies_around_each_note(
-    tmp_path: Path, note: str, moment: str, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_dies_around_each_note(tmp_path, note, moment, provider, monkeypatch):
     async with BatchProvider() as server:
         write_suite(tmp_path, UNITS, server.judge(provider, price=PRICE))
         _dying(monkeypatch, note, moment)
@@ -62,9 +58,7 @@ async def test_dies_around_each_note(
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("point", ["upload", "create", "state", "download"])
-async def test_killed_while_the_provider_holds_its_answer(
-    tmp_path: Path, provider: str, point: str
-) -> None:
+async def test_killed_while_the_provider_holds_its_answer(tmp_path, provider, point):
     """A real process and kill -9."""
     if (provider, point) == ("anthropic", "upload"):
         pytest.skip("Anthropic takes no files")
@@ -91,9 +85,7 @@ async def test_killed_while_the_provider_holds_its_answer(
 
 
 @pytest.mark.parametrize("point", ["state", "download"])
-async def test_killed_beside_results_of_other_ids_nothing_is_paid_for_again(
-    tmp_path: Path, point: str
-) -> None:
+async def test_killed_beside_results_of_other_ids_nothing_is_paid_for_again(tmp_path, point):
     """A real process and kill -9; the one after it ends, and asks nothing."""
     strange = Faults(**{point: ["held"]}, lines=prefixed)  # type: ignore[arg-type]
     async with BatchProvider(faults=strange) as server:
@@ -111,9 +103,7 @@ async def test_killed_beside_results_of_other_ids_nothing_is_paid_for_again(
     assert asked(server) == UNITS
 
 
-async def test_killed_after_a_part_was_recorded_the_rest_is_asked_live(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_killed_after_a_part_was_recorded_the_rest_is_asked_live(tmp_path, monkeypatch):
     """What was answered proves that the batch is ours, and what it left is asked once."""
     monkeypatch.setattr("evenhand.engine.batch._RECORDED_AT_ONCE", UNITS // 2)
     async with BatchProvider(faults=Faults(lines=missing)) as server:
@@ -128,8 +118,8 @@ async def test_killed_after_a_part_was_recorded_the_rest_is_asked_live(
 
 
 async def test_ctrl_c_in_a_real_process_leaves_the_batch_and_says_how_to_go_on(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     import signal
 
     async with BatchProvider(faults=Faults(looks=10**6)) as server:

@@ -3,52 +3,52 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import pytest
 
 from tests.crash.watching import counts, ended, kept, until
 from tests.provider import child
 from tests.suites import at, evenhand, started, write_suite
+from tests.told import told
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_drains_and_says_how_to_go_on(tmp_path: Path, number: int) -> None:
+def test_an_interrupt_drains_and_says_how_to_go_on(tmp_path, number):
     with child(delay=0.05) as url:
         write_suite(tmp_path, 200, at(url), limits={"concurrency": 8})
         process = started("run", cwd=tmp_path)
         assert until(lambda: counts(url)["calls"] >= 20, process)
         process.send_signal(number)
-        code, _, told = ended(process)
-        assert (code, "To continue: evenhand run" in told) == (130, True), told
+        code, _, said = ended(process)
+        assert code == 130 and told(said, "cli.continue", command="evenhand run"), said
         sent = counts(url)
         assert sent["calls"] == sent["answered"] == len(kept(tmp_path)) < 200
         assert evenhand("run", cwd=tmp_path).returncode == 0
         assert counts(url)["calls"] == 200
 
 
-def test_an_interrupt_promises_nothing_where_nothing_is_kept(tmp_path: Path) -> None:
+def test_an_interrupt_promises_nothing_where_nothing_is_kept(tmp_path):
     with child(delay=0.05) as url:
         write_suite(tmp_path, 200, at(url), limits={"concurrency": 8})
         process = started("run", "--store", "sqlite::memory:", cwd=tmp_path)
         assert until(lambda: counts(url)["calls"] >= 20, process)
         process.send_signal(signal.SIGINT)
-        code, _, told = ended(process)
+        code, _, said = ended(process)
     assert code == 130
-    assert "Nothing was kept" in told and "To begin again: evenhand run" in told, told
-    assert "continue" not in told.lower(), told
+    assert told(said, "cli.begin_again", command="evenhand run"), said
+    assert not told(said, "cli.continue"), said
 
 
-def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
+def test_a_second_interrupt_leaves_at_once(tmp_path):
     with child("never") as url:
         write_suite(tmp_path, 10, at(url), limits={"concurrency": 4})
         process = started("run", "--limit", "9", cwd=tmp_path)
         assert until(lambda: counts(url)["calls"] == 4, process)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
-        while "stopping" not in (line := process.stderr.readline()):
+        while not told(line := process.stderr.readline(), "cli.stopping"):
             assert line, "it said nothing"
         process.send_signal(signal.SIGINT)
-        code, _, told = ended(process)
-    assert (code, "To continue: evenhand run --limit 9" in told) == (130, True), told
+        code, _, said = ended(process)
+    assert code == 130 and told(said, "cli.continue", command="evenhand run --limit 9"), said
     assert evenhand("store", "verify", cwd=tmp_path).returncode == 0

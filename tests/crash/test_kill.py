@@ -6,7 +6,6 @@ A real process against a provider in a process of its own. Afterwards the same c
 from __future__ import annotations
 
 import json
-import subprocess
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,14 +20,14 @@ UNITS = 160
 
 
 @pytest.mark.parametrize("concurrency", [1, 64])
-def test_killed_at_random_moments(tmp_path: Path, concurrency: int, long: bool) -> None:
+def test_killed_at_random_moments(tmp_path, concurrency, long):
     with child(delay=0.01) as url:
         write_suite(tmp_path, UNITS, at(url), limits={"concurrency": concurrency})
         kills = {"kills": 25 if long else 3, "concurrency": concurrency}
         killed_at_random(tmp_path, url, calls=UNITS, units=UNITS, **kills)
 
 
-def test_killed_while_the_provider_holds_its_answers(tmp_path: Path) -> None:
+def test_killed_while_the_provider_holds_its_answers(tmp_path):
     """Every call in flight is lost, and only those; their reservations count as spent."""
     price = {"input": 1, "output": 1}
     with child("never") as url:
@@ -49,7 +48,7 @@ def test_killed_while_the_provider_holds_its_answers(tmp_path: Path) -> None:
     assert _reserved(tmp_path) == reserved
 
 
-def _reserved(folder: Path) -> int:
+def _reserved(folder):
     from evenhand.runs.recorded import find_run
     from evenhand.runs.stores import open_archive
 
@@ -92,7 +91,7 @@ async def last(messages, schema, params):
 @pytest.mark.parametrize(
     ("point", "calls"), [("before", 12), ("after", 12), ("at_reask", 24), ("last", 12)]
 )
-def test_killed_at_a_named_point(tmp_path: Path, point: str, calls: int, concurrency: int) -> None:
+def test_killed_at_a_named_point(tmp_path, point, calls, concurrency):
     judge = {"model": f"python/judge:{point}"}
     write_suite(tmp_path, 12, judge, judge=KILLING, limits={"concurrency": concurrency})
     killed = evenhand("run", cwd=tmp_path)
@@ -103,7 +102,7 @@ def test_killed_at_a_named_point(tmp_path: Path, point: str, calls: int, concurr
     assert len((tmp_path / "log").read_text()) <= calls + concurrency
 
 
-def _reads(process: subprocess.Popen[str], file: Path) -> bool:
+def _reads(process, file):
     """Whether a process has a file open."""
     handles = Path(f"/proc/{process.pid}/fd").iterdir()
     with suppress(FileNotFoundError):  # one that was closed meanwhile
@@ -112,7 +111,7 @@ def _reads(process: subprocess.Popen[str], file: Path) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="/proc tells what a process reads")
-def test_killed_while_the_data_is_read(tmp_path: Path) -> None:
+def test_killed_while_the_data_is_read(tmp_path):
     """A data file that was not read to its end: nothing of it is noted, nothing was sent."""
     write_suite(tmp_path, samples(200_000))
     process = started("run", cwd=tmp_path)
@@ -138,7 +137,7 @@ async def holding(messages, schema, params):
 )
 
 
-def test_a_second_process_is_refused_while_the_first_lives(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_while_the_first_lives(tmp_path):
     write_suite(tmp_path, 3, {"model": "python/judge:holding"}, judge=HOLDING)
     (tmp_path / "hold").touch()
     first = started("run", cwd=tmp_path)
@@ -155,7 +154,7 @@ def test_a_second_process_is_refused_while_the_first_lives(tmp_path: Path) -> No
     finished(tmp_path, 3)
 
 
-def test_two_runs_share_a_store(tmp_path: Path) -> None:
+def test_two_runs_share_a_store(tmp_path):
     """Different runs in one file, judged at the same time."""
     for name in ("one", "two"):
         write_suite(tmp_path / name, 60, name=name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ CALLS = 6 * PAIRS
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_killed_at_random_moments(tmp_path: Path, concurrency: int, long: bool) -> None:
+def test_killed_at_random_moments(tmp_path, concurrency, long):
     with child("first", delay=0.01) as url:
         write_pairs(tmp_path, PAIRS, at(url), limits={"concurrency": concurrency})
         kills = {"kills": 15 if long else 3, "concurrency": concurrency}
@@ -46,9 +45,7 @@ second_pass, second_round, third_round, next_pair = map(killing, (2, 3, 5, 7))
     ("point", "before"),
     [("second_pass", 1), ("second_round", 2), ("third_round", 4), ("next_pair", 6)],
 )
-def test_killed_at_a_named_point_pays_only_for_the_call_in_flight(
-    tmp_path: Path, point: str, before: int
-) -> None:
+def test_killed_at_a_named_point_pays_only_for_the_call_in_flight(tmp_path, point, before):
     judge = {"model": f"python/judge:{point}"}
     write_pairs(tmp_path, 2, judge, judge=KILLING, limits={"concurrency": 1})
     killed = evenhand("run", cwd=tmp_path)
@@ -61,7 +58,7 @@ def test_killed_at_a_named_point_pays_only_for_the_call_in_flight(
     assert len((tmp_path / "log").read_text()) == 13
 
 
-def test_an_interrupt_drains_and_the_next_run_pays_for_the_rest_only(tmp_path: Path) -> None:
+def test_an_interrupt_drains_and_the_next_run_pays_for_the_rest_only(tmp_path):
     with child("first", delay=0.05) as url:
         write_pairs(tmp_path, PAIRS, at(url), limits={"concurrency": 5})
         process = started("run", cwd=tmp_path)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import random
 import signal
-from pathlib import Path
 
 from tests.crash.commands import Command
 from tests.crash.watching import counts, ended, until
@@ -23,7 +22,7 @@ CUT = (
 TRYING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock(n)%'"
 
 
-def replies(url: str) -> dict[object, object]:
+def replies(url):
     schema = url.partition("schema=")[2]
     there = shared_server().execute(f"SELECT to_regclass('{schema}.calls') IS NOT NULL")
     if there != [(True,)]:
@@ -32,7 +31,7 @@ def replies(url: str) -> dict[object, object]:
     return {key: text for key, text, *_ in rows}
 
 
-def test_killed_and_cut_off_at_random_moments(tmp_path: Path, long: bool) -> None:
+def test_killed_and_cut_off_at_random_moments(tmp_path, long):
     store, chance, kills = new_store_url(), random.Random(7), 20 if long else 3
     recorded: dict[object, object] = {}
     allowed = 0
@@ -60,7 +59,7 @@ def test_killed_and_cut_off_at_random_moments(tmp_path: Path, long: bool) -> Non
         assert evenhand("store", "verify", "--store", store, cwd=tmp_path).returncode == 0
 
 
-def two_suites(folder: Path, provider: str, store: str, units: int) -> list[Path]:
+def two_suites(folder, provider, store, units):
     """Suites of two names that ask the same questions."""
     folders = [folder / name for name in ("one", "two")]
     for path in folders:
@@ -70,7 +69,7 @@ def two_suites(folder: Path, provider: str, store: str, units: int) -> list[Path
     return folders
 
 
-def test_two_runs_at_once_pay_a_question_once(tmp_path: Path) -> None:
+def test_two_runs_at_once_pay_a_question_once(tmp_path):
     with child(delay=0.02) as url:
         folders = two_suites(tmp_path, url, new_store_url(), 60)
         runs = [Command("run", "run", "--json", cwd=folder) for folder in folders]
@@ -80,8 +79,8 @@ def test_two_runs_at_once_pay_a_question_once(tmp_path: Path) -> None:
         assert counts(url)["calls"] == 60 == sum(summary["calls"] for summary in told)
 
 
-def test_a_question_of_a_run_that_was_killed_is_asked_by_the_other(tmp_path: Path) -> None:
-    def is_waiting(process: int) -> bool:
+def test_a_question_of_a_run_that_was_killed_is_asked_by_the_other(tmp_path):
+    def is_waiting(process):
         sql = f"{TRYING} AND application_name LIKE 'evenhand {process}@%'"
         return shared_server().execute(sql) != [(0,)]
 

@@ -8,14 +8,12 @@ import json
 import os
 import random
 import signal
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from tests.crash.commands import Command, timeless
-from tests.crash.ray_cluster import GUARDED, RayCluster, ray_cluster
+from tests.crash.ray_cluster import GUARDED, ray_cluster
 from tests.crash.watching import counts
 from tests.postgres import new_store_url, shared_server
 from tests.provider import child
@@ -28,6 +26,7 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
+from tests.told import told
 from tests.waiting import awaited
 
 pytest.importorskip("ray", reason="Ray is not installed")
@@ -39,19 +38,19 @@ PLANTED_REPLY = "rationale"
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
+def cluster():
     shared_server()  # leaves the tests out where there is none, before a cluster is started
     with ray_cluster(NODE | GUARDED) as started:
         yield started
 
 
-def held_by_ray(folder: Path, text: str) -> list[str]:
+def held_by_ray(folder, text):
     """The files of a cluster that hold a text."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [str(path) for path in files if text.encode() in path.read_bytes()]
 
 
-def used(url: str) -> float:
+def used(url):
     """What the calls of a store have cost or may cost, in dollars."""
     rows = shared_server().execute(
         f'SET search_path = "{url.partition("schema=")[2]}"',
@@ -64,32 +63,30 @@ def used(url: str) -> float:
 class Place:
     """A suite with a budget whose run is judged on the cluster."""
 
-    def __init__(self, folder: Path, provider: str, cluster: RayCluster, units: int) -> None:
+    def __init__(self, folder, provider, cluster, units):
         self.folder, self.provider, self.cluster, self.units = folder, provider, cluster, units
         self.url, self._number = new_store_url(), 0
 
-    def write(self, budget: str, width: int) -> None:
+    def write(self, budget, width):
         limits = {"concurrency": width, "budget_usd": budget}
         judge = at(self.provider, price={"input": 1, "output": 1})
         write_suite(self.folder, samples(self.units, 5000), judge, limits=limits)
 
-    def run(self) -> Command:
+    def run(self):
         self._number += 1
         arguments = ("run", "--json", "--store", self.url, "--workers", "2", "--ray")
         name, env = f"run{self._number}", NODE | GUARDED
         return Command(name, *arguments, self.cluster.address, cwd=self.folder, env=env)
 
     @property
-    def calls(self) -> int:
+    def calls(self):
         return int(counts(self.provider)["calls"])
 
-    def await_calls(self, number: int) -> None:
+    def await_calls(self, number):
         awaited(lambda: self.calls >= number, "some calls are sent")
 
 
-def test_actors_and_the_driver_are_killed_and_no_more_is_spent_than_there_is(
-    tmp_path: Path, cluster: RayCluster
-) -> None:
+def test_actors_and_the_driver_are_killed_and_no_more_is_spent_than_there_is(tmp_path, cluster):
     width, kills = 4, 0
     with child(delay=0.2) as provider:
         place = Place(tmp_path, provider, cluster, units=100)
@@ -116,9 +113,9 @@ def test_actors_and_the_driver_are_killed_and_no_more_is_spent_than_there_is(
         assert stopped.ended() == 130, stopped.said
         last = place.run()
         assert last.ended() == 0, last.said
-        told = json.loads(last.printed)
-        assert (told["planned"], told["verdicts"], told["pending"]) == (100, 100, 0)
-        assert not told["failures"]
+        found = json.loads(last.printed)
+        assert (found["planned"], found["verdicts"], found["pending"]) == (100, 100, 0)
+        assert not found["failures"]
         assert len(counts(provider)["by_request"]) == 100
         assert place.calls <= 100 + kills * width // 2, "more was paid twice than was under way"
         assert used(place.url) <= 1
@@ -126,7 +123,7 @@ def test_actors_and_the_driver_are_killed_and_no_more_is_spent_than_there_is(
     assert verdict.returncode == 0, verdict.stdout
 
 
-def test_killed_at_random_moments(tmp_path: Path, cluster: RayCluster, long: bool) -> None:
+def test_killed_at_random_moments(tmp_path, cluster, long):
     units, width = 60, 4
     for schedule in range(20 if long else 1):
         chance, allowed = random.Random(schedule), 0
@@ -148,16 +145,14 @@ def test_killed_at_random_moments(tmp_path: Path, cluster: RayCluster, long: boo
             assert run.ended() == 0, run.said
             if kills_node:
                 cluster.add_second_node()
-            told, asked = json.loads(run.printed), counts(provider)["by_request"]
+            found, asked = json.loads(run.printed), counts(provider)["by_request"]
             twice = place.calls - units
             print(f"schedule {schedule}: {len(asked)} judged, {twice} paid twice of {allowed}")
-            assert (told["verdicts"], told["pending"], len(asked)) == (units, 0, units)
+            assert (found["verdicts"], found["pending"], len(asked)) == (units, 0, units)
             assert twice <= allowed, "more was paid twice than was under way"
 
 
-def test_a_run_that_stops_when_it_is_decided_is_refused(
-    tmp_path: Path, cluster: RayCluster
-) -> None:
+def test_a_run_that_stops_when_it_is_decided_is_refused(tmp_path, cluster):
     tables = {"compare": {"baseline": "c1"}, "stop": {"until_decided": True}}
     rows = [pair_row(f"p{n}", 9, 2, topic=f"Topic {n}?") for n in range(3)]
     with child("by-number") as provider:
@@ -168,9 +163,7 @@ def test_a_run_that_stops_when_it_is_decided_is_refused(
         assert not counts(provider)["by_request"]
 
 
-def test_a_node_is_killed_and_the_run_goes_on_without_a_trace_in_ray(
-    tmp_path: Path, cluster: RayCluster
-) -> None:
+def test_a_node_is_killed_and_the_run_goes_on_without_a_trace_in_ray(tmp_path, cluster):
     units, url = 60, new_store_url()
     with child(delay=0.05) as provider:
         write_suite(tmp_path, samples(units), at(provider), limits={"concurrency": 2})
@@ -180,12 +173,12 @@ def test_a_node_is_killed_and_the_run_goes_on_without_a_trace_in_ray(
         awaited(partial(lambda: counts(provider)["calls"] >= units // 4), "workers begin")
         cluster.kill_second_node()
         assert run.ended() == 0, run.said
-        told = json.loads(run.printed)
-        assert (told["planned"], told["verdicts"], told["pending"]) == (units, units, 0)
+        found = json.loads(run.printed)
+        assert (found["planned"], found["verdicts"], found["pending"]) == (units, units, 0)
         assert len(counts(provider)["by_request"]) == units
         assert counts(provider)["calls"] <= units + 2
         alone = evenhand_here("run", "--json", cwd=tmp_path, env=NODE)
-        assert json.loads(alone.stdout)["run"] == told["run"]
+        assert json.loads(alone.stdout)["run"] == found["run"]
     pages = []
     for flags in ((), ("--store", url)):
         page = tmp_path / f"{len(pages)}.html"
@@ -198,7 +191,7 @@ def test_a_node_is_killed_and_the_run_goes_on_without_a_trace_in_ray(
         assert held_by_ray(cluster.folder, planted) == []
 
 
-def test_a_cluster_that_answers_strangers_is_refused(tmp_path: Path, long: bool) -> None:
+def test_a_cluster_that_answers_strangers_is_refused(tmp_path, long):
     if not long:
         pytest.skip("a second cluster is started with --long alone")
     url = new_store_url()
@@ -206,19 +199,19 @@ def test_a_cluster_that_answers_strangers_is_refused(tmp_path: Path, long: bool)
         write_suite(tmp_path, 4, at(provider))
         arguments = ("run", "--json", "--store", url, "--ray", open_cluster.address)
         refused = evenhand(*arguments, cwd=tmp_path, env=NODE)
-        assert refused.returncode == 2 and "without a token" in refused.stderr
+        assert refused.returncode == 2 and told(refused.stderr, "cluster.no_token")
         allowed = evenhand(*arguments, "--allow-insecure-ray", cwd=tmp_path, env=NODE)
         assert allowed.returncode == 0, allowed.stderr
         assert json.loads(allowed.stdout)["verdicts"] == 4
 
 
-def test_what_cannot_be_is_told_before_anything_is_begun(tmp_path: Path) -> None:
+def test_what_cannot_be_is_told_before_anything_is_begun(tmp_path):
     write_suite(tmp_path, 2)
     file = evenhand_here("run", "--ray", "auto", cwd=tmp_path)
     assert file.returncode == 2 and "PostgreSQL" in file.stderr
     alone = evenhand_here("run", "--workers", "2", cwd=tmp_path)
     assert alone.returncode == 2 and "--ray" in alone.stderr
     secret = "postgresql://judge:hidden-pw@127.0.0.1:9/x"
-    told = evenhand_here("run", "--store", secret, "--ray", "127.0.0.1:9", cwd=tmp_path)
-    assert told.returncode == 2 and "PGPASSWORD" in told.stderr
-    assert "hidden-pw" not in told.stderr
+    unsafe = evenhand_here("run", "--store", secret, "--ray", "127.0.0.1:9", cwd=tmp_path)
+    assert unsafe.returncode == 2 and "PGPASSWORD" in unsafe.stderr
+    assert "hidden-pw" not in unsafe.stderr

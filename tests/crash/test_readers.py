@@ -6,8 +6,8 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
+from evenhand.words import words
 from tests.crash.watching import counts, ended, kept, until
 from tests.provider import child
 from tests.suites import at, evenhand, evenhand_here, started, write_suite
@@ -15,7 +15,7 @@ from tests.suites import at, evenhand, evenhand_here, started, write_suite
 UNITS = 400
 
 
-def test_exports_and_settles_during_a_run_see_one_state(tmp_path: Path) -> None:
+def test_exports_and_settles_during_a_run_see_one_state(tmp_path):
     with child(delay=0.02) as url:
         write_suite(tmp_path, UNITS, at(url), limits={"concurrency": 8})
         process = started("run", cwd=tmp_path)
@@ -33,25 +33,26 @@ def test_exports_and_settles_during_a_run_see_one_state(tmp_path: Path) -> None:
         assert whole_export(tmp_path, at_least=UNITS) == UNITS
 
 
-def whole_export(folder: Path, at_least: int) -> int:
+def whole_export(folder, at_least):
     """How many verdicts an export holds: with what it says is pending, all that is planned."""
     outcome = evenhand_here("export", "latest", "-o", "out.jsonl", cwd=folder)
     assert outcome.returncode == 0, outcome.stderr
     rows = len((folder / "out.jsonl").read_text().splitlines())
-    pending = re.search("left out: ([0-9]+) pending", outcome.stderr)
+    line = re.escape(words("en")("cli.pending_not_written")).replace(r"\{n\}", "([0-9]+)")
+    pending = re.search(line, outcome.stderr)
     assert rows + (int(pending[1]) if pending else 0) == UNITS, outcome.stderr
     assert rows >= at_least
     return rows
 
 
-def whole_show(folder: Path, at_least: int) -> int:
+def whole_show(folder, at_least):
     outcome = json.loads(evenhand_here("show", "latest", "--json", cwd=folder).stdout)
     assert outcome["verdicts"] + outcome["pending"] == UNITS
     assert outcome["verdicts"] >= at_least
     return int(outcome["verdicts"])
 
 
-def test_a_reader_that_does_not_read_on_holds_no_state(tmp_path: Path) -> None:
+def test_a_reader_that_does_not_read_on_holds_no_state(tmp_path):
     """An export into a pipe that nobody empties: the log of a run beside it can begin anew."""
     write_suite(tmp_path, UNITS)
     assert evenhand("run", cwd=tmp_path).returncode == 0
@@ -65,7 +66,7 @@ def test_a_reader_that_does_not_read_on_holds_no_state(tmp_path: Path) -> None:
         ended(reader)
 
 
-def is_free(folder: Path) -> bool:
+def is_free(folder):
     """Whether nobody reads an older state: then all of the log can be moved and dropped."""
     script = (
         "import sqlite3; c = sqlite3.connect('evenhand.db', timeout=0, isolation_level=None);"

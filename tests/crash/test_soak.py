@@ -3,12 +3,10 @@ form of `bench/soak.py`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bench.soak import FAULTS, fault_of, soaked
 
 
-def test_all_is_settled_and_adds_up(tmp_path: Path, long: bool) -> None:
+def test_all_is_settled_and_adds_up(tmp_path, long):
     units = 5000 if long else 300
     figures = soaked(tmp_path, units, answers=units // 4)
     assert figures["broken"] == []
@@ -17,6 +15,6 @@ def test_all_is_settled_and_adds_up(tmp_path: Path, long: bool) -> None:
     assert figures["faults"]
 
 
-def test_every_fault_comes_up() -> None:
+def test_every_fault_comes_up():
     faults = {fault_of(number.to_bytes(6, "big")) for number in range(0, 2**48, 2**48 // 1000)}
     assert faults == {"", *FAULTS}

@@ -6,36 +6,35 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from tests.crash.watching import counts, ended, kept, until
 from tests.provider import child
 from tests.suites import at, environment, evenhand_here, started, write_suite
+from tests.told import told
 
 UNITS, WIDE = 200, 8
 STORE = "evenhand.db"
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
+def url(tmp_path):
     """A provider that takes its time, and a suite for it."""
     with child(delay=0.03) as address:
         write_suite(tmp_path, UNITS, at(address), limits={"concurrency": WIDE})
         yield address
 
 
-def under_way(folder: Path, url: str) -> subprocess.Popen[str]:
+def under_way(folder, url):
     """A run that has recorded some replies."""
     process = started("run", cwd=folder)
     assert until(lambda: counts(url)["answered"] >= 30, process)
     return process
 
 
-def stopped(process: subprocess.Popen[str], url: str, asked: int) -> str:
+def stopped(process, url, asked):
     """What a run says that ends by itself, with exit code 6 and soon after `asked` calls."""
     code, _, message = ended(process)
     assert code == 6, message
@@ -43,7 +42,7 @@ def stopped(process: subprocess.Popen[str], url: str, asked: int) -> str:
     return message
 
 
-def finished(folder: Path, url: str) -> None:
+def finished(folder, url):
     """The same command judges the rest, and pays again at most for what was in flight."""
     recorded, paid = len(kept(folder)), counts(url)["calls"]
     assert paid - recorded <= 3 * WIDE
@@ -55,37 +54,33 @@ def finished(folder: Path, url: str) -> None:
     assert {file.name for file in folder.glob(f"{STORE}*")} == {STORE}
 
 
-def test_a_store_that_is_moved_is_told_and_nothing_recorded_is_lost(
-    tmp_path: Path, url: str
-) -> None:
+def test_a_store_that_is_moved_is_told_and_nothing_recorded_is_lost(tmp_path, url):
     process = under_way(tmp_path, url)
     asked = counts(url)["calls"]
     (tmp_path / STORE).rename(tmp_path / "moved.db")
     message = stopped(process, url, asked)
-    assert "was moved, replaced or deleted" in message and "--store sqlite:FILE" in message
+    assert told(message, "store.moved") and "--store sqlite:FILE" in message
     (tmp_path / "moved.db").rename(tmp_path / STORE)
     assert len(kept(tmp_path)) >= 30 - WIDE
     finished(tmp_path, url)
 
 
-def test_a_store_that_is_deleted_is_told_and_the_next_run_begins_anew(
-    tmp_path: Path, url: str
-) -> None:
+def test_a_store_that_is_deleted_is_told_and_the_next_run_begins_anew(tmp_path, url):
     process = under_way(tmp_path, url)
     asked = counts(url)["calls"]
     (tmp_path / STORE).unlink()
-    assert "was moved, replaced or deleted" in stopped(process, url, asked)
+    assert told(stopped(process, url, asked), "store.moved")
     outcome = evenhand_here("run", cwd=tmp_path)
     assert outcome.returncode == 0, outcome.stderr
     assert len(kept(tmp_path)) == UNITS
 
 
-def test_a_file_in_the_place_of_a_store_is_left_as_it_is(tmp_path: Path, url: str) -> None:
+def test_a_file_in_the_place_of_a_store_is_left_as_it_is(tmp_path, url):
     process = under_way(tmp_path, url)
     asked = counts(url)["calls"]
     (tmp_path / "another").write_text("somebody's file")
     (tmp_path / "another").replace(tmp_path / STORE)
-    assert "was moved, replaced or deleted" in stopped(process, url, asked)
+    assert told(stopped(process, url, asked), "store.moved")
     assert (tmp_path / STORE).read_text() == "somebody's file"
 
 
@@ -97,7 +92,7 @@ main()
 """
 
 
-def test_a_store_that_is_locked_for_good_is_not_paid_for(tmp_path: Path, url: str) -> None:
+def test_a_store_that_is_locked_for_good_is_not_paid_for(tmp_path, url):
     process = subprocess.Popen(
         [sys.executable, "-c", IMPATIENT, "run"],
         cwd=tmp_path,

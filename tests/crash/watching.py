@@ -8,24 +8,22 @@ import sqlite3
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tests.suites import evenhand_here, started
 from tests.waiting import PATIENCE
 
 
-def counts(url: str) -> dict[str, Any]:
+def counts(url):
     """What the provider has seen."""
     with urllib.request.urlopen(f"{url.removesuffix('/v1')}/counts") as answer:
         found: dict[str, Any] = json.load(answer)
     return found
 
 
-def until(seen: Callable[[], bool], process: subprocess.Popen[str]) -> bool:
+def until(seen, process):
     """Look again and again until it is `seen`; False where the process ended before."""
     end = time.monotonic() + PATIENCE
     while not seen():
@@ -38,7 +36,7 @@ def until(seen: Callable[[], bool], process: subprocess.Popen[str]) -> bool:
     return True
 
 
-def kept(folder: Path) -> dict[str, str]:
+def kept(folder):
     """Every reply in the ledger by its key."""
     if not (folder / "evenhand.db").exists():
         return {}
@@ -51,11 +49,11 @@ def kept(folder: Path) -> dict[str, str]:
         beside.close()
 
 
-def has_calls(url: str, number: int) -> bool:
+def has_calls(url, number):
     return bool(counts(url)["calls"] >= number)
 
 
-def finished(folder: Path, planned: int) -> dict[str, Any]:
+def finished(folder, planned):
     """Run the same command to its end: everything is settled and all is well."""
     done = evenhand_here("run", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -65,9 +63,7 @@ def finished(folder: Path, planned: int) -> dict[str, Any]:
     return told
 
 
-def killed_at_random(
-    folder: Path, url: str, *, calls: int, units: int, concurrency: int, kills: int
-) -> dict[str, Any]:
+def killed_at_random(folder, url, *, calls, units, concurrency, kills):
     """Start the command and kill it, some times, and then run it to its end, twice: of so many
     calls none is lost, and no more is paid twice than was under way."""
     chance = random.Random(concurrency)
@@ -93,7 +89,7 @@ def killed_at_random(
     return told
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+def ended(process):
     """The exit code and what was said."""
     said, told = process.communicate(timeout=PATIENCE)
     return process.returncode, said, told

@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -18,7 +17,7 @@ from tests.unit.cli.conftest import Said, newest_run
 
 
 @contextlib.contextmanager
-def _within(folder: Path) -> Iterator[None]:
+def _within(folder):
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -33,10 +32,10 @@ READING = ("show", "export", "settle", "compare", "leaderboard", "agreement", "g
 class Place:
     """The folder of a world, in which commands can be called."""
 
-    def __init__(self, world: World, folder: Path) -> None:
+    def __init__(self, world, folder):
         self.world, self.folder = world, folder
 
-    def call(self, *arguments: str) -> Said:
+    def call(self, *arguments):
         """`evenhand ...` as a user calls it; a crash is an exit code of 70. What reads is told the
         run by its id: an import is never `latest`."""
         command, *rest = arguments
@@ -64,7 +63,7 @@ class Place:
 
 
 @pytest.fixture(scope="session", params=WORLDS, ids=lambda world: world.name)
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+def place(request, tmp_path_factory):
     """A folder with one odd run in its store."""
     world: World = request.param
     made = Place(world, tmp_path_factory.mktemp(world.name))

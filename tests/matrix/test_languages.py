@@ -24,22 +24,22 @@ VOID = {"br", "meta", "link", "input", "img", "hr", "col", "path", "line", "rect
 class OwnTexts(HTMLParser):
     """The texts of a page that are its own."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self._open: list[tuple[str, bool]] = []
         self.texts: list[str] = []
         self.recorded: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         if tag not in VOID:
             classes = set((dict(attrs).get("class") or "").split())
             self._open.append((tag, tag in CELLS or bool(DATA & classes)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         while self._open and self._open.pop()[0] != tag:
             pass
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         is_data = any(is_data for _, is_data in self._open)
         (self.recorded if is_data else self.texts).append(data)
 

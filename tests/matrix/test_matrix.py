@@ -7,15 +7,11 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from tests.matrix.conftest import Place
 from tests.postgres import new_store_url
 from tests.unit.web.serving import counts, listed, run_ids, served
 
@@ -23,21 +19,21 @@ FINE = (0, 1, 7)
 """Exit codes of a command that did what it was asked: done, not met, not enough evidence."""
 
 
-def full_rows(place: Place) -> list[dict[str, Any]]:
+def full_rows(place):
     """Everything the run holds, as `export --full` has it."""
     said = place.call("export", "-o", "-", "--full")
     assert said.code == 0, said.err
     return [json.loads(line) for line in said.out.splitlines()]
 
 
-def counted(rows: Sequence[Mapping[str, Any]]) -> tuple[int, dict[str, int], int]:
+def counted(rows):
     """Verdicts, failures by reason, and what judges were left out of."""
     statuses = Counter(row["status"] for row in rows)
     reasons = Counter(row["reason"] for row in rows if row["status"] == "failure")
     return statuses["verdict"], dict(sorted(reasons.items())), statuses["left_out"]
 
 
-def numbers(summary: Mapping[str, Any]) -> tuple[int, dict[str, int], int]:
+def numbers(summary):
     failures: dict[str, int] = summary["failures"]
     total = summary["verdicts"] + sum(failures.values()) + summary["pending"]
     assert summary["planned"] == total
@@ -98,7 +94,7 @@ def test_exports_hold_every_verdict(place, ending, full):
     assert written(target) == len(rows if full else verdicts)
 
 
-def written(path: Path) -> int:
+def written(path):
     """How many rows a file holds."""
     if path.suffix == ".parquet":
         import pyarrow.parquet
@@ -144,7 +140,7 @@ def test_what_is_exported_keeps_the_contract(place):
     assert said.json["problems"] == []
 
 
-def imported_units(place: Place) -> str:
+def imported_units(place):
     """The units of imported votes, as a data file has them."""
     rows = {row["unit"]: row["output"] for row in full_rows(place) if row["output"]}
     return "".join(
@@ -201,7 +197,7 @@ def test_a_mean_is_the_same_from_export_compare_and_api(place):
     assert row["baseline_mean"] == pytest.approx(means[place.world.by[3]])
 
 
-def _overall(place: Place, row: Mapping[str, Any], by: str) -> tuple[str | None, float]:
+def _overall(place, row, by):
     output = row["output"]
     if place.world.kind == "weighted":
         return row["unit"].rsplit("/", 1)[1], output["total_score"] / 100
@@ -231,7 +227,7 @@ def test_pairs_are_counted_alike_by_every_command(place):
         assert set(said.json["fronts"]) >= fronts or place.world.origin == "imported"
 
 
-def majorities(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
+def majorities(rows):
     """The panel's verdict of each pair: each judge's repeats settled first, then the judges."""
     units: dict[str, dict[str, list[str]]] = {}
     for row in rows:
@@ -243,7 +239,7 @@ def majorities(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
     )
 
 
-def _majority(votes: Sequence[str]) -> str:
+def _majority(votes):
     winner, number = Counter(votes).most_common(1)[0]
     return winner if 2 * number > len(votes) else "uncertain"
 
@@ -292,7 +288,7 @@ def test_every_page_and_every_answer_of_the_view(place):
     see_pages(place.folder / "evenhand.db", units, len(rows))
 
 
-def see_pages(store: Path | str, units: Sequence[str], judgments: int) -> None:
+def see_pages(store, units, judgments):
     with served(store) as site:
         (run,) = run_ids(site).values()
         names = [f"/unit?id={quote(unit, safe='')}" for unit in units]

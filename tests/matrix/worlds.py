@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from evenhand.data.write import write
 from tests.provider import Provider, by_number, comparing
@@ -98,11 +97,11 @@ class World:
     build: Callable[[Path], None]
 
     @property
-    def name(self) -> str:
+    def name(self):
         return f"{self.kind}-{self.origin}"
 
 
-def _samples() -> list[dict[str, Any]]:
+def _samples():
     texts = ("A plain answer.", "A tagged answer, longer.", "bare", "A broken answer.", LONG)
     rows = [
         {
@@ -117,12 +116,12 @@ def _samples() -> list[dict[str, Any]]:
     return [*rows, rows[0] | {"id": "alone", "meta": {}, "model_output": "Without any meta."}]
 
 
-def _judged_samples(folder: Path) -> None:
+def _judged_samples(folder):
     judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("mild", "stern", "odd")]
     _judge(write_suite(folder, _samples(), *judges, judge=SCORE_JUDGE))
 
 
-def _pairs() -> list[dict[str, Any]]:
+def _pairs():
     kin = {"id": "gpt-4o", "text": "An answer worth 3.", "model": "gpt-4o"}
     other = {"id": "c2", "text": "A reply worth 8."}
     return [
@@ -135,16 +134,16 @@ def _pairs() -> list[dict[str, Any]]:
     ]
 
 
-def _told(ident: str, *texts: str) -> dict[str, Any]:
+def _told(ident, *texts):
     candidates = [{"id": f"c{i}", "text": text} for i, text in enumerate(texts, 1)]
     return {"pair_id": ident, "topic": f"{ident}?", "candidates": candidates}
 
 
-def _judged_pairs(folder: Path) -> None:
+def _judged_pairs(folder):
     asyncio.run(_judge_beside_a_provider(folder))
 
 
-async def _judge_beside_a_provider(folder: Path) -> None:
+async def _judge_beside_a_provider(folder):
     """Two judges in this process, and one on the loopback that is of a candidate's family."""
     judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("broken", "first")]
     settings = {"no_self_judging": True, "max_rounds": 2}
@@ -154,7 +153,7 @@ async def _judge_beside_a_provider(folder: Path) -> None:
         await judged(folder)
 
 
-def _answers() -> list[dict[str, Any]]:
+def _answers():
     texts = ("It is certain.", "perhaps", "It is Forbidden.", "A broken one.", LONG)
     return [
         {
@@ -170,13 +169,13 @@ def _answers() -> list[dict[str, Any]]:
     ]
 
 
-def _judged_answers(folder: Path) -> None:
+def _judged_answers(folder):
     judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("broken", "good")]
     judges.append({"model": "python/judge:strict", "repeats": 1})
     _judge(write_answers(folder, _answers(), *judges, judge=MARK_JUDGE))
 
 
-def _judged_checklists(folder: Path) -> None:
+def _judged_checklists(folder):
     judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("varied", "good")]
     own = {"id": "own", "criteria": "Short?", "model_output": "Its own question."}
     own["meta"] = {"question_id": "own"}
@@ -184,23 +183,23 @@ def _judged_checklists(folder: Path) -> None:
     _judge(write_checklist(folder, [*rows, rows[0] | own], *judges))
 
 
-def _failed_checklists(folder: Path) -> None:
+def _failed_checklists(folder):
     _judge(write_checklist(folder, _samples()[:4], {"model": "python/judge:bad"}))
 
 
-def _failed_samples(folder: Path) -> None:
+def _failed_samples(folder):
     _judge(write_suite(folder, _samples()[:4], {"model": "python/judge:bad"}))
 
 
-def _failed_pairs(folder: Path) -> None:
+def _failed_pairs(folder):
     _judge(write_pairs(folder, _pairs()[:2], {"model": "python/judge:bad"}))
 
 
-def _failed_answers(folder: Path) -> None:
+def _failed_answers(folder):
     _judge(write_answers(folder, [_answers()[0], _answers()[1]], {"model": "python/judge:bad"}))
 
 
-def _imported_scores(folder: Path) -> None:
+def _imported_scores(folder):
     rows = [
         {"unit": f"問{i}", "judge": judge, "dimension": dimension, "model": model}
         | {"score": "" if (i, judge) == (2, "j1") else (i + place) % 5 + 1, "repeat": repeat}
@@ -213,7 +212,7 @@ def _imported_scores(folder: Path) -> None:
     write(folder / "scores.jsonl", rows)
 
 
-def _imported_votes(folder: Path) -> None:
+def _imported_votes(folder):
     winners = ("first", "second", "tie", "", "x")
     rows = [
         {"unit": f"題{i}", "judge": judge, "first": first, "second": second, "area": "y"}
@@ -225,7 +224,7 @@ def _imported_votes(folder: Path) -> None:
     write(folder / "votes.csv", rows)
 
 
-def _judge(folder: Path) -> None:
+def _judge(folder):
     asyncio.run(judged(folder))
 
 

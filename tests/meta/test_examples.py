@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.parametrize(("name", "units"), [("own-judge", 2), ("table", 4)])
-def test_an_example_runs_as_it_is(name: str, units: int, tmp_path: Path) -> None:
+def test_an_example_runs_as_it_is(name, units, tmp_path):
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     done = subprocess.run(
         [sys.executable, "-m", "evenhand", "run", "--json"],
@@ -27,7 +27,7 @@ def test_an_example_runs_as_it_is(name: str, units: int, tmp_path: Path) -> None
     assert summary["verdicts"] == summary["planned"] == units
 
 
-def _run_cell(source: str, names: dict[str, Any]) -> Any:
+def _run_cell(source, names):
     """Carry out a cell, and give what its last line shows."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
@@ -37,9 +37,7 @@ def _run_cell(source: str, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
 
 
-async def test_the_notebook_runs_as_it_is_inside_a_running_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_notebook_runs_as_it_is_inside_a_running_loop(tmp_path, monkeypatch):
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     monkeypatch.chdir(tmp_path / "examples" / "notebook")
     cells = json.loads(Path("dataframe.ipynb").read_text("utf-8"))["cells"]

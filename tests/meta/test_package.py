@@ -6,7 +6,6 @@ import pkgutil
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from msgspec import Struct
@@ -27,7 +26,7 @@ OPTIONAL = STATISTICS | {
 }
 
 
-def test_the_public_names_are_these() -> None:
+def test_the_public_names_are_these():
     assert evenhand.__all__ == [
         "EvenhandError",
         "Failure",
@@ -54,7 +53,7 @@ def test_the_public_names_are_these() -> None:
     assert all(getattr(evenhand, name).__doc__ for name in evenhand.__all__)
 
 
-def loaded_by(statement: str) -> set[str]:
+def loaded_by(statement):
     code = f"import sys; {statement}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return {module.partition(".")[0] for module in done.stdout.split()}
@@ -73,11 +72,11 @@ HELP = "from evenhand.cli.main import cli; cli.main(['--help'], standalone_mode=
     ],
     ids=["import", "help", "run", "show", "export", "judge"],
 )
-def test_nothing_is_loaded_before_it_is_used(statement: str, absent: set[str]) -> None:
+def test_nothing_is_loaded_before_it_is_used(statement, absent):
     assert not loaded_by(statement) & absent
 
 
-def test_the_shipped_schema_is_that_of_the_code() -> None:
+def test_the_shipped_schema_is_that_of_the_code():
     from importlib import resources
 
     shipped = (resources.files("evenhand") / "suite.schema.json").read_text(encoding="utf-8")
@@ -103,7 +102,7 @@ LATE = {
 forecast."""
 
 
-def after_a_forecast(folder: Path, words: str) -> set[str]:
+def after_a_forecast(folder, words):
     """What an expression gives in the process that made the forecast of a rubric run."""
     (folder / "evenhand.toml").write_text(SUITE)
     (folder / "samples.jsonl").write_text('{"question": "Why?", "model_output": "So."}\n')
@@ -115,13 +114,13 @@ def after_a_forecast(folder: Path, words: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_a_forecast_loads_only_what_it_uses(tmp_path: Path) -> None:
+def test_a_forecast_loads_only_what_it_uses(tmp_path):
     modules = after_a_forecast(tmp_path, "sys.modules")
     assert "evenhand.kinds.rubric.kind" in modules
     assert not modules & (LATE | STATISTICS)
 
 
-def test_every_struct_can_be_looked_at() -> None:
+def test_every_struct_can_be_looked_at():
     """msgspec resolves annotations when it is asked for a signature: a name that only a type
     checker imports is not there then."""
     for module in pkgutil.walk_packages(evenhand.__path__, "evenhand."):
@@ -133,5 +132,5 @@ def test_every_struct_can_be_looked_at() -> None:
         inspect.signature(cls)
 
 
-def _heirs(cls: type) -> set[type]:
+def _heirs(cls):
     return {heir for child in cls.__subclasses__() for heir in (child, *_heirs(child))}

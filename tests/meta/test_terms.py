@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -58,7 +57,7 @@ STEMS = {"ru": {"критерии оценки": "критери", "критер
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
-def _table(title: str) -> dict[str, dict[str, str]]:
+def _table(title):
     """The rows of one table of the page: what each language says, by the thing."""
     section = PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
@@ -79,7 +78,7 @@ class Shipped(NamedTuple):
     text: str
 
 
-def _shipped(language: str) -> Iterator[Shipped]:
+def _shipped(language):
     """Prompts, words and labels of one language, and the rubrics of its examples."""
     files = [
         *SOURCE.glob(f"kinds/builtin/*/prompts/**/{language}.md"),
@@ -100,7 +99,7 @@ def _shipped(language: str) -> Iterator[Shipped]:
         yield Shipped(str(path.relative_to(SOURCE)), "\n".join(told))
 
 
-def _values(value: Any) -> Iterator[str]:
+def _values(value):
     if isinstance(value, dict):
         for inner in value.values():
             yield from _values(inner)
@@ -110,21 +109,21 @@ def _values(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _prose(text: str) -> str:
+def _prose(text):
     """A text without what is never translated: keys in backticks, places, and what is kept."""
     for name in KEPT:
         text = text.replace(name, "")
     return re.sub(r"`[^`\n]*`|\{+\w+\}+|<!--.*?-->", " ", text)
 
 
-def _pattern(word: str, language: str) -> re.Pattern[str]:
+def _pattern(word, language):
     """A word of the page, its endings where it has a star; whole words where there are any."""
     stem = re.escape(word).replace(r"\*", r"\w*")
     return re.compile(stem if language in ("zh", "ja") else rf"\b{stem}\b", re.IGNORECASE)
 
 
 @each_language
-def test_no_text_uses_another_word_for_a_thing(language: str) -> None:
+def test_no_text_uses_another_word_for_a_thing(language):
     texts = list(_shipped(language))
     assert len(texts) > 15
     faults = [
@@ -138,7 +137,7 @@ def test_no_text_uses_another_word_for_a_thing(language: str) -> None:
 
 
 @each_language
-def test_no_word_of_the_page_is_among_those_not_to_be_used(language: str) -> None:
+def test_no_word_of_the_page_is_among_those_not_to_be_used(language):
     for spellings in NOT_THESE.values():
         for word in filter(None, spellings[language].split(", ")):
             pattern = _pattern(word, language)
@@ -147,7 +146,7 @@ def test_no_word_of_the_page_is_among_those_not_to_be_used(language: str) -> Non
 
 
 @each_language
-def test_labels_are_the_words_of_the_page(language: str) -> None:
+def test_labels_are_the_words_of_the_page(language):
     say = words(language)
     for thing, keys in LABELS.items():
         for key in keys:
@@ -156,7 +155,7 @@ def test_labels_are_the_words_of_the_page(language: str) -> None:
 
 @each_language
 @pytest.mark.parametrize("kind", SPOKEN)
-def test_prompts_speak_in_the_words_of_the_page(language: str, kind: str) -> None:
+def test_prompts_speak_in_the_words_of_the_page(language, kind):
     text = (SOURCE / f"kinds/builtin/{kind}/prompts/{language}.md").read_text("utf-8")
     for thing in SPOKEN[kind]:
         word = WORDS[thing][language]
@@ -164,6 +163,6 @@ def test_prompts_speak_in_the_words_of_the_page(language: str, kind: str) -> Non
 
 
 @each_language
-def test_shipped_text_holds_no_hidden_characters(language: str) -> None:
+def test_shipped_text_holds_no_hidden_characters(language):
     faults = [file for file, text in _shipped(language) if HIDDEN.search(text)]
     assert not faults

@@ -107,7 +107,7 @@ def trusted(folder: Path, environ: dict[str, str]) -> None:
     write_table(folder / "models/labels.csv", labels, separator=";")
     (script,) = blocks(PAGE, "Can the judge be trusted?")
     out = flowing(told(script, folder, environ))
-    assert re.search(r"labels .* 90 % \[\d+; \d+\] .* 0,\d+ \[0,\d+; 0,\d+\]", out), out
+    assert re.search(r"labels .* 90\s?% \[\d+; \d+\] .* 0,\d+ \[0,\d+; 0,\d+\]", out), out
 
 
 def test_other_weights_cost_no_call(tmp_path: Path, url: str) -> None:

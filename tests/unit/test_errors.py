@@ -24,5 +24,5 @@ LIMITS = ("concurrency", "max_failure_rate", "requests_per_minute", "tokens_per_
         ("", ("a",), None),
     ],
 )
-def test_the_nearest_name(name: str, known: tuple[str, ...], meant: str | None) -> None:
+def test_the_nearest_name(name, known, meant):
     assert nearest(name, known) == meant

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand import jsontext
 from evenhand.limits import STORED_DEPTH
+from tests.refused import refused
 from tests.work import calls_of
 
 VALUES = st.recursive(
@@ -79,11 +80,11 @@ def test_equal_as_json_means_order_and_spelling(one, other, same):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ('{"a":1,"a":1}', jsontext.DuplicateKey, 'the key "a" stands twice'),
-        ('[{"x":{"k":1,"b":2,"b":3,"k":4}}]', jsontext.DuplicateKey, 'the key "k" stands twice'),
-        ("[NaN]", jsontext.NotFinite, "NaN is not a JSON number"),
-        ("-Infinity", jsontext.NotFinite, "-Infinity is not a JSON number"),
-        ("[" * 100_000, jsontext.TooDeep, "nested more than 64 deep"),
+        ('{"a":1,"a":1}', jsontext.DuplicateKey, '"a"'),
+        ('[{"x":{"k":1,"b":2,"b":3,"k":4}}]', jsontext.DuplicateKey, '"k"'),
+        ("[NaN]", jsontext.NotFinite, "NaN"),
+        ("-Infinity", jsontext.NotFinite, "-Infinity"),
+        ("[" * 100_000, jsontext.TooDeep, "64"),
         ("{'a': 1}", json.JSONDecodeError, "Expecting property name"),
         ('{"a":', jsontext.Truncated, "Expecting value"),
     ],
@@ -134,7 +135,7 @@ READERS = [jsontext.parse, jsontext.parse_lenient, jsontext.loads_trusted]
 NESTED = {"lists": ("[", "]"), "objects": ('{"a":', "}"), "both": ('[{"a":[[],', "]}]")}
 
 
-def nested(depth: int, kind: str, core: str = "1.50") -> str:
+def nested(depth, kind, core="1.50"):
     opening, closing = NESTED[kind]
     return opening * depth + core + closing * depth
 
@@ -157,7 +158,7 @@ def test_what_nests_deeper_is_refused_before_it_is_read(read, kind, depth):
 
 def test_a_door_may_allow_less():
     assert jsontext.parse("[[1]]", 2) == [[1]]
-    with pytest.raises(jsontext.TooDeep, match="nested more than 2 deep"):
+    with refused(jsontext.TooDeep, "json.too_deep", "2"):
         jsontext.parse("[[[]]]", 2)
 
 
@@ -276,7 +277,7 @@ CROWDS = {
 def test_more_values_than_may_be_are_refused_before_any_is_built(read, crowd):
     assert len(read(CROWDS[crowd](40), 4, 100)) == 40
     text = CROWDS[crowd](101)
-    with pytest.raises(jsontext.TooMany, match="more than 100 values"):
+    with refused(jsontext.TooMany, "json.too_many", "100"):
         read(text, 4, 100)
 
 
@@ -302,5 +303,5 @@ def test_brackets_in_strings_or_side_by_side_do_not_nest():
 
 def test_a_key_that_stands_twice_among_very_many_is_found_in_linear_time():
     keys = ",".join(f'"{n}":0' for n in range(200_000))
-    with pytest.raises(ValueError, match='the key "199999" stands twice'):
+    with refused(ValueError, "json.duplicate_key", '"199999"'):
         jsontext.parse("{" + keys + ',"199999":1}')

@@ -87,7 +87,7 @@ JUDGMENTS: list[Judgment] = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_judgment_comes_back_from_its_text_as_it_was(kind: str) -> None:
+def test_a_judgment_comes_back_from_its_text_as_it_was(kind):
     tried = (PASS,) if kind == "pairwise" else (Pass(reask=1, problems=(PROBLEM,)),)
     quotes = (Evidence("d", 1, 4, "exact"),)
     verdict = Verdict(value=VALUES[kind], evidence=quotes, flags=("snapped",), passes=tried)
@@ -102,7 +102,7 @@ def test_a_judgment_comes_back_from_its_text_as_it_was(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rubric", "pairwise", "checklist"])
-def test_meta_is_kept_byte_for_byte(kind: str) -> None:
+def test_meta_is_kept_byte_for_byte(kind):
     text = write_judgment(Verdict(value=VALUES[kind]))
     assert META in text.body
     judgment = KINDS[kind].read_judgment(text)
@@ -112,22 +112,22 @@ def test_meta_is_kept_byte_for_byte(kind: str) -> None:
 
 
 @pytest.mark.parametrize("judgment", [Verdict(value=VALUES["weighted"]), *JUDGMENTS])
-def test_only_a_verdict_has_an_output_and_only_a_failure_a_reason(judgment: Judgment) -> None:
+def test_only_a_verdict_has_an_output_and_only_a_failure_a_reason(judgment):
     assert (judgment.output is not None) == (judgment.status == "verdict")
     assert (judgment.reason is not None) == (judgment.status == "failure")
     assert bool(judgment.detail) == (judgment.status != "verdict")
 
 
-def test_a_judgment_is_none_but_one_of_three_and_cannot_be_changed() -> None:
+def test_a_judgment_is_none_but_one_of_three_and_cannot_be_changed():
     with pytest.raises(TypeError):
-        Judgment()  # type: ignore[abstract]
+        Judgment()
     with pytest.raises(FrozenInstanceError):
-        JUDGMENTS[0].flags = ()  # type: ignore[misc]
+        JUDGMENTS[0].flags = ()
     with pytest.raises(AttributeError):
-        VALUES["weighted"].total_score = 100  # type: ignore[union-attr]
+        VALUES["weighted"].total_score = 100
 
 
-def tried(*tries: tuple[int, bool]) -> Failure:
+def tried(*tries):
     """A failure of conversations: of each try, the how-manieth it was and whether it was good."""
     passes = [Pass(reask=reask, problems=() if good else (PROBLEM,)) for reask, good in tries]
     return Failure(reason="schema", detail="wrong", passes=tuple(passes))
@@ -152,8 +152,6 @@ def tried(*tries: tuple[int, bool]) -> Failure:
         "unknown",
     ],
 )
-def test_only_the_conversation_that_failed_is_asked_again(
-    judgment: Failure, calls: int, expected: list[int]
-) -> None:
+def test_only_the_conversation_that_failed_is_asked_again(judgment, calls, expected):
     keys = tuple(f"key{number}" for number in range(calls))
     assert bad_tries(judgment, keys) == tuple(f"key{number}" for number in expected)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand import limits
 from evenhand.errors import UsageError
-from evenhand.suite import Suite, load_suite
+from evenhand.suite import load_suite
 from evenhand.suite_file import suite_schema
 from evenhand.tomltext import find_line
+from tests.refused import refused
 
 SUITE = """\
 name = "mine"
@@ -32,7 +31,7 @@ budget_usd = "5.00"
 """
 
 
-def load(folder: Path, text: str = SUITE, overrides: Any = None, **environment: str) -> Suite:
+def load(folder, text=SUITE, overrides=None, **environment):
     (folder / "evenhand.toml").write_text(text, encoding="utf-8")
     return load_suite(folder / "evenhand.toml", environment, overrides)
 
@@ -107,118 +106,108 @@ def test_one_data_file_may_stand_without_a_list_and_a_byte_order_mark_is_no_harm
 
 
 WRONG = {
-    "unknown at the top": ("seed_ = 1\n" + SUITE, 1, 'unknown key "seed_"; did you mean "seed"?'),
-    "unknown, like nothing": (
-        "zzzzzz = 1\n" + SUITE,
-        1,
-        'unknown key "zzzzzz"; known: name, proto',
-    ),
-    "a key named like a function": ("functions = 1\n" + SUITE, 1, 'unknown key "functions"'),
+    "unknown at the top": ("seed_ = 1\n" + SUITE, 1, "unknown_key_near", '"seed_".* seed'),
+    "unknown, like nothing": ("zzzzzz = 1\n" + SUITE, 1, "unknown_key", '"zzzzzz".* name, proto'),
+    "a key named like a function": ("functions = 1\n" + SUITE, 1, "unknown_key_near", "functions"),
     "unknown in limits": (
         SUITE + "concurency = 4\n",
         15,
-        'unknown key "limits.concurency"; did you mean "concurrency"?',
+        "unknown_key_near",
+        '"limits.concurency".* concurrency',
     ),
     "unknown in the second judge": (
         SUITE.replace("repeats = 2", "repeat = 2"),
         10,
-        'unknown key "judges.1.repeat"; did you mean "repeats"?',
+        "unknown_key_near",
+        '"judges.1.repeat".* repeats',
     ),
     "unknown in a table of a judge": (
         SUITE.replace("repeats = 2", "[judges.price]\ninput = 1\noutput = 2\nouput = 3"),
         13,
-        'unknown key "judges.1.price.ouput"; did you mean "output"?',
+        "unknown_key_near",
+        '"judges.1.price.ouput".* output',
     ),
     "no such choice": (
         SUITE + '[settings]\npanel = "all"\n',
         16,
-        "settings.panel: should be 'each' or 'relay' (it is \"all\")",
+        "literal_error",
+        """settings.panel.*'each'.*'relay'.*"all\"""",
     ),
-    "missing": (SUITE.replace('protocol = "rubric"\n', ""), None, 'the key "protocol" is missing'),
+    "missing": (SUITE.replace('protocol = "rubric"\n', ""), None, "missing", '"protocol"'),
     "missing in a judge": (
         SUITE.replace('model = "openai/x"\n', ""),
         8,
-        'the key "judges.1.model" is missing',
+        "missing",
+        '"judges.1.model"',
     ),
     "a word for a number": (
         SUITE.replace("= 8", '= "many"'),
         13,
-        "limits.concurrency: should be a valid integer",
+        "int_parsing",
+        'limits.concurrency.*"many"',
     ),
     "out of bounds": (
         SUITE.replace("= 8", "= 0"),
         13,
-        "limits.concurrency: should be greater than",
+        "greater_than_equal",
+        'limits.concurrency.*1.*"0"',
     ),
-    "true for a number": (
-        SUITE.replace("= 8", "= true"),
-        13,
-        'limits.concurrency: should not be true or false (it is "True")',
-    ),
-    "no data": (
-        SUITE.replace('["samples.jsonl"]', "[]"),
-        3,
-        "data: List should have at least 1 item",
-    ),
+    "true for a number": (SUITE.replace("= 8", "= true"), 13, "value_error", "limits.concurrency"),
+    "no data": (SUITE.replace('["samples.jsonl"]', "[]"), 3, "too_short", "data"),
     "language": (
         'language = "Klingon!"\n' + SUITE,
         1,
-        'language: "Klingon!" is not a language code',
+        "string_pattern_mismatch",
+        'language.*"Klingon!"',
     ),
-    "not finite": (SUITE.replace('"5.00"', "nan"), 14, "limits.budget_usd: "),
-    "bad TOML": (SUITE + "what is this\n", 15, "not TOML: "),
-    "deep TOML": ("deep = " + "[" * 10**4 + "\n", None, "not TOML: nested more than 64 deep"),
-    "a key twice": ('name = "a"\n' + SUITE, 2, "not TOML: Cannot overwrite a value"),
+    "not finite": (SUITE.replace('"5.00"', "nan"), 14, "finite_number", "limits.budget_usd"),
+    "bad TOML": (SUITE + "what is this\n", 15, "not_toml", ""),
+    "deep TOML": ("deep = " + "[" * 10**4 + "\n", None, "toml_depth", "64"),
+    "a key twice": ('name = "a"\n' + SUITE, 2, "not_toml", "overwrite"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_told_with_file_and_line(tmp_path, name):
-    text, line, said = WRONG[name]
-    with pytest.raises(UsageError) as caught:
+    text, line, key, says = WRONG[name]
+    room = "kinds" if "toml" in key else "suite"
+    with refused(UsageError, f"{room}.{key}", says) as caught:
         load(tmp_path, text)
     path = tmp_path / "evenhand.toml"
     assert caught.value.where == (f"{path}:{line}" if line else str(path))
-    assert caught.value.what.startswith(said)
-    assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "said"),
+    ("variable", "value", "key", "says"),
     [
-        ("EVENHAND_LIMITS__CONCURRENCY", "many", "limits.concurrency: should be a valid integer"),
-        ("EVENHAND_LIMITS__CONCURENCY", "8", 'unknown key "limits.concurency"; did you mean'),
-        ("EVENHAND_LANGUAGE", "FR", 'language: "FR" is not a language code'),
-        (
-            "EVENHAND_LIMIT__CONCURRENCY",
-            "8",
-            'unknown key "limit.concurrency"; did you mean EVENHAND_LIMITS__CONCURRENCY?',
-        ),
+        ("LIMITS__CONCURRENCY", "many", "int_parsing", "limits.concurrency"),
+        ("LIMITS__CONCURENCY", "8", "unknown_key_near", '"limits.concurency"'),
+        ("LANGUAGE", "FR", "string_pattern_mismatch", '"FR"'),
+        ("LIMIT__CONCURRENCY", "8", "unknown_key_near", "EVENHAND_LIMITS__CONCURRENCY"),
     ],
 )
 def test_what_is_wrong_in_the_environment_is_not_blamed_on_the_file(
-    tmp_path, variable, value, said
+    tmp_path, variable, value, key, says
 ):
-    with pytest.raises(UsageError) as caught:
-        load(tmp_path, **{variable: value})
-    assert (caught.value.where, caught.value.what[: len(said)]) == (variable, said)
+    with refused(UsageError, f"suite.{key}", says) as caught:
+        load(tmp_path, **{f"EVENHAND_{variable}": value})
+    assert caught.value.where == f"EVENHAND_{variable}"
 
 
 def test_what_is_wrong_on_the_command_line_is_not_blamed_on_the_file(tmp_path):
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError, "suite.int_parsing", "^EVENHAND_SEED: .*seed"):
         load(tmp_path, SUITE, {"judges": [{"model": ""}]}, EVENHAND_SEED="x")
-    assert str(caught.value).startswith("EVENHAND_SEED: seed: ")
-    with pytest.raises(UsageError) as caught:
+    with refused(UsageError, "suite.string_too_short", "judges.0.model") as caught:
         load(tmp_path, SUITE, {"judges": [{"model": ""}]})
-    assert str(caught.value).startswith("the command line: judges.0.model: ")
+    assert caught.value.where.key == "suite.command_line"
 
 
 def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path):
-    with pytest.raises(UsageError, match="there is no suite file") as caught:
+    with refused(UsageError, "suite.no_suite") as caught:
         load_suite(tmp_path, {})
     assert "evenhand init" in str(caught.value)
     (tmp_path / "evenhand.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with refused(UsageError, "files.unreadable"):
         load_suite(tmp_path, {})
 
 

@@ -13,6 +13,7 @@ import pyarrow
 import pytest
 
 import evenhand
+from tests.refused import refused
 from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC
 
 ROWS: list[dict[str, Any]] = [
@@ -31,26 +32,26 @@ TABLES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     for name, text in (("judge", JUDGE), ("pair_judge", PAIR_JUDGE), ("grade_judge", GRADE_JUDGE)):
         (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def judged(data: Any = None, **settings: Any) -> evenhand.Run:
+def judged(data=None, **settings):
     settings = {"rubric": RUBRIC, "judge": "python/judge:good", **settings}
     return evenhand.run(ROWS if data is None else data, **settings)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_all_kinds_of_tables_are_one_run(table: str) -> None:
+def test_all_kinds_of_tables_are_one_run(table):
     first, again = judged(), judged(TABLES[table]())
     assert again.id == first.id and again.summary["verdicts"] == 4
     assert again.summary["calls"] == 0
 
 
-def test_missing_values_and_numbers_of_pandas_are_read() -> None:
+def test_missing_values_and_numbers_of_pandas_are_read():
     rows = pandas.DataFrame(
         {
             "question": ["q1", "q2"],
@@ -67,7 +68,7 @@ def test_missing_values_and_numbers_of_pandas_are_read() -> None:
     assert frame["meta.note"].isna().tolist() == [True, False]
 
 
-def test_judgments_come_back_as_a_table() -> None:
+def test_judgments_come_back_as_a_table():
     judgments = judged().judgments()
     assert len(judgments) == 4 and judgments[0]["output"]["scores"]
     frame = judgments.to_pandas()
@@ -84,7 +85,7 @@ def test_judgments_come_back_as_a_table() -> None:
         assert row["quotes.correct"] in row["answer"]
 
 
-def test_pairs_and_grades_have_columns_of_their_own() -> None:
+def test_pairs_and_grades_have_columns_of_their_own():
     rows = [row | {"answer": f"worth {i}"} for i, row in enumerate(ROWS)]
     pairs = evenhand.run(rows, judge="python/pair_judge:content").judgments().to_pandas()
     assert set(pairs["winner"]) == {"m2"} and set(pairs["settled"]) == {"stable"}
@@ -100,7 +101,7 @@ def test_pairs_and_grades_have_columns_of_their_own() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::evenhand.NoVerdictsWarning")
-def test_the_rubric_may_be_a_sentence_a_file_or_a_dict(folder: Path) -> None:
+def test_the_rubric_may_be_a_sentence_a_file_or_a_dict(folder):
     (folder / "rubric.json").write_text(json.dumps(RUBRIC))
     assert judged(rubric="rubric.json").id == judged(rubric=Path("rubric.json")).id
     assert judged(rubric="rubric.json").id == judged(rubric=RUBRIC).id
@@ -108,7 +109,7 @@ def test_the_rubric_may_be_a_sentence_a_file_or_a_dict(folder: Path) -> None:
     assert run.summary["failures"] == {"schema": 4}
 
 
-def test_a_data_file_needs_no_suite(folder: Path) -> None:
+def test_a_data_file_needs_no_suite(folder):
     pandas.DataFrame(ROWS).to_csv(folder / "answers.csv", index=False)
     run = judged("answers.csv")
     assert run.summary["verdicts"] == 4
@@ -116,7 +117,7 @@ def test_a_data_file_needs_no_suite(folder: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::evenhand.NoVerdictsWarning")
-def test_the_language_is_that_of_the_texts() -> None:
+def test_the_language_is_that_of_the_texts():
     rows = [{"question": "Почему?", "answer": "Потому что так."}]
     run = judged(rows, rubric="Вежливо?", judge="python/judge:bad")
     assert evenhand.open(run.id).id == run.id
@@ -124,39 +125,37 @@ def test_the_language_is_that_of_the_texts() -> None:
     assert in_russian.id == run.id
 
 
-def test_a_run_is_opened_again() -> None:
+def test_a_run_is_opened_again():
     run = judged()
     latest = evenhand.open("latest")
     assert latest.id == run.id and latest.summary["verdicts"] == 4
     assert latest.summary["cost_usd"] == 0
     assert [row["unit"] for row in latest.judgments()] == [row["unit"] for row in run.judgments()]
-    with pytest.raises(evenhand.EvenhandError, match="no run begins"):
+    with pytest.raises(evenhand.EvenhandError, match="nothing"):
         evenhand.open("nothing")
     elsewhere = judged(store="sqlite:other.db", seed=1)
     assert evenhand.open(store="sqlite:other.db").id == elsewhere.id != run.id
 
 
 def test_what_is_understood_is_told_and_what_is_wrong_too(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    capsys,
+):
     judged()
-    assert (
-        'Columns of rows: model_output = "answer", meta.model = "model"' in capsys.readouterr().err
-    )
-    for wrong, says in (
-        (7, "is no table"),
-        ([], "no rows"),
-        (["text"], "must be a dict"),
-        ([{"question": "q", "x": "y"}], '"model_output" is missing'),
-        ([{"question": "q", "answer": object()}], "has no JSON form"),
+    assert 'model_output = "answer", meta.model = "model"' in capsys.readouterr().err
+    for wrong, key in (
+        (7, "data.not_rows"),
+        ([], "data.no_rows"),
+        (["text"], "data.row_not_dict"),
+        ([{"question": "q", "x": "y"}], "kinds.missing_field"),
+        ([{"question": "q", "answer": object()}], "data.no_json_form"),
     ):
-        with pytest.raises(evenhand.EvenhandError, match=says):
+        with refused(evenhand.EvenhandError, key):
             judged(wrong)
     with pytest.raises(evenhand.EvenhandError, match="temperatur"):
         judged(judges=[{"model": "openai/m", "temperatur": 1}], judge=None)
 
 
-def test_a_notebook_shows_tables() -> None:
+def test_a_notebook_shows_tables():
     run = judged()
     rows = [row | {"answer": f"worth {i}"} for i, row in enumerate(ROWS)]
     pairs = evenhand.run(rows, judge="python/pair_judge:content")
@@ -173,6 +172,6 @@ def test_a_notebook_shows_tables() -> None:
     assert "schema" in pages[5]
 
 
-def test_progress_is_told_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_told_where_it_is_wanted(capsys):
     judged(progress=True)
     assert "4/4 judged" in capsys.readouterr().err

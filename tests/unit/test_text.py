@@ -23,7 +23,7 @@ IDS = [f"{kind}-{ord(letter):04x}" for kind, letter in CASES]
 
 @pytest.mark.parametrize(("kind", "letter"), CASES, ids=IDS)
 @pytest.mark.parametrize("frame", ["pass{}word", "{}", "a {} b", "漢字 {}", "слово{}", "{}\n"])
-def test_what_hides_is_named_and_shown(kind: str, letter: str, frame: str) -> None:
+def test_what_hides_is_named_and_shown(kind, letter, frame):
     text = frame.format(letter)
     assert hidden_characters(text) == [kind]
     assert letter not in visible(text)
@@ -31,7 +31,7 @@ def test_what_hides_is_named_and_shown(kind: str, letter: str, frame: str) -> No
 
 
 @pytest.mark.parametrize("code", range(128))
-def test_of_ascii_only_controls_that_lay_out_no_text_are_hidden(code: int) -> None:
+def test_of_ascii_only_controls_that_lay_out_no_text_are_hidden(code):
     letter = chr(code)
     kinds = [] if letter.isprintable() or letter in "\t\n" else ["control"]
     for texts in ((letter,), (f"a{letter}b",), ("plain", f"\t{letter}a\n"), (f"{letter}a", "漢字")):
@@ -58,12 +58,12 @@ NEEDED = (
 
 
 @pytest.mark.parametrize("text", NEEDED)
-def test_what_writing_needs_is_left(text: str) -> None:
+def test_what_writing_needs_is_left(text):
     assert hidden_characters(text) == []
     assert visible(text).replace("\\u000d", "\r") == text
 
 
-def test_what_writing_needs_hides_where_it_stands_alone() -> None:
+def test_what_writing_needs_hides_where_it_stands_alone():
     assert hidden_characters("A\ufe0f") == ["zero_width"]
     assert hidden_characters("❤\ufe0f\ufe0f") == ["zero_width"]
     assert hidden_characters("漢\U000e0100\U000e0101") == ["zero_width"]
@@ -73,7 +73,7 @@ def test_what_writing_needs_hides_where_it_stands_alone() -> None:
 
 
 @given(st.text())
-def test_nothing_that_is_shown_controls_a_terminal(text: str) -> None:
+def test_nothing_that_is_shown_controls_a_terminal(text):
     shown = visible(text)
     assert visible(shown) == shown
     for letter in shown:
@@ -87,7 +87,7 @@ def test_nothing_that_is_shown_controls_a_terminal(text: str) -> None:
         assert unicodedata.bidirectional(letter) not in ("LRE", "RLE", "LRO", "RLO", "PDF", "FSI")
 
 
-def test_long_texts_are_gone_through_in_their_length() -> None:
+def test_long_texts_are_gone_through_in_their_length():
     for letter in ("\u2800", "\u200d", "\ufe0f", "\U000e0061", "\x00", "\U0001f3f4"):
         text = letter * 200_000
         assert len(hidden_characters(text)) <= 1

@@ -30,7 +30,7 @@ from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Scoring
 from evenhand.report.html.units import kind_blocks, unit_blocks
 from evenhand.report.terminal.blocks import block_lines, cell_line
-from evenhand.report.terminal.console import console, legend, table
+from evenhand.report.terminal.console import console, legend, paragraph, table
 from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tables
 from evenhand.report.terminal.summary import failure_line
 from evenhand.report.terminal.tables import cut, safe
@@ -217,7 +217,7 @@ def _print_units(out: Console, store: Archive, run: Recorded) -> None:
     if rows.row_count:
         out.print(rows)
     if next(judgments, None):
-        out.print(say("cli.first_units", n=UNITS_SHOWN, run=run.row.id), soft_wrap=True)
+        out.print(paragraph(say("cli.first_units", n=UNITS_SHOWN, run=run.row.id)))
 
 
 def _question(run: Recorded, unit: StoredUnit) -> str:

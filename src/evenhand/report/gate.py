@@ -16,7 +16,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.report.terminal.answer import note_lines, trust_line
+from evenhand.report.terminal.answer import note_lines, trust_lines
 from evenhand.report.terminal.console import paragraph
 from evenhand.report.terminal.tables import cut, safe
 from evenhand.stats.conditions import Condition
@@ -63,8 +63,8 @@ def gate_lines(gate: Gate, say: Words) -> Iterator[RenderableType]:
         label = Text(say.gloss("gate_outcome", condition.outcome), style=_STYLES[condition.outcome])
         grid.add_row(label, paragraph(say.message(condition.reason)))
     yield grid
-    yield trust_line(gate.trust, say)
-    if any(
+    yield from trust_lines(gate.trust, say)
+    if gate.outcome != "better" and any(
         condition.name in _COMPARED and condition.low is not None for condition in gate.conditions
     ):
         yield paragraph(say("gate.wider"), style="dim")

@@ -25,6 +25,8 @@ LEAST_CONSISTENCY = 0.4
 LEAST_PAIRS = 5
 """A few contradictions say nothing yet."""
 NAMED = 3
+RELIABLE = 0.6
+"""From this share of pairs with the same winner in both orders on, no reader is warned."""
 
 
 def rank(
@@ -98,8 +100,9 @@ def trust_sentences(
         found = table if isinstance(table, Orders) else orders(table)
         same, first = found.consistency.value, found.first_slot.value
         if same is not None and first is not None:
-            values = {"share": same, "n": found.first_rounds, "first": first}
-            sentences.append(Sentence("notes.trust_orders", **values))
+            key = "trust_orders" if same >= RELIABLE else "trust_contradicts"
+            values = {"share": same, "n": found.first_rounds, "first": first, "other": 1 - same}
+            sentences.append(Sentence(f"notes.{key}", **values))
         else:
             sentences.append(Sentence("notes.trust_one_order"))
     sentences.append(Sentence("notes.trust_failed" if failed else "notes.trust_complete", n=failed))

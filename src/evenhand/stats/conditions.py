@@ -362,5 +362,5 @@ def _measured(claim: Claim, figure: Figure) -> Sentence | None:
         shares = {name: 100 * (end or 0.0) for name, end in ends.items()}
         return Sentence("gate.measured_rate", **shares, basis=basis)
     is_small = max(abs(figure.low), abs(figure.high)) <= 1
-    key = "gate.measured" if is_small else "gate.measured_points"
-    return Sentence(key, **ends, basis=basis)
+    key = "difference" if claim.name in ("better", "no_worse_than") else "measured"
+    return Sentence(f"gate.{key}" if is_small else f"gate.{key}_points", **ends, basis=basis)

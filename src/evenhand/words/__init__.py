@@ -10,7 +10,7 @@ Values stand in braces. After a colon stands how they are written:
     {n}                a number with thousands set apart; a name; several names
     {n:question}       a number with its noun, from the table `counted`
     {outcome:outcome}  the meaning of a code, from the table of that name
-    {x:percent} {x:signed} {x:money} {x:p} {x:.2f}
+    {x:percent} {x:signed} {x:money} {x:p} {x:.2f} {x:+.3f}
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class Words:
 
     @property
     def _before_percent(self) -> str:
-        return "" if self.language in ("zh", "ja") else "\u00a0"
+        return "\u00a0" if self.language == "ru" else ""
 
     def share(self, value: float | None, low: float | None, high: float | None) -> str:
         """Return a share with its interval, in percent."""
@@ -308,7 +308,8 @@ class _Filler(Formatter):
         }
         if spec in writers:
             return writers[spec](value)
-        return say.number(value, int(spec.strip(".f")))
+        write = say.signed if spec.startswith("+") else say.number
+        return write(value, int(spec.strip("+.f")))
 
 
 class _SafeFiller(_Filler):

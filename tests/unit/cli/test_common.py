@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import evenhand
+from tests.sentences import is_told
 from tests.suites import (
     TASK,
     evenhand_here,
@@ -21,7 +21,6 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
-from tests.unit.cli.conftest import CallCommand
 from tests.unit.cli.weekly import BY, JUDGE, READ, ROWS, by_question, mean, paired
 from tests.unit.stats.twin import naive_difference
 
@@ -33,13 +32,13 @@ VOTES = [
 ]
 
 
-def judged(call: CallCommand, count: int) -> str:
+def judged(call, count):
     """Judge so many pairs, and return the id of the run."""
     write_pairs(Path(), count, name="pairs")
     return call.run()
 
 
-def copied(call: CallCommand) -> str:
+def copied(call):
     """Copy the store of a colleague, with a run of the same name, and return the run's id."""
     other = Path("colleague").absolute()
     write_pairs(other, 5, name="pairs")
@@ -48,11 +47,11 @@ def copied(call: CallCommand) -> str:
     return str(call.json("runs")["runs"][0]["run"])
 
 
-def run_of(call: CallCommand, name: str) -> str:
+def run_of(call, name):
     return str(call.json("show", name)["run"])
 
 
-def test_an_import_or_a_copy_is_not_latest_until_it_is_judged_here(call: CallCommand) -> None:
+def test_an_import_or_a_copy_is_not_latest_until_it_is_judged_here(call):
     first = judged(call, 3)
     theirs, labels = copied(call), call.take("votes", VOTES, "labels")
     call.take("votes", VOTES, "pairs")
@@ -71,17 +70,18 @@ def test_an_import_or_a_copy_is_not_latest_until_it_is_judged_here(call: CallCom
     assert [run_of(call, name) for name in ("latest", "latest~1")] == [theirs, second]
 
 
-def test_a_store_without_a_run_judged_here_lists_what_it_has(call: CallCommand) -> None:
+def test_a_store_without_a_run_judged_here_lists_what_it_has(call):
     run = call.take("votes", VOTES, "labels")
     for name in ("latest", "latest~1"):
         told = call.refused("show", name)
-        assert "imported or copied" in told and f"{run} (labels)" in told
+        assert is_told(told, "runs.no_latest")
+        assert f"{run} (labels)" in told
         with pytest.raises(evenhand.EvenhandError, match=run):
             evenhand.open(name, store="sqlite:evenhand.db")
     assert call("leaderboard", "labels").code == 0
 
 
-def test_the_first_line_of_what_reads_names_the_run(call: CallCommand, no_ci: None) -> None:
+def test_the_first_line_of_what_reads_names_the_run(call, no_ci):
     run = judged(call, 3)
     Path("labels.csv").write_text("pair_id,winner,annotator\np1,A,ann\np2,B,ann\np3,A,ann\n")
     call.json("import", "labels.csv", "--for", "latest")
@@ -104,7 +104,7 @@ def test_the_first_line_of_what_reads_names_the_run(call: CallCommand, no_ci: No
 # Selected units
 
 
-def overall(found: Any) -> Any:
+def overall(found):
     return next(row for row in found["rows"] if row["dimension"] == "overall")
 
 
@@ -130,13 +130,13 @@ def overall(found: Any) -> Any:
     ids=["one", "without", "several", "both", "language"],
 )
 def test_a_comparison_is_of_the_units_that_were_selected(
-    call: CallCommand,
-    weeks: None,
-    flags: list[str],
-    where: dict[str, list[str]],
-    without: dict[str, list[str]],
-    number: int,
-) -> None:
+    call,
+    weeks,
+    flags,
+    where,
+    without,
+    number,
+):
     found = call.json("compare", *BY, *flags)
     units = {"where": where, "without": without, "units": number, "of": 240}
     assert found["selected"] == units
@@ -154,7 +154,7 @@ def test_a_comparison_is_of_the_units_that_were_selected(
     assert (row["low"], row["high"], row["p"]) == pytest.approx(oracle)
 
 
-def test_every_command_is_of_the_selected_units_and_says_so(call: CallCommand, weeks: None) -> None:
+def test_every_command_is_of_the_selected_units_and_says_so(call, weeks):
     for flags, line in (
         (("--where", "model=big", "--where", "model=small"), "model = big or small: 240"),
         (("--where", "question_id=q3"), "question_id = q3: 24"),
@@ -178,9 +178,7 @@ def test_every_command_is_of_the_selected_units_and_says_so(call: CallCommand, w
         assert gate["notes"][0] == f"Only model = {model}: 120 of 240 units."
 
 
-def test_a_name_that_is_not_there_is_told_with_those_that_are(
-    call: CallCommand, weeks: None
-) -> None:
+def test_a_name_that_is_not_there_is_told_with_those_that_are(call, weeks):
     for command in (
         ("show",),
         ("compare",),
@@ -189,22 +187,23 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(
         ("agreement",),
         ("report", "-o", "x.html"),
     ):
-        assert 'Did you mean "model"?' in call.refused(*command, "--where", "modle=big")
-    for text, told in {
-        "topic=x": "There are: unit, run_id, model",
-        "model=bigg": 'Did you mean "big"?',
-        "model=other": 'There are: "big", "small"',
-        "length=1": 'has "1" as its length',
-        "model": "FIELD=VALUE",
-        "=big": "FIELD=VALUE",
-    }.items():
-        assert told in call.refused("show", "--where", text)
-    assert 'Did you mean "big"?' in call.refused("show", "--without", "model=bigg")
+        assert '"model"?' in call.refused(*command, "--where", "modle=big")
+    for text, key, told in (
+        ("topic=x", "stats.no_such_field", '"unit", "run_id", "model"'),
+        ("model=bigg", "results.no_such_value", '"big"?'),
+        ("model=other", "results.no_such_value", '"big", "small"'),
+        ("length=1", "results.no_such_value", '"length"'),
+        ("model", "results.no_condition", "FIELD=VALUE"),
+        ("=big", "results.no_condition", "FIELD=VALUE"),
+    ):
+        error = call.refused("show", "--where", text)
+        assert is_told(error, key) and told in error, error
+    assert '"big"?' in call.refused("show", "--without", "model=bigg")
     assert '--without "model"' in call.refused("show", "--without", "model")
     call.refused("show", "--without", "model=big", "--without", "model=small")
 
 
-def test_values_may_be_empty_and_never_together(call: CallCommand) -> None:
+def test_values_may_be_empty_and_never_together(call):
     rows = [row.row for row in ROWS if (row.model == "big") == (row.eval_set == "hard")]
     for row in rows[:2]:
         row["meta"] = row["meta"] | {"region": "eu"}
@@ -214,10 +213,10 @@ def test_values_may_be_empty_and_never_together(call: CallCommand) -> None:
     assert selected["units"] == len(rows) - 2
     assert call.json("show", "--where", "region=eu")["verdicts"] == 2
     flags = ("--where", "model=big", "--where", "eval_set_variant=easy")
-    assert "leave one out" in call.refused("show", *flags)
+    assert is_told(call.refused("show", *flags), "results.no_such_unit")
 
 
-def test_pairs_are_selected_on_both_sides(call: CallCommand) -> None:
+def test_pairs_are_selected_on_both_sides(call):
     worths = {"a": (3, 1), "b": (1, 3)}
     rows = [
         pair_row(f"{area}{i}", *worths[area], 2, meta={"area": area})
@@ -246,7 +245,7 @@ def test_pairs_are_selected_on_both_sides(call: CallCommand) -> None:
     assert agreed["rows"][0]["agreement"]["value"] == pytest.approx(2 / 3)
 
 
-def test_answers_to_one_task_go_by_their_fields_in_every_command(call: CallCommand) -> None:
+def test_answers_to_one_task_go_by_their_fields_in_every_command(call):
     rows = [
         {"task_name": "capital", "prompt": "Capital?", "answer": f"It is certain, {run}."}
         | {"rubric": TASK, "meta": {"run_id": run, "model": "m", "prompt_variant": variant}}
@@ -261,7 +260,8 @@ def test_answers_to_one_task_go_by_their_fields_in_every_command(call: CallComma
     outputs = [(row["unit"], row["output"]) for row in stored(Path())]
     check = ("check", "--protocol", "weighted", "--units", "answers.jsonl", "--replies", "r.jsonl")
     write_rows(Path(), [output for _, output in outputs], "r.jsonl")
-    assert "6 units are called" in call.refused(*check, code=3)
+    error = call.refused(*check, code=3)
+    assert '"capital": 6' in error and '"unit"' in error
     write_rows(Path(), [{"unit": unit} | output for unit, output in outputs], "r.jsonl")
     assert call.json(*check)["ok"] == 6
 
@@ -288,7 +288,7 @@ COMMANDS = {
 }
 
 
-def wide_rows(kind: str) -> list[dict[str, Any]]:
+def wide_rows(kind):
     chance = random.Random(3)
     if kind == "votes":
         return [
@@ -313,9 +313,7 @@ def wide_rows(kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_tables_fit_and_names_that_begin_alike_are_told_apart(
-    call: CallCommand, no_ci: None, kind: str
-) -> None:
+def test_tables_fit_and_names_that_begin_alike_are_told_apart(call, no_ci, kind):
     call.take(kind, wide_rows(kind))
     agreement = (("agreement",), ("agreement", "--against", ":human/ann"))
     for command, *options in (*COMMANDS[kind], *agreement):
@@ -330,5 +328,5 @@ def test_tables_fit_and_names_that_begin_alike_are_told_apart(
     if kind == "scores":  # one judge alone is told in a sentence what is needed
         call.take(kind, [row for row in wide_rows(kind) if row["judge"] == JUDGES[2]], "alone")
         lines = call("agreement", "alone").out.splitlines()
-        assert lines[1] == "0 units rated by at least two; 24 by one alone"
+        assert is_told(lines[1], "agreement.matched_among", n=0, alone=24)
         assert not any("none" in line or "─" in line for line in lines)

@@ -13,9 +13,12 @@ import pytest
 from evenhand.data.write import write
 from evenhand.files.replies import check_file
 from evenhand.runs.imports import VERSION
+from evenhand.words import words
+from tests.sentences import is_told
 from tests.suites import pair_row, pairs, stored, write_pairs, write_rows, write_suite
-from tests.unit.cli.conftest import NEWEST, CallCommand
+from tests.unit.cli.conftest import NEWEST
 
+SCHEMA = words("en").gloss("reason", "schema")
 VOTES = [
     {"unit": f"q{i}", "judge": "j", "first": a, "second": b, "winner": winner, "area": "x"}
     for i, winners in enumerate(("aa", "ab", "bb", "a?"))
@@ -29,7 +32,7 @@ SCORES = [
 ]
 
 
-def take(call: CallCommand, kind: str, rows: Any, *options: str, file: str = "rows.jsonl") -> Any:
+def take(call, kind, rows, *options, file="rows.jsonl"):
     """What an import says of rows, or of the text of a table."""
     if isinstance(rows, str):
         Path(file).write_text(rows)
@@ -38,11 +41,11 @@ def take(call: CallCommand, kind: str, rows: Any, *options: str, file: str = "ro
     return call.json("import", file, "--kind", kind, *options)
 
 
-def winners(run: str) -> dict[str, str]:
+def winners(run):
     return {row["unit"]: row["output"]["winner"] for row in stored(Path(), run) if row["output"]}
 
 
-def test_votes_are_known_to_every_command(call: CallCommand) -> None:
+def test_votes_are_known_to_every_command(call):
     found = take(call, "votes", VOTES, "--name", "mine", file="votes.csv.gz")
     run = found.pop("run")
     assert found == {
@@ -68,8 +71,8 @@ def test_votes_are_known_to_every_command(call: CallCommand) -> None:
     (row,) = call.json("runs")["runs"]
     assert (row["run"], row["planned"], row["pending"], row["protocol"]) == (run, 4, 0, "votes")
     shown = call("show", run).out
-    assert "4 = 3 verdicts + 1 failure + 0 pending" in shown
-    assert "votes.csv.gz" in shown and "failed: schema" in shown
+    assert is_told(shown, "cli.outcome", verdicts=3, failures=1, pending=0, planned=4)
+    assert "votes.csv.gz" in shown and is_told(shown, "cli.failed", reason=SCHEMA)
     figures = call.json("show", run)["pairwise"]
     assert figures["candidates"]["a"] == {"wins": 1, "losses": 1, "ties": 0, "uncertain": 1}
     unit = call.json("show", run, "q1")
@@ -81,30 +84,33 @@ def test_votes_are_known_to_every_command(call: CallCommand) -> None:
     assert [json.loads(line)["winner"] for line in lines] == ["A", "uncertain", "B"]
     call("export", run, "-o", "table.txt")
     assert Path("table.txt").read_text().splitlines()[1].startswith("q0 | A")
-    assert "was imported" in call.refused("settle", run)
+    assert is_told(call.refused("settle", run), "runs.nothing_to_settle", run=run)
 
 
-def test_scores_are_known_to_every_command(call: CallCommand) -> None:
+def test_scores_are_known_to_every_command(call):
     found = take(call, "scores", SCORES)
     run = found["run"]
     assert (found["name"], found["units"], found["verdicts"]) == ("rows", 6, 6)
     assert found["key"] == ["unit", "model"] and found["dimensions"] == ["clear", "true"]
     assert "clear" in call("show", run).out and "clear" in call("show", run, "q1/m2").out
-    assert "6 rows written" in call("export", run, "-o", "o.csv").err
-    assert "is of pairs" in call("export", run, "-o", "o.txt").err
+    assert "6 rows" in call("export", run, "-o", "o.csv").err
+    assert call("export", run, "-o", "o.txt").code == 2
     said = call("import", "rows.jsonl", "--kind", "scores").out
-    assert "units told apart by: unit, model" in said
+    assert is_told(said, "cli.told_apart", names="unit, model")
     assert said.splitlines()[-1].endswith(" --by model")
 
 
-def test_people_read_what_came_in(call: CallCommand) -> None:
+def test_people_read_what_came_in(call):
     write(Path("votes.csv"), VOTES)
     said = call("import", "votes.csv", "--kind", "votes", "--on-conflict", "tie").out
-    assert "8 rows: 4 units, 1 judge" in said
-    assert '1 x schema: order 21: winner "?" is none of first, second, tie' in said
-    assert 'cannot be read: "?" 1; say what they mean by --sql' in said
-    assert "2 stable, 1 uncertain; a conflict counts as tie" in said
-    assert "next: evenhand leaderboard" in said
+    assert is_told(said, "cli.imported", rows=8, units=4, judges=1)
+    assert is_told(said, "cli.failures", n=1, reason=SCHEMA) and 'winner "?"' in said
+    assert is_told(said, "cli.unreadable_values", values='"?" (1)')
+    say = words("en")
+    settled = say.gloss("settled", "stable"), say.gloss("settled", "uncertain")
+    assert all(text in said for text in settled)
+    assert is_told(said, "cli.outcomes", rule=say.gloss("rule", "tie"))
+    assert "evenhand leaderboard" in said
     rows = [
         row
         | {"area": "xy"[i % 2], "first": "a", "second": "a", "judge": f"judge{i}"}
@@ -113,14 +119,15 @@ def test_people_read_what_came_in(call: CallCommand) -> None:
     ]
     write(Path("votes.csv"), rows)
     said = call("import", "votes.csv", "--kind", "votes").out
-    assert "area: taken from the first row of a unit, 1 row differs" in said
-    assert "c10: taken" in said and "c11" not in said and "and 3 more such columns" in said
-    assert "1 candidate: a" in said
+    for field in ("area", "c10"):
+        assert is_told(said, "cli.differs", field=field, n=1)
+    assert "c11" not in said and is_told(said, "cli.differs_more", n=3)
+    assert is_told(said, "cli.candidates", n=1, names="a")
     shown = call("show", NEWEST).out
     assert "and 182 more" in shown and "judge199" not in shown
 
 
-def test_what_cannot_be_done_is_said_and_leaves_no_run(call: CallCommand) -> None:
+def test_what_cannot_be_done_is_said_and_leaves_no_run(call):
     write(Path("votes.csv"), VOTES)
     write(Path("tie.csv"), [VOTES[0], VOTES[1] | {"second": "tie"}])
     write(Path("none.csv"), [row | {"winner": "??"} for row in VOTES])
@@ -130,19 +137,19 @@ def test_what_cannot_be_done_is_said_and_leaves_no_run(call: CallCommand) -> Non
     Path("n.jsonl").write_text('{"a": 1}\n')
     votes = ("votes.csv", "--kind")
     for arguments, code, *told in (
-        (("nothing.csv", "--kind", "votes"), 2, "there is no file"),
+        (("nothing.csv", "--kind", "votes"), 2, '"nothing.csv"'),
         ((*votes, "votes", "--map", "unit"), 2, "NEW=OLD"),
         ((*votes, "vote"), 2, "vote"),
         (votes[:1], 2, "--kind"),
         ((*votes[1:], "votes"), 2, "FILE"),
         ((*votes, "scores"), 3, "--map score=COLUMN"),
-        ((*votes, "votes", "--map", "winner=winer"), 3, 'did you mean "winner"?'),
+        ((*votes, "votes", "--map", "winner=winer"), 3, '"winner"?'),
         ((*votes, "arena-hard"), 3, "--map model=COLUMN"),
-        (("tie.csv", "--kind", "votes"), 3, "tie.csv:3", '"second"', '"tie"', "rename"),
-        (("none.csv", "--kind", "votes"), 3, 'winner "??" is none of', "Unreadable are ?? 8"),
+        (("tie.csv", "--kind", "votes"), 3, "tie.csv:3", '"second"', '"tie"'),
+        (("none.csv", "--kind", "votes"), 3, 'winner "??" is none of', SCHEMA, "--sql"),
         (("t.csv", "--kind", "votes"), 3, '"foo", "bar"', "--map first=COLUMN"),
         (("judges.jsonl", "--kind", "votes"), 3, "--judge NAME"),
-        (("n.jsonl", "--kind", "objects", "--judge", "j"), 3, "no output object"),
+        (("n.jsonl", "--kind", "objects", "--judge", "j"), 3, "pair_id", "--kind votes"),
     ):
         error = call.refused("import", *arguments, code=code)
         assert all(part in error for part in told), error
@@ -153,24 +160,24 @@ def test_what_cannot_be_done_is_said_and_leaves_no_run(call: CallCommand) -> Non
     assert named["judges"] == 1
 
 
-def test_a_table_that_mostly_cannot_be_read_is_doubted(call: CallCommand) -> None:
+def test_a_table_that_mostly_cannot_be_read_is_doubted(call):
     rows = [*VOTES[:2], *(row | {"winner": "who knows"} for row in VOTES[2:])]
     write(Path("v.csv"), rows)
     said = call("import", "v.csv", "--kind", "votes", "--json")
     assert said.code == 0 and said.json["failures"] == {"schema": 3}
-    assert "are --kind and --map right?" in said.err
+    assert is_told(said.err, "cli.mostly_unread")
 
 
-def test_unreadable_values_are_counted_the_most_frequent_first(call: CallCommand) -> None:
+def test_unreadable_values_are_counted_the_most_frequent_first(call):
     values = ["не знаю", "первее", "первее", "0", "первее", "0", "first", *"klmnopqrstuv"]
     rows = [VOTES[0] | {"unit": i, "winner": value} for i, value in enumerate(values)]
     write(Path("v.csv"), [*rows, *(VOTES[0] | {"unit": f"q{i}"} for i in range(20))])
     said = call("import", "v.csv", "--kind", "votes").text
-    assert 'cannot be read: "первее" 3, "0" 2, "не знаю" 1, "k" 1,' in said
-    assert "and 3 more; say what they mean" in said
+    assert '"первее" (3), "0" (2), "не знаю" (1), "k" (1),' in said
+    assert is_told(said, "list.more", n=3)
 
 
-def test_progress_is_told_on_stderr(call: CallCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_told_on_stderr(call, monkeypatch):
     monkeypatch.setattr("evenhand.runs.imports.ROWS_A_NOTICE", 5)
     write(Path("s.csv"), [{"unit": i, "judge": "j", "score": 1} for i in range(12)])
     said = call("import", "s.csv", "--kind", "scores", "--json")
@@ -178,9 +185,7 @@ def test_progress_is_told_on_stderr(call: CallCommand, monkeypatch: pytest.Monke
     assert said.err.splitlines() == told and said.json["rows"] == 12
 
 
-def test_the_same_options_make_the_same_run_and_others_make_another(
-    call: CallCommand, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_options_make_the_same_run_and_others_make_another(call, monkeypatch):
     """Runs also say by which version of the reader their rows were read."""
     options = (
         (),
@@ -220,9 +225,7 @@ def test_the_same_options_make_the_same_run_and_others_make_another(
     ],
     ids=["arena", "spaced", "russian"],
 )
-def test_usual_names_are_read_and_said(
-    call: CallCommand, kind: str, text: str, columns: dict[str, str]
-) -> None:
+def test_usual_names_are_read_and_said(call, kind, text, columns):
     Path("t.csv").write_text(text)
     judge = () if "judge" in columns else ("--judge", "people")
     said = call("import", "t.csv", "--kind", kind, *judge, "--json")
@@ -230,7 +233,7 @@ def test_usual_names_are_read_and_said(
     assert all(f'{field} = "{column}"' in said.err for field, column in columns.items())
 
 
-def test_a_name_that_the_user_gives_goes_before_a_usual_one(call: CallCommand) -> None:
+def test_a_name_that_the_user_gives_goes_before_a_usual_one(call):
     table = "id,item,rater,rating\nq1,i1,ann,3\n"
     said = take(call, "scores", table, "--map", "unit=item", file="t.csv")
     assert said["columns"] == {"judge": "rater", "score": "rating"}
@@ -248,7 +251,7 @@ def test_a_name_that_the_user_gives_goes_before_a_usual_one(call: CallCommand) -
     assert {row["candidate"]: row["wins"] for row in rows} == {"A": 1, "B": 0}
 
 
-def test_columns_that_other_commands_know_by_name_are_only_columns_here(call: CallCommand) -> None:
+def test_columns_that_other_commands_know_by_name_are_only_columns_here(call):
     rows = [
         {"unit": f"q{i}/{model}", "judge": "j", "dimension": d, "score": (i + at) % 3}
         | {"question_id": f"q{i}", "topic": f"q{i}", "length": "long", "model": model}
@@ -269,7 +272,7 @@ def test_columns_that_other_commands_know_by_name_are_only_columns_here(call: Ca
     assert {*clusters, *(condition["clusters"] for condition in gate)} == {12}
 
 
-def test_judges_by_turns_leave_nothing_pending_and_topics_weigh_alike(call: CallCommand) -> None:
+def test_judges_by_turns_leave_nothing_pending_and_topics_weigh_alike(call):
     rows = [
         {"unit": f"t{topic}-{pair}", "question_id": f"t{topic}", "judge": ("ann", "bob")[topic % 2]}
         | {"first": "old", "second": "new", "winner": "new" if topic < 40 else "old"}
@@ -284,7 +287,8 @@ def test_judges_by_turns_leave_nothing_pending_and_topics_weigh_alike(call: Call
     gate = ("gate", "rows", "--judge", "bob", "--baseline", "old")
     assert call.json(*gate, "--better")["outcome"] == "better"
     gate = ("gate", "rows", "--candidate", "new", "--min-win-rate", "0.6", "--json")
-    assert "topics weighing alike" in call(*gate).json["reasons"][0]
+    reason = call(*gate).json["reasons"][0]
+    assert is_told(reason, "gate.of_pairs_grouped", n=240, clusters=41)
 
 
 # SQL: the recipes of docs/import.md run as they stand
@@ -313,12 +317,12 @@ FOUND: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def tables(call: CallCommand) -> None:
+def tables(call):
     for name, text in TABLES.items():
         Path(f"{name}.csv").write_text(text)
 
 
-def test_every_recipe_gives_what_it_says(call: CallCommand, tables: None) -> None:
+def test_every_recipe_gives_what_it_says(call, tables):
     assert [name for _, name, _ in RECIPES] == list(FOUND)
     for kind, name, sql in RECIPES:
         done = call.json("import", "--kind", kind, "--sql", sql)
@@ -330,26 +334,27 @@ def test_every_recipe_gives_what_it_says(call: CallCommand, tables: None) -> Non
     assert call.json("show", NEWEST, "--where", "area=code")["verdicts"] == 1
 
 
-def test_a_query_that_gives_no_judgments_is_refused(call: CallCommand, tables: None) -> None:
-    for sql, code, told in (
-        ("select nothing from 'scores.csv'", 2, "the query cannot be run"),
-        ("select * from 'none.csv'", 2, "the query cannot be run"),
-        ("select 1 as a", 3, "there is no column"),
-        ("", 2, "takes one query"),
-        ("-- nothing", 2, "takes one query"),
-        ("select 1; select 2", 2, "takes one query"),
-        ("create table votes as select 1", 2, "takes one query"),
-        ("copy (select 1) to 'written.csv'", 2, "takes one query"),
+def test_a_query_that_gives_no_judgments_is_refused(call, tables):
+    for sql, code, key in (
+        ("select nothing from 'scores.csv'", 2, "data.bad_query"),
+        ("select * from 'none.csv'", 2, "data.bad_query"),
+        ("select 1 as a", 3, "data.no_column"),
+        ("", 2, "data.one_query"),
+        ("-- nothing", 2, "data.one_query"),
+        ("select 1; select 2", 2, "data.one_query"),
+        ("create table votes as select 1", 2, "data.one_query"),
+        ("copy (select 1) to 'written.csv'", 2, "data.one_query"),
     ):
-        assert told in call.refused("import", "--kind", "votes", "--sql", sql, code=code)
+        error = call.refused("import", "--kind", "votes", "--sql", sql, code=code)
+        assert is_told(error, key), error
     both = ("scores.csv", "--sql", "select 1")
-    assert "names its files itself" in call.refused("import", "--kind", "votes", *both)
+    assert is_told(call.refused("import", "--kind", "votes", *both), "cli.sql_alone")
 
 
 # Other tools: their errors are failures, and never scores
 
 
-def result(test: int, model: str, score: float, reason: str = "fine", **rest: Any) -> Any:
+def result(test, model, score, reason="fine", **rest):
     """A result of promptfoo with one assertion that a model graded."""
     part = {"pass": score > 0.5, "score": score, "reason": reason}
     component = {**part, "assertion": {"type": "llm-rubric"}, **rest}
@@ -358,7 +363,7 @@ def result(test: int, model: str, score: float, reason: str = "fine", **rest: An
     return {**about, "score": score, "success": score > 0.5, "gradingResult": grading}
 
 
-def test_errors_of_graders_and_scores_off_the_scale_are_failures(call: CallCommand) -> None:
+def test_errors_of_graders_and_scores_off_the_scale_are_failures(call):
     results = [result(test, model, 0.5) for test in range(6) for model in ("new", "old")]
     results[0] = result(0, "new", 0, "HTTP 503", metadata={"graderError": True})
     results[2] = result(1, "new", 0, "Could not extract JSON from llm-rubric response")
@@ -370,14 +375,15 @@ def test_errors_of_graders_and_scores_off_the_scale_are_failures(call: CallComma
     assert (found["planned"], found["verdicts"]) == (12, 8)
     assert found["failures"] == {"out_of_range": 1, "schema": 3}
     said = call("import", "results.json", "--kind", "promptfoo").out
-    assert "1 x out_of_range: score 85 is off the scale from 0 to 1" in said
-    assert "error: HTTP 503" in said
+    reason = words("en").gloss("reason", "out_of_range")
+    assert is_told(said, "cli.failures", n=1, reason=reason)
+    assert "score 85 is off" in said and "HTTP 503" in said
     # On tests 3 and 5, which both have: 0 and 0.5 against 0.5, on a scale from 0 to 1.
     rows = call.json("compare", NEWEST, "--by", "model", "--baseline", "old")["rows"]
     assert rows[-1]["difference"] == -0.25
 
 
-def log(name: str, scores: Any, **args: Any) -> None:
+def log(name, scores, **args):
     """A log of Inspect; None is a sample that ended in an error."""
     samples = [
         {"id": number, "epoch": 1, "input": f"question {number}"}
@@ -389,8 +395,8 @@ def log(name: str, scores: Any, **args: Any) -> None:
 
 
 def test_logs_with_other_arguments_are_variants_and_an_errored_sample_failed(
-    call: CallCommand,
-) -> None:
+    call,
+):
     log("a.json", "CCIC", shots=0, cot=True)
     log("b.json", ["C", None, "C", "C"], shots=5, cot=True)
     log("c.json", "CCIC", shots=5, cot=True)
@@ -423,7 +429,7 @@ GRADE = {
 }
 
 
-def test_exported_pairs_come_back_and_keep_the_contract(call: CallCommand) -> None:
+def test_exported_pairs_come_back_and_keep_the_contract(call):
     write_pairs(Path(), pairs(6))
     run = call.run()
     for name in ("o.jsonl", "o.txt"):
@@ -437,7 +443,7 @@ def test_exported_pairs_come_back_and_keep_the_contract(call: CallCommand) -> No
     assert call("leaderboard", said["run"]).code == 0
 
 
-def test_imported_votes_are_exported_by_the_contract(call: CallCommand) -> None:
+def test_imported_votes_are_exported_by_the_contract(call):
     names = {"first": "c1", "second": "c2"}
     votes = [
         {"unit": unit, "judge": judge, **names, **more}
@@ -462,7 +468,7 @@ def test_imported_votes_are_exported_by_the_contract(call: CallCommand) -> None:
             assert (found.problems, found.units, found.ok) == ([], number, number)
 
 
-def test_exported_scores_come_back_and_agree_with_themselves(call: CallCommand) -> None:
+def test_exported_scores_come_back_and_agree_with_themselves(call):
     write_suite(Path(), 6)
     run = call.run()
     outputs = {row["unit"]: row["output"] for row in stored(Path())}
@@ -474,7 +480,7 @@ def test_exported_scores_come_back_and_agree_with_themselves(call: CallCommand) 
     assert row["agreement"]["value"] == 1
 
 
-def test_grades_and_objects_that_are_none(call: CallCommand) -> None:
+def test_grades_and_objects_that_are_none(call):
     bad = GRADE | {"task_name": "u", "score": "seventy"}
     high = GRADE | {"task_name": "v", "score": WEIGHTS | {"logic_and_fact": 61}}
     write_rows(Path(), [GRADE, bad, high], "g.jsonl")

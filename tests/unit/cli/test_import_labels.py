@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.sentences import is_told
 from tests.suites import pair_row, pairs, stored, write_pairs, write_rows, write_suite
-from tests.unit.cli.conftest import CallCommand
 
 LABELS = """pair_id,annotator,preference
 p0,ann,1
@@ -23,13 +22,13 @@ elsewhere,ann,1
 
 
 @pytest.fixture
-def run(call: CallCommand) -> str:
+def run(call):
     """A run whose verdicts are A, B, tie in turn."""
     write_pairs(Path(), pairs(6))
     return call.run()
 
 
-def take(call: CallCommand, run: str, labels: str | list[dict[str, Any]]) -> Any:
+def take(call, run, labels):
     """What an import says of labels, as the text of a table or as rows."""
     name = "labels.csv" if isinstance(labels, str) else "labels.jsonl"
     Path(name).write_text(
@@ -39,12 +38,12 @@ def take(call: CallCommand, run: str, labels: str | list[dict[str, Any]]) -> Any
     return call.json("import", name, "--for", run)
 
 
-def winners(run: str) -> dict[tuple[str, str], str]:
+def winners(run):
     rows = stored(Path(), run)
     return {(row["unit"], row["judge"]): row["output"]["winner"] for row in rows if row["output"]}
 
 
-def test_labels_join_the_pairs_of_a_run_and_agree_with_it(call: CallCommand, run: str) -> None:
+def test_labels_join_the_pairs_of_a_run_and_agree_with_it(call, run):
     said = take(call, run, LABELS)
     assert (said["rows"], said["units"], said["judges"]) == (6, 4, 2)
     assert (said["verdicts"], said["failures"]) == (6, {})
@@ -68,12 +67,12 @@ def test_labels_join_the_pairs_of_a_run_and_agree_with_it(call: CallCommand, run
         "counts": [[1, 1, 0], [0, 1, 0], [0, 0, 1]],
     }
     printed = call("import", "labels.csv", "--for", run)
-    assert "1 row about units that run" in printed.err
-    assert f"next: evenhand agreement {run} --against {labels}" in printed.out
+    assert is_told(printed.err, "cli.rows_left_out", n=1, run=run)
+    assert f"evenhand agreement {run} --against {labels}" in printed.out
     assert call("agreement", run, "--against", labels).code == 0
 
 
-def test_a_preference_is_read_as_people_write_it(call: CallCommand, run: str) -> None:
+def test_a_preference_is_read_as_people_write_it(call, run):
     written = {
         **{"1": "A", "2": "B", "A": "A", "b": "B", "tie": "tie", "1.5": "tie", "c1": "A"},
         **{"c2": "B", "A лучше": "A", "ничья": "tie", "平局": "tie", "引き分け": "tie"},
@@ -84,7 +83,7 @@ def test_a_preference_is_read_as_people_write_it(call: CallCommand, run: str) ->
     assert [found["p0", f"human/n{i}"] for i in range(len(rows))] == list(written.values())
 
 
-def test_what_cannot_be_read_is_a_failed_judgment(call: CallCommand, run: str) -> None:
+def test_what_cannot_be_read_is_a_failed_judgment(call, run):
     """A zero is not guessed at: some write it for a tie, others for the first of two."""
     said = take(call, run, "pair_id,winner\np0,7\np1,\np2,c9\np3,1\np4,0\n")
     assert (said["verdicts"], said["failures"]) == (1, {"empty": 1, "schema": 3})
@@ -93,7 +92,7 @@ def test_what_cannot_be_read_is_a_failed_judgment(call: CallCommand, run: str) -
     assert winners(said["run"]) == {("p3", "human"): "A"}
 
 
-def test_who_was_shown_first_may_be_said(call: CallCommand, run: str) -> None:
+def test_who_was_shown_first_may_be_said(call, run):
     said = take(
         call,
         run,
@@ -107,14 +106,14 @@ def test_who_was_shown_first_may_be_said(call: CallCommand, run: str) -> None:
     assert stored(Path(), said["run"])[0]["passes"][0]["explanation"] == "So it is."
 
 
-def test_what_does_not_fit_is_refused(call: CallCommand, run: str) -> None:
+def test_what_does_not_fit_is_refused(call, run):
     Path("labels.csv").write_text(LABELS)
     call.refused("import", "labels.csv")
     call.refused("import", "labels.csv", "--for", run, "--kind", "scores")
     for table, *told in (
         ("pair_id,annotator,remark\np0,ann,1\n", '"winner"'),
         ("annotator,winner\nann,1\n", '"unit"'),
-        ("pair_id,winner\nelsewhere,1\n", "none of the labels is about a unit of run", "p0"),
+        ("pair_id,winner\nelsewhere,1\n", run, '"p0"', "--map unit=COLUMN"),
         ("pair_id,winner,first\np0,1,C2\n", '"C2"'),
         ("pair_id,first,second,winner\np0#c1~c2,c1,c3,1\n", '"c3"'),
     ):
@@ -123,7 +122,7 @@ def test_what_does_not_fit_is_refused(call: CallCommand, run: str) -> None:
         assert all(part in error for part in told), error
 
 
-def test_labels_of_topics_are_found_by_their_candidates(call: CallCommand) -> None:
+def test_labels_of_topics_are_found_by_their_candidates(call):
     names = [{"id": name, "text": f"An answer worth {n}."} for n, name in enumerate("xyz", 3)]
     write_pairs(
         Path(),
@@ -148,8 +147,8 @@ def test_labels_of_topics_are_found_by_their_candidates(call: CallCommand) -> No
 
 
 def test_a_label_by_names_means_the_one_named_first_where_the_row_has_them_turned(
-    call: CallCommand,
-) -> None:
+    call,
+):
     write_pairs(
         Path(), [pair_row("q", 1, 2) | {"candidates": pair_row("q", 1, 2)["candidates"][::-1]}]
     )
@@ -159,7 +158,7 @@ def test_a_label_by_names_means_the_one_named_first_where_the_row_has_them_turne
     assert row["output"]["candidates"] == ["c2", "c1"] and row["output"]["winner"] == "B"
 
 
-def test_labels_of_scores_join_by_id_or_by_question_and_fields(call: CallCommand) -> None:
+def test_labels_of_scores_join_by_id_or_by_question_and_fields(call):
     write_suite(Path(), 6)
     run = call.run()
     rows = {row["unit"]: row["output"]["scores"] for row in stored(Path())}
@@ -180,9 +179,10 @@ def test_labels_of_scores_join_by_id_or_by_question_and_fields(call: CallCommand
     assert {row["unit"] for row in stored(Path(), said["run"])} == {"u1"}
 
 
-def test_a_question_with_several_answers_names_no_unit(call: CallCommand) -> None:
+def test_a_question_with_several_answers_names_no_unit(call):
     rows = [{"meta": {"model": m}, "question": "Q?", "model_output": f"Answer {m}."} for m in "ab"]
     write_suite(Path(), rows)
     run = call.run()
     write_rows(Path(), [{"question": "Q?", "dimension": "clear", "score": 1}], "l.jsonl")
-    assert "several units" in call.refused("import", "l.jsonl", "--for", run, code=3)
+    error = call.refused("import", "l.jsonl", "--for", run, code=3)
+    assert is_told(error, "runs.several_units", run=run)

@@ -12,21 +12,21 @@ import pytest
 from evenhand.results.report import ReportOptions, make_report
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
+from tests.sentences import is_told
 from tests.suites import pair_row, samples, write_pairs, write_suite
-from tests.unit.cli.conftest import CallCommand
 
 COIN, CONTENT, BAD = ({"model": f"python/judge:{name}"} for name in ("coin", "content", "bad"))
 NAMES = ("春の答え-大きなモデル", "summer", "осень-модель-длинное-имя-варианта", "winter")
 
 
-def vote(unit: object, winner: str, judge: str = "j", **rest: Any) -> dict[str, Any]:
+def vote(unit, winner, judge="j", **rest):
     return {"unit": f"q{unit}", "judge": judge, "first": "a", "second": "b"} | {
         "winner": winner,
         **rest,
     }
 
 
-def votes() -> list[dict[str, Any]]:
+def votes():
     """Votes in both orders; every fifth topic is called by the slot, every seventh is a tie."""
     made = []
     for topic in range(40):
@@ -46,11 +46,11 @@ def votes() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def imported(call: CallCommand) -> str:
+def imported(call):
     return call.take("votes", votes())
 
 
-def test_a_judged_run_has_the_figures_of_show(call: CallCommand) -> None:
+def test_a_judged_run_has_the_figures_of_show(call):
     write_pairs(Path(), 12, COIN, CONTENT, BAD)
     call("run")
     made, shown = call.json("leaderboard"), call.json("show")["pairwise"]
@@ -69,13 +69,13 @@ def test_a_judged_run_has_the_figures_of_show(call: CallCommand) -> None:
     assert call.json("leaderboard") == made
 
 
-def test_fronts_are_those_that_show_gives_and_of_one_judge_its_own(call: CallCommand) -> None:
+def test_fronts_are_those_that_show_gives_and_of_one_judge_its_own(call):
     rows = [pair_row("three", 5, 6, 7, topic="One?"), pair_row("two", 1, 2, topic="Two?")]
     write_pairs(Path(), rows, CONTENT)
     call.run()
     made = call.json("leaderboard")["fronts"]
     assert made == call.json("show")["pairwise"]["fronts"] and list(made) == ["three", "two"]
-    assert "c3 1, c2 1 of 2 topics" in call("leaderboard").out
+    assert "c3 1, c2 1; 2 topics" in call("leaderboard", "--verbose").out
     call.take(
         "votes", [vote(i, winner, judge) for i in range(4) for judge, winner in ("xa", "yb", "zb")]
     )
@@ -84,7 +84,7 @@ def test_fronts_are_those_that_show_gives_and_of_one_judge_its_own(call: CallCom
         assert {tuple(front["front"]) for front in fronts.values()} == {(best,)}
 
 
-def test_rules_for_conflicts(call: CallCommand, imported: str) -> None:
+def test_rules_for_conflicts(call, imported):
     rules = ("uncertain", "tie", "drop", "split")
     made = {rule: call.json("leaderboard", imported, "--on-conflict", rule) for rule in rules}
     assert all(one["conflicts"] == 8 and one["rule"] == rule for rule, one in made.items())
@@ -97,7 +97,7 @@ def test_rules_for_conflicts(call: CallCommand, imported: str) -> None:
     assert totals == [[ties, 16, 0], [ties + 16, 0, 0], [ties, 0, 16], [ties, 16, 0]]
 
 
-def test_everything_asked_for_at_once(call: CallCommand, imported: str) -> None:
+def test_everything_asked_for_at_once(call, imported):
     flags = ("--ties", "half", "--scale", "elo", "--anchor", "summer", "--level", "0.9")
     asked = ("leaderboard", imported, *flags, "--length-controlled", "--by", "area")
     made = call.json(*asked)
@@ -108,17 +108,19 @@ def test_everything_asked_for_at_once(call: CallCommand, imported: str) -> None:
     assert "area = code" in call(*asked).out
 
 
-def test_it_fits_a_terminal(call: CallCommand, imported: str) -> None:
+def test_it_fits_a_terminal(call, imported):
     call.narrow()
     said = call("leaderboard", imported)
     assert said.width <= 80 and "春の答え" in said.out
     lines = said.out.splitlines()
     assert [line for line in lines[lines.index("") :] if line != line.rstrip()] == []
     assert re.search(r"winter +\d+ +\d+\.\d \[\d+\.\d, \d+\.\d\] +[+-]\d\.\d\d \[", said.out)
-    assert re.search(r"consistency 80 % \[\d+, \d+\] of 40 first rounds", said.text)
+    every = call("leaderboard", imported, "--verbose")
+    assert every.width <= 80 and "both orders agree" not in said.text
+    assert re.search(r"both orders agree 80 ?% \[\d+, \d+\] of 40 ", every.text)
 
 
-def test_two_votes_of_a_newcomer_have_an_interval_everywhere(call: CallCommand) -> None:
+def test_two_votes_of_a_newcomer_have_an_interval_everywhere(call):
     rows = [vote(k, "ab"[k % 7 > 4]) for k in range(14)]
     call.take("votes", [*rows, *(vote(1, "b", judge, first="c") for judge in "jk")])
     found = {row["candidate"]: row for row in call.json("leaderboard", "rows")["rows"]}["c"]
@@ -126,37 +128,39 @@ def test_two_votes_of_a_newcomer_have_an_interval_everywhere(call: CallCommand) 
     assert (found["low"], found["high"]) == pytest.approx((0, 1.0))
     assert re.search(r"c +1 +0\.0 \[0\.0, 100\.0\]", call("leaderboard", "rows").out)
     call("report", "rows", "-o", "report.html", "--summary")
-    page = Path("report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
-    assert "c 0 % [0, 100]" in page.split('<div class="answer">')[1].split("</div>")[0]
+    page = Path("report.html").read_text(encoding="utf-8")
+    answer = page.split('<div class="answer">')[1].split("</div>")[0]
+    assert is_told(answer, "answer.rate", candidate="c", rate="0%")
 
 
-def test_few_votes_have_words(call: CallCommand) -> None:
+def test_few_votes_have_words(call):
     call.take("votes", [vote(1, "a")])
     said = call("leaderboard", "rows").text
-    assert "All votes are on one topic" in said and "nan" not in said and "inf " not in said
+    assert is_told(said, "notes.one_topic") and "nan" not in said and "inf " not in said
     call.take("votes", [vote(1, "a"), vote(2, "?", first="c")], "none")
     said = call("leaderboard", "none", "--where", "unit=q2").text
-    assert "No vote has a verdict" in said and "1 failed" in said
+    assert is_told(said, "notes.nothing_to_rate") and is_told(said, "terminal.votes_failed", n=1)
 
 
-def test_what_is_refused(call: CallCommand, imported: str) -> None:
-    for flags, told in {
-        ("--judge", "jj"): 'no judge is called "jj" Did you mean "j"?',
-        ("--anchor", "sumer"): 'Did you mean "summer"?',
-        ("--by", "aera"): 'Did you mean "area"?',
-        ("--criterion", "C1"): "There are: none",
-        ("--level", "95"): "0<x<1",
-        ("--ties", "win"): "davidson",
-    }.items():
+def test_what_is_refused(call, imported):
+    for flags, key, told in (
+        (("--judge", "jj"), "stats.no_judge", '"j"?'),
+        (("--anchor", "sumer"), "stats.no_candidate", '"summer"?'),
+        (("--by", "aera"), "stats.no_such_field", '"area"?'),
+        (("--criterion", "C1"), "stats.no_criterion", "-"),
+    ):
+        error = call.refused("leaderboard", imported, *flags)
+        assert is_told(error, key) and told in error
+    for flags, told in (("--level", "95"), "0<x<1"), (("--ties", "win"), "davidson"):
         assert told in call.refused("leaderboard", imported, *flags)
     write_suite(Path(), samples(2))
     call.run()
-    assert "evenhand compare" in call.refused("leaderboard")
+    assert is_told(call.refused("leaderboard"), "compare.no_votes")
 
 
 def test_votes_on_one_question_are_one_cluster_whatever_their_units_are_called(
-    call: CallCommand,
-) -> None:
+    call,
+):
     """A column called topic or colour is no question."""
     widths = {}
     for name in ("question_id", "colour", "topic"):
@@ -168,7 +172,7 @@ def test_votes_on_one_question_are_one_cluster_whatever_their_units_are_called(
     assert widths["question_id", 6] > 1.5 * widths["colour", 24]
 
 
-def test_a_candidate_against_itself_says_nothing_of_positions(call: CallCommand) -> None:
+def test_a_candidate_against_itself_says_nothing_of_positions(call):
     rows = [vote(i, "b", first=one, second=two) for i in range(10) for one, two in ("ab", "ba")]
     call.take("votes", [*rows, *(vote(f"s{i}", "first", second="a") for i in range(10))])
     found = call.json("leaderboard", "rows")
@@ -188,7 +192,7 @@ PANEL = {"a": (1, 1, 1, 2), "b": (1, 1, 1, 2)}
 Counts = dict[str, tuple[int, ...]]
 
 
-def counts(call: CallCommand, run: str) -> Counts:
+def counts(call, run):
     """The counts of show, leaderboard and report, which are alike."""
     shown = call.json("show", run)["pairwise"]["candidates"]
     found = {name: tuple(one[key] for key in COUNTED) for name, one in shown.items()}
@@ -202,7 +206,7 @@ def counts(call: CallCommand, run: str) -> Counts:
     return found
 
 
-def test_a_panel_is_counted_alike_by_every_command(call: CallCommand) -> None:
+def test_a_panel_is_counted_alike_by_every_command(call):
     rows = [
         vote(place, order[0] if winner == "uncertain" else winner, judge)
         | dict(zip(("first", "second"), order, strict=True))
@@ -223,7 +227,7 @@ def test_a_panel_is_counted_alike_by_every_command(call: CallCommand) -> None:
         assert (counts(call, made["run"]) == PANEL) == (rule == "split")
 
 
-def test_a_judged_panel_with_repeats_is_counted_alike(call: CallCommand) -> None:
+def test_a_judged_panel_with_repeats_is_counted_alike(call):
     judges: list[dict[str, Any]] = [
         {"model": f"python/judge:{name}"} for name in ("content", "first", "late", "bad")
     ]

@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import CallCommand
 from tests.unit.cli.weekly import BY, ROWS, paired
 
 
-def test_it_lists_what_changed_most_and_names_the_units_it_is_of(
-    call: CallCommand, weeks: None
-) -> None:
+def test_it_lists_what_changed_most_and_names_the_units_it_is_of(call, weeks):
     flags = ("--where", "model=small", "--language", "ru")
     said = call("report", "-o", "week.html", *BY, *flags)
     assert (said.code, said.out) == (0, "")

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +12,7 @@ from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from tests.crash.watching import DYING
+from tests.sentences import is_told
 from tests.suites import (
     TASK,
     evenhand,
@@ -26,7 +24,6 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
-from tests.unit.cli.conftest import CallCommand
 from tests.unit.engine.pair_runs import interrupted
 
 MARKING = """
@@ -71,7 +68,7 @@ KEPT = ("outcome", "questions", "units", "low", "high", "estimate", "skipped")
 """What a decision says whatever else was judged beside its questions."""
 
 
-def rows(odds: Mapping[str, Sequence[int]], number: int = QUESTIONS, start: int = 0) -> list[Any]:
+def rows(odds, number=QUESTIONS, start=0):
     """Questions, each answered by every variant; the mark of an answer stands in its text."""
     chance, made = random.Random(start), []
     for i in range(start, start + number):
@@ -83,35 +80,33 @@ def rows(odds: Mapping[str, Sequence[int]], number: int = QUESTIONS, start: int 
     return made
 
 
-def write(folder: Path, given: list[Any], judge: str = "marks", **rest: Any) -> Path:
+def write(folder, given, judge="marks", **rest):
     limits = {"concurrency": 4} | rest.pop("limits", {})
     judges = [{"model": f"python/judge:{judge}", "repeats": rest.pop("repeats", 1)}]
     top = {"compare": COMPARE, "limits": limits} | rest
     return write_suite(folder, given, *judges, judge=MARKING, **top)
 
 
-def judged_units(folder: Path) -> set[str]:
+def judged_units(folder):
     return {row["unit"] for row in stored(folder)}
 
 
-def decided_in(folder: Path) -> dict[str, Any]:
+def decided_in(folder):
     """What a run in a folder decides, as it is printed."""
     test = asyncio.run(judged(folder)).decided
     assert test is not None
     return test.json()
 
 
-def until_decided(call: CallCommand, *options: str) -> Any:
+def until_decided(call, *options):
     return call.json("run", "--until-decided", *options)
 
 
-def kept(decided: Any) -> dict[str, Any]:
+def kept(decided):
     return {key: decided[key] for key in KEPT}
 
 
-def test_it_stops_as_soon_as_it_is_decided_and_sends_nothing_again(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_it_stops_as_soon_as_it_is_decided_and_sends_nothing_again(call, tmp_path):
     write(tmp_path, rows(BETTER))
     found = until_decided(call)
     decided = found["decided"]
@@ -131,11 +126,12 @@ def test_it_stops_as_soon_as_it_is_decided_and_sends_nothing_again(
     ahead = until_decided(call, "--dry-run")
     assert (ahead["until_decided"], ahead["calls"]) == (True, {"least": 0, "most": 0})
     out = call("run", "--until-decided").out
-    assert "Decided: v2 is better than v1," in out and "error at most 0.05." in out
-    assert "units were not judged" in out
+    assert is_told(out, "answer.stopped_better", variant="v2", baseline="v1", level="95%")
+    saved = {"n": decided["saved_units"], "of": decided["of"]}
+    assert is_told(out, "terminal.saved", alpha=0.05, **saved)
 
 
-def test_the_seed_draws_the_order(tmp_path: Path) -> None:
+def test_the_seed_draws_the_order(tmp_path):
     units = []
     for name, seed in (("one", 1), ("same", 1), ("other", 2)):
         folder = write(tmp_path / name, rows(BETTER), seed=seed, limits={"concurrency": 1}, stop={})
@@ -145,7 +141,7 @@ def test_the_seed_draws_the_order(tmp_path: Path) -> None:
     assert len(units[0] & units[2]) < 0.8 * len(units[0])
 
 
-def test_units_that_finish_out_of_order_change_nothing(tmp_path: Path) -> None:
+def test_units_that_finish_out_of_order_change_nothing(tmp_path):
     """The same decision, from the same questions, however many are under way; and no more is
     under way than twice what has ended."""
     decisions = []
@@ -162,9 +158,7 @@ def test_units_that_finish_out_of_order_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("judge", "reason"), [("failing", "schema"), ("crashing", "judge_crash")])
-def test_failures_are_left_out_and_told(
-    call: CallCommand, tmp_path: Path, judge: str, reason: str
-) -> None:
+def test_failures_are_left_out_and_told(call, tmp_path, judge, reason):
     write(tmp_path, rows(BETTER), judge)
     found = until_decided(call)
     decided = found["decided"]
@@ -175,31 +169,33 @@ def test_failures_are_left_out_and_told(
     assert (again["calls"], again["decided"]) == (0, decided)
 
 
-def test_a_dry_run_says_at_most_how_many(call: CallCommand, tmp_path: Path) -> None:
+def test_a_dry_run_says_at_most_how_many(call, tmp_path):
     write(tmp_path, rows(BETTER, 20))
     assert until_decided(call, "--dry-run")["calls"] == {"least": 0, "most": 120}
     out = call("run", "--until-decided", "--dry-run").out
-    assert "as many calls as it takes to decide, at most 120 with every re-ask" in out
+    assert is_told(out, "cli.dry_calls_open", most=120)
     assert call.json("run", "--dry-run")["calls"] == {"least": 40, "most": 120}
     assert not (tmp_path / "evenhand.db").exists()
 
 
-def test_what_cannot_be_decided_is_said_before_anything_is_sent(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_what_cannot_be_decided_is_said_before_anything_is_sent(call, tmp_path):
     given = rows(BETTER, 20)
     by = {"by": ["prompt_variant"]}
     for rest, told in (
-        ({"compare": {"by": ["prompt_varient"], "baseline": "v1"}}, 'mean "prompt_variant"'),
-        ({"compare": {**by, "baseline": "v9"}}, 'called "v9"'),
-        ({"compare": {"baseline": "v1"}}, "what is to be decided"),
-        ({"stop": {"dimension": "corect"}}, 'mean "correct"'),
-        ({"stop": {"variant": "v7"}}, 'called "v7"'),
+        ({"compare": {"by": ["prompt_varient"], "baseline": "v1"}}, '"prompt_variant"?'),
+        ({"compare": {**by, "baseline": "v9"}}, '"v9"'),
+        ({"stop": {"dimension": "corect"}}, '"correct"'),
+        ({"stop": {"variant": "v7"}}, '"v7"'),
         ({"stop": {"alpha": 0.7}}, "stop.alpha"),
-        ({"compare": {"by": ["model"], "baseline": "m"}}, "nothing is paired"),
     ):
         write(tmp_path, given, **rest)
         assert told in call.refused("run", "--until-decided")
+    for compare, key in (
+        ({"baseline": "v1"}, "runs.nothing_to_decide"),
+        ({"by": ["model"], "baseline": "m"}, "runs.nothing_paired"),
+    ):
+        write(tmp_path, given, compare=compare)
+        assert is_told(call.refused("run", "--until-decided"), key)
     # Nothing is left behind, not even an empty run.
     if (tmp_path / "evenhand.db").exists():
         assert call.json("runs") == {"runs": []}
@@ -213,7 +209,7 @@ def test_what_cannot_be_decided_is_said_before_anything_is_sent(
 # Again: to the end, after a kill or an interrupt, and with more units
 
 
-def test_a_run_to_the_end_finishes_the_rest(call: CallCommand, tmp_path: Path) -> None:
+def test_a_run_to_the_end_finishes_the_rest(call, tmp_path):
     write(tmp_path, rows(BETTER), stop={"alpha": 0.1})
     first = call.json("run")
     assert first["decided"]["alpha"] == 0.1
@@ -228,9 +224,7 @@ def test_a_run_to_the_end_finishes_the_rest(call: CallCommand, tmp_path: Path) -
     assert after == first["decided"]
 
 
-def test_what_failed_in_passing_is_tried_again_while_it_is_undecided(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_what_failed_in_passing_is_tried_again_while_it_is_undecided(call, tmp_path):
     write(tmp_path, rows(EQUAL, 30), "crashing")
     found = until_decided(call)
     assert (found["pending"], found["failures"]) == (0, {"judge_crash": 12})
@@ -244,7 +238,7 @@ def test_what_failed_in_passing_is_tried_again_while_it_is_undecided(
     assert again["decided"]["questions"] == 30
 
 
-def test_killed_and_run_again_it_comes_to_the_same_decision(tmp_path: Path) -> None:
+def test_killed_and_run_again_it_comes_to_the_same_decision(tmp_path):
     dying = """
 async def dying(messages, schema, params):
     if count() in (9, 30) and len(list(pathlib.Path().glob("dead*"))) < 2:
@@ -263,7 +257,7 @@ async def dying(messages, schema, params):
     assert found["saved_units"] > QUESTIONS / 2
 
 
-def test_interrupted_it_decides_nothing_and_the_next_run_goes_on(tmp_path: Path) -> None:
+def test_interrupted_it_decides_nothing_and_the_next_run_goes_on(tmp_path):
     """Stopped by something else: it is the same run to the end."""
     given = rows(EQUAL, 60)
     first, again = asyncio.run(interrupted(write(tmp_path / "stopped", given, stop={}), 33))
@@ -273,7 +267,7 @@ def test_interrupted_it_decides_nothing_and_the_next_run_goes_on(tmp_path: Path)
     assert again.decided.json() == decided_in(write(tmp_path / "whole", given, stop={}))
 
 
-def test_units_that_are_added_come_after_the_others(tmp_path: Path) -> None:
+def test_units_that_are_added_come_after_the_others(tmp_path):
     """An undecided run is continued with more units: what was judged stays first in the order, and
     what was kept back is bet on the rest."""
     folder = write(tmp_path, rows(EQUAL, 30), stop={})
@@ -295,7 +289,7 @@ def test_units_that_are_added_come_after_the_others(tmp_path: Path) -> None:
     assert (again.decided, again.tally.sent) == (second.decided, 0)
 
 
-def test_a_decision_at_the_end_outlives_added_units(tmp_path: Path) -> None:
+def test_a_decision_at_the_end_outlives_added_units(tmp_path):
     """Seven of seven are enough because no more were planned: they are tested at their end."""
     clear = {"v1": [1, 0, 0], "v2": [0, 0, 1]}
     folder = write(tmp_path, rows(clear, 7), stop={"dimension": "correct"})
@@ -311,7 +305,7 @@ def test_a_decision_at_the_end_outlives_added_units(tmp_path: Path) -> None:
 # What a comparison is decided by
 
 
-def test_repeats_and_judges_make_one_value_a_question(tmp_path: Path) -> None:
+def test_repeats_and_judges_make_one_value_a_question(tmp_path):
     write(tmp_path, rows(BETTER), repeats=2, stop={})
     summary = asyncio.run(judged(tmp_path))
     assert summary.decided is not None
@@ -320,7 +314,7 @@ def test_repeats_and_judges_make_one_value_a_question(tmp_path: Path) -> None:
     assert summary.counts.planned - summary.counts.pending >= 2 * found["units"]
 
 
-def test_several_variants_share_alpha_and_stop_one_by_one(tmp_path: Path) -> None:
+def test_several_variants_share_alpha_and_stop_one_by_one(tmp_path):
     odds = {"v1": [5, 4, 1], "v2": [0, 1, 9], "v3": [4, 4, 2], "v4": [3, 4, 3]}
     write(tmp_path, rows(odds, 120), stop={}, limits={"concurrency": 1})
     decided = decided_in(tmp_path)
@@ -339,7 +333,7 @@ def test_several_variants_share_alpha_and_stop_one_by_one(tmp_path: Path) -> Non
     assert not any("v3" in unit for unit in judged_units(alone))
 
 
-def test_a_named_dimension_decides_on_its_own_scale(tmp_path: Path) -> None:
+def test_a_named_dimension_decides_on_its_own_scale(tmp_path):
     found = decided_in(write(tmp_path / "correct", rows(BETTER), stop={"dimension": "correct"}))
     assert (found["outcome"], found["dimension"]) == ("better", "correct")
     # About 1.4 of four points are planted; of one it would be a quarter.
@@ -368,7 +362,7 @@ async def graded(messages, schema, params):
 
 
 @pytest.mark.parametrize(("dimension", "most"), [("overall", 1), ("logic_and_fact", 60)])
-def test_answers_are_decided_by_their_points(tmp_path: Path, dimension: str, most: float) -> None:
+def test_answers_are_decided_by_their_points(tmp_path, dimension, most):
     given = [
         {"task_name": f"t{i}", "prompt": f"Task {i}?", "answer": text, "meta": {"model": model}}
         | {"rubric": TASK}
@@ -385,7 +379,7 @@ def test_answers_are_decided_by_their_points(tmp_path: Path, dimension: str, mos
 
 
 @pytest.mark.parametrize(("wins", "outcome"), [(9, "better"), (1, "worse")])
-def test_pairs_are_decided_by_the_win_rate(tmp_path: Path, wins: int, outcome: str) -> None:
+def test_pairs_are_decided_by_the_win_rate(tmp_path, wins, outcome):
     """Of ten topics the second candidate wins so many; it stands first in every other row."""
     given = []
     for i in range(200):
@@ -398,7 +392,7 @@ def test_pairs_are_decided_by_the_win_rate(tmp_path: Path, wins: int, outcome: s
     assert (found["low"] > 0.5, found["high"] < 0.5) == (wins == 9, wins == 1)
 
 
-def test_pairs_that_the_baseline_is_not_in_are_left_pending(tmp_path: Path) -> None:
+def test_pairs_that_the_baseline_is_not_in_are_left_pending(tmp_path):
     given = [pair_row(f"p{i}", 1, 9, 8, topic=f"Topic {i}?") for i in range(60)]
     found = decided_in(
         write_pairs(tmp_path, given, compare={"baseline": "c1"}, stop={"dimension": "C1"})

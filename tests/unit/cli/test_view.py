@@ -6,10 +6,7 @@ import asyncio
 import re
 import signal
 import socket
-import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
@@ -21,7 +18,7 @@ TOKEN = "so-it-is-said-here"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with a judged suite; no test here changes what is in its store."""
     suite = write_suite(tmp_path_factory.mktemp("viewed"), 2)
     asyncio.run(judged(suite))
@@ -29,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def viewed(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def viewed(folder, *options):
     """The command, under way, and the address that it prints."""
     view = started("view", "--no-open", *options, cwd=folder)
     try:
@@ -42,14 +39,14 @@ def viewed(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
         view.communicate(timeout=PATIENCE)
 
 
-def refused(folder: Path, *options: str, code: int = 2) -> str:
+def refused(folder, *options, code=2):
     done = evenhand_here("view", "--no-open", *options, cwd=folder)
     assert done.returncode == code
     return " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_at_a_free_port_until_it_is_stopped(folder: Path, how: signal.Signals) -> None:
+def test_it_serves_at_a_free_port_until_it_is_stopped(folder, how):
     with viewed(folder) as (view, base):
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", base)
         with httpx.Client(base_url=base, timeout=PATIENCE) as reader:
@@ -63,7 +60,7 @@ def test_it_serves_at_a_free_port_until_it_is_stopped(folder: Path, how: signal.
             httpx.get(base)
 
 
-def test_bound_elsewhere_every_request_needs_the_token(folder: Path) -> None:
+def test_bound_elsewhere_every_request_needs_the_token(folder):
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
         assert "--token" in refused(folder, "--host", host)
     with viewed(folder, "--host", "0.0.0.0", "--token", TOKEN) as (_, address):
@@ -77,15 +74,14 @@ def test_bound_elsewhere_every_request_needs_the_token(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_a_token_that_is_short_or_cannot_be_sent_is_refused(folder: Path, host: str) -> None:
+def test_a_token_that_is_short_or_cannot_be_sent_is_refused(folder, host):
     for token in ("x", "ключ-ключ-ключ-ключ", "a;b" * 9, "a&b c" * 9, "fifteen-letters"):
         error = refused(folder, "--host", host, "--token", token)
         assert "16 or more" in error
-        assert ("leave it out and one is made" in error) == (host == "127.0.0.1")
     refused(folder, "--host", host, "--token", "a" * 20 + "\n")
 
 
-def test_a_store_or_a_port_that_cannot_be_had_is_said(folder: Path, tmp_path: Path) -> None:
+def test_a_store_or_a_port_that_cannot_be_had_is_said(folder, tmp_path):
     refused(tmp_path, code=6)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

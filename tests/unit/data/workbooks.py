@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from xml.sax.saxutils import escape
 
 _MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -13,7 +11,7 @@ _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _SHEET_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 
 
-def write_workbook(path: Path, sheets: Mapping[str, Sequence[Sequence[object]]]) -> None:
+def write_workbook(path, sheets):
     """Write sheets of rows; a cell is a text, a number, true or false, or None for nothing."""
     names = list(sheets)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -26,7 +24,7 @@ def write_workbook(path: Path, sheets: Mapping[str, Sequence[Sequence[object]]])
             archive.writestr(f"xl/worksheets/sheet{i}.xml", _sheet(sheets[name]))
 
 
-def _types(sheets: int) -> str:
+def _types(sheets):
     parts = "".join(
         f'<Override PartName="/xl/worksheets/sheet{i}.xml"'
         f' ContentType="{_SHEET_TYPE}.worksheet+xml"/>'
@@ -41,7 +39,7 @@ def _types(sheets: int) -> str:
     )
 
 
-def _relations(targets: Sequence[tuple[str, str]]) -> str:
+def _relations(targets):
     inner = "".join(
         f'<Relationship Id="rId{i}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
         for i, (kind, target) in enumerate(targets, 1)
@@ -49,7 +47,7 @@ def _relations(targets: Sequence[tuple[str, str]]) -> str:
     return f'<Relationships xmlns="{_PACKAGE}/relationships">{inner}</Relationships>'
 
 
-def _workbook(names: Sequence[str]) -> str:
+def _workbook(names):
     sheets = "".join(
         f'<sheet name="{escape(name)}" sheetId="{i}" r:id="rId{i}"/>'
         for i, name in enumerate(names, 1)
@@ -57,7 +55,7 @@ def _workbook(names: Sequence[str]) -> str:
     return f'<workbook {_MAIN} xmlns:r="{_OFFICE}"><sheets>{sheets}</sheets></workbook>'
 
 
-def _sheet(rows: Sequence[Sequence[object]]) -> str:
+def _sheet(rows):
     lines = "".join(
         f'<row r="{number}">{"".join(_cell(cell, number, i) for i, cell in enumerate(row))}</row>'
         for number, row in enumerate(rows, 1)
@@ -65,7 +63,7 @@ def _sheet(rows: Sequence[Sequence[object]]) -> str:
     return f"<worksheet {_MAIN}><sheetData>{lines}</sheetData></worksheet>"
 
 
-def _cell(cell: object, row: int, column: int) -> str:
+def _cell(cell, row, column):
     place = f"{chr(ord('A') + column)}{row}"
     if cell is None:
         return ""

@@ -16,6 +16,7 @@ from evenhand.errors import CallLost, Interrupted, StoppedEarly
 from evenhand.exchange import Reply, Usage
 from evenhand.store.ports import SentRequest
 from tests import provider as p
+from tests.refused import refused
 from tests.suites import (
     Scripted,
     at,
@@ -70,7 +71,7 @@ async def test_without_limits_nobody_waits():
 
 
 async def test_a_request_that_never_fits_is_told():
-    with pytest.raises(StoppedEarly, match="tokens_per_minute"):
+    with refused(StoppedEarly, "engine.request_too_large", "tokens_per_minute"):
         async with Pacer(Stop(), tokens_per_minute=100).permit(101):
             raise AssertionError
 

@@ -15,6 +15,7 @@ from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from tests import provider as p
+from tests.refused import refused
 from tests.suites import (
     Scripted,
     at,
@@ -473,7 +474,7 @@ async def test_a_relay_of_different_styles_asks_each_in_its_own(tmp_path):
 
 def test_judges_of_a_relay_that_would_repeat_differently_are_refused(tmp_path):
     write_pairs(tmp_path, 1, judge("first"), judge("content", repeats=2), settings=RELAY)
-    with pytest.raises(UsageError, match="the same repeats"):
+    with refused(UsageError, "runs.relay_repeats"):
         prepared(tmp_path)
 
 

@@ -12,8 +12,10 @@ from aiohttp import web
 from evenhand.engine.prices import PICO, dollars, given_price, listed_price, token_bound, usd
 from evenhand.errors import CallLost, CallRejected, StoppedEarly, UsageError
 from evenhand.exchange import Message, Question, Schema, Usage
-from evenhand.report.terminal.console import outcome_lines
+from evenhand.report.terminal.summary import outcome_lines
+from evenhand.words import words
 from tests import provider as p
+from tests.sentences import is_told
 from tests.suites import (
     GOOD,
     Scripted,
@@ -88,7 +90,7 @@ def test_the_bound_counts_bytes_of_messages_and_schema():
         ),
         *((budget(number), "budget_usd") for number in ("1e30", "-1", "nan", "1e999999")),
         ({"max_tokens": 10**12}, "max_tokens"),
-        ({"model": "openai/no-such-model", **budget(1)}, r"price of .* is not known"),
+        ({"model": "openai/no-such-model", **budget(1)}, "no-such-model"),
     ],
 )
 def test_a_number_that_cannot_be_meant_is_told_before_anything_is_sent(tmp_path, rest, word):
@@ -210,8 +212,8 @@ async def test_what_is_spent_now_is_told_beside_calls_from_before_a_price_was_kn
         write_suite(tmp_path, 2, at(provider.url, price=PRICE))
         known = await judged(tmp_path)
     assert (unknown.spent.unpriced, known.spent.unpriced) == (1, 1)
-    assert "price unknown in all" in outcome_lines(unknown.json()).plain
-    assert " now, earlier calls at unknown prices" in outcome_lines(known.json()).plain
+    assert is_told(outcome_lines(unknown.json(), words("en")).plain, "cli.cost_unknown")
+    assert is_told(outcome_lines(known.json(), words("en")).plain, "cli.cost_now")
 
 
 # What a provider claims
@@ -238,20 +240,21 @@ async def judged_by(folder, behaviour, units=3, price=PRICE, **rest):
 
 
 @pytest.mark.parametrize(
-    ("claim", "words"),
+    ("claim", "key", "tokens"),
     [
-        (claiming(900, 2560), "2,560 output tokens, where max_tokens allows 256"),
-        (claiming(90_000, 20), "90,000 prompt tokens"),
-        (claiming(900, 20, total_tokens=3480), "2,580 output tokens"),
+        (claiming(900, 2560), "overcharged_output", 2560),
+        (claiming(90_000, 20), "overcharged_prompt", 90_000),
+        (claiming(900, 20, total_tokens=3480), "overcharged_output", 2580),
     ],
     ids=["ten times max_tokens", "a longer prompt", "hidden reasoning"],
 )
 async def test_a_provider_that_bills_more_than_was_allowed_stops_a_run_with_a_budget(
-    tmp_path, claim, words
+    tmp_path, claim, key, tokens
 ):
     summary, calls = await judged_by(tmp_path, claim, 40, **budget(1000, concurrency=4))
     assert isinstance(summary.stopped, StoppedEarly)
-    assert words in str(summary.stopped) and "budget_usd" in summary.stopped.advice
+    assert summary.stopped.key == f"engine.{key}"
+    assert summary.stopped.what.values["tokens"] == tokens
     # What was answered was paid for, and is kept.
     assert summary.counts.verdicts == len(calls) <= 4
 

@@ -10,7 +10,9 @@ from evenhand.engine.progress import Progress
 from evenhand.runs.forecast import forecast
 from evenhand.runs.stores import open_archive
 from evenhand.store.verify import verify
+from evenhand.words import words
 from tests import provider as p
+from tests.sentences import is_told
 from tests.suites import (
     GOOD,
     JUDGE,
@@ -277,7 +279,7 @@ async def test_progress_ends_with_all_that_is_settled(tmp_path):
     def watch(tally, planned, stop):
         progress = Progress(tally, planned, clock=lambda: 0.0)
         yield
-        lines.append(progress.line())
+        lines.append(progress.line(words("en")))
 
     async with p.Provider(CONTENT) as provider:
         judge = at(provider.url, model="openai/gpt-4.1")
@@ -285,5 +287,5 @@ async def test_progress_ends_with_all_that_is_settled(tmp_path):
         for _ in range(2):
             summary = await judged(tmp_path, watch=watch)
             assert (summary.counts.planned, summary.counts.left_out) == (1, 1)
-    assert all(line.startswith("1/1 judged") for line in lines)
-    assert [", 1 left out" in line for line in lines] == [True, False]
+    assert all(line.startswith("1/1 ") for line in lines)
+    assert [is_told(line, "runs.left_out", n=1) for line in lines] == [True, False]

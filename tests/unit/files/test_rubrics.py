@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +13,7 @@ from evenhand.files.rubrics import is_rubric_text, read_rubric, sentence_rubric,
 from evenhand.kinds import KINDS
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.weighted.task_rubric import read_task
+from tests.refused import refused
 from tests.suites import RUBRIC, TASK, prepared, samples, write_answers, write_suite
 
 SENTENCES = {
@@ -36,7 +36,7 @@ TYPES = ("fact", "creative", "speculative")
 WEIGHTED, RUBRICS = find_protocol("weighted"), find_protocol("rubric")
 
 
-def written(folder: Path, name: str, text: str | bytes) -> Path:
+def written(folder, name, text):
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
@@ -46,41 +46,43 @@ def written(folder: Path, name: str, text: str | bytes) -> Path:
     ("name", "text"),
     [("task.md", TASK), ("task.markdown", TASK), ("b.md", "\ufeff" + TASK)],
 )
-def test_a_task_rubric_is_read_by_its_ending(tmp_path: Path, name: str, text: str) -> None:
+def test_a_task_rubric_is_read_by_its_ending(tmp_path, name, text):
     rubric = read_task(read_rubric(written(tmp_path, name, text), WEIGHTED), TYPES)
     assert (rubric.task_type, rubric.critical) == ("fact", ("It lies.",))
 
 
-WRONG: dict[str, tuple[str, str | bytes, str]] = {
-    "empty": ("a.md", "", "a.md:1: the rubric is empty"),
-    "two types": ("a.md", "task_type: fact\n\ntask_type: creative\n", "a.md:3: task_type is"),
-    "unknown type": ("a.md", "# T\n\ntask_type: facts of life\n", "a.md:3: unknown task_type"),
+WRONG = {
+    "empty": ("a.md", "", "a.md:1", "kinds.empty_rubric"),
+    "two types": ("a.md", "task_type: fact\n\ntask_type: creative\n", "a.md:3", "kinds.two_types"),
+    "unknown type": ("a.md", "# T\n\ntask_type: facts of life\n", "a.md:3", "kinds.unknown_type"),
     "bad pattern": (
         "a.md",
         "# Critical Fail Conditions\n- must_match: /[/\n",
-        "a.md:2: the pattern",
+        "a.md:2",
+        "kinds.not_regex",
     ),
     "an empty section": (
         "a.md",
         "# Critical Fail Conditions\n\n# More\n",
-        "a.md:1: nothing stands",
+        "a.md:1",
+        "kinds.no_conditions",
     ),
-    "not UTF-8": ("a.md", "Критерии".encode("cp1251"), "a.md: the rubric cannot be read"),
-    "JSON": ("a.json", json.dumps(RUBRIC), "a.json: a task's rubric is Markdown"),
+    "not UTF-8": ("a.md", "Критерии".encode("cp1251"), "a.md", "files.unreadable"),
+    "JSON": ("a.json", json.dumps(RUBRIC), "a.json", "files.rubric_ending"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, name: str) -> None:
-    file, text, said = WRONG[name]
-    with pytest.raises(UsageError) as error:
+def test_what_is_wrong_is_told_with_file_and_line(tmp_path, name):
+    file, text, where, key = WRONG[name]
+    with refused(UsageError, key) as caught:
         read_rubric(written(tmp_path, file, text), WEIGHTED)
-    assert str(error.value).startswith(f"{tmp_path}/{said}")
-    with pytest.raises(UsageError, match="there is no rubric file"):
+    assert caught.value.where == f"{tmp_path}/{where}"
+    with refused(UsageError, "files.no_rubric"):
         read_rubric(tmp_path / "none.md", WEIGHTED)
 
 
-def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+def test_a_changed_file_is_read_again(tmp_path):
     path = written(tmp_path, "a.md", TASK)
     assert read_rubric(path, WEIGHTED) == TASK
     written(tmp_path, "a.md", TASK + "- more\n")
@@ -100,12 +102,12 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
         ({"dimensions": []}, False),
     ],
 )
-def test_what_counts_as_the_name_of_a_file(rubric: object, is_file: bool) -> None:
+def test_what_counts_as_the_name_of_a_file(rubric, is_file):
     form = KINDS["weighted"].rubric_form
     assert form is not None and form.is_file(rubric) is is_file
 
 
-def test_a_row_names_a_file_beside_its_own(tmp_path: Path) -> None:
+def test_a_row_names_a_file_beside_its_own(tmp_path):
     (tmp_path / "sub").mkdir()
     written(tmp_path, "sub/task.md", TASK)
     row = Row({"rubric": "sub/task.md", "answer": "x"}, "data.jsonl:1")
@@ -115,36 +117,36 @@ def test_a_row_names_a_file_beside_its_own(tmp_path: Path) -> None:
         assert with_rubric_text(Row(value, "data.jsonl:1"), data, WEIGHTED) == value
 
 
-def test_what_is_wrong_with_a_rows_file_is_wrong_data(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_rows_file_is_wrong_data(tmp_path):
     written(tmp_path, "a.md", "\n\ntask_type: poetry\n")
-    with pytest.raises(DataError, match=r"a\.md:3: unknown task_type"):
+    with refused(DataError, "kinds.unknown_type", r"a\.md:3"):
         with_rubric_text(Row({"rubric": "a.md"}, "d:1"), tmp_path / "d", WEIGHTED)
-    with pytest.raises(DataError, match=r"d:1: there is no rubric file"):
+    with refused(DataError, "files.no_rubric", "d:1"):
         with_rubric_text(Row({"rubric": "none.md"}, "d:1"), tmp_path / "d", WEIGHTED)
 
 
-def test_a_rubric_of_dimensions_is_json_or_toml(tmp_path: Path) -> None:
+def test_a_rubric_of_dimensions_is_json_or_toml(tmp_path):
     assert read_rubric(written(tmp_path, "r.json", json.dumps(RUBRIC)), RUBRICS) == RUBRIC
     bad = json.dumps(RUBRIC, indent=1).replace('"score": 3', '"score": "3"', 1)
     line = bad[: bad.index('"score": "3"')].count("\n") + 1
-    with pytest.raises(UsageError, match=rf"r\.json:{line}: a band's score must be a number"):
+    with refused(UsageError, "kinds.no_score", rf"r\.json:{line}: "):
         read_rubric(written(tmp_path, "r.json", bad), RUBRICS)
 
 
 @pytest.mark.parametrize("ending", ["json", "toml"])
-def test_a_rubric_that_nests_without_end_is_refused(tmp_path: Path, ending: str) -> None:
+def test_a_rubric_that_nests_without_end_is_refused(tmp_path, ending):
     deep = ("deep = " if ending == "toml" else "") + "[" * 10**4
-    with pytest.raises(UsageError, match=f"not {ending.upper()}: nested "):
+    with refused(UsageError, {"json": "kinds.not_json", "toml": "kinds.toml_depth"}[ending], "64"):
         read_rubric(written(tmp_path, f"r.{ending}", deep), RUBRICS)
 
 
 @pytest.mark.parametrize("text", SENTENCES)
-def test_a_sentence_is_no_file(text: str) -> None:
+def test_a_sentence_is_no_file(text):
     assert is_rubric_text(text) is SENTENCES[text]
 
 
 @pytest.mark.parametrize("language", ["en", "ru", "zh", "ja", "fr"])
-def test_a_sentence_is_one_dimension_with_five_bands(language: str) -> None:
+def test_a_sentence_is_one_dimension_with_five_bands(language):
     rubric = build_rubric(sentence_rubric("Is it  polite?\n", language=language))
     (dimension,) = rubric.dimensions
     assert dimension.definition == dimension.name == "Is it polite?"
@@ -155,7 +157,7 @@ def test_a_sentence_is_one_dimension_with_five_bands(language: str) -> None:
     assert is_english is (language in ("en", "fr"))
 
 
-def test_a_row_may_bring_a_sentence_in_its_own_language(tmp_path: Path) -> None:
+def test_a_row_may_bring_a_sentence_in_its_own_language(tmp_path):
     protocol, path = find_protocol("rubric"), tmp_path / "a.csv"
     value = {"question": "q", "model_output": "a", "rubric": "Вежливо?", "language": "ru"}
     rubric = with_rubric_text(Row(value, "a.csv:2"), path, protocol)["rubric"]
@@ -173,10 +175,10 @@ def test_a_row_may_bring_a_sentence_in_its_own_language(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("rubrc.json", 'did you mean "rubric.json"?'), ("other.toml", "There are: rubric.json.")],
+    [("rubrc.json", "did_you_mean"), ("other.toml", "there_are")],
 )
-def test_a_rubric_file_that_is_not_there_is_told(tmp_path: Path, name: str, advice: str) -> None:
+def test_a_rubric_file_that_is_not_there_is_told(tmp_path, name, advice):
     write_suite(tmp_path, 1, rubric=name)
-    with pytest.raises(UsageError, match="there is no rubric file") as caught:
+    with refused(UsageError, "files.no_rubric") as caught:
         prepared(tmp_path)
-    assert advice in caught.value.advice and "one sentence" in caught.value.advice
+    assert caught.value.advice.key.endswith(advice) and '"rubric.json"' in caught.value.advice

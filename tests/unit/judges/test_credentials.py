@@ -28,6 +28,7 @@ from tests.provider import (
     saying,
     sending,
 )
+from tests.refused import refused
 from tests.unit.judges.questions import KEY, ask, endpoint_of, opened, question
 
 ORIGIN = "http://host.test"
@@ -262,7 +263,7 @@ def test_a_key_comes_from_the_environment_without_the_blanks_around_it():
 
 @pytest.mark.parametrize("value", ["sk-a\r\nX-Evil: 1", "sk-ключ", "sk a", "sk-a\x00b"])
 def test_a_key_that_no_header_takes_is_refused_without_being_shown(value):
-    with pytest.raises(UsageError, match="NAME") as raised:
+    with refused(UsageError, "judges.bad_key", "NAME") as raised:
         key_from({"NAME": value}, "NAME", ORIGIN)
     assert value not in str(raised.value)
 

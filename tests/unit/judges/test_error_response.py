@@ -221,7 +221,7 @@ async def test_a_judge_goes_on_after_a_lost_call():
 
 async def test_without_a_key_the_advice_is_to_set_one():
     error = await reply_of("openai", failing(401, "Who are you?"), environment={})
-    assert "Set OPENAI_API_KEY" in str(error)
+    assert error.key == "judges.key_wanted" and "OPENAI_API_KEY" in error.advice
 
 
 async def test_a_redirect_is_not_followed():

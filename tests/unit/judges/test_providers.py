@@ -9,6 +9,7 @@ from evenhand.judges import PROVIDERS
 from evenhand.judges.providers import ollama_url
 from tests.dialects import candidate, encoded
 from tests.provider import completion
+from tests.refused import refused
 from tests.unit.judges.questions import KEY, KEYS, ask, opened, reply_of
 
 GATE = "https://gate.test"
@@ -65,13 +66,13 @@ def test_an_ollama_host_may_lack_scheme_and_port(text, url):
 
 @pytest.mark.parametrize("name", KEYS)
 def test_an_address_with_a_password_is_refused_and_not_shown(name):
-    with pytest.raises(UsageError, match="carries a user name") as error:
+    with refused(UsageError, "judges.url_password") as error:
         opened(f"{name}/m", "https://user:hunter22@host.test")
     assert "hunter22" not in str(error.value)
 
 
 def test_azure_without_an_address_is_refused_at_opening():
-    with pytest.raises(UsageError, match="AZURE_OPENAI_ENDPOINT"):
+    with refused(UsageError, "judges.no_address", "AZURE_OPENAI_ENDPOINT"):
         opened("azure/m")
 
 
@@ -83,7 +84,7 @@ def test_every_provider_of_the_specification_is_there():
     "setting", [{"params": {"a": 1}}, {"stream": True}, {"proxy": "http://p:1"}]
 )
 def test_judges_that_send_nothing_take_no_setting_of_http(setting):
-    with pytest.raises(UsageError, match="no judge over HTTP"):
+    with refused(UsageError, "judges.no_http"):
         opened("python/json:dumps", **setting)
 
 

@@ -7,6 +7,7 @@ import pytest
 from evenhand.errors import CallLost, JudgeCrashed, ProviderRefused, UsageError
 from evenhand.judges import PROVIDERS, JudgeOptions
 from evenhand.judges.python import PythonJudge
+from tests.refused import refused
 from tests.unit.judges.questions import SCHEMA, question
 
 
@@ -195,24 +196,27 @@ async def test_a_function_may_raise_the_call_errors_itself(judge, raised, error)
 def test_a_module_that_cannot_be_imported_is_told_with_its_line(
     judge, tmp_path, source, line, word
 ):
-    with pytest.raises(UsageError, match=word) as raised:
+    with refused(UsageError, "judges.import_failed", word) as raised:
         judge(source).load()
     assert raised.value.where == f"{tmp_path / 'mine.py'}:{line}"
     assert "mine" not in sys.modules
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "word"),
+    ("source", "target", "key"),
     [
-        ("def judge(m, s, p): return 'well'", "mine:judge", "no coroutine function"),
-        ("judge = 3", "mine:judge", "no function"),
-        ("", "absent_module:judge", "no module"),
-        *(("", name, "module:function") for name in ("mine", "mine:", ":judge", "mine:judge()")),
-        *(("", name, "module:function") for name in ("../mine:judge", "")),
+        ("def judge(m, s, p): return 'well'", "mine:judge", "not_async"),
+        ("judge = 3", "mine:judge", "no_function"),
+        ("", "absent_module:judge", "no_module"),
+        *(
+            ("", name, "not_module_function")
+            for name in ("mine", "mine:", ":judge", "mine:judge()")
+        ),
+        *(("", name, "not_module_function") for name in ("../mine:judge", "")),
     ],
 )
-def test_a_name_that_is_no_async_function_is_told(judge, source, target, word):
-    with pytest.raises(UsageError, match=word):
+def test_a_name_that_is_no_async_function_is_told(judge, source, target, key):
+    with refused(UsageError, f"judges.{key}"):
         judge(source, target).load()
 
 

@@ -19,6 +19,7 @@ from tests.provider import (
     sending,
     valid,
 )
+from tests.refused import refused
 from tests.unit.judges.questions import (
     KEY,
     KEYS,
@@ -167,7 +168,7 @@ def test_without_a_seed_another_one_asks_nothing_anew_but_rounds_and_repeats_do(
 @pytest.mark.parametrize("name", ["openai", "anthropic", "google"])
 async def test_the_official_host_is_not_asked_without_a_key(name):
     judge = opened(f"{name}/m", environment={})
-    with pytest.raises(ProviderRefused, match=f"Set {KEYS[name]}"):
+    with refused(ProviderRefused, "judges.key_missing", KEYS[name]):
         await judge.answer(question())
 
 
@@ -177,7 +178,7 @@ async def test_loopback_needs_no_key_and_gets_none_of_another_service():
 
 
 def test_a_temperature_beyond_the_range_is_refused_at_opening():
-    with pytest.raises(UsageError, match=r"0 to 1, not 1\.5"):
+    with refused(UsageError, "judges.too_hot", r" 0 .* 1,.* 1\.5"):
         opened("anthropic/m", temperature=1.5)
 
 
@@ -510,15 +511,15 @@ def test_params_are_part_of_the_identity():
     ],
 )
 def test_params_never_replace_what_the_contract_needs(name, params, field):
-    with pytest.raises(UsageError, match="may not be set here") as refused:
+    with refused(UsageError, "judges.reserved_param") as caught:
         opened(f"{name}/m", params=params)
-    assert f'"{field}"' in str(refused.value)
-    assert refused.value.where == f"[judges.params] of {name}/m"
+    assert f'"{field}"' in str(caught.value)
+    assert caught.value.where == f"[judges.params] {name}/m"
 
 
 @pytest.mark.parametrize("value", [date(2026, 1, 1), float("nan"), [{"a": {1}}]])
 def test_params_that_are_no_json_are_refused(value):
-    with pytest.raises(UsageError, match="not all of this is JSON"):
+    with refused(UsageError, "judges.params_not_json"):
         opened("openai/m", params={"a": {"b": value}})
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from evenhand.errors import DataError, NothingRecorded
 from evenhand.judges import JudgeOptions, open_judge
+from tests.refused import refused
 from tests.unit.judges.questions import question
 
 ONE = {"unit": "u1", "reply": "one"}
@@ -32,9 +33,9 @@ async def test_unit_order_round_and_repeat_tell_replies_apart(recorded):
     judge = recorded(*(ONE | {"reply": str(number)} | one for number, one in enumerate(asked)))
     assert [await text(judge, **one) for one in asked] == ["0", "1", "2", "3"]
     for absent in ({"order": "12", "round": 3}, {"order": "21", "repeat": 1}):
-        with pytest.raises(NothingRecorded, match="no reply recorded for unit"):
+        with pytest.raises(NothingRecorded):
             await text(judge, **absent)
-    with pytest.raises(NothingRecorded, match="no reply recorded for unit"):
+    with pytest.raises(NothingRecorded):
         await text(recorded(ONE | {"unit": "u2"}))
     await judge.close()
 
@@ -69,40 +70,39 @@ def test_the_identity_is_the_content_and_not_the_path(recorded, tmp_path):
 
 
 def test_replies_of_several_judges_are_told(recorded):
-    with pytest.raises(DataError, match="replies of several judges"):
+    with refused(DataError, "judges.several_judges"):
         recorded(ONE | {"judge": "a"}, ONE | {"judge": "b"})
 
 
 @pytest.mark.parametrize(
-    ("row", "fault"),
+    ("row", "key", "fault"),
     [
-        ("{", "not JSON"),
-        ('{"unit": "u", "unit": "v", "reply": ""}', "twice"),
-        ("[1]", "not an object"),
-        ("[" * 9999, "nested more than"),
-        ({"reply": "x"}, "`unit`"),
-        (ONE | {"unit": 3}, "`unit`"),
-        ({"unit": "u"}, "`reply`"),
-        (ONE | {"reply": 3}, "`reply`"),
-        (ONE | {"order": "11"}, "`order`"),
-        (ONE | {"order": 12}, "`order`"),
-        (ONE | {"round": 0}, "`round`"),
-        (ONE | {"round": True}, "`round`"),
-        (ONE | {"repeat": -1}, "`repeat`"),
-        (ONE | {"judge": 1}, "`judge`"),
+        ("{", "not_json", "column 2"),
+        ('{"unit": "u", "unit": "v", "reply": ""}', "not_json", '"unit"'),
+        ("[1]", "not_object", "1"),
+        ("[" * 9999, "not_json", "64"),
+        ({"reply": "x"}, "no_unit", ""),
+        (ONE | {"unit": 3}, "no_unit", ""),
+        ({"unit": "u"}, "no_reply", ""),
+        (ONE | {"reply": 3}, "no_reply", ""),
+        (ONE | {"order": "11"}, "bad_place", ""),
+        (ONE | {"order": 12}, "bad_field", "`order`"),
+        (ONE | {"round": 0}, "bad_place", ""),
+        (ONE | {"round": True}, "bad_field", "`round`"),
+        (ONE | {"repeat": -1}, "bad_place", ""),
+        (ONE | {"judge": 1}, "bad_field", "`judge`"),
     ],
 )
-def test_a_bad_row_is_told_with_its_line(recorded, tmp_path, row, fault):
-    with pytest.raises(DataError) as raised:
+def test_a_bad_row_is_told_with_its_line(recorded, tmp_path, row, key, fault):
+    with refused(DataError, f"judges.{key}", fault) as raised:
         recorded(ONE, "", row)
     assert raised.value.where == f"{tmp_path / 'replies.jsonl'}:3"
-    assert fault in str(raised.value)
 
 
 def test_a_file_that_is_missing_or_no_text_is_told(tmp_path):
     options = JudgeOptions(name="replay/replies.jsonl", folder=tmp_path)
-    with pytest.raises(DataError, match="No such file"):
+    with refused(DataError, "judges.replies_unreadable", "No such file"):
         open_judge(options)
     (tmp_path / "replies.jsonl").write_bytes(b'{"unit": "u", "reply": "\xff"}')
-    with pytest.raises(DataError, match=r"replies\.jsonl:1"):
+    with refused(DataError, "judges.not_json", r"replies\.jsonl:1"):
         open_judge(options)

@@ -16,6 +16,7 @@ from evenhand import limits
 from evenhand.errors import CallLost, ProviderRefused, UsageError
 from evenhand.judges.transport import Transport, make_socket
 from tests.provider import Provider, completion, sending
+from tests.refused import refused
 from tests.unit.judges.questions import gist, opened, outcome, question, serving
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -255,7 +256,7 @@ async def test_other_requests_go_to_the_same_origin_and_to_no_other():
         url = URL(f"http://127.0.0.1:{port}/v1/files?after=a%20b")
         assert (await client.send("GET", url)).body == b"well"
         await client.send("POST", url, b"abc", {"content-type": "text/plain"})
-        with pytest.raises(UsageError, match="where the key may go"):
+        with refused(UsageError, "judges.key_not_for"):
             await client.send("GET", URL("http://127.0.0.1:1/v1/files"))
         with pytest.raises(ValueError, match="header"):
             await client.send("GET", url, b"", {"X": "1\r\nY: 2"})
@@ -411,7 +412,7 @@ async def test_a_certificate_is_trusted_where_someone_vouches_for_the_host(
         if is_trusted:
             assert (await client.post()).body == b"well"
         else:
-            with pytest.raises(ProviderRefused, match="not trusted"):
+            with refused(ProviderRefused, "judges.certificate_not_trusted"):
                 await client.post()
 
 
@@ -431,7 +432,7 @@ async def test_a_file_without_certificates_is_told_at_once(tmp_path, text):
     path = tmp_path / "ca.pem"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(UsageError, match="ca_file cannot be used"):
+    with refused(UsageError, "judges.ca_file_unusable"):
         async with client_of("https://h.test", ca_file=path):
             pass
 

@@ -11,7 +11,7 @@ from evenhand.results.pages import RATE_CALLS, calls_a_minute
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 
 
-def ago(seconds: float) -> str:
+def ago(seconds):
     return (NOW - timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
 
 
@@ -29,8 +29,6 @@ def ago(seconds: float) -> str:
         ([i / 1000 for i in range(10_000, 10_000 + RATE_CALLS)], 500, 10_000.0),
     ],
 )
-def test_the_rate_is_that_of_the_time_the_calls_cover(
-    ages: list[float], started: float, rate: float
-) -> None:
+def test_the_rate_is_that_of_the_time_the_calls_cover(ages, started, rate):
     found = calls_a_minute([ago(age) for age in ages], ago(started), NOW)
     assert found == pytest.approx(rate, rel=0.01)

@@ -47,14 +47,14 @@ CASES = {
 class Counted:
     """A reader that counts the texts it reads, together with others."""
 
-    def __init__(self, reader: Any, texts: list[str]) -> None:
+    def __init__(self, reader, texts):
         self.reader, self.texts = reader, texts
 
-    def read(self, text: str) -> Any:
+    def read(self, text):
         self.texts.append(text)
         return self.reader.read(text)
 
-    def read_all(self, texts: list[str]) -> Any:
+    def read_all(self, texts):
         self.texts += texts
         return self.reader.read_all(texts)
 
@@ -63,7 +63,7 @@ READERS = ("_body", "_measured")
 """Whatever a kind reads the texts of its units by."""
 
 
-def counting(module: Any, patch: pytest.MonkeyPatch) -> list[str]:
+def counting(module, patch):
     """The texts that a module will read from now on."""
     texts: list[str] = []
     for name in READERS:
@@ -74,9 +74,7 @@ def counting(module: Any, patch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_a_pass_over_a_run_parses_each_unit_once(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_over_a_run_parses_each_unit_once(kind, tmp_path, monkeypatch):
     case, runner = CASES[kind], CliRunner()
     case.write(tmp_path, UNITS)
     monkeypatch.chdir(tmp_path)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import provider as p
 from tests.suites import at, evenhand_here, judged, pairs, stored, write_pairs
+from tests.told import told
 
 PROTOCOL = """
 kind = "pairwise"
@@ -76,7 +75,7 @@ async def spoilt(messages, schema, params):
 )
 
 
-def folder_of(path: Path, protocol: str = PROTOCOL, prompt: str = PROMPT) -> str:
+def folder_of(path, protocol=PROTOCOL, prompt=PROMPT):
     mine = path / "recipes"
     (mine / "prompts").mkdir(parents=True)
     (mine / "protocol.toml").write_text(protocol)
@@ -84,11 +83,11 @@ def folder_of(path: Path, protocol: str = PROTOCOL, prompt: str = PROMPT) -> str
     return "recipes"
 
 
-def judge(name: str) -> dict[str, Any]:
+def judge(name):
     return {"model": f"python/judge:{name}"}
 
 
-async def test_its_priority_decides(tmp_path: Path) -> None:
+async def test_its_priority_decides(tmp_path):
     folder_of(tmp_path)
     write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
     await judged(tmp_path)
@@ -103,7 +102,7 @@ async def test_its_priority_decides(tmp_path: Path) -> None:
     assert stored(tmp_path) == before
 
 
-async def test_its_number_of_rounds_holds_unless_the_suite_says_otherwise(tmp_path: Path) -> None:
+async def test_its_number_of_rounds_holds_unless_the_suite_says_otherwise(tmp_path):
     folder_of(tmp_path)
     for settings, most in (({}, 2), ({"max_rounds": 4}, 4)):
         write_pairs(tmp_path, 1, judge("first"), judge=JUDGE, protocol="recipes", settings=settings)
@@ -111,7 +110,7 @@ async def test_its_number_of_rounds_holds_unless_the_suite_says_otherwise(tmp_pa
         assert stored(tmp_path, summary.run)[0]["output"]["rounds"] == most
 
 
-async def test_the_prompt_and_the_schema_follow_its_criteria(tmp_path: Path) -> None:
+async def test_the_prompt_and_the_schema_follow_its_criteria(tmp_path):
     folder_of(tmp_path)
     async with p.Provider(p.comparing(p.by_number)) as provider:
         write_pairs(tmp_path, 3, at(provider.url), protocol="recipes")
@@ -124,7 +123,7 @@ async def test_the_prompt_and_the_schema_follow_its_criteria(tmp_path: Path) -> 
     assert list(schema["properties"]["criteria"]["properties"]) == ["taste", "safety", "cost"]
 
 
-def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path: Path) -> None:
+def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path):
     folder_of(tmp_path)
     write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
     assert evenhand_here("run", cwd=tmp_path).returncode == 0
@@ -148,45 +147,48 @@ def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path: Pa
 WRONG = {
     "a criterion twice in priority": (
         PROTOCOL.replace('["safety", "taste"]', '["safety", "safety"]'),
-        "priority names 'safety' twice",
+        "kinds.same_priority",
     ),
-    "priority is no list": (PROTOCOL.replace('["safety", "taste"]', '"safety"'), "must be a list"),
-    "no criteria": (PROTOCOL.partition("[[")[0], "needs [[criteria]]"),
+    "priority is no list": (
+        PROTOCOL.replace('["safety", "taste"]', '"safety"'),
+        "kinds.no_priority_list",
+    ),
+    "no criteria": (PROTOCOL.partition("[[")[0], "kinds.no_table"),
     "two of a name": (
         PROTOCOL.replace('id = "cost"', 'id = "taste"'),
-        "two of [[criteria]] are called",
+        "kinds.same_id",
     ),
-    "no id": (PROTOCOL.replace('id = "cost"\n', ""), "[[criteria]] 3 needs an id"),
-    "an id that a table cannot hold": (PROTOCOL.replace('"cost"', '"a|b"'), "needs an id, without"),
-    "rounds as text": (PROTOCOL.replace("= 2", '= "2"'), "max_rounds must be"),
+    "no id": (PROTOCOL.replace('id = "cost"\n', ""), "kinds.no_id"),
+    "an id that a table cannot hold": (PROTOCOL.replace('"cost"', '"a|b"'), "kinds.no_id"),
+    "rounds as text": (PROTOCOL.replace("= 2", '= "2"'), "kinds.no_rounds"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_with_it_is_told_with_its_file_and_nothing_is_sent(
-    tmp_path: Path, name: str
-) -> None:
-    text, said = WRONG[name]
+def test_what_is_wrong_with_it_is_told_with_its_file_and_nothing_is_sent(tmp_path, name):
+    text, key = WRONG[name]
     folder_of(tmp_path, text)
     write_pairs(tmp_path, 2, judge("first"), judge=JUDGE, protocol="recipes")
     done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert said in done.stderr and "recipes/protocol.toml" in done.stderr
+    assert "recipes/protocol.toml" in done.stderr and told(done.stderr, key), done.stderr
 
 
-def test_a_language_it_does_not_speak_is_refused(tmp_path: Path) -> None:
+def test_a_language_it_does_not_speak_is_refused(tmp_path):
     folder_of(tmp_path)
     rows = [pairs(1)[0], pairs(2)[1] | {"language": "ja"}]
-    for data, code, said, more in (
-        (rows, 3, "pairs.jsonl:2", {}),
-        (2, 2, "It speaks en", {"language": "ja"}),
+    for data, code, key, language in (
+        (rows, 3, "kinds.unknown_language", "en"),
+        (2, 2, "files.no_language", "ja"),
     ):
-        write_pairs(tmp_path, data, protocol="recipes", **more)
+        write_pairs(tmp_path, data, protocol="recipes", language=language)
         done = evenhand_here("run", cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (code, "") and said in done.stderr, done.stderr
+        assert (done.returncode, done.stdout) == (code, ""), done.stderr
+        assert told(done.stderr, key, language), done.stderr
+        assert ("pairs.jsonl:2" in done.stderr) is (code == 3)
 
 
-async def test_without_a_priority_a_conflict_is_a_tie(tmp_path: Path) -> None:
+async def test_without_a_priority_a_conflict_is_a_tie(tmp_path):
     folder_of(tmp_path, PROTOCOL.replace('priority = ["safety", "taste"]\n', ""))
     write_pairs(tmp_path, 1, judge("conflict"), judge=JUDGE, protocol="recipes")
     await judged(tmp_path)
@@ -194,7 +196,7 @@ async def test_without_a_priority_a_conflict_is_a_tie(tmp_path: Path) -> None:
     assert (row["output"]["winner"], row["flags"]) == ("tie", ["self_contradiction"])
 
 
-async def test_words_of_its_own_stand_over_those_of_the_kind(tmp_path: Path) -> None:
+async def test_words_of_its_own_stand_over_those_of_the_kind(tmp_path):
     name = folder_of(tmp_path)
     words = tmp_path / name / "words"
     words.mkdir()
@@ -205,7 +207,7 @@ async def test_words_of_its_own_stand_over_those_of_the_kind(tmp_path: Path) -> 
     assert row["detail"] == '"good" is no taste.'
 
 
-async def test_a_prompt_that_asks_for_a_table_line_gets_one(tmp_path: Path) -> None:
+async def test_a_prompt_that_asks_for_a_table_line_gets_one(tmp_path):
     code = (
         STRAIGHT
         + """
@@ -224,7 +226,7 @@ async def table(messages, schema, params):
     assert row["output"]["criteria"] == {"taste": "A+", "safety": "tie", "cost": "tie"}
 
 
-async def test_a_re_ask_beside_a_table_prompt_asks_for_no_json(tmp_path: Path) -> None:
+async def test_a_re_ask_beside_a_table_prompt_asks_for_no_json(tmp_path):
     code = """
 async def never(messages, schema, params):
     return "A is better, I think."

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -25,6 +23,7 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
+from tests.told import told
 
 SECRETS = ("de-gezeiten", "de-brot", "model-a", "model-b", '"set"', "run_id", "prompt_variant")
 
@@ -45,31 +44,31 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "own-prompts"
 PROMPTS = {"pairwise": "richter.md", "rubric": "saiten.md", "weighted": "pingfen.md"}
 
 
-def example(kind: str, folder: Path) -> Path:
+def example(kind, folder):
     """An example on its own."""
     return Path(shutil.copytree(EXAMPLES / kind, folder / kind))
 
 
-def prompt_of(kind: str) -> str:
+def prompt_of(kind):
     return (EXAMPLES / kind / PROMPTS[kind]).read_text(encoding="utf-8").strip()
 
 
-def answering(reply: Callable[[list[dict[str, str]]], str]) -> p.Behaviour:
+def answering(reply):
     """Says what `reply` makes of the messages."""
 
-    async def behaviour(call: p.Call) -> web.StreamResponse:
+    async def behaviour(call):
         text = reply(call.body["messages"])
         return web.Response(body=p.completion(text), content_type="application/json")
 
     return behaviour
 
 
-def asked(call: p.Call) -> Any:
+def asked(call):
     """The unit that followed the prompt."""
     return json.loads(call.body["messages"][-1]["content"])
 
 
-def as_table(messages: list[dict[str, str]]) -> str:
+def as_table(messages):
     """A line as the German prompt asks for it, after a thought."""
     unit = json.loads(messages[1]["content"])
     right = ("Flutberge", "Kohlendioxid")
@@ -79,7 +78,7 @@ def as_table(messages: list[dict[str, str]]) -> str:
     return f"Nur eine Einsendung stimmt.\n\n{head}\n{line}"
 
 
-def as_output(messages: list[dict[str, str]]) -> str:
+def as_output(messages):
     """The whole output as the Japanese prompt asks for it, in a fence, meta as it was shown."""
     unit = json.loads(messages[1]["content"])
     quote = unit["model_output"][:10]
@@ -94,7 +93,7 @@ def as_output(messages: list[dict[str, str]]) -> str:
 DIMENSIONS = ("logic_and_fact", "constraint_adherence", "helpfulness_and_creativity")
 
 
-def as_grade(messages: list[dict[str, str]]) -> str:
+def as_grade(messages):
     """The whole output as the Chinese prompt asks for it, the sum a little wrong, in a fence."""
     (message,) = messages
     inferred = None if "task_type: fact" in message["content"] else "speculative"
@@ -116,7 +115,7 @@ def as_grade(messages: list[dict[str, str]]) -> str:
 REPLIES = {"pairwise": as_table, "rubric": as_output, "weighted": as_grade}
 
 
-async def run_example(kind: str, folder: Path, **more: Any) -> tuple[p.Provider, list[Any]]:
+async def run_example(kind, folder, **more):
     """Judge an example twice, of which the second costs nothing."""
     place = example(kind, folder)
     async with p.Provider(answering(REPLIES[kind])) as provider:
@@ -128,7 +127,7 @@ async def run_example(kind: str, folder: Path, **more: Any) -> tuple[p.Provider,
     return provider, stored(place)
 
 
-async def test_a_german_prompt_that_asks_for_a_table_line(tmp_path: Path) -> None:
+async def test_a_german_prompt_that_asks_for_a_table_line(tmp_path):
     provider, rows = await run_example("pairwise", tmp_path)
     assert len(provider.calls) == 4
     for call in provider.calls:
@@ -147,7 +146,7 @@ async def test_a_german_prompt_that_asks_for_a_table_line(tmp_path: Path) -> Non
     assert outputs["de-brot"]["criteria"]["C1"] == "B+"
 
 
-async def test_a_japanese_prompt_that_demands_the_whole_output(tmp_path: Path) -> None:
+async def test_a_japanese_prompt_that_demands_the_whole_output(tmp_path):
     provider, rows = await run_example("rubric", tmp_path)
     before, _, after = prompt_of("rubric").partition("{{ Rubric }}")
     for call in provider.calls:
@@ -161,14 +160,14 @@ async def test_a_japanese_prompt_that_demands_the_whole_output(tmp_path: Path) -
         assert [fix["code"] for fix in row["fixes"]] == ["unwrapped", "meta"]
 
 
-async def test_the_copy_of_meta_is_verified_where_it_is_exposed(tmp_path: Path) -> None:
+async def test_the_copy_of_meta_is_verified_where_it_is_exposed(tmp_path):
     exposed = {"settings": {"expose_meta": True}}
     provider, rows = await run_example("rubric", tmp_path / "copied", **exposed)
     assert {tuple(asked(call)) for call in provider.calls} == {("meta", "question", "model_output")}
     assert all([fix["code"] for fix in row["fixes"]] == ["unwrapped"] for row in rows)
     place = example("rubric", tmp_path / "changed")
 
-    def changed(messages: list[dict[str, str]]) -> str:
+    def changed(messages):
         return as_output(messages).replace('"r1"', '"r2"')
 
     async with p.Provider(answering(changed)) as provider:
@@ -177,7 +176,7 @@ async def test_the_copy_of_meta_is_verified_where_it_is_exposed(tmp_path: Path) 
     assert len(provider.calls) == 6
 
 
-async def test_a_chinese_prompt_that_inserts_everything(tmp_path: Path) -> None:
+async def test_a_chinese_prompt_that_inserts_everything(tmp_path):
     provider, rows = await run_example("weighted", tmp_path)
     messages = [call.body["messages"] for call in provider.calls]
     assert [[message["role"] for message in one] for one in messages] == [["user"]] * 2
@@ -197,7 +196,7 @@ async def test_a_chinese_prompt_that_inserts_everything(tmp_path: Path) -> None:
 @pytest.mark.model
 @pytest.mark.parametrize("kind", PROMPTS)
 @pytest.mark.usefixtures("small_model")
-def test_the_embedded_judge_runs_them_too(tmp_path: Path, kind: str, long: bool) -> None:
+def test_the_embedded_judge_runs_them_too(tmp_path, kind, long):
     place = example(kind, tmp_path)
     if not long:  # a model reads a short prompt in half the time
         (place / PROMPTS[kind]).write_text(SHORT_PROMPTS[kind], encoding="utf-8")
@@ -220,7 +219,7 @@ def test_the_embedded_judge_runs_them_too(tmp_path: Path, kind: str, long: bool)
     assert checked.returncode == 0, checked.stdout
 
 
-def test_show_says_which_prompt_judged(tmp_path: Path) -> None:
+def test_show_says_which_prompt_judged(tmp_path):
     (tmp_path / "mine.md").write_text("Grade by {{rubric}}.")
     for prompt in ("mine.md", None):
         write_suite(tmp_path, 1, **({"prompt": prompt} if prompt else {}))
@@ -232,41 +231,39 @@ def test_show_says_which_prompt_judged(tmp_path: Path) -> None:
 
 
 BAD = {
-    "missing": (None, "mine.md: the prompt cannot be read"),
-    "empty": (b"", "mine.md: the prompt is empty"),
-    "blank": (b" \n\t\n", "mine.md: the prompt is empty"),
-    "a byte order mark alone": (b"\xef\xbb\xbf", "mine.md: the prompt is empty"),
-    "not UTF-8": ("Оцените.".encode("cp1251"), "mine.md: the prompt cannot be read"),
+    "missing": (None, "files.unreadable"),
+    "empty": (b"", "files.empty_prompt"),
+    "blank": (b" \n\t\n", "files.empty_prompt"),
+    "a byte order mark alone": (b"\xef\xbb\xbf", "files.empty_prompt"),
+    "not UTF-8": ("Оцените.".encode("cp1251"), "files.unreadable"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_prompt_that_cannot_be_used_is_told_and_nothing_is_sent(
-    tmp_path: Path, name: str
-) -> None:
-    content, said = BAD[name]
+def test_a_prompt_that_cannot_be_used_is_told_and_nothing_is_sent(tmp_path, name):
+    content, key = BAD[name]
     if content is not None:
         (tmp_path / "mine.md").write_bytes(content)
     for write in (write_suite, write_pairs, write_answers):
         write(tmp_path, 1, prompt="mine.md")
         done = evenhand_here("run", cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, ""), done.stderr
-        assert said in done.stderr
+        assert "mine.md: " in done.stderr and told(done.stderr, key), done.stderr
 
 
 @pytest.mark.parametrize(
-    ("protocol", "said"),
+    ("protocol", "place", "key"),
     [
-        ("none", 'no protocol is called "none"'),
-        ("empty", "empty/protocol.toml: the folder has no protocol.toml"),
-        ("foreign", "foreign/protocol.toml: a file of the protocol cannot be read"),
-        ("unkind", "unkind/protocol.toml: kind must be one of pairwise, rubric, weighted"),
-        ("mute", 'the protocol mute has no prompt in "en"'),
+        ("none", '"none"', "files.no_protocol"),
+        ("empty", "empty/protocol.toml: ", "kinds.no_protocol_file"),
+        ("foreign", "foreign/protocol.toml: ", "files.unreadable"),
+        ("unkind", "unkind/protocol.toml: ", "kinds.unknown_kind"),
+        ("mute", "evenhand.toml: ", "files.no_language"),
     ],
 )
 def test_a_protocol_folder_that_cannot_be_used_is_told_and_nothing_is_sent(
-    tmp_path: Path, protocol: str, said: str
-) -> None:
+    tmp_path, protocol, place, key
+):
     texts = {
         "foreign": "kind = 'rubric' # критерии".encode("cp1251"),
         "unkind": b'kind = "poetry"',
@@ -279,7 +276,7 @@ def test_a_protocol_folder_that_cannot_be_used_is_told_and_nothing_is_sent(
     write_suite(tmp_path, 1, protocol=protocol)
     done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert said in done.stderr and "Traceback" not in done.stderr
+    assert place in done.stderr and told(done.stderr, key), done.stderr
 
 
 GERMAN = """<!-- user -->
@@ -292,7 +289,7 @@ Falsch: {{problems}}
 """
 
 
-async def test_a_protocol_folder_in_another_language_with_its_own_phrase(tmp_path: Path) -> None:
+async def test_a_protocol_folder_in_another_language_with_its_own_phrase(tmp_path):
     files = {
         "protocol.toml": 'kind = "rubric"\n',
         "words/de.toml": 'no_evidence = "kein Beleg gefunden"\n',
@@ -318,9 +315,7 @@ async def test_a_protocol_folder_in_another_language_with_its_own_phrase(tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["pairwise", "weighted"])
-async def test_an_own_prompt_needs_no_prompt_and_no_texts_of_its_protocol(
-    tmp_path: Path, kind: str
-) -> None:
+async def test_an_own_prompt_needs_no_prompt_and_no_texts_of_its_protocol(tmp_path, kind):
     """A folder that changes the criteria alone, beside a prompt in another language."""
     tables = {
         "pairwise": 'priority = ["geschmack"]\n[[criteria]]\nid = "geschmack"\n',
@@ -359,14 +354,14 @@ async def test_an_own_prompt_needs_no_prompt_and_no_texts_of_its_protocol(
 
 
 @pytest.mark.parametrize("kind", PROMPTS)
-async def test_nothing_of_ids_models_and_meta_is_in_any_request(tmp_path: Path, kind: str) -> None:
+async def test_nothing_of_ids_models_and_meta_is_in_any_request(tmp_path, kind):
     provider, _ = await run_example(kind, tmp_path)
     for call in provider.calls:
         told = json.dumps(call.body, ensure_ascii=False)
         assert not [secret for secret in SECRETS if secret in told]
 
 
-def saying(rationale: str) -> p.Behaviour:
+def saying(rationale):
     given = {"evidence": [], "rationale": rationale, "score": 1}
     value = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
     return p.saying(json.dumps(value))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand.files.protocols import find_protocol, lint, protocol_texts
 from evenhand.kinds.protocol import ProtocolError
+from tests.refused import refused
 from tests.suites import evenhand_here, samples, write_suite
 from tests.unit.web.serving import listed, served
 
@@ -44,7 +44,7 @@ async def good(messages, schema, params):
 """
 
 
-def house(folder: Path, tags: str = TAGS) -> None:
+def house(folder, tags=TAGS):
     """A protocol that speaks Chinese alone, with tags of its own."""
     texts = protocol_texts("rubric")
     texts["protocol.toml"] += tags
@@ -56,7 +56,7 @@ def house(folder: Path, tags: str = TAGS) -> None:
 
 
 @pytest.fixture(scope="module")
-def judged_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judged_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tags")
     house(folder)
     rows: list[dict[str, Any]] = samples(6)
@@ -70,7 +70,7 @@ def judged_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_judge_is_told_of_them_and_of_no_other(judged_folder: Path) -> None:
+def test_the_judge_is_told_of_them_and_of_no_other(judged_folder):
     shown = evenhand_here("protocols", "show", "house", "--language", "zh", cwd=judged_folder)
     assert "- F1：编造事实。写出了材料中没有的内容。\n- F2：答非所问。\n" in shown.stdout
     assert "指令偏离" not in shown.stdout
@@ -78,7 +78,7 @@ def test_the_judge_is_told_of_them_and_of_no_other(judged_folder: Path) -> None:
     assert "请从以下取值中选一个：F1, F2。" in unit.stdout
 
 
-def test_the_export_has_their_letters_in_the_protocols_order(judged_folder: Path) -> None:
+def test_the_export_has_their_letters_in_the_protocols_order(judged_folder):
     done = evenhand_here("export", "latest", "-o", "out.jsonl", cwd=judged_folder)
     assert done.returncode == 0, done.stderr
     lines = (judged_folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
@@ -87,7 +87,7 @@ def test_the_export_has_their_letters_in_the_protocols_order(judged_folder: Path
 
 
 @pytest.mark.parametrize("language", ["zh", "ru"])
-def test_the_report_names_them_as_the_prompt_does(judged_folder: Path, language: str) -> None:
+def test_the_report_names_them_as_the_prompt_does(judged_folder, language):
     """In a language that the protocol has no names in, by those it has."""
     done = evenhand_here(
         "report", "-o", "r.html", "--language", language, "--force", cwd=judged_folder
@@ -99,7 +99,7 @@ def test_the_report_names_them_as_the_prompt_does(judged_folder: Path, language:
     assert {row["tag"] for row in json.loads(compared.stdout)["tags"]} == {"F1", "F2"}
 
 
-def test_the_view_names_and_filters_by_them(judged_folder: Path) -> None:
+def test_the_view_names_and_filters_by_them(judged_folder):
     with served(judged_folder / "evenhand.db") as site:
         page = site.get("/runs/latest/units?lang=zh").text
         assert '<span class="chip" title="答非所问">F2</span>' in page
@@ -112,18 +112,18 @@ def test_the_view_names_and_filters_by_them(judged_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "fault"),
+    ("tags", "key", "says"),
     [
-        ("[[tags]]\nid = 'F.1'\nzh = 'x'\n", "[[tags]] 1 needs an id"),
-        ("[[tags]]\nzh = 'x'\n", "[[tags]] 1 needs an id"),
-        (TAGS + "[[tags]]\nid = 'F1'\nzh = 'x'\n", "two of [[tags]] are called F1"),
-        ("[[tags]]\nid = 'F1'\nen = 'x'\n", '[[tags]] F1 has no text in "zh"'),
+        ("[[tags]]\nid = 'F.1'\nzh = 'x'\n", "kinds.no_id", "1"),
+        ("[[tags]]\nzh = 'x'\n", "kinds.no_id", "1"),
+        (TAGS + "[[tags]]\nid = 'F1'\nzh = 'x'\n", "kinds.same_id", "F1"),
+        ("[[tags]]\nid = 'F1'\nen = 'x'\n", "kinds.no_row_text", '"F1".*"zh"'),
     ],
 )
-def test_what_is_wrong_with_them_is_told(tmp_path: Path, tags: str, fault: str) -> None:
+def test_what_is_wrong_with_them_is_told(tmp_path, tags, key, says):
     house(tmp_path, tags)
     protocol = find_protocol("house", tmp_path)
-    with pytest.raises(ProtocolError) as error:
+    with refused(ProtocolError, key, says):
         protocol.words("zh")
-    assert fault in str(error.value)
-    assert fault in " ".join(finding.message for finding in lint("house", tmp_path))
+    found = {finding.message.key for finding in lint("house", tmp_path)}
+    assert found & {key, "files.entry_without_text"}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import provider as p
 from tests.suites import TASK, answers, at, evenhand_here, judged, stored, write_answers
+from tests.told import told
 
 PROTOCOL = """
 kind = "weighted"
@@ -53,7 +52,7 @@ Wrong: {{problems}}
 SOUP = "task_type: soup\n\n- +50 if it is hot\n"
 
 
-def folder_of(path: Path, protocol: str = PROTOCOL, prompt: str = PROMPT) -> str:
+def folder_of(path, protocol=PROTOCOL, prompt=PROMPT):
     mine = path / "recipes"
     (mine / "prompts").mkdir(parents=True, exist_ok=True)
     (mine / "protocol.toml").write_text(protocol)
@@ -61,14 +60,14 @@ def folder_of(path: Path, protocol: str = PROTOCOL, prompt: str = PROMPT) -> str
     return "recipes"
 
 
-def rows(*rubrics: Any) -> list[dict[str, Any]]:
+def rows(*rubrics):
     made = [
         row | {"rubric": rubric} for row, rubric in zip(answers(len(rubrics)), rubrics, strict=True)
     ]
     return [{k: v for k, v in row.items() if v is not None} for row in made]
 
 
-async def test_its_dimensions_types_and_weights_count(tmp_path: Path) -> None:
+async def test_its_dimensions_types_and_weights_count(tmp_path):
     folder_of(tmp_path)
     (tmp_path / "soup.md").write_text(SOUP)
     async with p.Provider(p.valid()) as provider:
@@ -91,7 +90,7 @@ async def test_its_dimensions_types_and_weights_count(tmp_path: Path) -> None:
     assert json.loads(settled.stdout)["verdicts"] == 2 and stored(tmp_path) == before
 
 
-async def test_its_maxima_are_held_to(tmp_path: Path) -> None:
+async def test_its_maxima_are_held_to(tmp_path):
     folder_of(tmp_path)
     reply = {
         "inferred_task_type": None,
@@ -113,47 +112,50 @@ async def test_its_maxima_are_held_to(tmp_path: Path) -> None:
 OFF = PROTOCOL.replace("safety = 10", "safety = 11")
 
 
-WRONG: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int, str]] = {
+WRONG = {
     "weights off 100": (
         {"protocol": "off"},
         rows(SOUP),
         2,
-        "off/protocol.toml: the weights of type cake add up to 101, not to 100",
+        "off/protocol.toml",
+        "kinds.weights_total",
     ),
     "a type of another protocol, in the suite": (
         {"protocol": "recipes", "rubric": "fact.md"},
         rows(None),
         2,
-        "fact.md:2: unknown task_type",
+        "fact.md:2",
+        "kinds.unknown_type",
     ),
     "a type of another protocol, in a row's file": (
         {"protocol": "recipes"},
         rows(SOUP, "fact.md"),
         3,
-        "fact.md:2: unknown task_type",
+        "fact.md:2",
+        "kinds.unknown_type",
     ),
     "a type of another protocol, in a row": (
         {"protocol": "recipes"},
         rows(SOUP, TASK),
         3,
-        'answers.jsonl:2: "rubric", line 1: unknown task_type',
+        'answers.jsonl:2: "rubric", line 1',
+        "kinds.unknown_type",
     ),
-    "no rubric": ({}, rows(TASK, None), 3, 'answers.jsonl:2: there is no "rubric"'),
-    "no such file": ({}, rows("none.md"), 3, 'there is no rubric file "none.md"'),
+    "no rubric": ({}, rows(TASK, None), 3, "answers.jsonl:2", "kinds.no_rubric"),
+    "no such file": ({}, rows("none.md"), 3, '"none.md"', "files.no_rubric"),
     "a language": (
         {},
         [rows(TASK)[0] | {"language": "de"}],
         3,
-        "answers.jsonl:1: the protocol speaks",
+        "answers.jsonl:1",
+        "kinds.unknown_language",
     ),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
-    tmp_path: Path, name: str
-) -> None:
-    given, data, code, said = WRONG[name]
+def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(tmp_path, name):
+    given, data, code, place, key = WRONG[name]
     folder_of(tmp_path)
     shutil.copytree(tmp_path / "recipes", tmp_path / "off")
     (tmp_path / "off" / "protocol.toml").write_text(OFF)
@@ -161,7 +163,7 @@ def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
     write_answers(tmp_path, data, **given)
     done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
-    assert said in done.stderr
+    assert place in done.stderr and told(done.stderr, key), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -172,9 +174,7 @@ def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
         ({"rubric": "data/task.md"}, None),
     ],
 )
-def test_a_rubric_may_stand_in_the_row_beside_the_data_or_in_the_suite(
-    tmp_path: Path, given: dict[str, Any], file: str | None
-) -> None:
+def test_a_rubric_may_stand_in_the_row_beside_the_data_or_in_the_suite(tmp_path, given, file):
     data = tmp_path / "data"
     data.mkdir()
     (data / "task.md").write_text(TASK)
@@ -186,7 +186,7 @@ def test_a_rubric_may_stand_in_the_row_beside_the_data_or_in_the_suite(
     assert stored(tmp_path)[0]["output"]["task_type"] == "fact"
 
 
-async def test_what_code_decides_sends_nothing_in_any_language(tmp_path: Path) -> None:
+async def test_what_code_decides_sends_nothing_in_any_language(tmp_path):
     data = [
         row | {"task_name": language, "answer": "forbidden", "language": language}
         for language, row in zip(("ru", "zh", "ja", "en"), answers(4), strict=True)

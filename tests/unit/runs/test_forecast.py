@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from importlib import resources
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,9 +14,9 @@ from evenhand.exchange import Message
 from evenhand.kinds import KINDS
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.limits import MAX_ROUNDS, REPAIRS
-from evenhand.runs.forecast import Forecast, forecast
-from evenhand.runs.judge import Summary
+from evenhand.runs.forecast import forecast
 from evenhand.runs.stores import open_archive
+from evenhand.words import words
 from tests.suites import (
     at,
     evenhand_here,
@@ -31,6 +29,7 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
+from tests.told import told
 from tests.unit.engine.pair_runs import Interrupting, judge
 
 PRICE = {"price": {"input": "1", "output": "2"}, "max_tokens": 256}
@@ -39,7 +38,7 @@ PRICE = {"price": {"input": "1", "output": "2"}, "max_tokens": 256}
 TRIES = 1 + REPAIRS
 
 
-async def foreseen(folder: Path, **overrides: Any) -> Forecast:
+async def foreseen(folder, **overrides):
     path = folder / "evenhand.db"
     store = open_archive("sqlite:evenhand.db", folder) if path.exists() else None
     try:
@@ -49,13 +48,13 @@ async def foreseen(folder: Path, **overrides: Any) -> Forecast:
             store.close()
 
 
-async def stopped_after(folder: Path, calls: int) -> Summary:
+async def stopped_after(folder, calls):
     """A run of one worker that is stopped after so many calls."""
     interrupting, ready = Interrupting(calls), prepared(folder, limits={"concurrency": 1})
     for setup in ready.setups:
         answer = setup.judge.answer
 
-        async def counted(question: Any, answer: Any = answer) -> Any:
+        async def counted(question, answer=answer):
             reply = await answer(question)
             interrupting()
             return reply
@@ -64,7 +63,7 @@ async def stopped_after(folder: Path, calls: int) -> Summary:
     return await judged(ready, watch=interrupting.watch)
 
 
-async def test_a_finished_run_has_nothing_ahead(tmp_path: Path) -> None:
+async def test_a_finished_run_has_nothing_ahead(tmp_path):
     write_pairs(tmp_path, 4, judge("coin", repeats=2, **PRICE))
     summary = await judged(tmp_path)
     found = await foreseen(tmp_path)
@@ -88,9 +87,7 @@ async def test_a_finished_run_has_nothing_ahead(tmp_path: Path) -> None:
     [({"name": "another"}, 3), ({"settings": {"repairs": 1}}, 0)],
     ids=["the same judging", "another judging"],
 )
-async def test_another_run_that_the_ledger_answers_costs_nothing(
-    tmp_path: Path, other: dict[str, Any], done: int
-) -> None:
+async def test_another_run_that_the_ledger_answers_costs_nothing(tmp_path, other, done):
     write_pairs(tmp_path, 3, judge("coin"))
     summary = await judged(tmp_path)
     write_pairs(tmp_path, 3, judge("coin"), **other)
@@ -101,7 +98,7 @@ async def test_another_run_that_the_ledger_answers_costs_nothing(
 
 
 @pytest.mark.parametrize("calls", range(1, 6))
-async def test_what_may_follow_calls_in_the_ledger_is_ahead(tmp_path: Path, calls: int) -> None:
+async def test_what_may_follow_calls_in_the_ledger_is_ahead(tmp_path, calls):
     write_pairs(tmp_path, 1, judge("first", **PRICE))
     await stopped_after(tmp_path, calls)
     found = await foreseen(tmp_path)
@@ -116,7 +113,7 @@ async def test_what_may_follow_calls_in_the_ledger_is_ahead(tmp_path: Path, call
     assert again.tally.cost <= found.cost_most
 
 
-async def test_the_rest_of_a_broken_pass_is_ahead(tmp_path: Path) -> None:
+async def test_the_rest_of_a_broken_pass_is_ahead(tmp_path):
     write_suite(tmp_path, 1, {"model": "python/judge:bad", **PRICE})
     await stopped_after(tmp_path, 1)
     found = await foreseen(tmp_path)
@@ -125,7 +122,7 @@ async def test_the_rest_of_a_broken_pass_is_ahead(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 20])
-async def test_a_conversation_grows_within_a_pass_alone(tmp_path: Path, rounds: int) -> None:
+async def test_a_conversation_grows_within_a_pass_alone(tmp_path, rounds):
     write_pairs(tmp_path, 1, judge("content", **PRICE), settings={"max_rounds": rounds})
     found = await foreseen(tmp_path)
     assert (found.calls_least, found.calls_most) == (2, 2 * rounds * TRIES)
@@ -139,7 +136,7 @@ async def test_a_conversation_grows_within_a_pass_alone(tmp_path: Path, rounds: 
     assert found.cost_most == rounds * (sent + 2 * 2 * TRIES * 256) * 10**6
 
 
-async def test_a_relay_pays_for_the_judges_that_may_be_asked(tmp_path: Path) -> None:
+async def test_a_relay_pays_for_the_judges_that_may_be_asked(tmp_path):
     row = pair_row("x", 3, 1)
     row["candidates"][0]["id"] = "gpt-4o"
     dear = {"price": {"input": "50", "output": "50"}}
@@ -153,7 +150,7 @@ async def test_a_relay_pays_for_the_judges_that_may_be_asked(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("is_judged", [False, True])
-async def test_what_a_judge_is_left_out_of_is_not_planned(tmp_path: Path, is_judged: bool) -> None:
+async def test_what_a_judge_is_left_out_of_is_not_planned(tmp_path, is_judged):
     row = pair_row("x", 3, 1)
     row["candidates"][0]["id"] = "gpt-4o"
     kin = at("http://127.0.0.1:9/v1", model="openai/gpt-4.1", price=PRICE["price"])
@@ -165,21 +162,21 @@ async def test_what_a_judge_is_left_out_of_is_not_planned(tmp_path: Path, is_jud
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
-async def test_ids_that_repeat_are_told_as_by_a_run(tmp_path: Path, is_stored: bool) -> None:
+async def test_ids_that_repeat_are_told_as_by_a_run(tmp_path, is_stored):
     write_pairs(tmp_path, 2)
     if is_stored:
         await judged(tmp_path)
     write_rows(
         tmp_path, [row | {"id": row["pair_id"]} for row in (*pairs(2), *pairs(1))], "pairs.jsonl"
     )
-    with pytest.raises(DataError) as told:
+    with pytest.raises(DataError) as by_a_forecast:
         await foreseen(tmp_path)
-    with pytest.raises(DataError, match=r"pairs\.jsonl:1 and .*pairs\.jsonl:3") as by_a_run:
+    with pytest.raises(DataError, match=r"pairs\.jsonl:1, .*pairs\.jsonl:3") as by_a_run:
         await judged(tmp_path)
-    assert str(told.value) == str(by_a_run.value)
+    assert str(by_a_forecast.value) == str(by_a_run.value)
 
 
-async def test_the_likely_price_lies_between_the_least_and_the_most(tmp_path: Path) -> None:
+async def test_the_likely_price_lies_between_the_least_and_the_most(tmp_path):
     talks = {"model": "python/judge:good", "max_tokens": 4000, "price": PRICE["price"]}
     write_suite(tmp_path, 30, talks)
     forecast = await foreseen(tmp_path)
@@ -188,14 +185,18 @@ async def test_the_likely_price_lies_between_the_least_and_the_most(tmp_path: Pa
     assert forecast.cost_least / 1.5 <= forecast.cost_likely < forecast.cost_most / 5
 
 
-def test_a_price_is_one_line_that_a_person_reads() -> None:
+def test_a_price_is_one_line_that_a_person_reads():
     price = {"likely": 7.2, "most": 1234.5, "budget": None}
-    assert price_line(price) == "about $7.20 (at most $1,234)"
-    assert price_line(price | {"budget": 20.0}) == "about $7.20 (at most $20, your budget)"
-    assert price_line(price | {"budget": 5.0}) == "about $5.00 (at most $5.00, your budget)"
-    assert price_line(price | {"likely": 0.0123}) == "about $0.012 (at most $1,234)"
-    assert price_line(price, is_open=True) == "up to $7.20 (at most $1,234)"
-    assert "price unknown" in price_line({"likely": None, "most": None, "budget": None})
+    for more, key, likely, most in (
+        ({}, "cli.price_about", "$7.20", "$1,234"),
+        ({"budget": 20.0}, "cli.price_about_budget", "$7.20", "$20"),
+        ({"budget": 5.0}, "cli.price_about_budget", "$5.00", "$5.00"),
+        ({"likely": 0.0042}, "cli.price_about", "less than $0.01", "$1,234"),
+    ):
+        assert told(price_line(price | more, words("en")), key, likely=likely, most=most), more
+    assert told(price_line(price, words("en"), is_open=True), "cli.price_open", likely="$7.20")
+    assert told(price_line(dict.fromkeys(price), words("en")), "cli.price_unknown")
+    assert told(price_line(price | {"most": 0}, words("en")), "cli.price_none")
 
 
 CHARS_PER_TOKEN = {"en": 4.26, "ru": 3.58, "zh": 1.62, "ja": 1.53}
@@ -203,7 +204,7 @@ CHARS_PER_TOKEN = {"en": 4.26, "ru": 3.58, "zh": 1.62, "ja": 1.53}
 
 
 @pytest.mark.parametrize("language", CHARS_PER_TOKEN)
-def test_the_tokens_of_a_prompt_are_guessed_as_they_were_counted(language: str) -> None:
+def test_the_tokens_of_a_prompt_are_guessed_as_they_were_counted(language):
     for kind in KINDS:
         folder = resources.files("evenhand.kinds") / "builtin" / kind / "prompts"
         text = (folder / f"{language}.md").read_text(encoding="utf-8")
@@ -211,15 +212,16 @@ def test_the_tokens_of_a_prompt_are_guessed_as_they_were_counted(language: str) 
         assert token_guess([Message("system", text)]) == pytest.approx(counted, rel=0.15), kind
 
 
-def figures(found: Forecast) -> tuple[int, ...]:
+def figures(found):
     return found.planned, found.done, found.answered, found.calls_least, found.calls_most
 
 
-def test_the_printed_forecast_says_what_it_counts(tmp_path: Path) -> None:
+def test_the_printed_forecast_says_what_it_counts(tmp_path):
     write_pairs(tmp_path, 3, judge("first"))
     assert evenhand_here("run", "--limit", "1", "--json", cwd=tmp_path).returncode == 0
-    told = evenhand_here("run", "--dry-run", cwd=tmp_path).stdout
-    assert "3 judgments planned, 1 of them done\n6 calls in the ledger\n" in told
-    assert "4 calls to send, at most 36 with every re-ask and later round\n" in told
+    said = evenhand_here("run", "--dry-run", cwd=tmp_path).stdout
+    assert told(said, "cli.dry_planned", planned="3 judgments", done=1)
+    assert told(said, "cli.dry_cached", n="6 calls")
+    assert told(said, "cli.dry_calls_rounds", least="4 calls", most=36)
     as_json = json.loads(evenhand_here("run", "--dry-run", "--json", cwd=tmp_path).stdout)
     assert (as_json["planned"], as_json["done"], as_json["cached"]) == (3, 1, 6)

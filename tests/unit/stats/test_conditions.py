@@ -66,16 +66,16 @@ def test_reasons_hold_figures_and_how_many_more_would_help():
     met = no_worse_than(figure(0.01, 0.03), 0.05, "v2", "v1", "overall")
     claim = {"who": '"v2"', "baseline": "v1", "margin": "0.05"}
     assert is_told(met.reason, "gate.no_worse_than_better", **claim)
-    ends = {"value": "0.010", "low": "\u22120.020", "high": "0.040", "basis": "50 units"}
-    assert is_told(met.reason, "gate.measured", **ends)
+    assert is_told(met.reason, "gate.difference", value=0.01, low=-0.02, high=0.04)
+    assert is_told(met.reason, "gate.of_units", n=50)
     missed = no_worse_than(figure(-0.2, 0.03, n=1, clusters=1), 0.05, "v2", "v1", "clear")
     assert is_told(missed.reason, "gate.no_worse_than_worse", **claim | {"who": '"v2" (clear)'})
-    assert is_told(missed.reason, "gate.measured", basis="1 unit")
+    assert is_told(missed.reason, "gate.of_units", n=1)
     more = [held(value, 0.1).more for value in (0.85, 0.801, 0.8)]
     assert more == ["several hundred", *["more than is practical"] * 2]
     assert is_told(held(0.85, 0.1).reason, "needed.several hundred")
     turned = held(0.9, 0.05, bounds=(0.7, 0.95))
-    assert is_told(turned.reason, "gate.turned", low="0.700", high="0.950")
+    assert is_told(turned.reason, "gate.turned", low=0.7, high=0.95)
     assert turned.more is None
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from evenhand.store.ledger import Ledger
@@ -12,11 +9,11 @@ from evenhand.store.sqlite import SqliteFile
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "store.db"
 
 
 @pytest.fixture
-async def ledger(path: Path) -> AsyncIterator[Ledger]:
+async def ledger(path):
     with Ledger(SqliteFile(path).connect) as opened:
         yield opened

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.errors import StoreError
 from evenhand.store.sqlite import SqliteFile
+from tests.refused import refused
 from tests.suites import environment, evenhand_here, write_suite
 from tests.waiting import PATIENCE
 
@@ -27,7 +29,7 @@ session.close()
 """
 
 
-def holder(path: Path, cwd: Path | None = None) -> subprocess.Popen[str]:
+def holder(path, cwd=None):
     """A process that holds the run until it is told to end, or says who else does."""
     return subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(path)],
@@ -38,12 +40,12 @@ def holder(path: Path, cwd: Path | None = None) -> subprocess.Popen[str]:
     )
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def said(process):
     assert process.stdout is not None
     return process.stdout.readline()
 
 
-def spellings(path: Path) -> dict[str, tuple[Path, Path]]:
+def spellings(path):
     """Paths that lead to a file, each with the folder that it is named in."""
     folder = path.parent
     (folder / "deep").mkdir()
@@ -58,7 +60,7 @@ def spellings(path: Path) -> dict[str, tuple[Path, Path]]:
     }
 
 
-def test_a_run_is_held_however_its_store_is_spelt(path: Path) -> None:
+def test_a_run_is_held_however_its_store_is_spelt(path):
     with holder(path) as first:
         assert said(first) == "held\n"
         for name, (spelling, cwd) in spellings(path).items():
@@ -72,7 +74,7 @@ def test_a_run_is_held_however_its_store_is_spelt(path: Path) -> None:
     assert not list(path.parent.glob("*.lock"))
 
 
-def test_a_killed_process_holds_nothing(path: Path) -> None:
+def test_a_killed_process_holds_nothing(path):
     with holder(path) as first:
         assert said(first) == "held\n"
         first.kill()
@@ -81,22 +83,22 @@ def test_a_killed_process_holds_nothing(path: Path) -> None:
         assert session.try_locks(["run"])
 
 
-def test_a_link_in_the_place_of_a_lock_leads_to_no_file_of_the_users(path: Path) -> None:
+def test_a_link_in_the_place_of_a_lock_leads_to_no_file_of_the_users(path):
     treasure = path.parent / "treasure.txt"
     treasure.write_text("mine")
     Path(f"{path}-run.lock").symlink_to(treasure)
     with closing(SqliteFile(path).connect()) as session:
         assert session.lock_holder("run") is None
-        with pytest.raises(Exception, match="cannot be locked"):
+        with refused(StoreError, "store.cannot_lock"):
             session.try_locks(["run"])
     assert treasure.read_text() == "mine"
 
 
-def test_one_of_many_threads_holds_a_run(path: Path) -> None:
+def test_one_of_many_threads_holds_a_run(path):
     free, errors, turns = threading.Lock(), [], []
     file = SqliteFile(path)
 
-    def claim() -> None:
+    def claim():
         with closing(file.connect()) as session:
             for _ in range(100):
                 if not session.try_locks(["run"]):
@@ -116,7 +118,7 @@ def test_one_of_many_threads_holds_a_run(path: Path) -> None:
     assert errors == [] and turns
 
 
-def test_whoever_opens_a_store_leaves_the_locks_of_this_process(path: Path) -> None:
+def test_whoever_opens_a_store_leaves_the_locks_of_this_process(path):
     """A reader in the same process must not take away the locks of a writer: another process would
     then believe itself alone, and drop the log."""
     writer = SqliteFile(path).connect()
@@ -158,7 +160,7 @@ except evenhand.EvenhandError as error:
 """
 
 
-def ended(folder: Path, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def ended(folder, script, *arguments):
     """A process in which the script was carried out first; raises TimeoutExpired if it hangs."""
     return subprocess.run(
         [sys.executable, "-c", IMPATIENT + script, *arguments],
@@ -171,26 +173,24 @@ def ended(folder: Path, script: str, *arguments: str) -> subprocess.CompletedPro
     )
 
 
-def require_told(said: subprocess.CompletedProcess[str], name: str = STORE) -> None:
+def require_told(said, name=STORE):
     assert said.returncode == 6, said.stderr
     assert name in said.stderr
-    assert "disk of this machine" in said.stderr
+    assert "--store sqlite:FILE" in said.stderr
 
 
 @pytest.mark.parametrize("code", ["ENOLCK", "EACCES"])
-def test_a_run_that_cannot_be_claimed_is_told(tmp_path: Path, code: str) -> None:
+def test_a_run_that_cannot_be_claimed_is_told(tmp_path, code):
     write_suite(tmp_path)
-    said = ended(tmp_path, REFUSED.format(code=code) + MAIN, "run")
-    require_told(said)
-    assert "another process" not in said.stderr
+    require_told(ended(tmp_path, REFUSED.format(code=code) + MAIN, "run"))
 
 
-def test_a_question_from_python_is_told_that_nothing_can_be_claimed(tmp_path: Path) -> None:
+def test_a_question_from_python_is_told_that_nothing_can_be_claimed(tmp_path):
     write_suite(tmp_path)
     require_told(ended(tmp_path, REFUSED.format(code="ENOLCK") + FROM_PYTHON))
 
 
-def test_readers_need_no_claim(tmp_path: Path) -> None:
+def test_readers_need_no_claim(tmp_path):
     assert evenhand_here("run", cwd=write_suite(tmp_path)).returncode == 0
     refused = REFUSED.format(code="ENOLCK")
     for command in ("runs", "show"):
@@ -199,7 +199,7 @@ def test_readers_need_no_claim(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lock", ["EXCLUSIVE", "IMMEDIATE"])
-def test_a_store_that_another_process_keeps_locked_is_told(tmp_path: Path, lock: str) -> None:
+def test_a_store_that_another_process_keeps_locked_is_told(tmp_path, lock):
     assert evenhand_here("run", "--limit", "1", cwd=write_suite(tmp_path)).returncode == 0
     with closing(sqlite3.connect(tmp_path / STORE, isolation_level=None)) as holder:
         holder.execute(f"BEGIN {lock}")
@@ -209,7 +209,7 @@ def test_a_store_that_another_process_keeps_locked_is_told(tmp_path: Path, lock:
 
 
 @pytest.mark.parametrize("code", ["SQLITE_PROTOCOL", "SQLITE_IOERR_LOCK", "SQLITE_BUSY"])
-def test_locks_that_sqlite_is_refused_are_told(tmp_path: Path, code: str) -> None:
+def test_locks_that_sqlite_is_refused_are_told(tmp_path, code):
     """What SQLite says where the system refuses it a lock."""
     write_suite(tmp_path)
     script = f"""

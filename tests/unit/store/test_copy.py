@@ -6,16 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from pathlib import Path
 
 import pytest
 
 from evenhand.runs.stores import copy_store
 from evenhand.store.address import read_address
-from evenhand.store.copy import Copied
-from evenhand.store.postgres import Connection, Server
+from evenhand.store.postgres import Server
 from tests.postgres import new_store_url
 from tests.suites import judged, write_suite
 
@@ -30,13 +27,11 @@ _STARTED = (
 )
 
 
-def _copied(source: Path, url: str) -> Copied:
+def _copied(source, url):
     return copy_store(f"sqlite:{source}", url, lambda *_: None)
 
 
-async def _copied_beside(
-    server: Server, source: Path, url: str, *statements: str, after: str = "SELECT 1"
-) -> Copied:
+async def _copied_beside(server, source, url, *statements, after="SELECT 1"):
     """Copy while the statements are made in a transaction that ends once the copy waits for it, and
     a last one is made."""
     async with _connected(server) as busy, _connected(server) as watch:
@@ -54,7 +49,7 @@ async def _copied_beside(
 
 
 @asynccontextmanager
-async def _connected(server: Server) -> AsyncIterator[Connection]:
+async def _connected(server):
     connection = await server.open()
     try:
         yield connection
@@ -63,7 +58,7 @@ async def _connected(server: Server) -> AsyncIterator[Connection]:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
+def url(tmp_path):
     """A store on a server, with a run."""
     address = new_store_url()
     write_suite(tmp_path / "there", 2, name="there")
@@ -73,14 +68,14 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     """A store with another run."""
     write_suite(tmp_path / "here", 3, name="here")
     asyncio.run(judged(tmp_path / "here"))
     return tmp_path / "here" / "evenhand.db"
 
 
-async def test_a_run_that_starts_meanwhile_has_a_number_of_its_own(url: str, source: Path) -> None:
+async def test_a_run_that_starts_meanwhile_has_a_number_of_its_own(url, source):
     server = Server(read_address(url))
     lock = "LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"
     copied = await _copied_beside(server, source, url, lock, _STARTED)
@@ -90,7 +85,7 @@ async def test_a_run_that_starts_meanwhile_has_a_number_of_its_own(url: str, sou
     assert [row[0] for row in starts] == [1, 2, 3]
 
 
-async def test_a_call_that_is_recorded_meanwhile_is_there_once(url: str, source: Path) -> None:
+async def test_a_call_that_is_recorded_meanwhile_is_there_once(url, source):
     server = Server(read_address(url))
     await asyncio.to_thread(_copied, source, url)
     async with _connected(server) as connection:
@@ -102,7 +97,7 @@ async def test_a_call_that_is_recorded_meanwhile_is_there_once(url: str, source:
         assert await connection.fetchval("SELECT count(*) FROM calls") == calls
 
 
-async def test_money_that_is_held_on_the_server_stays_held(url: str, source: Path) -> None:
+async def test_money_that_is_held_on_the_server_stays_held(url, source):
     """The run is judged on the server too: there are a call under way, and an attempt that was lost
     before another was answered."""
     server = Server(read_address(url))
@@ -118,9 +113,7 @@ async def test_money_that_is_held_on_the_server_stays_held(url: str, source: Pat
     assert [tuple(row) for row in rows] == [("x", 5)] * 2
 
 
-async def test_units_that_are_written_meanwhile_in_another_order_are_no_deadlock(
-    url: str, source: Path
-) -> None:
+async def test_units_that_are_written_meanwhile_in_another_order_are_no_deadlock(url, source):
     server = Server(read_address(url))
     await asyncio.to_thread(_copied, source, url)
     async with _connected(server) as connection:
@@ -133,28 +126,28 @@ async def test_units_that_are_written_meanwhile_in_another_order_are_no_deadlock
         assert await connection.fetchval("SELECT count(*) FROM units") == units
 
 
-def _do(store: Path, sql: str) -> None:
+def _do(store, sql):
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute(sql)
 
 
-def _hold(store: Path, attempt: str, key: str = "(SELECT max(key) FROM calls)") -> None:
+def _hold(store, attempt, key="(SELECT max(key) FROM calls)"):
     columns = "key, attempt, run, amount"
     _do(store, f"INSERT INTO reservations ({columns}) SELECT {key}, '{attempt}', id, 7 FROM runs")
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source, target):
     copy_store(f"sqlite:{source}", f"sqlite:{target}", lambda *_: None)
 
 
-def _attempts(store: Path) -> list[str]:
+def _attempts(store):
     """The attempts that money is held for."""
     with closing(sqlite3.connect(store)) as connection:
         rows = connection.execute("SELECT attempt FROM reservations ORDER BY attempt").fetchall()
     return [attempt for (attempt,) in rows]
 
 
-def test_what_the_source_released_is_released(source: Path, tmp_path: Path) -> None:
+def test_what_the_source_released_is_released(source, tmp_path):
     target = tmp_path / "target.db"
     _hold(source, "lost")
     _hold(source, "unsent", "'never answered'")
@@ -166,9 +159,7 @@ def test_what_the_source_released_is_released(source: Path, tmp_path: Path) -> N
     assert _attempts(target) == ["lost"]
 
 
-def test_what_the_target_lost_stays_held_when_the_source_has_the_answer(
-    source: Path, tmp_path: Path
-) -> None:
+def test_what_the_target_lost_stays_held_when_the_source_has_the_answer(source, tmp_path):
     target = tmp_path / "target.db"
     _copy(source, target)
     _hold(target, "lost there")
@@ -176,7 +167,7 @@ def test_what_the_target_lost_stays_held_when_the_source_has_the_answer(
     assert _attempts(target) == ["lost there"]
 
 
-def test_what_came_from_another_store_stays_held(source: Path, tmp_path: Path) -> None:
+def test_what_came_from_another_store_stays_held(source, tmp_path):
     other, target = tmp_path / "other.db", tmp_path / "target.db"
     _copy(source, other)
     _hold(other, "lost in the other")
@@ -186,7 +177,7 @@ def test_what_came_from_another_store_stays_held(source: Path, tmp_path: Path) -
     assert _attempts(target) == ["lost here", "lost in the other"]
 
 
-def test_nothing_is_held_twice_after_a_way_back(source: Path, tmp_path: Path) -> None:
+def test_nothing_is_held_twice_after_a_way_back(source, tmp_path):
     target = tmp_path / "target.db"
     _hold(source, "lost")
     for _ in range(2):
@@ -195,7 +186,7 @@ def test_nothing_is_held_twice_after_a_way_back(source: Path, tmp_path: Path) ->
     assert _attempts(target) == _attempts(source) == ["lost"]
 
 
-def test_a_source_in_an_earlier_state_releases_nothing(source: Path, tmp_path: Path) -> None:
+def test_a_source_in_an_earlier_state_releases_nothing(source, tmp_path):
     target = tmp_path / "target.db"
     _hold(source, "lost after the backup")
     _copy(source, target)
@@ -205,7 +196,7 @@ def test_a_source_in_an_earlier_state_releases_nothing(source: Path, tmp_path: P
     assert _attempts(target) == ["lost after the backup"]
 
 
-def test_what_is_held_for_a_batch_follows_the_batch(source: Path, tmp_path: Path) -> None:
+def test_what_is_held_for_a_batch_follows_the_batch(source, tmp_path):
     target = tmp_path / "target.db"
     batch = "'b', id, 'j', 'p', 'i', 'waiting', '', 'now', NULL"
     _do(source, f"INSERT INTO batches SELECT {batch} FROM runs")
@@ -219,7 +210,7 @@ def test_what_is_held_for_a_batch_follows_the_batch(source: Path, tmp_path: Path
     assert attempt == "b" and key != "open"
 
 
-def test_a_batch_that_has_ended_in_the_target_stays_so(source: Path, tmp_path: Path) -> None:
+def test_a_batch_that_has_ended_in_the_target_stays_so(source, tmp_path):
     target = tmp_path / "target.db"
     batch = "'b', id, 'j', 'p', 'i', 'waiting', '', 'now', NULL"
     _do(source, f"INSERT INTO batches SELECT {batch} FROM runs")

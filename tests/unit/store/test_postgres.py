@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+import re
 from contextlib import closing
-from typing import Any
 
 import pytest
 from asyncpg import exceptions as pg
@@ -16,8 +15,7 @@ from evenhand.errors import StoreBusy, StoreError
 from evenhand.exchange import Reply, Usage
 from evenhand.store import postgres
 from evenhand.store.address import read_address
-from evenhand.store.ledger import Store
-from evenhand.store.ports import Call, IncomingUnit, Scope
+from evenhand.store.ports import Call, IncomingUnit
 from evenhand.store.postgres import (
     PostgresSession,
     Server,
@@ -27,7 +25,8 @@ from evenhand.store.rows import CALL_TAG
 from evenhand.store.session import VERSION, escape_nul, restore_nul, to_postgres
 from evenhand.store.verify import verify
 from tests.contract.stores import begun
-from tests.postgres import USER, PostgresServer, new_store_url, own_server, shared_server
+from tests.postgres import USER, new_store_url, own_server, shared_server
+from tests.refused import refused
 from tests.waiting import PATIENCE
 
 CUT = (
@@ -38,37 +37,37 @@ CUT = (
 
 
 @pytest.fixture
-def url() -> str:
+def url():
     return new_store_url()
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
+def store(url):
     with closing(postgres_store(url)) as opened:
         yield opened
 
 
 @pytest.fixture
-def other(url: str) -> Iterator[Store]:
+def other(url):
     """The same store, opened once more."""
     with closing(postgres_store(url)) as opened:
         yield opened
 
 
-def key(number: int) -> str:
+def key(number):
     return f"{CALL_TAG}{number:040x}"
 
 
-def call(number: int, text: str = "reply", run: str = "run1") -> Call:
+def call(number, text="reply", run="run1"):
     usage = Usage(input_tokens=7, output_tokens=3)
     return Call(key(number), run, "judge", Reply(text=text, usage=usage), 5)
 
 
-def schema_of(url: str) -> str:
+def schema_of(url):
     return url.partition("schema=")[2]
 
 
-def calls_in(server: PostgresServer, url: str) -> list[str]:
+def calls_in(server, url):
     rows = server.execute(f"SELECT key FROM {schema_of(url)}.calls ORDER BY key")
     return [str(name) for (name,) in rows]
 
@@ -76,13 +75,11 @@ def calls_in(server: PostgresServer, url: str) -> list[str]:
 # A server that goes away and comes back
 
 
-async def test_sessions_that_are_ended_again_and_again_lose_and_double_nothing(
-    url: str, store: Store
-) -> None:
+async def test_sessions_that_are_ended_again_and_again_lose_and_double_nothing(url, store):
     server, number = shared_server(), 60
     async with store.ledger() as ledger:
 
-        async def pay(place: int) -> None:
+        async def pay(place):
             assert await ledger.find(key(place)) is None
             await ledger.reserve("run1", key(place), "a", 9)
             await ledger.record(call(place), "a")
@@ -100,14 +97,12 @@ async def test_sessions_that_are_ended_again_and_again_lose_and_double_nothing(
     assert (spent.calls, spent.cost, spent.reserved) == (number, 5 * number, 0)
 
 
-async def test_a_commit_whose_outcome_was_lost_is_made_once(
-    url: str, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_commit_whose_outcome_was_lost_is_made_once(url, store, monkeypatch):
     losses = 0
     do = PostgresSession._do
 
-    async def commit_and_lose(self: PostgresSession, work: Any, is_repeatable: bool) -> Any:
-        async def lose(connection: Any) -> Any:
+    async def commit_and_lose(self, work, is_repeatable):
+        async def lose(connection):
             nonlocal losses
             result = await work(connection)
             if work.__name__ == "write" and not losses:
@@ -126,7 +121,7 @@ async def test_a_commit_whose_outcome_was_lost_is_made_once(
     assert not any(row.aside for row in store.archive.calls([key(0)]).values())
 
 
-async def test_a_server_that_crashes_and_is_started_anew_is_waited_for() -> None:
+async def test_a_server_that_crashes_and_is_started_anew_is_waited_for():
     server = own_server("full_page_writes=off")  # with fsync: what was confirmed must be there
     try:
         store = postgres_store(server.url("team"))
@@ -145,7 +140,7 @@ async def test_a_server_that_crashes_and_is_started_anew_is_waited_for() -> None
         server.end()
 
 
-async def test_a_standby_that_is_promoted_takes_over() -> None:
+async def test_a_standby_that_is_promoted_takes_over():
     server = own_server("wal_level=replica", "max_wal_senders=4", "hot_standby=on", "fsync=off")
     standby = server.standby()
     try:
@@ -172,12 +167,12 @@ async def test_a_standby_that_is_promoted_takes_over() -> None:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     """A server is given up at once."""
     monkeypatch.setattr(postgres, "SERVER_AWAY_SECONDS", 0.0)
 
 
-def refuse(url: str, code: str, message: str) -> None:
+def refuse(url, code, message):
     """Have the server refuse every reply."""
     schema = schema_of(url)
     shared_server().execute(
@@ -188,7 +183,7 @@ def refuse(url: str, code: str, message: str) -> None:
     )
 
 
-def allow(url: str) -> None:
+def allow(url):
     shared_server().execute(f"DROP FUNCTION {schema_of(url)}.refuse CASCADE")
 
 
@@ -204,17 +199,16 @@ def allow(url: str) -> None:
 )
 @pytest.mark.usefixtures("impatient")
 async def test_a_reply_that_cannot_be_written_is_told_and_nothing_follows_it(
-    url: str, store: Store, code: str, message: str
-) -> None:
+    url, store, code, message
+):
     async with store.ledger() as ledger:
         await ledger.record(call(1))
         await ledger.reserve("run1", key(2), "a", 9)
         refuse(url, code, message)
-        with pytest.raises(StoreError, match="cannot be written") as refused:
+        with refused(StoreError, "store.cannot_write_server", re.escape(message)):
             await ledger.record(call(2), "a")
-        assert message in str(refused.value)
         allow(url)
-        with pytest.raises(StoreError, match="cannot be written"):
+        with refused(StoreError, "store.cannot_write_server"):
             await ledger.record(call(3))
     assert calls_in(shared_server(), url) == [key(1)]
     assert store.archive.spent("run1").reserved == 9  # it may be billed
@@ -223,13 +217,13 @@ async def test_a_reply_that_cannot_be_written_is_told_and_nothing_follows_it(
     assert verify(store.archive) == []
 
 
-async def test_a_read_only_server_can_be_read(url: str, store: Store) -> None:
+async def test_a_read_only_server_can_be_read(url, store):
     async with store.ledger() as ledger:
         scope = await begun(ledger, [IncomingUnit("u", "f:1", "{}")])
     reader = postgres_store(f"{url}&default_transaction_read_only=on", must_exist=True)
     assert [unit.id for unit in reader.archive.units(scope)] == ["u"]
     assert verify(reader.archive) == []
-    with pytest.raises(StoreError, match="read-only, or a standby"):
+    with refused(StoreError, "store.read_only_server"):
         async with reader.ledger():
             pass
     reader.close()
@@ -238,9 +232,7 @@ async def test_a_read_only_server_can_be_read(url: str, store: Store) -> None:
 # Several at once
 
 
-async def test_of_two_who_pay_for_one_question_the_first_answers_and_both_count(
-    store: Store, other: Store
-) -> None:
+async def test_of_two_who_pay_for_one_question_the_first_answers_and_both_count(store, other):
     async with store.ledger() as first, other.ledger() as second:
         await asyncio.gather(
             *(first.record(call(place, "one", "run1")) for place in range(20)),
@@ -255,31 +247,27 @@ async def test_of_two_who_pay_for_one_question_the_first_answers_and_both_count(
     assert verify(store.archive) == []
 
 
-async def test_whoever_holds_a_run_is_named(store: Store, other: Store) -> None:
+async def test_whoever_holds_a_run_is_named(store, other):
     async with store.ledger() as ledger, other.ledger() as beside, ledger.claim("run1"):
-        with pytest.raises(StoreBusy, match=rf"another process \({os.getpid()}@"):
+        with refused(StoreBusy, "store.busy_with", rf"\({os.getpid()}@"):
             async with beside.claim("run1"):
                 pass
 
 
-async def test_a_run_that_another_took_while_the_server_was_away_is_told(
-    store: Store, other: Store
-) -> None:
+async def test_a_run_that_another_took_while_the_server_was_away_is_told(store, other):
     async with store.ledger() as ledger, other.ledger() as beside:
         scope = await begun(ledger, [IncomingUnit("u", "f:1", "{}")])
         [(number,)] = beside._writing.rows("SELECT pg_backend_pid()")
         async with ledger.claim(scope.run):
             shared_server().execute(f"{CUT} AND pid <> {number}")
             async with beside.claim(scope.run):
-                with pytest.raises(StoreBusy, match="another process"):
+                with refused(StoreBusy, "store.busy"):
                     await ledger.record(call(1, run=scope.run))
         assert await ledger.find(key(1)) == call(1, run=scope.run)
 
 
-async def test_runs_that_begin_at_the_same_moment_are_numbered_one_after_the_other(
-    url: str, store: Store
-) -> None:
-    async def start(number: int) -> Scope:
+async def test_runs_that_begin_at_the_same_moment_are_numbered_one_after_the_other(url, store):
+    async def start(number):
         opened = postgres_store(url)
         try:
             async with opened.ledger() as ledger:
@@ -293,7 +281,7 @@ async def test_runs_that_begin_at_the_same_moment_are_numbered_one_after_the_oth
     assert verify(store.archive) == []
 
 
-async def test_stores_that_are_made_at_the_same_moment_are_one(url: str) -> None:
+async def test_stores_that_are_made_at_the_same_moment_are_one(url):
     stores = await asyncio.gather(*(asyncio.to_thread(postgres_store, url) for _ in range(5)))
     for opened in stores:
         assert opened.archive.runs() == []
@@ -304,12 +292,12 @@ async def test_stores_that_are_made_at_the_same_moment_are_one(url: str) -> None
 
 
 @pytest.mark.parametrize("text", ["", "a", "\0", "\x1a", "\x1aN", "\x1aS\0\x1a", "N\0S\x1aN\0"])
-def test_every_text_comes_back(text: str) -> None:
+def test_every_text_comes_back(text):
     assert "\0" not in escape_nul(text)
     assert restore_nul(escape_nul(text)) == text
 
 
-async def test_ids_of_any_length_and_with_any_character_are_found(store: Store) -> None:
+async def test_ids_of_any_length_and_with_any_character_are_found(store):
     ids = ["x" * 20_000, "x" * 20_001, "nul \0 and \x1a", "é" * 3_000]
     async with store.ledger() as ledger:
         units = [IncomingUnit(ident, "f:1", "{}") for ident in ids]
@@ -322,25 +310,21 @@ async def test_ids_of_any_length_and_with_any_character_are_found(store: Store) 
     assert verify(store.archive) == []
 
 
-async def test_a_reply_that_was_altered_answers_no_more_and_another_does(
-    url: str, store: Store
-) -> None:
+async def test_a_reply_that_was_altered_answers_no_more_and_another_does(url, store):
     async with store.ledger() as ledger:
         await ledger.record(call(1))
         shared_server().execute(f"UPDATE {schema_of(url)}.calls SET reply='other'")
         assert await ledger.find(key(1)) is None
         await ledger.record(call(1, text="again"))
         assert await ledger.find(key(1)) == call(1, text="again")
-    assert verify(store.archive) == [f"the reply of call {key(1)} was altered"]
+    assert [one.key for one in verify(store.archive)] == ["store.altered_reply"]
 
 
-async def test_lookups_of_one_turn_are_one_query(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_lookups_of_one_turn_are_one_query(store, monkeypatch):
     queries = 0
     rows = PostgresSession.rows
 
-    def counted(self: PostgresSession, sql: str, values: Any = None) -> list[Any]:
+    def counted(self, sql, values=None):
         nonlocal queries
         queries += 1
         return rows(self, sql, values)
@@ -353,13 +337,13 @@ async def test_lookups_of_one_turn_are_one_query(
         assert queries == 1
 
 
-async def test_a_store_of_another_version_is_refused(url: str, store: Store) -> None:
+async def test_a_store_of_another_version_is_refused(url, store):
     shared_server().execute(f"UPDATE {schema_of(url)}.store SET version={VERSION + 1}")
-    with pytest.raises(StoreError, match=rf"another version of evenhand .*{VERSION + 1}"):
+    with refused(StoreError, "store.other_version", f" {VERSION + 1},"):
         postgres_store(url)
 
 
-async def test_a_commit_is_durable_whatever_the_user_is_used_to(url: str, store: Store) -> None:
+async def test_a_commit_is_durable_whatever_the_user_is_used_to(url, store):
     for asked, kept in (("off", "on"), ("remote_apply", "remote_apply")):
         connection = await Server(read_address(f"{url}&synchronous_commit={asked}")).open()
         assert await connection.fetchval("SHOW synchronous_commit") == kept
@@ -367,7 +351,7 @@ async def test_a_commit_is_durable_whatever_the_user_is_used_to(url: str, store:
     assert store.archive.runs() == []
 
 
-def test_a_shared_statement_is_said_in_postgresqls_words() -> None:
+def test_a_shared_statement_is_said_in_postgresqls_words():
     assert to_postgres("SELECT a FROM t CROSS JOIN u ON u.a=:x WHERE b=:y OR c=:x") == (
         "SELECT a FROM t JOIN u ON u.a=$1 WHERE b=$2 OR c=$1",
         ("x", "y"),
@@ -377,13 +361,12 @@ def test_a_shared_statement_is_said_in_postgresqls_words() -> None:
     assert to_postgres(f"x {listed} AND y NOT {listed}")[0] == "x = ANY($1) AND y <> ALL($1)"
 
 
-def test_a_server_that_does_not_run_is_told() -> None:
-    with pytest.raises(StoreError, match="cannot be opened") as refused:
+def test_a_server_that_does_not_run_is_told():
+    with refused(StoreError, "store.cannot_connect"):
         postgres_store(f"postgresql://{USER}@127.0.0.1:9/x")
-    assert "Look whether the server runs" in refused.value.advice
 
 
-async def test_a_question_is_asked_by_one_process_at_a_time(store: Store) -> None:
+async def test_a_question_is_asked_by_one_process_at_a_time(store):
     async with store.ledger() as one, store.ledger() as two:
         first, second = one.questions, two.questions
         assert first is not None and second is not None
@@ -399,8 +382,8 @@ async def test_a_question_is_asked_by_one_process_at_a_time(store: Store) -> Non
 
 
 async def test_questions_stay_locked_on_a_new_connection_and_are_free_when_it_ends(
-    store: Store,
-) -> None:
+    store,
+):
     async with store.ledger() as one:
         assert one.questions is not None
         async with store.ledger() as two:
@@ -411,7 +394,7 @@ async def test_questions_stay_locked_on_a_new_connection_and_are_free_when_it_en
         assert await one.questions.take(key(1)) and await one.questions.take(key(2))
 
 
-async def test_a_question_given_up_while_it_is_locked_is_free(store: Store) -> None:
+async def test_a_question_given_up_while_it_is_locked_is_free(store):
     async with store.ledger() as one, store.ledger() as two:
         assert one.questions is not None and two.questions is not None
         asking = asyncio.create_task(one.questions.take(key(1)))
@@ -423,8 +406,8 @@ async def test_a_question_given_up_while_it_is_locked_is_free(store: Store) -> N
 
 
 async def test_a_lock_whose_release_is_not_answered_ends_with_its_connection(
-    url: str, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    url, store, monkeypatch
+):
     monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.5)
     monkeypatch.setattr(postgres, "_UNLOCK", "SELECT pg_sleep(3) FROM unnest($1::bigint[])")
     server = Server(read_address(url))
@@ -438,7 +421,7 @@ async def test_a_lock_whose_release_is_not_answered_ends_with_its_connection(
         assert two.try_locks(["b"]) == set()
 
 
-async def test_a_statement_that_the_driver_refuses_is_told_at_once(url: str, store: Store) -> None:
+async def test_a_statement_that_the_driver_refuses_is_told_at_once(url, store):
     with closing(Server(read_address(url)).connect(patience=2)) as session:
         before = session.rows("SELECT pg_backend_pid()")
         with pytest.raises(StoreError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,9 +41,7 @@ from tests.suites import at, prepared, write_suite
         ({}, {}),
     ],
 )
-def test_a_reply_is_kept_whatever_its_judge_says_of_sampling(
-    sampling: dict[Any, Any], kept: dict[str, Any]
-) -> None:
+def test_a_reply_is_kept_whatever_its_judge_says_of_sampling(sampling, kept):
     for _ in range(2):
         call = Call("key", "run", "judge", Reply(text="{}", model="m", sampling=sampling), 5)
         *columns, digest, at = call_row(call, "2026-01-01T00:00:00")
@@ -60,16 +57,16 @@ QUESTION = Question(
 )
 
 
-def key(question: Question = QUESTION, **identity: Any) -> str:
+def key(question=QUESTION, **identity):
     return call_keys(IDENTITY | identity)(question)
 
 
-def test_the_canonical_form_is_pinned() -> None:
+def test_the_canonical_form_is_pinned():
     """Were this to change, every ledger in use would be worthless."""
     assert key() == "call2-blake2b:50e2189bd518076697aa3b17a9b8d3704828779a"
 
 
-def test_keys_do_not_hang_on_the_questions_before() -> None:
+def test_keys_do_not_hang_on_the_questions_before():
     turns = [Message("user", text) for text in ("Judge.", "And?", "Judge.And?")]
     questions = [
         replace(QUESTION, messages=messages, schema=schema, round=number, unit=unit)
@@ -100,7 +97,7 @@ OF_THE_JUDGE = [{"provider": "x"}, {"base_url": "http://b/v1"}, {"model": "n"}, 
 PLACES: list[dict[str, Any]] = [{"unit": "u2"}, {"order": "21"}]
 
 
-def test_whatever_can_change_the_answer_changes_the_key_and_nothing_else() -> None:
+def test_whatever_can_change_the_answer_changes_the_key_and_nothing_else():
     others = [key(replace(QUESTION, **changed)) for changed in CHANGES]
     others += [key(**changed) for changed in OF_THE_JUDGE]
     assert len({key(), *others}) == 1 + len(others)
@@ -111,7 +108,7 @@ def test_whatever_can_change_the_answer_changes_the_key_and_nothing_else() -> No
     assert len(set(by_unit)) == 3
 
 
-def test_equal_schemas_have_equal_keys_whichever_came_before() -> None:
+def test_equal_schemas_have_equal_keys_whichever_came_before():
     key_of = call_keys(IDENTITY)
     schemas = [Schema({"a": 1}), None, Schema({"a": 1}), Schema({"b": 1})]
     keys = [key_of(replace(QUESTION, schema=schema)) for schema in schemas]
@@ -120,13 +117,13 @@ def test_equal_schemas_have_equal_keys_whichever_came_before() -> None:
     assert keys[1] == call_keys(IDENTITY)(replace(QUESTION, schema=None))
 
 
-def test_fields_cannot_run_into_each_other() -> None:
+def test_fields_cannot_run_into_each_other():
     one = (Message("user", "a"), Message("user", "b"))
     other = (Message("user", 'a"],["user","b'),)
     assert key(replace(QUESTION, messages=one)) != key(replace(QUESTION, messages=other))
 
 
-def test_neither_the_api_key_nor_the_time_is_part_of_a_judge(tmp_path: Path) -> None:
+def test_neither_the_api_key_nor_the_time_is_part_of_a_judge(tmp_path):
     write_suite(tmp_path, 1, at("http://127.0.0.1:9/v1"))
     identities = [
         prepared(tmp_path, {"OPENAI_API_KEY": secret}).setups[0].judge.identity
@@ -136,8 +133,8 @@ def test_neither_the_api_key_nor_the_time_is_part_of_a_judge(tmp_path: Path) -> 
     assert "sk-" not in str(identities)
 
 
-def test_a_judging_is_known_by_what_can_change_its_verdicts(tmp_path: Path) -> None:
-    def judging(units: int = 1, *judges: dict[str, Any], **rest: Any) -> str:
+def test_a_judging_is_known_by_what_can_change_its_verdicts(tmp_path):
+    def judging(units=1, *judges, **rest):
         return prepared(write_suite(tmp_path, units, *judges, **rest)).manifest.judging.id
 
     same = {
@@ -167,7 +164,7 @@ def test_a_judging_is_known_by_what_can_change_its_verdicts(tmp_path: Path) -> N
     assert len(same | set(changed)) == 1 + len(changed)
 
 
-def test_a_judging_that_was_stored_has_the_same_id() -> None:
+def test_a_judging_that_was_stored_has_the_same_id():
     judge = JudgeRecord(name="j", identity={"b": 1, "a": {"y": 0.0, "x": None}}, caveat="weak")
     judging = JudgingRecord(
         protocol="p",
@@ -180,11 +177,11 @@ def test_a_judging_that_was_stored_has_the_same_id() -> None:
     assert judging.id == stored.id == structs.replace(judging, judges=(turned,)).id
 
 
-def test_ids_of_units_cannot_run_into_their_texts() -> None:
+def test_ids_of_units_cannot_run_into_their_texts():
     assert unit_digest("a", "bc") != unit_digest("ab", "c")
 
 
-def test_the_questions_of_a_suite_are_those_of_the_manifest() -> None:
+def test_the_questions_of_a_suite_are_those_of_the_manifest():
     """What a suite file can say of them is what a manifest keeps, with the same defaults."""
     for part, record in (
         (CompareSpec(), Compare()),
@@ -197,7 +194,7 @@ def test_the_questions_of_a_suite_are_those_of_the_manifest() -> None:
 DIGESTS = {3: "a589ce0ad4e9e1be"}
 
 
-def test_a_changed_schema_has_a_new_version() -> None:
+def test_a_changed_schema_has_a_new_version():
     """A store of another version is refused in words; one of this version must have its tables."""
     text = "\n".join(" ".join(statement.split()) for statement in schema()[:-1])
     assert {VERSION: sha256(text.encode()).hexdigest()[:16]} == DIGESTS

@@ -19,48 +19,47 @@ from evenhand.errors import StoreError
 from evenhand.exchange import Reply
 from evenhand.judgment import JudgmentText
 from evenhand.manifest import JudgingRecord, Manifest
-from evenhand.store.archive import Archive
 from evenhand.store.batches import RESERVE
 from evenhand.store.intake import JOIN_RUN, WaitingUnits
-from evenhand.store.ledger import Ledger
 from evenhand.store.ports import Call, IncomingUnit, StoredJudgment
 from evenhand.store.rows import CALL_TAG, digest
 from evenhand.store.session import VERSION, GroupWriter, Statement, Write
 from evenhand.store.sqlite import APPLICATION, SqliteFile, sqlite_archive, sqlite_store
 from evenhand.store.verify import verify
 from tests.contract.stores import begun, begun_in
+from tests.refused import refused
 
 
 @pytest.fixture
-def archive(path: Path) -> Any:
+def archive(path):
     opened = sqlite_archive(path)
     yield opened
     opened.close()
 
 
-def incoming(number: int, body: str = "{}") -> list[IncomingUnit]:
+def incoming(number, body="{}"):
     return [IncomingUnit(f"u{i}", f"a:{i + 1}", body) for i in range(number)]
 
 
-def changed_beside(path: Path, sql: str) -> None:
+def changed_beside(path, sql):
     """Another hand in the file."""
     with sqlite3.connect(path) as beside:
         beside.execute(sql)
     beside.close()
 
 
-def call(number: int, text: str = "reply") -> Call:
+def call(number, text="reply"):
     return Call(f"{CALL_TAG}{number}", "run", "judge", Reply(text=text), 1)
 
 
-def fill_up(ledger: Ledger) -> None:
+def fill_up(ledger):
     """From now on the disk is full."""
     for session in (ledger._writing, ledger._bulk_session):
         [(used,)] = session.rows("PRAGMA page_count")
         session.rows(f"PRAGMA max_page_count = {used}")
 
 
-async def test_replies_are_written_to_the_disk_before_they_count(ledger: Ledger) -> None:
+async def test_replies_are_written_to_the_disk_before_they_count(ledger):
     assert ledger._writing.rows("PRAGMA journal_mode") == [("wal",)]
     assert ledger._writing.rows("PRAGMA synchronous") == [(2,)]
 
@@ -74,11 +73,11 @@ class WithoutSharedMemory(sqlite3.Connection):
 
     mode = "DELETE"
 
-    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+    def execute(self, sql, *values):
         return super().execute(sql.replace("= WAL", f"= {self.mode}"), *values)
 
 
-def without_log(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+def without_log(monkeypatch, mode):
     connect = sqlite3.connect
     monkeypatch.setattr(WithoutSharedMemory, "mode", mode)
     monkeypatch.setattr(
@@ -88,51 +87,44 @@ def without_log(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "MEMORY", "OFF"])
-def test_a_file_without_a_log_is_refused(
-    path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
+def test_a_file_without_a_log_is_refused(path, monkeypatch, mode):
     without_log(monkeypatch, mode)
-    with pytest.raises(StoreError, match=f"journal mode {mode.lower()} only") as told:
+    with refused(StoreError, "store.no_log", mode.lower()):
         sqlite_store(path)
-    assert "disk of this machine" in told.value.advice
 
 
 # A full disk and a damaged file
 
 
-async def test_after_a_failed_commit_every_later_write_fails(ledger: Ledger) -> None:
+async def test_after_a_failed_commit_every_later_write_fails(ledger):
     await ledger.record(call(1))
     fill_up(ledger)
-    with pytest.raises(StoreError, match="full"):
+    with refused(StoreError, "store.cannot_write", "full"):
         await ledger.record(call(2, "x" * 100_000))
     ledger._writing.rows("PRAGMA max_page_count = 1000000")
     for late in (ledger.record(call(3)), ledger.reserve("run", "k", "a", 1), ledger.flush()):
-        with pytest.raises(StoreError, match="full"):
+        with refused(StoreError, "store.cannot_write", "full"):
             await late
     assert await ledger.find(call(1).key)
     assert await ledger.find(call(2).key) is None
     assert await ledger.find(call(3).key) is None
 
 
-async def test_an_intake_on_a_full_disk_is_a_store_problem(
-    ledger: Ledger, archive: Archive
-) -> None:
+async def test_an_intake_on_a_full_disk_is_a_store_problem(ledger, archive):
     fill_up(ledger)
-    with pytest.raises(StoreError, match="full"):
+    with refused(StoreError, "store.cannot_use", "full"):
         await begun(ledger, incoming(100, "x" * 1000))
     assert archive.runs() == []
 
 
 async def test_whatever_cannot_be_written_is_told_and_nobody_waits_for_ever(
-    ledger: Ledger,
-) -> None:
-    with pytest.raises(StoreError, match="too large"):
+    ledger,
+):
+    with refused(StoreError, "store.cannot_write", "too large"):
         await asyncio.wait_for(ledger.reserve("run", "k", "a", 10**30), 30)
 
 
-async def test_a_group_of_which_one_reply_is_refused_is_not_written_at_all(
-    ledger: Ledger, archive: Archive
-) -> None:
+async def test_a_group_of_which_one_reply_is_refused_is_not_written_at_all(ledger, archive):
     await ledger.reserve("run", "k", "a", 9)
     nameless: Any = None
     replies = [call(number) for number in range(40)]
@@ -145,27 +137,25 @@ async def test_a_group_of_which_one_reply_is_refused_is_not_written_at_all(
     assert not any([await ledger.find(reply.key) for reply in replies])
 
 
-async def test_half_a_character_is_told_and_nobody_waits_for_ever(ledger: Ledger) -> None:
+async def test_half_a_character_is_told_and_nobody_waits_for_ever(ledger):
     for attempt in ("first", "second"):
         await ledger.release("\ud800", attempt)
-        with pytest.raises(StoreError, match="cannot be written"):
+        with refused(StoreError, "store.cannot_write"):
             await asyncio.wait_for(ledger.flush(), 30)
 
 
-async def test_a_store_in_the_place_of_another_is_not_written_to(
-    ledger: Ledger, path: Path
-) -> None:
+async def test_a_store_in_the_place_of_another_is_not_written_to(ledger, path):
     await ledger.record(call(1))
     other = path.with_name("other.db")
     sqlite_store(other).close()
     other.rename(path)
-    with pytest.raises(StoreError, match="moved, replaced or deleted"):
+    with refused(StoreError, "store.moved"):
         await ledger.record(call(2))
-    with pytest.raises(StoreError, match="moved, replaced or deleted"):
+    with refused(StoreError, "store.moved"):
         await begun(ledger, incoming(1))
 
 
-def test_a_damaged_file_is_told_by_verify_and_by_reading(path: Path) -> None:
+def test_a_damaged_file_is_told_by_verify_and_by_reading(path):
     store = sqlite_store(path)
     scope = begun_in(store, incoming(500, "x" * 500))
     store.close()
@@ -174,8 +164,8 @@ def test_a_damaged_file_is_told_by_verify_and_by_reading(path: Path) -> None:
         data[at : at + 200] = b"\xff" * 200
     path.write_bytes(data)
     store = sqlite_store(path)
-    assert any("damaged" in fault for fault in verify(store.archive))
-    with pytest.raises(StoreError, match="malformed"):
+    assert "store.damaged" in {fault.key for fault in verify(store.archive)}
+    with refused(StoreError, "store.cannot_use", "malformed"):
         list(store.archive.units(scope))
     store.close()
 
@@ -183,10 +173,10 @@ def test_a_damaged_file_is_told_by_verify_and_by_reading(path: Path) -> None:
 # What verify finds
 
 
-async def test_verify_finds_an_altered_reply(ledger: Ledger, archive: Archive) -> None:
+async def test_verify_finds_an_altered_reply(ledger, archive):
     await ledger.record(call(1, "honest"))
     ledger._writing.rows("UPDATE calls SET reply='altered'")
-    assert verify(archive) == [f"the reply of call {CALL_TAG}1 was altered"]
+    assert found(archive) == [("altered_reply", f"{CALL_TAG}1")]
 
 
 TEXT = digest("Judge.")
@@ -194,66 +184,68 @@ JUDGING = JudgingRecord(protocol="p", texts={"prompts/en.md": "Judge."})
 BODY = '{"calls":[]}'
 VERDICT = JudgmentText("verdict", None, BODY)
 FAULTS = {
-    "UPDATE units SET body='[1]' WHERE id='u1'": ["unit u1 was altered"],
-    "UPDATE units SET id='u9' WHERE id='u1'": ["unit u9 was altered"],
-    "UPDATE texts SET text='Praise.'": [f"text {TEXT} was altered"],
-    "DELETE FROM texts": [f"judging {JUDGING.id}: the text of prompts/en.md is missing"],
+    "UPDATE units SET body='[1]' WHERE id='u1'": [("altered_unit", "u1")],
+    "UPDATE units SET id='u9' WHERE id='u1'": [("altered_unit", "u9")],
+    "UPDATE texts SET text='Praise.'": [("altered_text", TEXT)],
+    "DELETE FROM texts": [("missing_text", f"{JUDGING.id} prompts/en.md")],
     "UPDATE judgings SET record=replace(record, '\"seed\":0', '\"seed\":1')": [
-        f"judging {JUDGING.id} was altered"
+        ("altered_judging", JUDGING.id)
     ],
-    "UPDATE judgings SET record='{'": [
-        f"judging {JUDGING.id}: a judging in the store cannot be read"
-    ],
-    "UPDATE runs SET name='other'": ["not those that it began with"],
-    "DELETE FROM run_units WHERE position=2": [
-        "not those that it began with",
-        "1 units belong to no run",
-    ],
+    "UPDATE judgings SET record='{'": [("judging_problem", JUDGING.id)],
+    "UPDATE runs SET name='other'": [("altered_run", "")],
+    "DELETE FROM run_units WHERE position=2": [("altered_run", ""), ("lost_units", "1")],
     "DELETE FROM units WHERE id='u1'": [
-        "not those that it began with",
-        "1 places of runs hold no unit",
-        "1 judgments belong to no unit",
+        ("altered_run", ""),
+        ("empty_places", "1"),
+        ("lost_judgments", "1"),
     ],
-    "DELETE FROM runs": ["3 places belong to no run"],
-    "DELETE FROM judgings": ["1 runs belong to no judging", "3 judgments belong to no judging"],
+    "DELETE FROM runs": [("lost_places", "3")],
+    "DELETE FROM judgings": [("lost_runs", "1"), ("lost_judgings", "3")],
     f"INSERT INTO judgments VALUES (1, 99, 0, 0, 'verdict', NULL, 0, 0, '{BODY}', '[]', '')": [
-        "unit 99: the judgment by judge 0 was altered",
-        "1 judgments belong to no unit",
+        ("altered_judgment", "99 0"),
+        ("lost_judgments", "1"),
     ],
     f"INSERT INTO judgments VALUES (7, 1, 0, 0, 'verdict', NULL, 0, 0, '{BODY}', '[]', '')": [
-        "unit u0: the judgment by judge 0 was altered",
-        "1 judgments belong to no judging",
+        ("altered_judgment", "u0 0"),
+        ("lost_judgings", "1"),
     ],
     "UPDATE judgments SET status='failure' WHERE unit=1": [
-        "unit u0: the judgment by judge 0 was altered",
-        "1 judgments are neither a verdict nor",
+        ("altered_judgment", "u0 0"),
+        ("no_status", "1"),
     ],
     'UPDATE judgments SET body=\'{"calls":["gone"]}\' WHERE unit=1': [
-        "unit u0: the judgment by judge 0 was altered",
-        f"judging {JUDGING.id}, unit u0: call gone is missing",
+        ("altered_judgment", "u0 0"),
+        ("missing_call", "gone u0"),
     ],
 }
 
 
+def found(archive):
+    """What is wrong: the key of each problem, and its values one after the other."""
+    return [
+        (one.key.removeprefix("store."), " ".join(map(str, one.values.values())))
+        for one in verify(archive)
+    ]
+
+
 @pytest.mark.parametrize("sql", FAULTS, ids=lambda sql: " ".join(sql.split()[:4]))
-async def test_verify_finds_what_does_not_hold_together(
-    ledger: Ledger, archive: Archive, path: Path, sql: str
-) -> None:
+async def test_verify_finds_what_does_not_hold_together(ledger, archive, path, sql):
     scope = await begun(ledger, incoming(3), manifest=Manifest(judging=JUDGING))
     for unit in archive.units(scope):
         await ledger.store_judgment(scope.run, StoredJudgment(unit.no, 0, 0, (), 0, VERDICT))
     await ledger.flush()
     assert verify(archive) == []
     changed_beside(path, sql)
-    faults = verify(archive)
-    assert len(faults) == len(FAULTS[sql]), faults
-    assert all(part in fault for part, fault in zip(FAULTS[sql], faults, strict=True)), faults
+    faults = found(archive)
+    assert [key for key, _ in faults] == [key for key, _ in FAULTS[sql]], faults
+    for (_, said), (_, fault) in zip(FAULTS[sql], faults, strict=True):
+        assert set(said.split()) <= set(fault.split())
 
 
-def test_a_temporary_store_vanishes() -> None:
+def test_a_temporary_store_vanishes():
     store = sqlite_store(None)
     begun_in(store, incoming(1))
-    file = Path(store.archive.session.where)  # type: ignore[attr-defined]
+    file = Path(store.archive.session.where)
     assert file.exists()
     store.close()
     assert not file.parent.exists()
@@ -264,7 +256,7 @@ def test_a_temporary_store_vanishes() -> None:
 RESERVING = Statement(0, RESERVE)
 
 
-async def test_many_writes_share_few_commits(path: Path) -> None:
+async def test_many_writes_share_few_commits(path):
     session, commits = SqliteFile(path).connect(), []
     writer = GroupWriter(session)
     session._connection.set_trace_callback(
@@ -278,7 +270,7 @@ async def test_many_writes_share_few_commits(path: Path) -> None:
     session.close()
 
 
-async def test_rows_put_lazily_are_written_at_the_end(path: Path) -> None:
+async def test_rows_put_lazily_are_written_at_the_end(path):
     session = SqliteFile(path).connect()
     writer = GroupWriter(session)
     writer.put_lazily(Write(RESERVING, ("k", "a", "run", 9, "", 0, 0)))
@@ -287,9 +279,7 @@ async def test_rows_put_lazily_are_written_at_the_end(path: Path) -> None:
     session.close()
 
 
-async def test_a_judgment_settled_and_forgotten_in_one_commit_is_forgotten(
-    ledger: Ledger, archive: Archive
-) -> None:
+async def test_a_judgment_settled_and_forgotten_in_one_commit_is_forgotten(ledger, archive):
     scope = await begun(ledger, incoming(1))
     [unit] = archive.units(scope)
     await ledger.forget(scope.run, unit.no, 0, 0)
@@ -299,7 +289,7 @@ async def test_a_judgment_settled_and_forgotten_in_one_commit_is_forgotten(
     assert archive.counts(scope, 1).pending == 1
 
 
-def test_units_that_wait_are_found_in_the_store_by_its_index(path: Path) -> None:
+def test_units_that_wait_are_found_in_the_store_by_its_index(path):
     """A column whose type SQLite does not know keeps it from the index, and the time to take in
     units then grows with the square of their number."""
     session = SqliteFile(path).connect()
@@ -310,10 +300,10 @@ def test_units_that_wait_are_found_in_the_store_by_its_index(path: Path) -> None
     assert any("SEARCH u" in step and "(digest=?)" in step for step in steps), steps
 
 
-def written(*statements: str) -> Callable[[Path], None]:
+def written(*statements):
     """A database in which another hand has done this."""
 
-    def write(path: Path) -> None:
+    def write(path):
         with closing(sqlite3.connect(path, isolation_level=None)) as database:
             for sql in statements:
                 database.execute(sql)
@@ -321,7 +311,7 @@ def written(*statements: str) -> Callable[[Path], None]:
     return write
 
 
-def in_the_middle_of_a_write(path: Path) -> None:
+def in_the_middle_of_a_write(path):
     """A database with a journal that is yet to be rolled back."""
     written("CREATE TABLE bookmarks (url)", "INSERT INTO bookmarks VALUES (zeroblob(9000))")(path)
     work = path.with_name("work.db")
@@ -345,18 +335,21 @@ FOREIGN: dict[str, Callable[[Path], object]] = {
     "migrations of its own": written("CREATE TABLE migrations (name)"),
     "a journal to be rolled back": in_the_middle_of_a_write,
 }
-NOT_DATABASES: dict[str, Callable[[Path], object]] = {
-    "a text": lambda path: path.write_text("this is no database, but long enough to be read" * 9),
-    "a short text": lambda path: path.write_text("x"),
-    "a folder": lambda path: path.mkdir(),
-    "a pipe": os.mkfifo,
-    "a link to itself": lambda path: path.symlink_to(path.name),
-    "no folder": lambda path: None,
-    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+NOT_DATABASES = {
+    "a text": (
+        lambda path: path.write_text("no database, but long enough to be read" * 9),
+        "no_database",
+    ),
+    "a short text": (lambda path: path.write_text("x"), "no_database"),
+    "a folder": (lambda path: path.mkdir(), "no_plain_file"),
+    "a pipe": (os.mkfifo, "no_plain_file"),
+    "a link to itself": (lambda path: path.symlink_to(path.name), "cannot_open"),
+    "no folder": (lambda path: None, "cannot_open"),
+    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "no_plain_file"),
 }
 
 
-def contents(folder: Path) -> dict[str, str]:
+def contents(folder):
     """All files of a folder, each with a hash and the time of its last change."""
     return {
         file.name: f"{file.stat().st_mtime_ns} {blake2b(file.read_bytes()).hexdigest()}"
@@ -366,27 +359,28 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("make", FOREIGN)
-def test_a_database_of_another_program_is_refused_untouched(path: Path, make: str) -> None:
+def test_a_database_of_another_program_is_refused_untouched(path, make):
     FOREIGN[make](path)
     before = contents(path.parent)
     for opening in (sqlite_store, sqlite_archive):
-        with pytest.raises(StoreError, match="another program") as refused:
+        with refused(StoreError, "store.other_database") as caught:
             opening(path)
-    assert refused.value.exit_code == 6
+    assert caught.value.exit_code == 6
     assert contents(path.parent) == before
 
 
 @pytest.mark.parametrize("make", NOT_DATABASES)
-def test_what_is_no_database_is_refused_untouched(path: Path, make: str) -> None:
-    NOT_DATABASES[make](path)
+def test_what_is_no_database_is_refused_untouched(path, make):
+    make_it, key = NOT_DATABASES[make]
+    make_it(path)
     before = contents(path.parent)
-    with pytest.raises(StoreError, match="cannot be opened") as refused:
+    with refused(StoreError, f"store.{key}") as caught:
         sqlite_store(path / "no" / "such.db" if make == "no folder" else path)
-    assert refused.value.exit_code == 6
+    assert caught.value.exit_code == 6
     assert contents(path.parent) == before
 
 
-def test_a_store_says_whose_it_is(path: Path) -> None:
+def test_a_store_says_whose_it_is(path):
     sqlite_store(path).close()
     assert path.read_bytes()[68:72] == APPLICATION.to_bytes(4) == b"EVNH"
 
@@ -394,47 +388,46 @@ def test_a_store_says_whose_it_is(path: Path) -> None:
 @pytest.mark.parametrize(
     ("sql", "told"),
     [
-        (f"UPDATE store SET version={VERSION + 1}", f"version {VERSION + 1}"),
-        ("DROP TABLE store", "version unknown"),
+        (f"UPDATE store SET version={VERSION + 1}", f" {VERSION + 1},"),
+        ("DROP TABLE store", " [?],"),
     ],
     ids=["a later one", "from before there were versions"],
 )
-def test_a_store_of_another_version_is_refused_untouched(path: Path, sql: str, told: str) -> None:
+def test_a_store_of_another_version_is_refused_untouched(path, sql, told):
     sqlite_store(path).close()
     written(sql)(path)
     before = contents(path.parent)
     for opening in (sqlite_store, sqlite_archive):
-        with pytest.raises(StoreError, match=rf"another version of evenhand .*{told}") as refused:
+        with refused(StoreError, "store.other_version", told) as caught:
             opening(path)
-    assert refused.value.exit_code == 6
-    assert "with the version that made it" in refused.value.advice
+    assert caught.value.exit_code == 6
     assert contents(path.parent).items() >= before.items()
 
 
-def test_an_empty_file_becomes_a_store(path: Path) -> None:
+def test_an_empty_file_becomes_a_store(path):
     path.touch()
     store = sqlite_store(path)
     assert store.archive.runs() == []
     store.close()
 
 
-def test_a_store_that_was_emptied_does_not_lose_its_log_as_well(path: Path) -> None:
+def test_a_store_that_was_emptied_does_not_lose_its_log_as_well(path):
     path.touch()
     Path(f"{path}-wal").write_bytes(b"what was recorded last")
     before = contents(path.parent)
-    with pytest.raises(StoreError, match=r"empty, and the log store\.db-wal beside it is not"):
+    with refused(StoreError, "store.cut_short"):
         sqlite_store(path)
     assert contents(path.parent) == before
 
 
-def test_a_store_with_a_second_name_is_refused(path: Path) -> None:
+def test_a_store_with_a_second_name_is_refused(path):
     """SQLite keeps a log beside each name, and neither is seen under the other."""
     sqlite_store(path).close()
     snapshot = path.with_name("snapshot.db")
     os.link(path, snapshot)
     before = contents(path.parent)
     for name in (path, snapshot):
-        with pytest.raises(StoreError, match="second name"):
+        with refused(StoreError, "store.hard_link"):
             sqlite_archive(name)
     assert contents(path.parent) == before
     snapshot.unlink()
@@ -442,7 +435,7 @@ def test_a_store_with_a_second_name_is_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
-def test_a_link_beside_a_store_leads_to_no_file_of_the_users(path: Path, end: str) -> None:
+def test_a_link_beside_a_store_leads_to_no_file_of_the_users(path, end):
     sqlite_store(path).close()
     treasure = path.parent / "treasure.txt"
     treasure.write_text("mine")
@@ -456,7 +449,7 @@ def test_a_link_beside_a_store_leads_to_no_file_of_the_users(path: Path, end: st
     assert treasure.read_text() == "mine"
 
 
-def test_who_writes_before_there_is_a_log_is_waited_for(path: Path) -> None:
+def test_who_writes_before_there_is_a_log_is_waited_for(path):
     sqlite_store(path).close()
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         other.execute("PRAGMA journal_mode = DELETE")
@@ -469,16 +462,16 @@ def test_who_writes_before_there_is_a_log_is_waited_for(path: Path) -> None:
     store.close()
 
 
-def test_many_make_one_store_at_the_same_time(path: Path) -> None:
+def test_many_make_one_store_at_the_same_time(path):
     errors: list[BaseException] = []
     start = threading.Barrier(8)
 
-    def make() -> None:
+    def make():
         start.wait()
         try:
             begun_in(sqlite_store(path), incoming(3))
         except StoreError as error:
-            if "another process" not in str(error):
+            if error.key != "store.busy_with":
                 errors.append(error)
         except BaseException as error:
             errors.append(error)

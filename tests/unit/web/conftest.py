@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.unit.web.serving import Site, fill, served
+from tests.unit.web.serving import fill, served
 
 
 @pytest.fixture(scope="session")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled(tmp_path_factory):
     return fill(tmp_path_factory.mktemp("filled"))
 
 
 @pytest.fixture(scope="session")
-def site(filled: Path) -> Iterator[Site]:
+def site(filled):
     with served(filled) as found:
         yield found

@@ -6,13 +6,10 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import unescape
-from pathlib import Path
-from typing import Any
 
 import httpx
 
@@ -68,7 +65,7 @@ class Site:
     client: httpx.Client
     store: str
 
-    def get(self, path: str, **headers: str) -> httpx.Response:
+    def get(self, path, **headers):
         return self.client.get(path, headers=headers)
 
 
@@ -79,12 +76,12 @@ is."""
 
 @contextmanager
 def served(
-    store: Path | str,
+    store,
     *,
-    closed: bool = False,
-    host: str = "127.0.0.1",
-    timeouts: Timeouts = PATIENT,
-) -> Iterator[Site]:
+    closed=False,
+    host="127.0.0.1",
+    timeouts=PATIENT,
+):
     """The site over a store, a file or a URL, on a free port."""
     address = store if isinstance(store, str) else f"sqlite:{store}"
     bound = listening("127.0.0.1", 0)
@@ -106,7 +103,7 @@ def served(
         bound.close()
 
 
-def sample(i: int) -> dict[str, Any]:
+def sample(i):
     """A sample; every seventh fails, every fifth is tagged."""
     words = "broken" if i % 7 == 3 else "tagged" if i % 5 == 0 else "plain"
     text = f"Answer {i}, {words}: ответ, 回答, 答え."
@@ -117,7 +114,7 @@ def sample(i: int) -> dict[str, Any]:
 SAMPLES = 130
 
 
-def fill(folder: Path) -> Path:
+def fill(folder):
     """A store with runs of all kinds: two of the same samples, pairs by three judges, answers, and
     one that waits for half of its replies."""
     store = folder / "all.db"
@@ -136,7 +133,7 @@ def fill(folder: Path) -> Path:
     return store
 
 
-def judge_all(*suites: Path) -> None:
+def judge_all(*suites):
     """Judge suites in a thread of its own: a browser's thread has an event loop already."""
     with ThreadPoolExecutor(1) as pool:
         for suite in suites:
@@ -146,29 +143,29 @@ def judge_all(*suites: Path) -> None:
 _PANEL = [{"model": f"python/judge:{name}"} for name in ("content", "coin", "late")]
 
 
-def _pairs() -> list[dict[str, Any]]:
+def _pairs():
     return [pair_row(f"p{i}", 1 + i % 9, 9 - i % 9, topic=f"Topic {i}?") for i in range(20)]
 
 
-def _write_replies(file: Path) -> None:
+def _write_replies(file):
     given = {"evidence": [], "rationale": "no evidence found", "score": 3}
     reply = {"scores": {"correct": given, "clear": given}, "failure_tags": [], "notes": ""}
     lines = [{"unit": f"u{i}", "reply": json.dumps(reply)} for i in range(5)]
     file.write_text("".join(json.dumps(one) + "\n" for one in lines))
 
 
-def run_ids(site: Site) -> dict[str, str]:
+def run_ids(site):
     """The runs of the first page: name and id, the one started last first."""
     rows = re.findall(r'<a href="/runs/(\w+)">([^<]*)</a>', site.get("/").text)
     return {unescape(name): run for run, name in rows}
 
 
-def run_named(site: Site, name: str) -> str:
+def run_named(site, name):
     """The id of a run."""
     return run_ids(site)[name]
 
 
-def counts(site: Site, run: str) -> dict[str, int]:
+def counts(site, run):
     """The counts on the page of a run."""
     page = site.get(f"/runs/{run}")
     assert page.status_code == 200, page.text
@@ -176,7 +173,7 @@ def counts(site: Site, run: str) -> dict[str, int]:
     return {name: int(number.replace(",", "")) for name, number in found}
 
 
-def listed(site: Site, run: str, query: str = "", way: str = "next") -> list[str]:
+def listed(site, run, query="", way="next"):
     """The units that the list of a run has, a row per judgment, from page to page."""
     units: list[str] = []
     path: str | None = f"/runs/{run}/units?{query}"

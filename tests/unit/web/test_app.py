@@ -12,10 +12,10 @@ from evenhand.web.app import listening
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_an_answer_does_not_wait_until_the_last_one_is_acknowledged(host: str) -> None:
+async def test_an_answer_does_not_wait_until_the_last_one_is_acknowledged(host):
     without_delay = asyncio.get_running_loop().create_future()
 
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def accept(reader, writer):
         accepted = writer.get_extra_info("socket")
         without_delay.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         writer.close()
@@ -27,7 +27,7 @@ async def test_an_answer_does_not_wait_until_the_last_one_is_acknowledged(host: 
             writer.close()
 
 
-def test_a_port_that_is_taken_is_said() -> None:
+def test_a_port_that_is_taken_is_said():
     with listening("127.0.0.1", 0) as bound:
         port = bound.getsockname()[1]
         with pytest.raises(UsageError, match=f"port {port}"):

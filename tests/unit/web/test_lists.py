@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
 
-from tests.unit.web.serving import SAMPLES, Site, listed, run_named
+from tests.unit.web.serving import SAMPLES, listed, run_named
 
 
 @pytest.fixture
-def first(site: Site) -> str:
+def first(site):
     return run_named(site, "first")
 
 
-def choices(page: str, name: str) -> dict[str, str]:
+def choices(page, name):
     """The options of a filter: values and what is said of them."""
     (select,) = re.findall(rf'<select name="{name}">(.*?)</select>', page, re.DOTALL)
     return dict(re.findall(r'<option value="([^"]+)"[^>]*>([^<]*)</option>', select))
 
 
-def test_filters_offer_what_there_is(site: Site, first: str) -> None:
+def test_filters_offer_what_there_is(site, first):
     page = site.get(f"/runs/{first}/units").text
     assert choices(page, "status") == {
         "verdict": f"judged ({SAMPLES - 19})",
@@ -41,9 +40,7 @@ def test_filters_offer_what_there_is(site: Site, first: str) -> None:
 @pytest.mark.parametrize(
     ("name", "judgments"), [("first", SAMPLES), ("pairs", 60), ("graded", 30), ("waiting", 10)]
 )
-def test_pages_hold_every_judgment_once_and_in_order_either_way(
-    site: Site, name: str, judgments: int
-) -> None:
+def test_pages_hold_every_judgment_once_and_in_order_either_way(site, name, judgments):
     run = run_named(site, name)
     forward = listed(site, run)
     assert len(forward) == judgments
@@ -52,12 +49,12 @@ def test_pages_hold_every_judgment_once_and_in_order_either_way(
         assert forward == named(lambda i: True)
 
 
-def named(wanted: Callable[[int], object]) -> list[str]:
+def named(wanted):
     """The ids of the samples that something holds for."""
     return [f"m{i % 2}/v{i % 2}/q{i:03}" for i in range(SAMPLES) if wanted(i)]
 
 
-def test_filters_find_what_they_say(site: Site, first: str) -> None:
+def test_filters_find_what_they_say(site, first):
     failed = named(lambda i: i % 7 == 3)
     assert listed(site, first, "status=failure") == failed
     assert listed(site, first, "reason=not_json") == failed
@@ -69,7 +66,7 @@ def test_filters_find_what_they_say(site: Site, first: str) -> None:
     assert listed(site, first, "judge=python/judge:one") == named(lambda i: True)
 
 
-def test_units_that_wait_and_pairs_and_answers_are_found(site: Site) -> None:
+def test_units_that_wait_and_pairs_and_answers_are_found(site):
     assert listed(site, run_named(site, "waiting"), "status=pending") == [
         f"u{i}" for i in range(5, 10)
     ]
@@ -98,9 +95,7 @@ def test_units_that_wait_and_pairs_and_answers_are_found(site: Site) -> None:
         ("_", 0),
     ],
 )
-def test_search_reads_texts_ids_and_reasons_but_no_keys(
-    site: Site, first: str, text: str, found: int
-) -> None:
+def test_search_reads_texts_ids_and_reasons_but_no_keys(site, first, text, found):
     assert len(listed(site, first, f"text={quote(text)}")) == found
 
 
@@ -113,5 +108,5 @@ def test_search_reads_texts_ids_and_reasons_but_no_keys(
         (f"text={'x' * 201}", 422),
     ],
 )
-def test_a_wrong_parameter_is_refused(site: Site, query: str, status: int) -> None:
+def test_a_wrong_parameter_is_refused(site, query, status):
     assert site.get(f"/runs/latest/units?{query}").status_code == status

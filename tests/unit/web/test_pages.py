@@ -6,11 +6,8 @@ import asyncio
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -20,11 +17,11 @@ from evenhand.store.batches import BatchItem, NewBatch
 from evenhand.store.rows import CALL_TAG
 from evenhand.web import service
 from evenhand.words import LANGUAGES
+from tests.sentences import is_told
 from tests.suites import JUDGE, evenhand_here, judged, prepared, samples, write_rows, write_suite
 from tests.unit.web.serving import (
     PATIENT,
     SAMPLES,
-    Site,
     counts,
     listed,
     run_ids,
@@ -43,12 +40,12 @@ async def s{i}(messages, schema, params):
 HREF = re.compile(r'(?:href|src)="([^"]*)"')
 
 
-def text(page: str) -> str:
+def text(page):
     """What a reader sees of a page."""
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
-def test_every_page_that_pages_link_to_is_there(site: Site) -> None:
+def test_every_page_that_pages_link_to_is_there(site):
     seen: set[str] = set()
     waiting = [f"/runs/{run_named(site, 'first')}", "/"]
     while waiting and len(seen) < 150:
@@ -73,7 +70,7 @@ def test_every_page_that_pages_link_to_is_there(site: Site) -> None:
         assert f"/runs/RUN{part}" in seen
 
 
-def test_a_run_says_how_it_stands(site: Site) -> None:
+def test_a_run_says_how_it_stands(site):
     page = site.get(f"/runs/{run_named(site, 'first')}").text
     assert re.search(r'data-count="planned">130<', page)
     assert re.search(r'data-count="failed">19<', page)
@@ -82,7 +79,7 @@ def test_a_run_says_how_it_stands(site: Site) -> None:
     assert "stopped, not complete" in text(site.get("/runs/latest").text)
 
 
-def test_the_last_page_leads_no_further(site: Site) -> None:
+def test_the_last_page_leads_no_further(site):
     run = run_named(site, "first")
     page = site.get(f"/runs/{run}/units").text
     assert rel(page, "first_page") is None
@@ -95,7 +92,7 @@ def test_the_last_page_leads_no_further(site: Site) -> None:
     assert rel(site.get(back).text, "next") is not None
 
 
-def test_failures_are_said_with_what_they_mean(site: Site) -> None:
+def test_failures_are_said_with_what_they_mean(site):
     page = site.get(f"/runs/{run_named(site, 'first')}?lang=en").text
     assert re.search(r'units\?reason=not_json">not_json</a> <span class="soft">[^<]{5}', page)
     assert "No failures" not in page
@@ -105,7 +102,7 @@ def test_failures_are_said_with_what_they_mean(site: Site) -> None:
     site.client.cookies.clear()
 
 
-async def test_means_of_a_comparison_have_two_digits(tmp_path: Path) -> None:
+async def test_means_of_a_comparison_have_two_digits(tmp_path):
     keep = {"store": {"url": f"sqlite:{tmp_path / 'all.db'}"}}
     for name, scores in {"a": (1, 1, 3), "b": (3, 3, 5)}.items():
         folder = write_suite(
@@ -124,30 +121,28 @@ async def test_means_of_a_comparison_have_two_digits(tmp_path: Path) -> None:
     assert "0.1667" not in page
 
 
-def ready(site: Site, run: str) -> str | None:
+def ready(site, run):
     """What a run page says with its figures; None while they are being made."""
     page = site.get(f"/runs/{run}").text
     return text(page) if 'data-ready="yes"' in page else None
 
 
-def test_a_run_says_the_level_and_how_ties_count(site: Site) -> None:
+def test_a_run_says_the_level_and_how_ties_count(site):
     pairs, first = (ready(site, run_named(site, name)) or "" for name in ("pairs", "first"))
-    assert "intervals at the level of 95" in pairs
-    assert "intervals at the level of 95" in first
-    assert "count half a win" in pairs
-    assert "count half a win" not in first
+    assert is_told(pairs, "answer.level", level="95%")
+    assert is_told(first, "answer.level", level="95%")
+    assert is_told(pairs, "half.uncertain") and not is_told(first, "half.uncertain")
 
 
-def test_a_run_without_intervals_does_not_speak_of_their_level(tmp_path: Path) -> None:
+def test_a_run_without_intervals_does_not_speak_of_their_level(tmp_path):
     (tmp_path / "scores.csv").write_text("unit,score\nq1,3\n")
     evenhand_here("import", "scores.csv", "--kind", "scores", "--judge", "j", cwd=tmp_path)
     with served(tmp_path / "evenhand.db") as site:
         page = awaited(lambda: ready(site, "scores"), "the figures")
-    assert "Mean scores over 1" in page
-    assert "intervals at the level of" not in page
+    assert is_told(page, "answer.means") and not is_told(page, "answer.level")
 
 
-async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path: Path) -> None:
+async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path):
     rows = [
         one | {"meta": {"model": "m", "prompt_variant": f"v{i % 2}", "question_id": f"q{i // 2}"}}
         for i, one in enumerate(samples(6))
@@ -157,15 +152,15 @@ async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path: Path) -> No
     done = evenhand_here("run", "--until-decided", cwd=folder)
     assert done.returncode == 0, done.stderr
     with served(tmp_path / "evenhand.db") as site:
-        assert "was to stop once its comparison was decided" in (ready(site, "latest") or "")
+        assert is_told(ready(site, "latest") or "", "facts.sequential")
 
 
-def rel(page: str, name: str) -> str | None:
+def rel(page, name):
     found = re.search(rf'href="([^"]*)" rel="{name}"', page)
     return found[1].replace("&amp;", "&") if found else None
 
 
-def test_filters_stay_from_page_to_page_and_into_the_unit(site: Site) -> None:
+def test_filters_stay_from_page_to_page_and_into_the_unit(site):
     run = run_named(site, "first")
     page = site.get(f"/runs/{run}/units?status=verdict&field=model&value=m1").text
     following = rel(page, "next") or ""
@@ -177,34 +172,34 @@ def test_filters_stay_from_page_to_page_and_into_the_unit(site: Site) -> None:
     assert rel(opened, "back") == f"/runs/{run}/units?status=verdict&field=model&value=m1"
 
 
-def test_a_unit_shows_its_evidence_marked_and_its_calls(site: Site) -> None:
+def test_a_unit_shows_its_evidence_marked_and_its_calls(site):
     run = run_named(site, "first")
     page = site.get(f"/runs/{run}/unit?id=m1/v1/q001").text
     assert re.search(r"<mark[^>]*>Answer 1, pl</mark>", page)
     assert "It is clear." in page
 
 
-def test_a_unit_that_failed_shows_its_reason_and_every_reply(site: Site) -> None:
+def test_a_unit_that_failed_shows_its_reason_and_every_reply(site):
     page = text(site.get(f"/runs/{run_named(site, 'first')}/unit?id=m1/v1/q003").text)
     assert "not_json" in page
     assert page.count("I would rather not say.") >= 3
 
 
-def test_a_run_is_found_by_its_id_a_prefix_and_latest(site: Site) -> None:
+def test_a_run_is_found_by_its_id_a_prefix_and_latest(site):
     first = run_named(site, "first")
     for name in (first, first[:6]):
         assert f'<code class="soft">{first}</code>' in site.get(f"/runs/{name}").text
     assert "waiting" in site.get("/runs/latest").text
 
 
-def test_what_is_planned_adds_up(site: Site) -> None:
+def test_what_is_planned_adds_up(site):
     for run in run_ids(site).values():
         got = counts(site, run)
         assert got["planned"] == got["verdicts"] + got["failed"] + got["pending"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_pages_speak_four_languages(site: Site, language: str) -> None:
+def test_pages_speak_four_languages(site, language):
     own = {"en": "Overview", "ru": "Обзор", "zh": "概览", "ja": "概要"}[language]
     for path in ("/runs/latest", "/runs/latest/units", "/runs/latest/protocol"):
         asked = site.get(f"{path}?lang={language}")
@@ -217,7 +212,7 @@ def test_pages_speak_four_languages(site: Site, language: str) -> None:
         site.client.cookies.clear()
 
 
-def test_a_language_that_nobody_knows_is_english(site: Site) -> None:
+def test_a_language_that_nobody_knows_is_english(site):
     headers = {"accept-language": "tlh;q=x, ,;;q=1"}
     assert '<html lang="en">' in site.get("/?lang=tlh", **headers).text
 
@@ -235,13 +230,13 @@ def test_a_language_that_nobody_knows_is_english(site: Site) -> None:
         "/favicon.ico",
     ],
 )
-def test_what_is_not_there_is_said_in_words(site: Site, path: str) -> None:
+def test_what_is_not_there_is_said_in_words(site, path):
     answer = site.get(path)
     assert answer.status_code == 404
     assert "Not found" in text(answer.text)
 
 
-def test_the_report_of_a_run_comes_as_a_file(site: Site) -> None:
+def test_the_report_of_a_run_comes_as_a_file(site):
     run = run_named(site, "first")
     answer = site.get(f"/runs/{run}/report?summary=1")
     assert answer.status_code == 200
@@ -250,28 +245,28 @@ def test_the_report_of_a_run_comes_as_a_file(site: Site) -> None:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> Path:
+async def store(tmp_path):
     """A store with a finished run of two units."""
     await judged(write_suite(tmp_path, 2))
     return tmp_path / "evenhand.db"
 
 
 async def test_a_store_that_is_gone_or_damaged_is_said_and_one_that_comes_back_is_shown(
-    store: Path,
-) -> None:
+    store,
+):
     elsewhere = store.with_name("elsewhere.db")
     with served(store) as site:
         assert site.get("/runs/latest").status_code == 200
         store.rename(elsewhere)
         answer = site.get("/runs/latest")
-        assert (answer.status_code, "here is no such store" in answer.text) == (503, True)
+        assert answer.status_code == 503 and is_told(answer.text, "runs.no_store")
         elsewhere.rename(store)
         assert site.get("/runs/latest").status_code == 200
         store.write_bytes(b"no database" * 1000)
         assert site.get("/runs/latest/units").status_code == 503
 
 
-async def test_a_store_that_somebody_writes_to_is_read_all_the_same(store: Path) -> None:
+async def test_a_store_that_somebody_writes_to_is_read_all_the_same(store):
     writer = sqlite3.connect(store, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     with served(store) as site:
@@ -281,7 +276,7 @@ async def test_a_store_that_somebody_writes_to_is_read_all_the_same(store: Path)
     writer.close()
 
 
-async def test_judgments_made_elsewhere_are_shown(tmp_path: Path) -> None:
+async def test_judgments_made_elsewhere_are_shown(tmp_path):
     (tmp_path / "votes.csv").write_text(
         "unit,judge,first,second,winner\nq1,j,a,b,first\nq2,j,a,b,tie\nq3,j,a,b,\n"
     )
@@ -296,7 +291,7 @@ async def test_judgments_made_elsewhere_are_shown(tmp_path: Path) -> None:
             assert site.get(f"/runs/votes/unit?id={unit}").status_code == 200
 
 
-async def test_what_is_judged_meanwhile_is_seen(store: Path) -> None:
+async def test_what_is_judged_meanwhile_is_seen(store):
     with served(store) as site:
         assert counts(site, "latest")["verdicts"] == 2
         write_rows(store.parent, samples(5))
@@ -305,9 +300,7 @@ async def test_what_is_judged_meanwhile_is_seen(store: Path) -> None:
         assert len(listed(site, "latest")) == 5
 
 
-async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(tmp_path, monkeypatch):
     folder = write_suite(tmp_path, 5)
     await judged(folder, limit=2)
     hurried = replace(PATIENT, figures=0)  # no page waits for them
@@ -322,11 +315,11 @@ async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(
 
 
 @contextmanager
-def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def held_up(monkeypatch):
     """A time in which no figures get ready."""
     go, make_report = threading.Event(), service.make_report
 
-    def waiting(*arguments: Any) -> Any:
+    def waiting(*arguments):
         go.wait(PATIENCE)
         return make_report(*arguments)
 
@@ -336,10 +329,10 @@ def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     go.set()
 
 
-async def test_many_readers_at_once_each_have_a_store_of_their_own(site: Site) -> None:
+async def test_many_readers_at_once_each_have_a_store_of_their_own(site):
     run, wrong = run_named(site, "pairs"), []
 
-    def read(number: int) -> None:
+    def read(number):
         for _ in range(3):
             got = site.get(f"/runs/{run}/unit?id=p{number}")
             if got.status_code != 200 or f"Topic {number}?" not in got.text:
@@ -353,7 +346,7 @@ async def test_many_readers_at_once_each_have_a_store_of_their_own(site: Site) -
     assert not wrong
 
 
-async def test_a_run_that_is_judged_is_called_so(store: Path) -> None:
+async def test_a_run_that_is_judged_is_called_so(store):
     with served(store) as site:
         (run,) = run_ids(site).values()
         opened = open_store(f"sqlite:{store}")
@@ -364,11 +357,11 @@ async def test_a_run_that_is_judged_is_called_so(store: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def first(site: Site) -> str:
+def first(site):
     return run_named(site, "first")
 
 
-def test_the_page_has_figures_of_some_units(site: Site, first: str) -> None:
+def test_the_page_has_figures_of_some_units(site, first):
     page = site.get(f"/runs/{first}?field=model&value=m1").text
     assert f"Only model = m1: {SAMPLES // 2} of {SAMPLES} units." in page
     assert 'data-ready="yes"' in page
@@ -377,7 +370,7 @@ def test_the_page_has_figures_of_some_units(site: Site, first: str) -> None:
     assert "Only model" not in whole and 'name="field"' in whole
 
 
-def test_the_page_says_what_is_wrong_with_a_selection(site: Site, first: str) -> None:
+def test_the_page_says_what_is_wrong_with_a_selection(site, first):
     page = site.get(f"/runs/{first}?field=modle&value=m1")
     assert page.status_code == 200
     assert "Did you mean &#34;model&#34;?" in page.text
@@ -385,12 +378,12 @@ def test_the_page_says_what_is_wrong_with_a_selection(site: Site, first: str) ->
     assert "&#34;m0&#34;, &#34;m1&#34;" in other
 
 
-def test_a_report_of_some_units_can_be_loaded(site: Site, first: str) -> None:
+def test_a_report_of_some_units_can_be_loaded(site, first):
     page = site.get(f"/runs/{first}/report?field=model&value=m0&summary=1")
     assert page.status_code == 200 and f"{SAMPLES // 2} of {SAMPLES} units" in page.text
 
 
-def test_the_page_links_to_what_changed_most(site: Site) -> None:
+def test_the_page_links_to_what_changed_most(site):
     pairs = run_named(site, "pairs")
     page = site.get(f"/runs/{pairs}").text
     assert '<div class="pairs">' in page
@@ -407,12 +400,12 @@ WORDS = {
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> str:
+def run(tmp_path):
     """A run with a batch of two questions under way."""
     write_suite(tmp_path, 2)
     summary = asyncio.run(judged(tmp_path))
 
-    async def note() -> None:
+    async def note():
         store = open_store("sqlite:evenhand.db", tmp_path)
         items = [BatchItem(f"{CALL_TAG}{n:040x}", 5, 0, "{}") for n in range(2)]
         batch = NewBatch(name="b", run=summary.run, judge="openai/<b>x", place="p", items=items)
@@ -425,7 +418,7 @@ def run(tmp_path: Path) -> str:
     return summary.run
 
 
-def test_a_run_shows_its_batches(run: str, tmp_path: Path) -> None:
+def test_a_run_shows_its_batches(run, tmp_path):
     with served(tmp_path / "evenhand.db") as site:
         pages = {
             language: site.get(f"/runs/{run}", **{"Accept-Language": language}).text

@@ -8,7 +8,7 @@ from importlib import resources
 ROOM = resources.files("evenhand.web")
 
 
-def test_no_template_marks_data_as_safe() -> None:
+def test_no_template_marks_data_as_safe():
     for file in (ROOM / "templates").iterdir():
         source = file.read_text(encoding="utf-8")
         assert "|safe" not in source.replace(" ", "")

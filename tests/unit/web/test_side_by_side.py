@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from evenhand.words import LANGUAGES
 from tests.browser.runs import JUDGE, rubric_suite
 from tests.suites import pair_row, write_pairs, write_suite
-from tests.unit.web.serving import Site, judge_all, run_named, served
+from tests.unit.web.serving import judge_all, run_named, served
 
 PAIRS = [
     pair_row("p0", 9, 2, topic="Which is warmer?"),
@@ -23,7 +22,7 @@ QUESTIONS = 60
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sides")
     store = folder / "all.db"
     keep: dict[str, Any] = {"store": {"url": f"sqlite:{store}"}}
@@ -43,13 +42,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield served_site
 
 
-def rows(page: str) -> list[str]:
+def rows(page):
     """The rows of a page as a reader sees them."""
     found = re.findall(r"<summary><span class=\"question\".*?</summary>", page, re.DOTALL)
     return [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in found]
 
 
-def every_row(site: Site, path: str) -> list[str]:
+def every_row(site, path):
     """The rows of a list from page to page."""
     found: list[str] = []
     following: str | None = path
@@ -61,13 +60,13 @@ def every_row(site: Site, path: str) -> list[str]:
     return found
 
 
-def gaps(found: list[str]) -> list[float | None]:
+def gaps(found):
     """The difference at the end of each row; None where there is none."""
     last = [row.split()[-1].replace("−", "-") for row in found]
     return [float(text) if re.fullmatch(r"[+-]?\d\.\d\d", text) else None for text in last]
 
 
-def counted(page: str) -> dict[str, int]:
+def counted(page):
     """The counts of the sentence above the rows."""
     names = {"better": "better on", "worse": "worse on", "same": "even on"}
     names |= {"missing": "without a verdict"}
@@ -75,7 +74,7 @@ def counted(page: str) -> dict[str, int]:
     return found | {"n": int(re.search(r"(\d+) in all", page)[1])}  # type: ignore[index]
 
 
-def test_two_variants_stand_side_by_side_with_question_scores_and_reasons(site: Site) -> None:
+def test_two_variants_stand_side_by_side_with_question_scores_and_reasons(site):
     page = site.get(f"/runs/{run_named(site, 'variants')}/changes?only=different").text
     assert len(rows(page)) == 50 and "50 of " in page
     assert re.match(r"Question \d+: what about it\?", rows(page)[0])
@@ -84,7 +83,7 @@ def test_two_variants_stand_side_by_side_with_question_scores_and_reasons(site: 
     assert "v2 against v1: better on " in page
 
 
-def test_rows_are_sorted_by_difference_either_way_and_nothing_is_lost(site: Site) -> None:
+def test_rows_are_sorted_by_difference_either_way_and_nothing_is_lost(site):
     path = f"/runs/{run_named(site, 'variants')}/changes"
     differences = {way: gaps(every_row(site, f"{path}?sort={way}")) for way in ("worst", "best")}
     known = [gap for gap in differences["worst"] if gap is not None]
@@ -93,7 +92,7 @@ def test_rows_are_sorted_by_difference_either_way_and_nothing_is_lost(site: Site
     assert [gap for gap in differences["best"] if gap is not None] == sorted(known, reverse=True)
 
 
-def test_filters_leave_what_their_counts_say(site: Site) -> None:
+def test_filters_leave_what_their_counts_say(site):
     path = f"/runs/{run_named(site, 'variants')}/changes"
     everything = counted(site.get(path).text)
     different = every_row(site, f"{path}?only=different")
@@ -105,7 +104,7 @@ def test_filters_leave_what_their_counts_say(site: Site) -> None:
     assert "only failures (1)" in page and f"all ({QUESTIONS})" in page
 
 
-def test_baseline_and_variant_can_be_exchanged(site: Site) -> None:
+def test_baseline_and_variant_can_be_exchanged(site):
     path = f"/runs/{run_named(site, 'variants')}/changes"
     one = counted(site.get(path).text)
     page = site.get(f"{path}?baseline=v2&variant=v1").text
@@ -115,7 +114,7 @@ def test_baseline_and_variant_can_be_exchanged(site: Site) -> None:
     assert "nobody" in site.get(f"{path}?baseline=nobody").text
 
 
-def test_two_runs_stand_side_by_side_by_their_units(site: Site) -> None:
+def test_two_runs_stand_side_by_side_by_their_units(site):
     first, second = run_named(site, "variants"), run_named(site, "harsh")
     page = site.get(f"/runs/{second}/changes?against={first}").text
     assert counted(page)["n"] == 2 * QUESTIONS
@@ -123,7 +122,7 @@ def test_two_runs_stand_side_by_side_by_their_units(site: Site) -> None:
     assert "harsh against variants" in page and f"· {first} against" not in page
 
 
-def test_pairs_are_told_winner_by_winner(site: Site) -> None:
+def test_pairs_are_told_winner_by_winner(site):
     run, turned = run_named(site, "pairs"), run_named(site, "turned")
     page = rows(site.get(f"/runs/{run}/changes").text)
     assert [row.split("?")[0] for row in page] == [
@@ -139,26 +138,26 @@ def test_pairs_are_told_winner_by_winner(site: Site) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_run_of_one_variant_says_that_another_run_is_needed(site: Site, language: str) -> None:
+def test_a_run_of_one_variant_says_that_another_run_is_needed(site, language):
     page = site.get(f"/runs/{run_named(site, 'single')}/changes?lang={language}").text
     site.client.cookies.clear()
     note = {"en": "one variant only", "ru": "один вариант", "zh": "只有一个变体", "ja": "一つだけ"}
     assert note[language] in page and "Traceback" not in page
 
 
-def test_runs_of_different_kinds_are_not_set_side_by_side(site: Site) -> None:
+def test_runs_of_different_kinds_are_not_set_side_by_side(site):
     first, pairs = run_named(site, "variants"), run_named(site, "pairs")
     assert "of the kind" in site.get(f"/runs/{first}/changes?against={pairs}").text
     assert site.get(f"/runs/{first}/changes?only=nonsense").status_code == 422
 
 
-def test_the_page_is_linked_from_the_run_and_from_its_answer(site: Site) -> None:
+def test_the_page_is_linked_from_the_run_and_from_its_answer(site):
     run = run_named(site, "variants")
     page = site.get(f"/runs/{run}").text
     assert page.count(f'href="/runs/{run}/changes"') == 2
 
 
-def test_a_figure_is_the_same_on_every_page(site: Site) -> None:
+def test_a_figure_is_the_same_on_every_page(site):
     """The counts are those of the answer's sentence."""
     run = run_named(site, "variants")
     changes = counted(site.get(f"/runs/{run}/changes").text)
@@ -168,14 +167,14 @@ def test_a_figure_is_the_same_on_every_page(site: Site) -> None:
     assert re.search(rf"better on {better} of \d+ questions, worse on {worse}\b", said)
 
 
-def test_a_page_reads_no_more_than_its_rows(site: Site) -> None:
+def test_a_page_reads_no_more_than_its_rows(site):
     run = run_named(site, "variants")
     last = site.get(f"/runs/{run}/changes?after=50").text
     assert len(rows(last)) == 10 and 'rel="next"' not in last
     assert 'rel="prev"' in last and rows(site.get(f"/runs/{run}/changes?after=5000").text) == []
 
 
-def test_what_only_one_side_has_is_counted_in_every_language(site: Site) -> None:
+def test_what_only_one_side_has_is_counted_in_every_language(site):
     fewer, pairs = run_named(site, "fewer"), run_named(site, "pairs")
     path = f"/runs/{fewer}/changes?against={pairs}"
     assert counted(site.get(path).text)["n"] == 2

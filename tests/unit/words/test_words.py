@@ -34,7 +34,13 @@ OTHERS = [language for language in LANGUAGES if language != "en"]
 FILES = sorted(path.name for path in (PACKAGE / "words" / "en").glob("*.toml"))
 NUMBERS = (0, 1, 2, 5, 21, 1_000_000)
 NAMES = ("v2", "Ответ «а»", "通义千问", "さくら\u202e|{x}")
-SPECS = {"percent", "signed", "money", "p", *(f".{digits}f" for digits in range(7))}
+SPECS = {
+    "percent",
+    "signed",
+    "money",
+    "p",
+    *(f"{sign}.{digits}f" for digits in range(7) for sign in ("", "+")),
+}
 _GIVEN = re.compile(r'(?<!\w\[)"([a-z_]+)(?:"(?!:)|:\{)')
 """A string of a line about flags: no key of a dict, and only what is before a colon."""
 _ENGLISH = re.compile(r"(?:\b[a-z']{2,}\b ){3,}\b[a-z]{2,}")

@@ -254,6 +254,8 @@ def judge_of(row: Mapping[str, Any], where: str, kind: str, default: str) -> str
     value = row.get("judge")
     if judge := ("" if isinstance(value, dict) else text_of(value)) or default:
         return judge
+    if "judge" in row:
+        raise _empty("judge", where)
     raise missing("judge", row, where, kind, "data.no_judge_column")
 
 

@@ -160,8 +160,9 @@ class _ComparisonAnswers:
             margin=say.short(self.comparison.margin or 0.0),
             rate=say.percent(row.mean),
             n=say.counted("pair", row.n),
-            higher=say.integer(row.higher),
-            lower=say.integer(row.lower),
+            higher=row.higher,
+            lower=row.lower,
+            even=row.n - row.higher - row.lower,
         )
         return AnswerLine("undecided" if row.outcome == UNDECIDED else row.outcome, parts)
 
@@ -345,6 +346,15 @@ def by_win_rate(board: Board) -> list[BoardRow]:
     return sorted(rated, key=lambda row: (-(row.win_rate or 0.0), row.candidate))
 
 
+def _rates(rows: Sequence[BoardRow], say: Words) -> str:
+    """Return candidates, each with its win rate."""
+    rates = [
+        say("answer.rate", candidate=visible(row.candidate), rate=say.percent(row.win_rate))
+        for row in rows
+    ]
+    return _join_all(rates, say)
+
+
 def board_answers(board: Board, say: Words) -> Iterator[AnswerLine]:
     """Yield who leads, where only one may be the first, or who all may be."""
     rows = by_win_rate(board)
@@ -354,13 +364,11 @@ def board_answers(board: Board, say: Words) -> Iterator[AnswerLine]:
     is_apart = len({row.set for row in rows}) > 1
     if is_apart or len(top) != 1 or top[0].rank_high != 1:
         key, named = ("never_met", rows) if is_apart else ("level_with", top or rows)
-        rates = [
-            say("answer.rate", candidate=visible(row.candidate), rate=say.percent(row.win_rate))
-            for row in named
-        ]
         count = say.counted("pair", sum(row.n for row in rows) // 2)
-        parts = say.parts(f"answer.{key}", candidates=_join_all(rates, say), n=count)
+        parts = say.parts(f"answer.{key}", candidates=_rates(named, say), n=count)
         yield AnswerLine("undecided", parts)
+        if behind := [row for row in rows if row not in named]:
+            yield AnswerLine("", say.parts("answer.behind", candidates=_rates(behind, say)))
         return
     first, second = top[0], next(row for row in rows if row is not top[0])
     parts = say.parts(

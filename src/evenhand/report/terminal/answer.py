@@ -23,6 +23,8 @@ NOTES = 2
 """So many notes are shown unless all are asked for."""
 TOP, BOTTOM = 40, 20
 """The number of rows of a long table that are shown, from its beginning and from its end."""
+WARNING = "notes.trust_contradicts"
+"""The sentence about judges that is a warning."""
 _SENTENCE_STYLES = {"dimensions": "", "statistics": "dim"}
 _STYLES = {"good": "green", "bad": "red"}
 
@@ -42,9 +44,16 @@ def note_lines(notes: Sequence[str], say: Words, flag: str | None) -> Iterator[T
         yield Text(say("terminal.more_notes", n=rest, flag=flag), style="dim")
 
 
-def trust_line(sentences: Iterable[str], say: Words) -> Text:
-    """Return how far the judges may be trusted, as one paragraph."""
-    return paragraph(say.join(map(say.message, sentences), between="sentence"), style="dim")
+def trust_lines(sentences: Iterable[str], say: Words) -> Iterator[Text]:
+    """Yield how far the judges may be trusted: first a warning, if there is one, then the rest as
+    one paragraph."""
+    rest = []
+    for sentence in sentences:
+        if getattr(sentence, "key", "") == WARNING:
+            yield paragraph(say.message(sentence), style="yellow")
+        else:
+            rest.append(say.message(sentence))
+    yield paragraph(say.join(rest, between="sentence"), style="dim")
 
 
 def report_lines(report: Report, say: Words) -> Iterator[RenderableType]:
@@ -83,7 +92,7 @@ def leaderboard_lines(
     board = leaderboard.board
     yield from sentence_lines(board_answers(board, say))
     brackets = say("answer.level", level=say.percent(leaderboard.options.level))
-    yield trust_line([brackets, *trust], say)
+    yield from trust_lines([brackets, *trust], say)
     yield ""
     yield board_table(board, leaderboard.options, say)
     yield ""

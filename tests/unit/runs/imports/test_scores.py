@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
 from evenhand.kinds.samples import load_sample
-from evenhand.store.ledger import Store
-from tests.unit.runs.importing import Importer, import_files, score
+from tests.unit.runs.importing import import_files, score
 
 
-def test_scores_of_one_unit_are_one_judgment(imported: Importer) -> None:
+def test_scores_of_one_unit_are_one_judgment(imported):
     found = imported(
         "scores", [score("q", 3, "clear"), score("q", "4.5", "true", failure_tags="B")]
     )
@@ -32,8 +30,8 @@ def test_scores_of_one_unit_are_one_judgment(imported: Importer) -> None:
 
 
 def test_a_missing_score_is_left_out_and_counted_and_none_at_all_is_a_failure(
-    imported: Importer,
-) -> None:
+    imported,
+):
     rows = [score("q", 3, "clear"), score("q", "", "true"), score("r", "", "clear")]
     found = imported("scores", [*rows, score("r", "n/a", "true")])
     assert found.json()["failures"] == {"schema": 1}
@@ -44,7 +42,7 @@ def test_a_missing_score_is_left_out_and_counted_and_none_at_all_is_a_failure(
     assert '"n/a"' in failed.detail
 
 
-def test_repeats_are_those_named_else_the_rows_that_stand_double(imported: Importer) -> None:
+def test_repeats_are_those_named_else_the_rows_that_stand_double(imported):
     imported("scores", [score("q", n, repeat=r) for n, r in ((1, "x"), (2, "y"), (3, "x"))])
     outputs = [one.output for one in imported.judgments.values()]
     assert [output["scores"]["d"]["score"] for output in outputs if output] == [1, 3, 2]
@@ -56,7 +54,7 @@ def test_repeats_are_those_named_else_the_rows_that_stand_double(imported: Impor
     assert found.key == ("unit",) and found.json()["repeats"] == 2
 
 
-def test_a_score_beyond_all_bounds_is_a_failure_and_spoils_no_figure(imported: Importer) -> None:
+def test_a_score_beyond_all_bounds_is_a_failure_and_spoils_no_figure(imported):
     rows = [score("q", 1e308), score("r", "-1e101"), score("s", 1e100), score("t", 3, "e")]
     found = imported("scores", [*rows, score("t", 1e200)])
     assert found.json()["failures"] == {"out_of_range": 2}
@@ -68,7 +66,7 @@ def test_a_score_beyond_all_bounds_is_a_failure_and_spoils_no_figure(imported: I
     assert found.json()["failures"] == {"empty": 1, "schema": 1}
 
 
-def test_nan_in_parquet_is_a_missing_number(store: Store, tmp_path: Path) -> None:
+def test_nan_in_parquet_is_a_missing_number(store, tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {"unit": ["q", "r"], "judge": ["j", "j"], "score": [3.0, math.nan]}
     made = pyarrow.table(columns | {"age": [math.inf, 2.0]})
@@ -78,8 +76,8 @@ def test_nan_in_parquet_is_a_missing_number(store: Store, tmp_path: Path) -> Non
 
 
 def test_scores_bring_quotes_and_those_that_stand_in_the_answer_are_evidence(
-    imported: Importer,
-) -> None:
+    imported,
+):
     answer = "Он сказал: «Да»,  и ушёл."
     rows = [
         score(
@@ -111,9 +109,7 @@ def test_scores_bring_quotes_and_those_that_stand_in_the_answer_are_evidence(
 
 
 @pytest.mark.parametrize("name", ["model", "prompt_variant", "system"])
-def test_a_known_column_tells_units_apart_only_where_it_differs_within_one(
-    imported: Importer, name: str
-) -> None:
+def test_a_known_column_tells_units_apart_only_where_it_differs_within_one(imported, name):
     """One that goes along with another is left out."""
     rows = [score(unit, 3, **{name: v}) for unit in ("q", "r") for v in ("x/y", "z")]
     found = imported("scores", rows)
@@ -127,7 +123,7 @@ def test_a_known_column_tells_units_apart_only_where_it_differs_within_one(
     assert found.key == ("unit", "model") and found.json()["meta_differs"] == {}
 
 
-def test_no_score_goes_under_the_name_of_another_model(imported: Importer) -> None:
+def test_no_score_goes_under_the_name_of_another_model(imported):
     said = [("q1", "j1", 3, "a"), ("q1", "j2", 5, "b"), ("q2", "j1", 2, "a"), ("q2", "j2", 4, "b")]
     rows = [score(unit, value, judge=judge, model=model) for unit, judge, value, model in said]
     found = imported("scores", rows)
@@ -141,8 +137,8 @@ def test_no_score_goes_under_the_name_of_another_model(imported: Importer) -> No
 
 
 def test_meta_that_differs_within_a_unit_is_of_the_first_row_and_counted(
-    imported: Importer,
-) -> None:
+    imported,
+):
     rows = [
         score("q", 3, judge="j", area="x", note=1),
         score("q", 4, judge="k", area="y", note=1),

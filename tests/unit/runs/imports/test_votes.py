@@ -13,17 +13,17 @@ from evenhand.kinds.pairwise.verdict import pair_passes
 from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs, row_sizes
 from evenhand.stats.pairwise import topic_fronts
-from tests.unit.runs.importing import Importer, Judgments, vote
+from tests.unit.runs.importing import vote
 
 UNCERTAIN = ("uncertain", "uncertain")
 
 
-def outcomes(judgments: Judgments) -> list[tuple[str, str]]:
+def outcomes(judgments):
     outputs = [one.output or {"winner": one.reason, "settled": ""} for one in judgments.values()]
     return [(one["winner"], one["settled"]) for one in outputs]
 
 
-def test_both_orders_that_agree_are_one_stable_judgment(imported: Importer) -> None:
+def test_both_orders_that_agree_are_one_stable_judgment(imported):
     lengths = {"first_length": "12", "second_length": 7, "area": "x"}
     rows = [vote("a", "b", "b", **lengths), vote("b", "a", "first", area="y")]
     found = imported("votes", rows)
@@ -58,9 +58,7 @@ def test_both_orders_that_agree_are_one_stable_judgment(imported: Importer) -> N
         ("ab:a::0 ab:b::1 ba:b::1 ba:a::0", [("A", "stable"), ("B", "stable")]),
     ],
 )
-def test_orders_are_settled_as_a_pass_pair(
-    imported: Importer, rows: str, expected: list[tuple[str, str]]
-) -> None:
+def test_orders_are_settled_as_a_pass_pair(imported, rows, expected):
     """Each row: the order, the winner, the pass and the sample, which is a repeat of its own."""
     votes = []
     for row in rows.split():
@@ -73,8 +71,8 @@ def test_orders_are_settled_as_a_pass_pair(
 
 
 def test_a_failed_row_fails_its_judgment_and_says_what_the_other_order_says(
-    imported: Importer,
-) -> None:
+    imported,
+):
     rows = [vote("a", "b", "a"), vote("b", "a", "neither"), vote("a", "b", "", unit="r")]
     found = imported("votes", [*rows, vote("a", "b", "a", unit="s")])
     assert found.json()["failures"] == {"empty": 1, "schema": 1}
@@ -86,7 +84,7 @@ def test_a_failed_row_fails_its_judgment_and_says_what_the_other_order_says(
     assert (one.reason, one.detail) == ("empty", "there is no winner")
 
 
-def test_preferences_are_turned_to_the_second_candidate_and_averaged(imported: Importer) -> None:
+def test_preferences_are_turned_to_the_second_candidate_and_averaged(imported):
     rows = [vote("a", "b", "", preference=0.8), vote("b", "a", "", preference="0.4")]
     imported("votes", rows)
     (judgment,) = imported.judgments.values()
@@ -96,8 +94,8 @@ def test_preferences_are_turned_to_the_second_candidate_and_averaged(imported: I
 
 
 def test_criteria_give_marks_and_without_a_verdict_of_the_whole_the_winner(
-    imported: Importer,
-) -> None:
+    imported,
+):
     winners = {("ab", "C1"): "a", ("ab", "C2"): "tie", ("ba", "C1"): "a", ("ba", "C2"): "b"}
     rows = [vote(*pair, winner, criterion=name) for (pair, name), winner in winners.items()]
     rows[0] |= {"explanation": "More precise."}
@@ -119,8 +117,8 @@ def test_criteria_give_marks_and_without_a_verdict_of_the_whole_the_winner(
 
 
 def test_the_verdict_of_the_whole_beats_its_marks_and_a_lost_mark_is_flagged(
-    imported: Importer,
-) -> None:
+    imported,
+):
     rows = [vote("a", "b", "b"), vote("a", "b", "a", criterion="C1")]
     imported("votes", [*rows, vote("a", "b", "?", criterion="C2")])
     (judgment,) = imported.judgments.values()
@@ -129,7 +127,7 @@ def test_the_verdict_of_the_whole_beats_its_marks_and_a_lost_mark_is_flagged(
     assert judgment.flags == ("marks_missing",)
 
 
-def test_a_unit_with_several_pairs_names_them(imported: Importer) -> None:
+def test_a_unit_with_several_pairs_names_them(imported):
     # In the last pair of q c is shown first, though a has the first place among the three.
     orders = ("ba", "ac", "ab", "bc", "ca")
     rows = [vote(*pair, min(pair), criterion="C1") for pair in orders]
@@ -149,7 +147,7 @@ def test_a_unit_with_several_pairs_names_them(imported: Importer) -> None:
     assert (front.front, front.pareto, front.complete) == (["a"], ["a"], True)
 
 
-def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer) -> None:
+def test_the_fronts_of_a_table_are_those_of_single_judgments(imported):
     """Several judges and repeats, marks that one judge lacks, ties, failures, topics of two and of
     four, and a candidate beside itself."""
     chance = random.Random(3)
@@ -170,7 +168,7 @@ def test_the_fronts_of_a_table_are_those_of_single_judgments(imported: Importer)
     assert len(fronts) >= 3
 
 
-def test_every_row_is_accounted_for(imported: Importer) -> None:
+def test_every_row_is_accounted_for(imported):
     """Against a count by hand: no row is lost or merged, whatever the order of the file."""
     draw = random.Random(5)
     rows = [
@@ -196,7 +194,7 @@ def test_every_row_is_accounted_for(imported: Importer) -> None:
     assert sum(len(one.passes) for one in imported.judgments.values()) == len(rows)
 
 
-def test_votes_bring_what_was_judged_and_why(imported: Importer) -> None:
+def test_votes_bring_what_was_judged_and_why(imported):
     texts = {"question": "Why?", "first_answer": " Because. ", "second_answer": "So."}
     said = ["Assistant 1 says more.", "Assistant 1 is shorter."]
     rows = [vote("a", "b", "a", explanation=said[0], **texts)]
@@ -213,12 +211,12 @@ def test_votes_bring_what_was_judged_and_why(imported: Importer) -> None:
     assert [str(page.blocks).count(text) for text in said] == [1, 1]
 
 
-def figures(imported: Importer) -> Any:
+def figures(imported):
     run = imported.recorded
     return figures_of_pairs(run.kind, imported.store.archive, run.scope, run.judge_groups)
 
 
-def test_there_is_no_front_over_several_units_of_a_topic(imported: Importer) -> None:
+def test_there_is_no_front_over_several_units_of_a_topic(imported):
     rows = [
         {"question_id": "q", "judge": "j", "model_a": a, "model_b": b}
         | {"winner": "model_a", "turn": turn}
