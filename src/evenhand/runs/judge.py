@@ -423,9 +423,10 @@ def _tally_so_far(before: Counts) -> Tally:
 @asynccontextmanager
 async def _in_time(stop: Stop, seconds: float | None) -> AsyncIterator[None]:
     """Work to its end, or to the deadline of the run."""
-    late = StoppedEarly(Sentence("runs.time_over", seconds=seconds))
-    loop = asyncio.get_running_loop()
-    timer = loop.call_later(seconds, stop.request, late) if seconds else None
+    timer = None
+    if seconds:
+        late = StoppedEarly(Sentence("runs.time_over", seconds=seconds))
+        timer = asyncio.get_running_loop().call_later(seconds, stop.request, late)
     try:
         yield
     finally:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import copytree
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from rich.cells import cell_len
@@ -26,22 +25,22 @@ class Said(NamedTuple):
     err: str
 
     @property
-    def answer(self) -> str:
+    def answer(self):
         """What stdout says below the line that names the run."""
         return self.out.partition("\n")[2]
 
     @property
-    def json(self) -> Any:
+    def json(self):
         """All of stdout, which must be one JSON value and nothing else."""
         return json.loads(self.out)
 
     @property
-    def text(self) -> str:
+    def text(self):
         """All of stdout on one line."""
         return " ".join(self.out.split())
 
     @property
-    def width(self) -> int:
+    def width(self):
         """The columns of a terminal that stdout takes."""
         return max(map(cell_len, self.out.splitlines()))
 
@@ -49,10 +48,10 @@ class Said(NamedTuple):
 class CallCommand:
     """Calls `evenhand ...`, and fails the test where the command must not fail."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, monkeypatch, capsys):
         self._patch, self._capsys = monkeypatch, capsys
 
-    def __call__(self, *arguments: str) -> Said:
+    def __call__(self, *arguments):
         words = [newest_run() if word == NEWEST else word for word in arguments]
         self._patch.setattr(sys, "argv", ["evenhand", *words])
         self._capsys.readouterr()
@@ -62,28 +61,28 @@ class CallCommand:
         assert isinstance(left.value.code, int)
         return Said(left.value.code, out, err)
 
-    def json(self, *arguments: str) -> Any:
+    def json(self, *arguments):
         """The answer as JSON of a command that must work."""
         said = self(*arguments, "--json")
         assert said.code == 0, said.err
         return said.json
 
-    def run(self, *options: str) -> str:
+    def run(self, *options):
         """Judge the suite, and return the id of the run."""
         return str(self.json("run", *options)["run"])
 
-    def take(self, kind: str, rows: Sequence[Mapping[str, Any]], name: str = "rows") -> str:
+    def take(self, kind, rows, name="rows"):
         """Import rows, and return the id of the run."""
         write(Path(f"{name}.jsonl"), rows)
         return str(self.json("import", f"{name}.jsonl", "--kind", kind, "--name", name)["run"])
 
-    def refused(self, *arguments: str, code: int = 2) -> str:
+    def refused(self, *arguments, code=2):
         """What stderr says, on one line, of a command that must be refused."""
         said = self(*arguments)
         assert (said.code, said.out) == (code, ""), arguments
         return " ".join(said.err.split())
 
-    def narrow(self, columns: int = 80) -> None:
+    def narrow(self, columns=80):
         """Make the terminal as narrow as this."""
         self._patch.setenv("COLUMNS", str(columns))
 
@@ -92,7 +91,7 @@ NEWEST = "<newest>"
 """Among the words of a command: the id of the run that came last into the store, an import too."""
 
 
-def newest_run() -> str:
+def newest_run():
     """Return the id of the run that came last into the store here."""
     archive = open_archive("sqlite:evenhand.db")
     try:
@@ -102,9 +101,7 @@ def newest_run() -> str:
 
 
 @pytest.fixture
-def call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> CallCommand:
+def call(tmp_path, monkeypatch, capsys):
     """Calls `evenhand ...` in tmp_path."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
@@ -112,18 +109,18 @@ def call(
 
 
 @pytest.fixture
-def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_ci(monkeypatch):
     """As on a machine that is no CI."""
     for name in ("CI", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="session")
-def weekly_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def weekly_folder(tmp_path_factory):
     return judged_folder(tmp_path_factory.mktemp("weekly"), LAST, ROWS)
 
 
 @pytest.fixture
-def weeks(call: CallCommand, weekly_folder: Path, tmp_path: Path) -> None:
+def weeks(call, weekly_folder, tmp_path):
     """The samples of last week and of this one, judged in tmp_path."""
     copytree(weekly_folder, tmp_path, dirs_exist_ok=True)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC, TICK_JUDGE
-from tests.unit.cli.conftest import CallCommand
 
 LONG = """\
 question,model,answer,area
@@ -25,7 +23,7 @@ JUDGES = {
 }
 
 
-def suite(folder: Path, protocol: str, data: str, more: str = "") -> None:
+def suite(folder, protocol, data, more=""):
     """A suite on these data, with a judge of Python that needs no key."""
     texts = {"judge": JUDGE, "pair_judge": PAIR_JUDGE, "grade_judge": GRADE_JUDGE}
     for name, text in (texts | {"tick_judge": TICK_JUDGE}).items():
@@ -43,7 +41,7 @@ def suite(folder: Path, protocol: str, data: str, more: str = "") -> None:
     )
 
 
-def units(call: CallCommand) -> dict[str, Any]:
+def units(call):
     """The units of the run by id, as `show` has them."""
     ran = call("run", "--json")
     assert ran.code == 0, ran.err

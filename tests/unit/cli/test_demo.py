@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from evenhand.cli.demo import COMMANDS, CONTRADICTION, JUDGES, PEOPLE
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.runs.stores import MEMORY
 from evenhand.words import words
-from tests.unit.cli.conftest import CallCommand
+from tests.told import told
 
 STORE = "sqlite:evenhand-demo/evenhand.db"
 
@@ -25,20 +24,18 @@ PUBLISHED = {"gpt4": 0.856, "claude": 0.709, "vicuna-13b": 0.348, "gpt35": 0.342
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_recorded_part_is_said_in_a_language_and_leaves_a_report(
-    call: CallCommand, tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    call, tmp_path, language, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", "80")
     output = call("demo", "--recorded", "--language", language)
     lines = output.out.splitlines()
     assert output.code == 0 and len(lines) <= 110
     assert not [line for line in lines if cell_len(line) > 80 and not line.startswith("$ ")]
-    assert words(language).texts["demo"]["recorded"] in output.out
+    assert words(language)("demo.recorded") in output.out
     assert f'lang="{language}"' in (tmp_path / "evenhand-demo/report.html").read_text("utf-8")
 
 
-def test_the_commands_it_shows_can_be_called_in_its_folder(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_it_shows_can_be_called_in_its_folder(call, tmp_path, monkeypatch):
     output = call("demo", "--recorded").out
     monkeypatch.chdir(tmp_path / "evenhand-demo")
     for command in COMMANDS:
@@ -49,14 +46,14 @@ def test_the_commands_it_shows_can_be_called_in_its_folder(
     assert f"evenhand {CONTRADICTION}" in output and "Assistant 1" in shown.out
 
 
-def test_the_bundled_records_give_what_their_authors_published(call: CallCommand) -> None:
+def test_the_bundled_records_give_what_their_authors_published(call):
     call("demo", "--recorded")
     rates = ("--judge", "gpt-4", "--on-conflict", "split", "--json", "--store", STORE)
     rows = call("leaderboard", JUDGES, *rates).json["rows"]
     assert {row["candidate"]: row["win_rate"] for row in rows} == pytest.approx(PUBLISHED, abs=6e-4)
 
 
-def test_every_bundled_record_has_its_source_and_licence() -> None:
+def test_every_bundled_record_has_its_source_and_licence():
     folder: Any = resources.files("evenhand.examples") / "published"
     sources = (folder / "SOURCES.md").read_text("utf-8")
     files = [entry for entry in folder.iterdir() if entry.name.endswith(".gz")]
@@ -67,18 +64,14 @@ def test_every_bundled_record_has_its_source_and_licence() -> None:
     assert sum(len(entry.read_bytes()) for entry in files) < 500_000
 
 
-def test_a_folder_that_cannot_be_made_is_told_before_anything(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_a_folder_that_cannot_be_made_is_told_before_anything(call, tmp_path):
     (tmp_path / "evenhand-demo").write_text("")
     output = call("demo", "--recorded")
-    assert output.code == 2 and "cannot be made" in output.err and not output.out
+    assert output.code == 2 and told(output.err, "cli.no_demo_folder") and not output.out
 
 
 @pytest.mark.model
-def test_the_live_part_warns_judges_and_fits_a_screen(
-    call: CallCommand, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_live_part_warns_judges_and_fits_a_screen(call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     output = call("demo", "--small", "--yes")
     assert output.code in (0, 1)
@@ -86,9 +79,7 @@ def test_the_live_part_warns_judges_and_fits_a_screen(
     assert "no better than chance" in live and live.count("= 1 planned") == 3
 
 
-def test_where_it_cannot_go_on_it_ends_well(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_it_cannot_go_on_it_ends_well(call, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from evenhand.judges import PROVIDERS
 from tests.suites import write_suite
-from tests.unit.cli.conftest import CallCommand
+from tests.told import told
 
 
-def test_doctor_looks_at_the_suite_and_its_store(call: CallCommand, tmp_path: Path) -> None:
+def test_doctor_looks_at_the_suite_and_its_store(call, tmp_path):
     found = call("doctor", "--json")
     assert (found.code, found.json["ok"]) == (0, True)
-    assert "--   suite: no evenhand.toml here" in call("doctor").out
+    assert told(call("doctor").out, "cli.no_suite", file="evenhand.toml")
     write_suite(tmp_path, 1)
     call("run")
-    assert "1 runs" in call("doctor").out
+    assert told(call("doctor").out, "cli.store_runs", n="1 run")
     (tmp_path / "evenhand.toml").write_text("nonsense = 1\n")
     said = call("doctor", "--json")
     assert (said.code, said.json["ok"]) == (1, False)
     assert any("evenhand.toml" in f["said"] for f in said.json["findings"] if not f["ok"])
 
 
-def test_doctor_knows_the_key_of_every_provider_that_needs_one(
-    call: CallCommand, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_knows_the_key_of_every_provider_that_needs_one(call, monkeypatch):
     for provider in PROVIDERS.values():
         for name in provider.key_names:
             monkeypatch.delenv(name, raising=False)

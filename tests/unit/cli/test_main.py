@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -12,31 +11,29 @@ import pytest
 from evenhand.cli.common import wait
 from evenhand.cli.main import COMMANDS
 from tests.suites import JUDGE, RUBRIC, evenhand, write_suite
-from tests.unit.cli.conftest import CallCommand
+from tests.told import told
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=" ".join)
-def test_every_command_has_help(call: CallCommand, command: list[str]) -> None:
+def test_every_command_has_help(call, command):
     said = call(*command, "--help")
     assert said.code == 0
     assert said.out.startswith("Usage: evenhand")
 
 
-def test_a_wrong_command_is_exit_2_and_says_what_was_meant(call: CallCommand) -> None:
+def test_a_wrong_command_is_exit_2_and_says_what_was_meant(call):
     said = call("exprot")
     assert (said.code, said.out) == (2, "")
     assert "export" in said.err
     assert call("run", "--limit", "0").code == 2
 
 
-def test_the_console_script_tells_its_version(tmp_path: Path) -> None:
+def test_the_console_script_tells_its_version(tmp_path):
     done = evenhand("--version", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "evenhand 0.1.0\n")
 
 
-def test_a_bug_is_exit_70(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bug_is_exit_70(call, tmp_path, monkeypatch):
     write_suite(tmp_path, 1)
     monkeypatch.setattr("evenhand.cli.run.load_suite", lambda *_: 1 / 0)
     said = call("run", "--json")
@@ -71,10 +68,11 @@ task_type: fact
 
 
 class Mistake(NamedTuple):
-    """A mistake, and a part of the answer to it."""
+    """A mistake, and a part of the answer to it: what was meant, or the key of a sentence."""
 
     says: str
     code: int = 2
+    key: str = ""
     top: dict[str, str] | None = None
     """Keys of the suite, in place of the right ones."""
     judges: str = JUDGES
@@ -83,16 +81,19 @@ class Mistake(NamedTuple):
     command: tuple[str, ...] = ("run", "--dry-run")
 
 
-def judge(model: str) -> str:
+def judge(model):
     return f'[[judges]]\nmodel = "{model}"\n'
 
 
 MISTAKES = {
     "judge for judges": Mistake(
-        'evenhand.toml:6: unknown key "judge"; did you mean "judges"?',
+        "evenhand.toml:6: ",
+        key="suite.unknown_key_near",
         judges='[[judge]]\nmodel = "embedded"\n',
     ),
-    "a data file mistyped": Mistake('did you mean "answers.csv"?', top={"data": '["answer.csv"]'}),
+    "a data file mistyped": Mistake(
+        '"answers.csv"', key="data.no_file", top={"data": '["answer.csv"]'}
+    ),
     "no provider, Claude": Mistake(
         'Did you mean "anthropic/claude-haiku-4-5"?', judges=judge("claude-haiku-4-5")
     ),
@@ -107,20 +108,24 @@ MISTAKES = {
         'Did you mean "openrouter/meta-llama/llama-3"?', judges=judge("meta-llama/llama-3")
     ),
     "a model mistyped": Mistake(
-        'did you mean "openai/gpt-4.1-mini"?', 0, judges=judge("openai/gpt-41-mini")
+        '"openai/gpt-4.1-mini"', 0, "runs.unknown_model", judges=judge("openai/gpt-41-mini")
     ),
     "a model mistyped, with a budget": Mistake(
-        'Did you mean "openai/gpt-4.1-mini"? If not, add to its [[judges]] entry',
+        '"openai/gpt-4.1-mini"',
+        key="runs.no_price_near",
         judges=judge("openai/gpt-4.1-minni"),
         more='[limits]\nbudget_usd = "5"\n',
     ),
     "no judges": Mistake('For example: [[judges]] model = "openai/gpt-4.1-mini"', judges=""),
     "a language by its name": Mistake(
-        'evenhand.toml:3: language: "english" is not a language code\n  Built-in protocols speak',
+        "evenhand.toml:3: ",
+        key="suite.string_pattern_mismatch",
         top={"language": '"english"'},
     ),
-    "a country's code": Mistake("It speaks ru, zh, ja, en", top={"language": '"jp"'}),
-    "a protocol mistyped": Mistake('Did you mean "rubric"?', top={"protocol": '"rubrics"'}),
+    "a country's code": Mistake('"jp"', key="files.no_language", top={"language": '"jp"'}),
+    "a protocol mistyped": Mistake(
+        '"rubric"', key="files.no_protocol", top={"protocol": '"rubrics"'}
+    ),
     "a table in place of the suite": Mistake(
         "Make a suite for it: evenhand init --data answers.csv",
         command=("run", "answers.csv", "--dry-run"),
@@ -129,16 +134,17 @@ MISTAKES = {
         'Did you mean "evenhand.toml"?', command=("run", "evenhnd.toml", "--dry-run")
     ),
     "an option mistyped": Mistake("Did you mean '--judge'?", command=("run", "--jugde", "m")),
-    "a command mistyped": Mistake("Did you mean 'run'?", command=("rnu",)),
+    "a command mistyped": Mistake('"run"', key="cli.no_command_near", command=("rnu",)),
     "a heading mistyped": Mistake(
-        'did you mean the heading "critical fail conditions"?',
+        '"critical fail conditions"',
+        key="kinds.misspelt_heading",
         command=("check", "--protocol", "weighted", "--rubric", "bad.md"),
     ),
     "a column that is mapped and not there": Mistake(
-        'did you mean "answer"?', 3, more='[columns]\nmodel_output = "anser"\n'
+        '"answer"', 3, "data.in_no_row", more='[columns]\nmodel_output = "anser"\n'
     ),
     "a protocol mistyped on the command line": Mistake(
-        "Did you mean 'rubric'?", command=("init", "new", "--protocol", "rubrik")
+        '"rubric"', key="cli.no_choice_near", command=("init", "new", "--protocol", "rubrik")
     ),
     "two columns that fit, at the beginning": Mistake(
         "or init --map model_output=answer",
@@ -147,8 +153,9 @@ MISTAKES = {
         command=("init", "new", "--data", "answers.csv"),
     ),
     "no column for the answer": Mistake(
-        '"model_output" is missing; there are "question", "text"',
+        '"question", "text"',
         3,
+        "kinds.missing_field",
         table="question,text\nWhy?,a\n",
     ),
     "a task's name in Japanese": Mistake(
@@ -157,16 +164,12 @@ MISTAKES = {
         top={"protocol": '"weighted"', "rubric": '"task.md"'},
         table="課題名,質問,回答\nt1,なぜ？,だから\n",
     ),
-    "a run by a wrong name": Mistake(
-        "there is no such store\n  Judge something first: evenhand run", 6, command=("show", "mine")
-    ),
+    "a run by a wrong name": Mistake("evenhand run", 6, "runs.no_store", command=("show", "mine")),
 }
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_answered_with_what_was_meant(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_mistake_is_answered_with_what_was_meant(call, tmp_path, monkeypatch, name):
     mistake = MISTAKES[name]
     for variable in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
@@ -178,15 +181,16 @@ def test_a_mistake_is_answered_with_what_was_meant(
     (tmp_path / "task.md").write_text(HEADINGS)
     (tmp_path / "bad.md").write_text(HEADINGS.replace("Critical", "Critcal"))
     answer = call(*mistake.command)
-    assert mistake.says in answer.err + answer.out
+    text = answer.err + answer.out
+    assert mistake.says in text and (not mistake.key or told(text, mistake.key)), text
     assert answer.code == mistake.code
     assert "Traceback" not in answer.err
 
 
-def test_ctrl_c_ends_work_at_once_though_it_never_waits() -> None:
+def test_ctrl_c_ends_work_at_once_though_it_never_waits():
     reached: list[str] = []
 
-    async def read_for_long() -> None:
+    async def read_for_long():
         signal.raise_signal(signal.SIGINT)
         reached.append("the end")
 

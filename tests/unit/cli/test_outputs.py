@@ -20,14 +20,14 @@ SUITES: dict[str, Callable[..., Path]] = {
 }
 
 
-def command(name: str, file: str, *rest: str) -> list[str]:
+def command(name, file, *rest):
     flag = {"gate": "--junit", "report": "-o", "export": "-o"}[name]
     more = ["--max-failure-rate", "0.5"] if name == "gate" else []
     return [name, "latest", flag, file, *more, *rest]
 
 
 @pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def suite(tmp_path_factory):
     folder = write_suite(tmp_path_factory.mktemp("outputs"), 3)
     (folder / "notes.txt").write_text("mine\n")
     assert evenhand_here("run", cwd=folder).returncode == 0
@@ -36,7 +36,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["report", "export", "gate"])
 @pytest.mark.parametrize("file", INPUTS)
-def test_what_was_read_or_is_no_output_is_not_replaced(suite: Path, name: str, file: str) -> None:
+def test_what_was_read_or_is_no_output_is_not_replaced(suite, name, file):
     before = (suite / file).read_bytes()
     done = evenhand_here(*command(name, file), cwd=suite)
     assert done.returncode == 2, done.stderr
@@ -45,7 +45,7 @@ def test_what_was_read_or_is_no_output_is_not_replaced(suite: Path, name: str, f
     assert evenhand_here("show", cwd=suite).returncode == 0
 
 
-def test_the_way_a_path_is_spelt_does_not_matter(suite: Path) -> None:
+def test_the_way_a_path_is_spelt_does_not_matter(suite):
     (suite / "link.html").symlink_to("evenhand.db")
     for file in ("./evenhand.db", str(suite / "evenhand.db"), "link.html"):
         assert evenhand_here(*command("report", file), cwd=suite).returncode == 2
@@ -53,7 +53,7 @@ def test_the_way_a_path_is_spelt_does_not_matter(suite: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", SUITES)
-def test_an_output_is_replaced_by_the_next_one(kind: str, tmp_path: Path) -> None:
+def test_an_output_is_replaced_by_the_next_one(kind, tmp_path):
     SUITES[kind](tmp_path, 3)
     assert evenhand_here("run", cwd=tmp_path).returncode == 0
     endings = ("jsonl", "json", "csv", "jsonl.gz", "parquet", *["txt"][: kind == "pairwise"])
@@ -65,7 +65,7 @@ def test_an_output_is_replaced_by_the_next_one(kind: str, tmp_path: Path) -> Non
             assert done.returncode == 0, (output, done.stderr)
 
 
-def test_force_and_an_empty_file_let_it_be_written(suite: Path) -> None:
+def test_force_and_an_empty_file_let_it_be_written(suite):
     (suite / "mine.html").write_text("<p>mine</p>")
     assert evenhand_here(*command("report", "mine.html"), cwd=suite).returncode == 2
     assert evenhand_here(*command("report", "mine.html", "--force"), cwd=suite).returncode == 0
@@ -76,7 +76,7 @@ def test_force_and_an_empty_file_let_it_be_written(suite: Path) -> None:
     assert (suite / "mine.csv").read_text() == "question,answer\n"
 
 
-def test_python_is_held_to_the_same(suite: Path) -> None:
+def test_python_is_held_to_the_same(suite):
     run = evenhand.open("latest", store=f"sqlite:{suite / 'evenhand.db'}")
     with pytest.raises(evenhand.EvenhandError, match="was not written"):
         run.report(suite / "evenhand.db")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.postgres import new_store_url, shared_server
 from tests.suites import write_pairs, write_suite
-from tests.unit.cli.conftest import CallCommand
+from tests.told import told
 
 FILE = "sqlite:evenhand.db"
 READERS = (
@@ -26,13 +25,11 @@ READERS = (
 
 
 @pytest.fixture
-def url() -> str:
+def url():
     return new_store_url()
 
 
-def test_a_run_on_postgresql_is_judged_continued_settled_and_read(
-    call: CallCommand, url: str
-) -> None:
+def test_a_run_on_postgresql_is_judged_continued_settled_and_read(call, url):
     on = ("--store", url)
     write_suite(Path(), 4)
     # A store that is not there is told and not made.
@@ -61,9 +58,7 @@ def test_a_run_on_postgresql_is_judged_continued_settled_and_read(
 
 
 @pytest.mark.parametrize("write", [write_pairs, write_suite], ids=["pairwise", "rubric"])
-def test_a_copy_reads_byte_for_byte_like_its_source(
-    call: CallCommand, url: str, write: Any
-) -> None:
+def test_a_copy_reads_byte_for_byte_like_its_source(call, url, write):
     write(Path(), 6)
     run = call.run()
     copied = call.json("store", "copy", FILE, url)
@@ -79,13 +74,11 @@ def test_a_copy_reads_byte_for_byte_like_its_source(
         assert len(texts) == 1, command
 
 
-def test_a_copy_brings_what_is_new_and_nothing_that_was_altered(
-    call: CallCommand, url: str
-) -> None:
+def test_a_copy_brings_what_is_new_and_nothing_that_was_altered(call, url):
     write_suite(Path(), 5)
     call.run("--limit", "2")
     copy = ("store", "copy", FILE, url)
-    assert "new in postgresql:" in call(*copy).out
+    assert told(call(*copy).out, "cli.new_rows")
     call.run()
     new = {"units": 0, "runs": 0, "judgments": 3, "calls": 3}
     for expected in (new, dict.fromkeys(new, 0)):
@@ -94,13 +87,11 @@ def test_a_copy_brings_what_is_new_and_nothing_that_was_altered(
     assert [there[key] for key in ("verdicts", "calls", "cost_usd")] == [5, 0, 0]
     with closing(sqlite3.connect("evenhand.db")) as database, database:
         database.execute("UPDATE calls SET reply=reply||' '")
-    assert "was altered" in call.refused(*copy[:3], new_store_url(), code=6)
+    assert told(call.refused(*copy[:3], new_store_url(), code=6), "store.copy_altered")
     call.refused(*copy[:3], "sqlite:./evenhand.db")
 
 
-def test_a_schema_with_tables_of_another_program_is_left_as_it_is(
-    call: CallCommand, url: str
-) -> None:
+def test_a_schema_with_tables_of_another_program_is_left_as_it_is(call, url):
     write_suite(Path(), 1)
     schema, server = url.partition("schema=")[2], shared_server()
     server.execute(f"CREATE SCHEMA {schema}", f"CREATE TABLE {schema}.calls (no int)")

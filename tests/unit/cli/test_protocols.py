@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from evenhand.kinds import KINDS
@@ -14,10 +12,10 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
-from tests.unit.cli.conftest import CallCommand
+from tests.told import told
 
 
-def test_protocols_are_listed_and_shown(call: CallCommand) -> None:
+def test_protocols_are_listed_and_shown(call):
     listed = call("protocols", "--json").json["protocols"]
     assert [(one["name"], one["kind"]) for one in listed] == [(kind,) * 2 for kind in sorted(KINDS)]
     for one in listed:
@@ -43,14 +41,14 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_protocol_lints_clean_and_runs(call: CallCommand, tmp_path: Path, kind: str) -> None:
+def test_a_new_protocol_lints_clean_and_runs(call, tmp_path, kind):
     made = call("protocols", "new", "mine", "--from", kind)
     assert made.code == 0, made.err
     for line in made.out.split("\n\n")[0].splitlines():
         assert (tmp_path / line).is_file()
     assert "protocols lint mine" in made.out
     linted = call("protocols", "lint", "mine")
-    assert (linted.code, linted.out, linted.err) == (0, "", "nothing to mend\n")
+    assert (linted.code, linted.out) == (0, "") and told(linted.err, "cli.no_findings")
     for language in LANGUAGES:
         WRITE[kind](tmp_path, 2, protocol="mine", language=language)
         ran = call("run", "--json")
@@ -58,10 +56,10 @@ def test_a_new_protocol_lints_clean_and_runs(call: CallCommand, tmp_path: Path, 
         assert (ran.json["verdicts"], ran.json["planned"]) == (2, 2)
 
 
-def test_nothing_is_overwritten_and_an_origin_is_needed(call: CallCommand, tmp_path: Path) -> None:
+def test_nothing_is_overwritten_and_an_origin_is_needed(call, tmp_path):
     (tmp_path / "mine").mkdir()
     said = call("protocols", "new", "mine", "--from", "rubric")
-    assert (said.code, "is there already" in said.err) == (2, True)
+    assert said.code == 2 and told(said.err, "cli.another_folder")
     assert list((tmp_path / "mine").iterdir()) == []
     assert call("protocols", "new", "other").code == 2
     assert call("protocols", "new", "other", "--from", "poetry").code == 2
@@ -70,9 +68,7 @@ def test_nothing_is_overwritten_and_an_origin_is_needed(call: CallCommand, tmp_p
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_show_prints_the_prompt_as_a_judge_would_see_it(
-    call: CallCommand, tmp_path: Path, kind: str, language: str
-) -> None:
+def test_show_prints_the_prompt_as_a_judge_would_see_it(call, tmp_path, kind, language):
     call("protocols", "new", "mine", "--from", kind)
     full = call("protocols", "show", kind, "--language", language)
     assert full.code == 0, full.err
@@ -88,7 +84,7 @@ def test_show_prints_the_prompt_as_a_judge_would_see_it(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_show_fills_a_prompt_of_the_users_own(call: CallCommand, tmp_path: Path, kind: str) -> None:
+def test_show_fills_a_prompt_of_the_users_own(call, tmp_path, kind):
     names = {"pairwise": "TOPIC", "weighted": "Task_Specific_Rubric"}
     name = names.get(kind, "Question")
     (tmp_path / "mine.md").write_text(f"Urteile: {{{{ {name} }}}} {{{{ nichts }}}}")
@@ -102,39 +98,38 @@ def test_show_fills_a_prompt_of_the_users_own(call: CallCommand, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "key", "says"),
     [
-        (("show", "rubric", "--language", "de"), 'the protocol rubric has no prompt in "de"'),
-        (("show", "rubric", "--prompt", "none.md"), "none.md: the prompt cannot be read"),
-        (("show", "empty"), "the folder has no protocol.toml"),
-        (("lint", "none"), 'no protocol is called "none"'),
-        (("lint", "empty"), "the folder has no protocol.toml"),
-        (("lint",), "--prompt"),
-        (("lint", "--prompt", "fair.md"), "evenhand protocols lint NAME --prompt fair.md"),
+        (("show", "rubric", "--language", "de"), "files.no_language", '"de"'),
+        (("show", "rubric", "--prompt", "none.md"), "files.unreadable", "none.md: "),
+        (("show", "empty"), "kinds.no_protocol_file", "empty/protocol.toml: "),
+        (("lint", "none"), "files.no_protocol", '"none"'),
+        (("lint", "empty"), "kinds.no_protocol_file", "empty/protocol.toml: "),
+        (("lint",), "cli.lint_what", "--prompt"),
+        (("lint", "--prompt", "fair.md"), "files.prompt_of_none", "--prompt fair.md"),
     ],
 )
-def test_what_cannot_be_shown_or_linted_is_told(
-    call: CallCommand, tmp_path: Path, arguments: tuple[str, ...], said: str
-) -> None:
+def test_what_cannot_be_shown_or_linted_is_told(call, tmp_path, arguments, key, says):
     (tmp_path / "empty").mkdir()
     (tmp_path / "fair.md").write_text("Be fair.")
     done = call("protocols", *arguments)
-    assert (done.code, done.out) == (2, "") and "Traceback" not in done.err
-    assert said in done.err, done.err
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err and told(done.err, key), done.err
 
 
-def test_lint_tells_each_finding_on_a_line_and_as_json(call: CallCommand, tmp_path: Path) -> None:
+def test_lint_tells_each_finding_on_a_line_and_as_json(call, tmp_path):
     call("protocols", "new", "mine", "--from", "weighted")
     path = tmp_path / "mine" / "protocol.toml"
     text = path.read_text(encoding="utf-8").replace("logic_and_fact = 60", "logic_and_fact = 70")
     path.write_text(text, encoding="utf-8")
     said = call("protocols", "lint", "mine")
     assert said.code == 1
-    assert "mine/protocol.toml: the weights of type fact add up to 110, not to 100" in said.out
-    told = call("protocols", "lint", "mine", "--json")
-    assert (told.code, told.json["ok"]) == (1, False)
-    assert told.json["findings"][0]["file"] == "protocol.toml"
-    assert len(told.json["findings"]) == len(said.out.splitlines())
+    assert "mine/protocol.toml: " in said.out
+    assert told(said.out, "kinds.weights_total", type="fact", total=110)
+    found = call("protocols", "lint", "mine", "--json")
+    assert (found.code, found.json["ok"]) == (1, False)
+    assert found.json["findings"][0]["file"] == "protocol.toml"
+    assert len(found.json["findings"]) == len(said.out.splitlines())
     clean = call("protocols", "lint", "weighted", "--json")
     assert (clean.code, clean.json) == (0, {"ok": True, "findings": []})
 
@@ -142,35 +137,33 @@ def test_lint_tells_each_finding_on_a_line_and_as_json(call: CallCommand, tmp_pa
 OWN_PROMPTS = {
     "pairwise": (
         "Сравни тезисы A и B: {{tema}}. Сделай двойной прогон.\nwinner: A, B, tie",
-        ["{{tema}} is no placeholder", "orders"],
+        ["kinds.unknown_placeholder", "kinds.both_orders"],
     ),
-    "rubric": ('评分 model_output，原样返回 "meta"。failure_tags: []', ["expose_meta = true"]),
-    "weighted": ("critical_fail と task_type を確認。{{ruburic}}", ["did you mean {{rubric}}?"]),
+    "rubric": ('评分 model_output，原样返回 "meta"。failure_tags: []', ["kinds.unsent_part"]),
+    "weighted": ("critical_fail と task_type を確認。{{ruburic}}", ["kinds.misspelt_placeholder"]),
 }
 
 
 @pytest.mark.parametrize("kind", OWN_PROMPTS)
-def test_lint_of_a_prompt_of_the_users_own(call: CallCommand, tmp_path: Path, kind: str) -> None:
+def test_lint_of_a_prompt_of_the_users_own(call, tmp_path, kind):
     prompt, expected = OWN_PROMPTS[kind]
     (tmp_path / "mine.md").write_text(prompt, encoding="utf-8")
     named = call("protocols", "lint", kind, "--prompt", "mine.md")
     lines = named.out.splitlines()
     assert named.code == 1 and all(line.startswith("mine.md: ") for line in lines)
-    assert all(part in line for line, part in zip(lines, expected, strict=True))
+    assert all(told(line, key) for line, key in zip(lines, expected, strict=True))
     guessed = call("protocols", "lint", "--prompt", "mine.md")
     assert guessed.out == named.out
-    assert f"read as a prompt for the protocol {kind}" in guessed.err
-    told = call("protocols", "lint", "--prompt", "mine.md", "--json")
-    assert [row["file"] for row in told.json["findings"]] == ["mine.md"] * len(expected)
+    assert told(guessed.err, "cli.prompt_of", protocol=kind)
+    found = call("protocols", "lint", "--prompt", "mine.md", "--json")
+    assert [row["file"] for row in found.json["findings"]] == ["mine.md"] * len(expected)
     (tmp_path / "mine.md").write_text('Score model_output; copy "meta" back.')
     clean = call("protocols", "lint", "rubric", "--prompt", "mine.md", "--expose-meta")
-    assert (clean.code, clean.out, clean.err) == (0, "", "nothing to mend\n")
+    assert (clean.code, clean.out) == (0, "") and told(clean.err, "cli.no_findings")
 
 
 @pytest.mark.parametrize("arguments", [("run",), ("run", "--dry-run")])
-def test_run_says_what_lint_says_of_a_prompt(
-    call: CallCommand, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_run_says_what_lint_says_of_a_prompt(call, tmp_path, arguments):
     prompt, expected = OWN_PROMPTS["pairwise"]
     (tmp_path / "mine.md").write_text(prompt, encoding="utf-8")
     write_pairs(tmp_path, 1, {"model": "python/judge:line"}, judge=LINE_JUDGE, prompt="mine.md")
@@ -178,7 +171,7 @@ def test_run_says_what_lint_says_of_a_prompt(
     assert done.code == 0, done.err
     notes = [line for line in done.err.splitlines() if line.startswith("Note: mine.md: ")]
     assert len(notes) == len(expected)
-    assert all(part in note for part, note in zip(expected, notes, strict=True))
+    assert all(told(note, key) for key, note in zip(expected, notes, strict=True))
 
 
 LINE_JUDGE = """

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 import evenhand
 from evenhand.errors import UsageError
 from tests.suites import samples, write_suite
-from tests.unit.cli.conftest import CallCommand
+from tests.told import told
 
 GOOD = {"model": "python/judge:good"}
 
 
-def suite(folder: Path, **rest: Any) -> None:
+def suite(folder, **rest):
     """Eight samples with two fields to compare by, judged by a function."""
     rows = samples(8)
     for number, row in enumerate(rows):
@@ -36,43 +33,37 @@ BROKEN = {"no_worse_then": 0.1}
 
 
 @pytest.mark.parametrize("command", ["compare", "gate", "report"])
-def test_a_broken_suite_file_is_an_error_also_where_the_store_is_named(
-    call: CallCommand, tmp_path: Path, command: str
-) -> None:
+def test_a_broken_suite_file_is_an_error_also_where_the_store_is_named(call, tmp_path, command):
     suite(tmp_path, compare=BY_VARIANT, gate={"max_failure_rate": 0.5})
     assert call("run").code == 0
     suite(tmp_path, compare=BY_VARIANT, gate=BROKEN)
     for store in ((), ("--store", "sqlite:evenhand.db")):
-        told = call(command, "latest", *store)
-        assert told.code == 2, told.out
-        assert "evenhand.toml:" in told.err and "no_worse_then" in told.err
+        said = call(command, "latest", *store)
+        assert said.code == 2, said.out
+        assert "evenhand.toml:" in said.err and "no_worse_then" in said.err
     suite(tmp_path, name="another", gate=BROKEN)
-    told = call("compare", "test", "--store", "sqlite:evenhand.db", "--json")
-    assert told.code == 0 and told.json["baseline"] == "v1"
+    said = call("compare", "test", "--store", "sqlite:evenhand.db", "--json")
+    assert said.code == 0 and said.json["baseline"] == "v1"
 
 
 @pytest.mark.parametrize("command", ["show", "export", "agreement", "leaderboard"])
-def test_a_broken_suite_file_stops_nobody_who_asks_it_nothing(
-    call: CallCommand, tmp_path: Path, command: str
-) -> None:
+def test_a_broken_suite_file_stops_nobody_who_asks_it_nothing(call, tmp_path, command):
     suite(tmp_path)
     assert call("run").code == 0
     (tmp_path / "evenhand.toml").write_text('name = "test"\n[limits\n')
     rest = ("-o", "out.jsonl") if command == "export" else ()
-    told = call(command, "latest", *rest, "--store", "sqlite:evenhand.db")
-    assert "evenhand.toml" in told.err and "not TOML" in told.err
-    assert told.code == (2 if command == "leaderboard" else 0)  # a run of samples has no votes
+    said = call(command, "latest", *rest, "--store", "sqlite:evenhand.db")
+    assert "evenhand.toml" in said.err and told(said.err, "kinds.not_toml")
+    assert said.code == (2 if command == "leaderboard" else 0)  # a run of samples has no votes
 
 
-def test_python_answers_the_question_that_the_suite_asks_now(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_answers_the_question_that_the_suite_asks_now(call, tmp_path, monkeypatch):
     suite(tmp_path, compare=BY_VARIANT)
-    assert "whether v2 is better or worse than v1" in call("run").out
+    assert told(call("run").out, "answer.none_overall", variant="v2", baseline="v1")
     run = evenhand.open("latest")
     assert run.compare().by == "prompt_variant"
     suite(tmp_path, compare=BY_VARIANT | {"baseline": "v2"})
-    assert "whether v1 is better or worse than v2" in call("run").out
+    assert told(call("run").out, "answer.none_overall", variant="v1", baseline="v2")
     suite(tmp_path, compare=BY_AREA)
     assert (run.compare().by, run.compare().baseline) == ("area", "b")
     assert call("compare", "--json").json["by"] == "area"
@@ -87,9 +78,7 @@ def test_python_answers_the_question_that_the_suite_asks_now(
         run.compare()
 
 
-def test_a_run_of_a_suite_elsewhere_reads_the_file_of_its_own_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_a_suite_elsewhere_reads_the_file_of_its_own_folder(tmp_path, monkeypatch):
     suite(tmp_path / "mine", compare=BY_VARIANT)
     monkeypatch.chdir(tmp_path)
     run = evenhand.run("mine")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 from evenhand.files.protocols import protocol_texts
 from tests.suites import (
@@ -17,7 +14,7 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
-from tests.unit.cli.conftest import CallCommand
+from tests.told import told
 
 PRIORITY_JUDGE = """
 import json, re
@@ -45,15 +42,15 @@ JUDGE = {"model": "python/judge:judge"}
 FACT = {"logic_and_fact": 30, "constraint_adherence": 60, "helpfulness_and_creativity": 10}
 
 
-def winners(folder: Path, run: str = "latest") -> list[str]:
+def winners(folder, run="latest"):
     return [row["output"]["winner"] for row in stored(folder, run) if row["output"]]
 
 
-def pairs_of_two(number: int) -> list[dict[str, Any]]:
+def pairs_of_two(number):
     return [pair_row(f"p{i}", 1, 2, topic=f"Topic {i}?") for i in range(number)]
 
 
-def own_protocol(folder: Path, kind: str, **changes: tuple[str, str]) -> Path:
+def own_protocol(folder, kind, **changes):
     """A copy of a built-in protocol in a folder, with some of its text changed."""
     for name, text in protocol_texts(kind).items():
         path = folder / name
@@ -64,13 +61,13 @@ def own_protocol(folder: Path, kind: str, **changes: tuple[str, str]) -> Path:
     return folder
 
 
-def edit(path: Path, old: str, new: str) -> None:
+def edit(path, old, new):
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
 
 
-def test_another_priority_turns_verdicts_without_a_call(call: CallCommand, tmp_path: Path) -> None:
+def test_another_priority_turns_verdicts_without_a_call(call, tmp_path):
     write_pairs(tmp_path, pairs_of_two(4), JUDGE, judge=PRIORITY_JUDGE)
     old = call("run", "--json").json
     assert winners(tmp_path) == ["B"] * 4
@@ -90,10 +87,10 @@ def test_another_priority_turns_verdicts_without_a_call(call: CallCommand, tmp_p
     assert [len(one["messages"]) for one in judgment["exchanges"]] == [2, 2]
 
 
-def test_rules_add_up_from_one_settling_to_the_next(call: CallCommand, tmp_path: Path) -> None:
+def test_rules_add_up_from_one_settling_to_the_next(call, tmp_path):
     write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
 
-    def settle(run: str, *rules: str) -> Any:
+    def settle(run, *rules):
         return call("settle", run, *rules, "--json").json
 
     old = call("run", "--json").json["run"]
@@ -107,7 +104,7 @@ def test_rules_add_up_from_one_settling_to_the_next(call: CallCommand, tmp_path:
     assert winners(tmp_path, both["run"]) == ["A", "A"]
 
 
-def test_fewer_rounds_settle_and_more_rounds_are_pending(call: CallCommand, tmp_path: Path) -> None:
+def test_fewer_rounds_settle_and_more_rounds_are_pending(call, tmp_path):
     write_pairs(
         tmp_path, pairs_of_two(3), {"model": "python/judge:first"}, settings={"max_rounds": 2}
     )
@@ -117,13 +114,13 @@ def test_fewer_rounds_settle_and_more_rounds_are_pending(call: CallCommand, tmp_
     assert (fewer["verdicts"], fewer["pending"], fewer["calls"]) == (3, 0, 0)
     assert {row["output"]["rounds"] for row in stored(tmp_path, fewer["run"])} == {1}
     said = call("settle", old, "--max-rounds", "5")
-    assert "3 pending: the store has no reply to settle them from" in said.err
+    assert told(said.err, "cli.not_settled", n="3 judgments")
     more = call("settle", old, "--max-rounds", "5", "--json").json
     assert (more["verdicts"], more["pending"], more["calls"]) == (0, 3, 0)
     assert winners(tmp_path, old) == ["uncertain"] * 3
 
 
-def test_new_weights_rescale_and_flag(call: CallCommand, tmp_path: Path) -> None:
+def test_new_weights_rescale_and_flag(call, tmp_path):
     write_answers(tmp_path, answers(3))
     old = call("run", "--json").json["run"]
     (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
@@ -147,7 +144,7 @@ def test_new_weights_rescale_and_flag(call: CallCommand, tmp_path: Path) -> None
     assert call("store", "verify").code == 0
 
 
-def test_weights_may_stand_in_toml_or_in_a_protocol(call: CallCommand, tmp_path: Path) -> None:
+def test_weights_may_stand_in_toml_or_in_a_protocol(call, tmp_path):
     write_answers(tmp_path, answers(1))
     old = call("run", "--json").json["run"]
     row = ", ".join(f"{name} = {weight}" for name, weight in FACT.items())
@@ -165,7 +162,7 @@ def test_weights_may_stand_in_toml_or_in_a_protocol(call: CallCommand, tmp_path:
     assert len(runs) == 1 and runs != {old}
 
 
-def test_points_that_could_not_be_given_are_pending(call: CallCommand, tmp_path: Path) -> None:
+def test_points_that_could_not_be_given_are_pending(call, tmp_path):
     most, least = "logic_and_fact = 70,", "helpfulness_and_creativity = 0"
     mine = own_protocol(
         tmp_path / "mine",
@@ -186,7 +183,7 @@ def test_points_that_could_not_be_given_are_pending(call: CallCommand, tmp_path:
     assert (settled["verdicts"], settled["pending"], settled["calls"]) == (1, 2, 0)
 
 
-def test_a_protocol_folder_brings_its_rules(call: CallCommand, tmp_path: Path) -> None:
+def test_a_protocol_folder_brings_its_rules(call, tmp_path):
     write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
     old = call("run", "--json").json["run"]
     priority = ('priority = ["C1", "C2", "C5"]', 'priority = ["C2"]')
@@ -199,15 +196,13 @@ def test_a_protocol_folder_brings_its_rules(call: CallCommand, tmp_path: Path) -
     }
     assert winners(tmp_path, settled["run"]) == ["A", "A"]
     shown = call("show", settled["run"]).out
-    assert f"settled from      {old}" in shown
+    assert old in shown
     for text in (call("settle", old, "--protocol", "strict").out, shown):
-        assert "priority C2 in place of C1, C2, C5" in text
-        assert "max_rounds 2 in place of 3" in text or text == shown
+        assert told(text, "runs.differs_rule", name="priority", new="C2", old="C1, C2, C5")
+        assert told(text, "runs.differs_rule", name="max_rounds", new=2, old=3)
 
 
-def test_rules_that_do_not_fit_are_refused_and_leave_nothing(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_rules_that_do_not_fit_are_refused_and_leave_nothing(call, tmp_path):
     write_pairs(tmp_path, pairs_of_two(1), JUDGE, judge=PRIORITY_JUDGE)
     call("run")
     own_protocol(
@@ -220,100 +215,101 @@ def test_rules_that_do_not_fit_are_refused_and_leave_nothing(
     (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
     (tmp_path / "bare.json").write_text("[1, 2]")
     refusals = {
-        ("--priority", "C9"): "C9",
-        ("--weights", "weights.json"): "has no weights",
-        ("--weights", "bare.json"): "there are no weights in the file",
-        ("--weights", "nowhere.json"): "nowhere.json",
-        ("--protocol", "other"): "other replies would be needed",
-        ("--protocol", "grades"): "of the kind weighted",
-        ("--protocol", "nowhere"): "no protocol is called",
+        ("--priority", "C9"): "kinds.unknown_priority",
+        ("--weights", "weights.json"): "runs.no_rule",
+        ("--weights", "bare.json"): "runs.no_weights",
+        ("--weights", "nowhere.json"): "data.no_file",
+        ("--protocol", "other"): "kinds.other_ids",
+        ("--protocol", "grades"): "runs.other_kind",
+        ("--protocol", "nowhere"): "files.no_protocol",
     }
-    for options, words in refusals.items():
+    for options, key in refusals.items():
         said = call("settle", "latest", *options)
-        assert said.code == 2, options
-        assert words in said.err
+        assert said.code == 2 and told(said.err, key), (options, said.err)
     assert len(call("runs", "--json").json["runs"]) == 1
 
 
-def test_weights_that_do_not_fit_are_refused(call: CallCommand, tmp_path: Path) -> None:
+def test_weights_that_do_not_fit_are_refused(call, tmp_path):
     write_answers(tmp_path, answers(1))
     call("run")
-    for weights, words in (
-        ({"fact": FACT | {"logic_and_fact": 31}}, "add up to 101"),
-        ({"facts": FACT}, "no task type is called"),
-        ({"fact": {"logic_and_fact": 100}}, "must name each of"),
+    for weights, key in (
+        ({"fact": FACT | {"logic_and_fact": 31}}, "kinds.weights_total"),
+        ({"facts": FACT}, "runs.no_task_type"),
+        ({"fact": {"logic_and_fact": 100}}, "kinds.other_weights"),
     ):
         (tmp_path / "weights.json").write_text(json.dumps(weights))
         said = call("settle", "latest", "--weights", "weights.json")
-        assert said.code == 2
-        assert words in said.err
+        assert said.code == 2 and told(said.err, key), said.err
     missing = call("settle", "latest", "--weights", "weight.json")
-    assert missing.code == 2 and 'there is no file "weight.json"' in missing.err
-    assert 'did you mean "weights.json"?' in missing.err
+    assert missing.code == 2 and told(missing.err, "data.no_file", path="weight.json")
+    assert '"weights.json"' in missing.err
     assert call("settle", "latest", "--max-rounds", "1").code == 2
     assert call("settle", "latest", "--priority", "C1").code == 2
     assert len(call("runs", "--json").json["runs"]) == 1
 
 
-NOTE = "The suite here differs from what run"
+NOTE = "runs.suite_differs"
 
 
-def test_a_word_wherever_the_folder_differs_from_what_a_run_used(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_a_word_wherever_the_folder_differs_from_what_a_run_used(call, tmp_path):
     mine = own_protocol(tmp_path / "mine", "pairwise")
     write_pairs(tmp_path, pairs_of_two(3), JUDGE, judge=PRIORITY_JUDGE, protocol="mine")
     old = call("run", "--json").json["run"]
     commands = (("show", old), ("show", old, "p0"), ("compare", old), ("leaderboard", old))
     commands += (("report", old, "-o", "report.html"), ("settle", old))
-    assert not [command for command in commands if NOTE in call(*command).err]
+    assert not [command for command in commands if told(call(*command).err, NOTE)]
     edit(mine / "protocol.toml", '"C1", "C2", "C5"]', '"C2", "C1"]')
     edit(mine / "prompts" / "en.md", "{{topic}}", "\n{{topic}}")
+    changed = '"prompts/en.md", "protocol.toml"'
     for command in commands:
         said = call(*command)
-        assert said.code == 0 and NOTE in said.err, (command, said.err)
-        assert "protocol mine (prompts/en.md, protocol.toml)" in " ".join(said.err.split())
+        assert said.code == 0 and told(said.err, NOTE, run=old), (command, said.err)
+        assert told(said.err, "runs.differs_protocol", name="mine", files=changed)
         assert max(map(len, said.err.splitlines())) <= 120
-    assert "protocol mine (prompts/en.md, protocol.toml)" in call("run").err
-    assert NOTE not in call("show", "latest").err and NOTE in call("show", old).err
+    assert told(call("run").err, "runs.differs_protocol", name="mine", files=changed)
+    assert [told(call("show", run).err, NOTE) for run in ("latest", old)] == [False, True]
 
 
-def test_a_rubric_that_was_edited_is_told_too(call: CallCommand, tmp_path: Path) -> None:
+def test_a_rubric_that_was_edited_is_told_too(call, tmp_path):
     write_suite(tmp_path, 2)
     old = call("run", "--json").json["run"]
     edit(tmp_path / "rubric.json", "Is it clear?", "Is it very clear?")
-    assert "rubric rubric.json" in call("show", old).err and "rubric" in call("run").err
+    assert told(call("show", old).err, "runs.differs_rubric_file", file="rubric.json")
+    assert "rubric" in call("run").err
 
 
-def test_run_names_each_part_of_the_judging_that_changed(call: CallCommand, tmp_path: Path) -> None:
-    def told(judge: Mapping[str, Any], **rest: Any) -> str:
+def test_run_names_each_part_of_the_judging_that_changed(call, tmp_path):
+    def changes(judge, **rest):
         code = f"{PRIORITY_JUDGE}alias = judge\n"
         write_pairs(tmp_path, pairs_of_two(3), judge, judge=code, **rest)
-        line = call("run").err.splitlines()[0]
-        return line.removeprefix("The data are those of the last run called test; judging changed:")
+        return call("run").err
 
-    told(JUDGE, seed=1, settings={"max_rounds": 3, "repairs": 1})
+    changes(JUDGE, seed=1, settings={"max_rounds": 3, "repairs": 1})
     settings = {"max_rounds": 5}
-    line = told(JUDGE, seed=2, settings=settings)
+    said = changes(JUDGE, seed=2, settings=settings)
     # The seed reaches the judge too, which is still the same.
-    assert line == (
-        " seed 2 in place of 1; [settings] repairs 2 in place of 1; [settings] max_rounds 5 in"
-        " place of 3."
-    )
+    rules = (("seed", 2, 1), ("[settings] repairs", 2, 1), ("[settings] max_rounds", 5, 3))
+    what = "; ".join(f"{name}: {new} instead of {old}" for name, new, old in rules)
+    assert told(said, "cli.data_same") and told(said, "cli.judging_changed", what=what)
     name = JUDGE["model"]
     warm = {**JUDGE, "repeats": 2, "temperature": 0.5}
-    assert told(warm, seed=2, settings=settings) == f" [[judges]] {name}: temperature, repeats."
-    line = told({"model": "python/judge:alias"}, seed=2, settings=settings)
-    assert line == f" [[judges]] model python/judge:alias in place of {name}."
+    said, what = (
+        changes(warm, seed=2, settings=settings),
+        f"[[judges]] {name}: temperature, repeats",
+    )
+    assert told(said, "cli.judging_changed", what=what)
+    said = changes({"model": "python/judge:alias"}, seed=2, settings=settings)
+    what = f"[[judges]] model: python/judge:alias instead of {name}"
+    assert told(said, "cli.judging_changed", what=what)
 
 
-def test_no_word_where_rules_were_set_by_settling(call: CallCommand, tmp_path: Path) -> None:
+def test_no_word_where_rules_were_set_by_settling(call, tmp_path):
     write_answers(tmp_path, answers(3))
     old = call("run", "--json").json["run"]
     (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
     new = call("settle", old, "--weights", "weights.json", "--json").json["run"]
     for command in (("show", new), ("compare", new, "--against", old), ("show", old)):
-        assert NOTE not in call(*command).err, command
+        assert not told(call(*command).err, NOTE), command
 
 
 TAGGING_JUDGE = """
@@ -336,9 +332,7 @@ TWO_TAGS = "".join(
 )
 
 
-def test_tags_of_a_folder_are_applied_and_one_that_is_gone_needs_the_judge(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_tags_of_a_folder_are_applied_and_one_that_is_gone_needs_the_judge(call, tmp_path):
     write_suite(tmp_path, 3, judge=TAGGING_JUDGE)
     old = call("run", "--json").json["run"]
     folder = own_protocol(tmp_path / "tagged", "rubric")

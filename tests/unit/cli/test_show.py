@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.provider import Call, Provider, completion, valid_reply
+from tests.provider import Provider, completion, valid_reply
 from tests.suites import (
     GRADE_JUDGE,
     answers,
@@ -23,7 +21,7 @@ from tests.suites import (
     write_suite,
 )
 from tests.suites import JUDGE as RUBRIC_JUDGE
-from tests.unit.cli.conftest import CallCommand
+from tests.told import told
 
 UNSURE = {"model": "python/judge:unsure"}
 
@@ -32,26 +30,27 @@ MIXED = ({"model": "python/judge:good"}, {"model": "python/judge:bad"})
 
 
 @pytest.fixture
-def run(call: CallCommand, tmp_path: Path) -> str:
+def run(call, tmp_path):
     """A run of three units by two judges, one of which fails."""
     write_suite(tmp_path, 3, *MIXED)
     found: str = call("run", "--json").json["run"]
     return found
 
 
-def test_runs_lists_what_the_store_holds(call: CallCommand, run: str) -> None:
+def test_runs_lists_what_the_store_holds(call, run):
     (row,) = call("runs", "--json").json["runs"]
     assert (row["run"], row["planned"], row["verdicts"]) == (run, 6, 3)
     assert row["failures"] == {"schema": 3} and run in call("runs").out
     said = call("show", run[:5])
-    assert "6 = 3 verdicts + 3 failures + 0 pending" in said.out and "failed: schema" in said.out
+    counts = {"verdicts": "3 verdicts", "failures": "3 failures", "pending": "0 pending"}
+    assert told(said.out, "cli.outcome", **counts, planned=6) and told(said.out, "cli.failed")
     assert call("show", "--json").json["run"] == run
     for arguments in (("show", run, "nobody"), ("show", "ffff"), ("export", "x", "-o", "a.csv")):
         said = call(*arguments)
         assert (said.code, said.out) == (2, "")
 
 
-def test_show_a_unit_with_prompts_replies_checks_and_offsets(call: CallCommand, run: str) -> None:
+def test_show_a_unit_with_prompts_replies_checks_and_offsets(call, run):
     found = call("show", run, "u1", "--json").json
     good, bad = found["judgments"]
     output = found["unit"]["model_output"]
@@ -67,15 +66,15 @@ def test_show_a_unit_with_prompts_replies_checks_and_offsets(call: CallCommand, 
     assert "Failed: schema" in text
 
 
-def test_without_a_store_reading_is_exit_6(call: CallCommand, tmp_path: Path) -> None:
+def test_without_a_store_reading_is_exit_6(call, tmp_path):
     for arguments in (("runs",), ("show",), ("settle",), ("store", "verify")):
         assert call(*arguments).code == 6
     assert list(tmp_path.iterdir()) == []
 
 
 def test_at_80_columns_names_and_dates_stay_on_one_line_and_crashes_show_their_end(
-    call: CallCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    call, tmp_path, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", "80")
     crash, long = {"model": "python/judge:crash"}, RUBRIC_JUDGE.replace("no luck", "no luck " * 20)
     write_suite(tmp_path, 3, crash, judge=long, name="prompt-v2-against-v1")
@@ -84,20 +83,20 @@ def test_at_80_columns_names_and_dates_stay_on_one_line_and_crashes_show_their_e
     assert len(listed) == 3
     assert re.search(r"prompt-v2-against-v1 .* \d\d-\d\d \d\d:\d\d$", listed[2])
     shown = call("show").out
-    assert re.search(r"^u1 +failed: judge_crash: ….*$", shown, re.MULTILINE)
+    assert re.search(r"^u1 +failed: .*: ….*$", shown, re.MULTILINE)
     assert 'no luck no luck "' in shown
-    assert "dimension" not in shown
-    assert "judge " not in shown
+    (header,) = (line for line in shown.splitlines() if line.lower().startswith("unit"))
+    assert "dimension" not in shown.lower() and "judge" not in header.lower()
 
 
-def test_show_parts_its_tables_and_tells_on_one_line_what_is_left_out(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_show_parts_its_tables_and_tells_on_one_line_what_is_left_out(call, tmp_path):
     write_suite(tmp_path, 60)
     run = call("run", "--json").json["run"]
     lines = call("show").out.splitlines()
-    assert lines[-1] == f"the first 50; all of them: evenhand export {run} --full -o verdicts.csv"
-    headers = [index for index, line in enumerate(lines) if re.match("dimension|unit", line)]
+    assert told(lines[-1], "cli.first_units", n="50 units", run=run)
+    headers = [
+        index for index, line in enumerate(lines) if re.match("dimension|unit", line, re.IGNORECASE)
+    ]
     assert [lines[index - 1] for index in headers] == ["", ""]
 
 
@@ -123,12 +122,12 @@ JUDGE = {"model": "python/judge:judge"}
 ROUND = {"max_rounds": 1}
 
 
-def leaning(folder: Path, number: int = 2) -> None:
+def leaning(folder, number=2):
     rows = [pair_row(f"p{i}", 1, 2, topic=f"Topic {i}?") for i in range(number)]
     write_pairs(folder, rows, JUDGE, judge=LEANING_JUDGE, settings=ROUND)
 
 
-def test_low_confidence_is_listed_by_show_too(call: CallCommand, tmp_path: Path) -> None:
+def test_low_confidence_is_listed_by_show_too(call, tmp_path):
     write_answers(tmp_path, answers(6), UNSURE)
     call("run")
     listed = call("show", "latest", "--only", "low-confidence").out
@@ -137,7 +136,7 @@ def test_low_confidence_is_listed_by_show_too(call: CallCommand, tmp_path: Path)
     assert call("export", "latest", "--only", "notes", "-o", "x.jsonl").code == 2
 
 
-def test_topics_of_two_candidates_have_fronts(call: CallCommand, tmp_path: Path) -> None:
+def test_topics_of_two_candidates_have_fronts(call, tmp_path):
     rows = [pair_row("won", 5, 2), pair_row("tied", 3, 3), pair_row("three", 3, 2, 1)]
     write_pairs(tmp_path, rows)
     fronts = call("run", "--json").json["pairwise"]["fronts"]
@@ -152,19 +151,19 @@ def test_topics_of_two_candidates_have_fronts(call: CallCommand, tmp_path: Path)
     assert call("show", "--json").json["pairwise"]["fronts"] == fronts
 
 
-def test_an_uncertain_pair_keeps_both_candidates(call: CallCommand, tmp_path: Path) -> None:
+def test_an_uncertain_pair_keeps_both_candidates(call, tmp_path):
     leaning(tmp_path)
     fronts = call("run", "--json").json["pairwise"]["fronts"]
     assert [sets["front"] for sets in fronts.values()] == [["c1", "c2"]] * 2
     text = call("show").out
     assert "kept" in text
-    assert "both candidates on 2 of 2 topics of two" in " ".join(text.split())
+    assert told(text, "terminal.kept_told", n=2)
 
 
 THOUGHT = 'At first {"scores": 1}?\x00 Then no. 好'
 
 
-async def thinking_aloud(call: Call) -> Any:
+async def thinking_aloud(call):
     from aiohttp import web
 
     reply = json.dumps(valid_reply(call.body, call.schema))
@@ -172,7 +171,7 @@ async def thinking_aloud(call: Call) -> Any:
     return web.Response(body=body, content_type="application/json")
 
 
-async def test_reasoning_is_shown_beside_the_reply_and_judged_nowhere(tmp_path: Path) -> None:
+async def test_reasoning_is_shown_beside_the_reply_and_judged_nowhere(tmp_path):
     async with Provider(thinking_aloud) as provider:
         write_suite(tmp_path, 1, at(provider.url, params={"reasoning_effort": "high"}))
         await judged(tmp_path)
@@ -181,13 +180,11 @@ async def test_reasoning_is_shown_beside_the_reply_and_judged_nowhere(tmp_path: 
     exchange = json.loads(shown.stdout)["judgments"][0]["exchanges"][0]
     assert exchange["reasoning"] == THOUGHT and THOUGHT not in exchange["reply"]
     text = evenhand_here("show", "latest", "u0", cwd=tmp_path).stdout
-    assert f"Reasoning, {len(THOUGHT)} characters" in text
+    assert THOUGHT[-9:] in text
     assert evenhand_here("store", "verify", cwd=tmp_path).returncode == 0
 
 
-def test_run_and_show_count_low_confidence_and_critical_fails(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_run_and_show_count_low_confidence_and_critical_fails(call, tmp_path):
     write_answers(tmp_path, 1)
     ahead = call("run", "--dry-run", "--json").json
     assert (ahead["planned"], ahead["calls"]["least"]) == (1, 1)
@@ -195,20 +192,19 @@ def test_run_and_show_count_low_confidence_and_critical_fails(
     write_answers(tmp_path, 7, UNSURE)
     ahead = call("run", "--dry-run", "--json").json
     assert (ahead["planned"], ahead["calls"]["least"]) == (7, 5), "what code decides sends nothing"
-    told = call("run", "--json").json
-    assert told["weighted"] == {"critical_fails": 2, "low_confidence": 2}
-    assert (told["verdicts"], told["calls"]) == (7, 5)
-    assert call("show", "--json").json["weighted"] == told["weighted"]
+    done = call("run", "--json").json
+    assert done["weighted"] == {"critical_fails": 2, "low_confidence": 2}
+    assert (done["verdicts"], done["calls"]) == (7, 5)
+    assert call("show", "--json").json["weighted"] == done["weighted"]
     for said in (call("run"), call("show")):
         text = re.sub(r" +", " ", said.out)
-        assert "total 7 15.00 0 to 21" in text and "critical fails: 2" in text
+        assert "7 15 0 to 21" in text and told(text, "unit.critical_fails", n=2)
         assert "show --only low-confidence" in text
     shown = re.sub(r" +", " ", call("show").out)
-    assert "t0/m 21 of 100 logic_and_fact 7" in shown
-    assert "0 of 100 critical fail: Decided by code" in shown and "low_confidence" in shown
+    assert "t0/m 21 of 100" in shown and told(shown, "unit.critical") and "forbidden/i" in shown
 
 
-def test_show_a_unit_with_its_prompts_and_reasons(call: CallCommand, tmp_path: Path) -> None:
+def test_show_a_unit_with_its_prompts_and_reasons(call, tmp_path):
     write_answers(tmp_path, 3, UNSURE)
     call("run")
     said = call("show", "latest", "t1/m")
@@ -229,7 +225,7 @@ def test_show_a_unit_with_its_prompts_and_reasons(call: CallCommand, tmp_path: P
     assert told["judgments"][0]["exchanges"] == []
 
 
-def test_what_was_cut_of_a_reasoning_can_still_be_read(call: CallCommand, tmp_path: Path) -> None:
+def test_what_was_cut_of_a_reasoning_can_still_be_read(call, tmp_path):
     reason = "The capital is right, and so is all else that was said of it. " * 5 + "It is brief."
     judge = GRADE_JUDGE.replace('"so it is"', repr(reason))
     write_answers(tmp_path, answers(1), judge=judge)

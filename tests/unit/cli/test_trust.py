@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import html
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from evenhand.words import LANGUAGES
 from tests.suites import write_pairs
-from tests.unit.cli.conftest import CallCommand
-from tests.unit.web.serving import Site, run_ids, served
+from tests.told import told
+from tests.unit.web.serving import run_ids, served
 from tests.waiting import awaited
 
 ASKED: dict[str, tuple[str, ...]] = {
@@ -28,7 +28,7 @@ BOTH = (("strong", "weak"), ("weak", "strong"))
 Row = tuple[str, str, str, str, str]
 
 
-def rows(consistent: int, contradicting: int, judge: str = "j") -> list[Row]:
+def rows(consistent, contradicting, judge="j"):
     """Votes of two orders: `strong` wins both, or the first shown wins both."""
     votes: list[Row] = []
     for place in range(consistent + contradicting):
@@ -41,53 +41,43 @@ def rows(consistent: int, contradicting: int, judge: str = "j") -> list[Row]:
 PANEL = rows(20, 0, "good") + rows(1, 9, "bad")
 
 
-def take(call: CallCommand, votes: Sequence[Row]) -> None:
+def take(call, votes):
     with Path("votes.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("unit", "judge", "first", "second", "winner"), *votes])
     assert call("import", "votes.csv", "--kind", "votes").code == 0
 
 
-WORDS = {
-    "en": "Do not trust this result yet: only 18 % of pairs (2 of 11)",
-    "ru": "победитель совпал лишь в 18 % пар (2 из 11)",
-    "zh": "配对只占 18%（11 对中有 2 对）",
-    "ja": "ペアは 18%（11 組中 2 組）だけです",
-}
+MISTRUST = "notes.inconsistent_import"
 
 
-def page(path: str, language: str, call: CallCommand) -> str:
+def page(path, language, call):
     call("report", "votes", "-o", path, "--summary", "--language", language, "--force")
     text = html.unescape(re.sub(r"<[^>]+>", " ", Path(path).read_text(encoding="utf-8")))
     return " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split())
 
 
-def ready(site: Site, run: str) -> str | None:
+def ready(site, run):
     """Return the page of a run once its figures are there."""
     text = html.unescape(site.get(f"/runs/{run}?lang=en").text)
     return text if 'data-ready="yes"' in text else None
 
 
-def test_orders_that_seldom_agree_are_warned_about(
-    call: CallCommand, no_ci: None, tmp_path: Path
-) -> None:
+def test_orders_that_seldom_agree_are_warned_about(call, no_ci, tmp_path):
     take(call, rows(2, 9))
     for command, options in ASKED.items():
         note = first_note(call, command, "votes", *options)
-        assert note.startswith(WORDS["en"]) and "goes by the position" in note, command
-        said = " ".join(call(command, "votes", *options).out.split())
-        assert "Do not trust this result yet" in said, command
-    for language, words in WORDS.items():
-        assert words in page("r.html", language, call)
+        assert told(note, MISTRUST, n=2, of=11) and "18" in note, command
+        assert told(call(command, "votes", *options).out, MISTRUST, n=2, of=11), command
+    for language in LANGUAGES:
+        assert told(page("r.html", language, call), MISTRUST, language, n=2, of=11), language
     with served(tmp_path / "evenhand.db") as site:
         (run,) = run_ids(site).values()
         shown = awaited(lambda: ready(site, run), "the figures")
-        assert "Do not trust this result yet" in shown
+        assert told(shown, MISTRUST, n=2, of=11)
     # Of what was judged here no import is blamed.
     write_pairs(tmp_path, 6, {"model": "python/judge:first"})
-    assert "Do not trust this result yet" in " ".join(call("run").out.split())
-    note = first_note(call, "leaderboard")
-    assert "0 % of pairs (0 of 6)" in note and "more than by its content" in note
-    assert "import" not in note
+    for text in (call("run").out, first_note(call, "leaderboard")):
+        assert told(text, "notes.inconsistent", n=0, of=6)
 
 
 @pytest.mark.parametrize(
@@ -102,18 +92,17 @@ def test_orders_that_seldom_agree_are_warned_about(
     ],
     ids=["few", "below", "at", "none", "panel", "one order"],
 )
-def test_only_what_is_below_two_fifths_of_enough_pairs_is(
-    call: CallCommand, votes: Sequence[Row], is_warned: bool
-) -> None:
+def test_only_what_is_below_two_fifths_of_enough_pairs_is(call, votes, is_warned):
     take(call, votes)
     note = first_note(call, "leaderboard", "votes")
-    assert ("Do not trust" in note) is is_warned
+    assert told(note, MISTRUST) is is_warned
     if votes is PANEL:  # those are named who go by position
-        assert '"bad"' in note and '"good"' not in note and "10 % of pairs (1 of 10)" in note
-        assert "Do not trust" not in first_note(call, "leaderboard", "votes", "--judge", "good")
+        assert told(note, MISTRUST, n=1, of=10, judges='"bad"')
+        note = first_note(call, "leaderboard", "votes", "--judge", "good")
+        assert not told(note, MISTRUST)
 
 
-def families(leader: str, other: str, judge: str) -> list[Row]:
+def families(leader, other, judge):
     return [
         (f"q{place}", judge, first, second, leader)
         for place in range(12)
@@ -121,27 +110,23 @@ def families(leader: str, other: str, judge: str) -> list[Row]:
     ]
 
 
-LEADS = {
-    "en": '"gpt-4o", which leads, is of the judge\'s own family, openai,',
-    "ru": "Лидер, «gpt-4o», — из того же семейства моделей, что и судья (openai)",
-    "zh": "领先的“gpt-4o”与评测员同属一个模型家族（openai）",
-    "ja": "首位の「gpt-4o」は審査員と同じモデル系列（openai）です",
-}
+LEADS = "notes.own_family_leads"
+FAMILY = {"candidate": "gpt-4o", "family": "openai"}
 
 
-def test_a_leader_of_the_judges_own_family_is_told(call: CallCommand, tmp_path: Path) -> None:
+def test_a_leader_of_the_judges_own_family_is_told(call, tmp_path):
     take(call, families("gpt-4o", "claude-3-5-sonnet", "openai/gpt-4.1-mini"))
     commands: list[tuple[str, ...]] = [("leaderboard", "votes")]
     commands += [("compare", "votes", "--baseline", n) for n in ("gpt-4o", "claude-3-5-sonnet")]
     for command in commands:
         note = first_note(call, *command)
-        assert note.startswith(LEADS["en"]) and '"openai/gpt-4.1-mini"' in note, command
-        assert "which leads" in call(*command).out
-    for language, words in LEADS.items():
-        assert words in page("r.html", language, call)
+        assert told(note, LEADS, **FAMILY, judges='"openai/gpt-4.1-mini"'), command
+        assert told(call(*command).out, LEADS, **FAMILY)
+    for language in LANGUAGES:
+        assert told(page("r.html", language, call), LEADS, language, **FAMILY), language
     with served(tmp_path / "evenhand.db") as site:
         (run,) = run_ids(site).values()
-        assert "which leads" in awaited(lambda: ready(site, run), "the figures")
+        assert told(awaited(lambda: ready(site, run), "the figures"), LEADS, **FAMILY)
 
 
 @pytest.mark.parametrize(
@@ -153,12 +138,12 @@ def test_a_leader_of_the_judges_own_family_is_told(call: CallCommand, tmp_path: 
         ("new", "old", "openai/gpt-4.1-mini"),
     ],
 )
-def test_no_other_leader_is(call: CallCommand, leader: str, other: str, judge: str) -> None:
+def test_no_other_leader_is(call, leader, other, judge):
     take(call, families(leader, other, judge))
     for command in ("leaderboard", "compare"):
         notes = call(command, "votes", "--json").json["notes"]
-        assert not any("own family" in note for note in notes)
+        assert not any(told(note, LEADS) for note in notes)
 
 
-def first_note(call: CallCommand, *command: str) -> str:
+def first_note(call, *command):
     return "".join(call(*command, "--json").json["notes"][:1])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,6 @@ from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from evenhand.stats.comparison import OVERALL
 from tests.suites import GRADE_JUDGE, TASK, write_answers
-from tests.unit.cli.conftest import CallCommand
 from tests.unit.web.serving import served
 
 UNTYPED = TASK.removeprefix("task_type: fact\n\n")
@@ -23,7 +20,7 @@ UNTYPED = TASK.removeprefix("task_type: fact\n\n")
 GOOD, FORBIDDEN = "It is certain.", "It is Forbidden."
 
 
-def rows(*texts: tuple[str, str]) -> list[dict[str, Any]]:
+def rows(*texts):
     """A task each, answered by two models."""
     return [
         {"task_name": f"t{place}", "prompt": "Task?", "answer": text, "rubric": UNTYPED}
@@ -40,14 +37,14 @@ ALL = rows(*[(FORBIDDEN, FORBIDDEN)] * 3)
 
 
 @pytest.fixture(params=[SOME, ALL], ids=["some", "all"])
-def judged(request: pytest.FixtureRequest, call: CallCommand, tmp_path: Path) -> Any:
+def judged(request, call, tmp_path):
     judges = ({"model": "python/judge:good"}, {"model": "python/judge:unsure"})
     write_answers(tmp_path, request.param, *judges, compare={"by": "model", "baseline": "old"})
     assert call("run").code == 0
     return request.param
 
 
-def means(units: list[dict[str, Any]]) -> dict[str, float]:
+def means(units):
     """Of the totals: 21 of 100 by the judge, 0 by code."""
     totals: dict[str, list[float]] = {"old": [], "new": []}
     for unit in units:
@@ -55,9 +52,7 @@ def means(units: list[dict[str, Any]]) -> dict[str, float]:
     return {model: sum(given) / len(given) for model, given in totals.items()}
 
 
-def test_every_command_that_reads_takes_them(
-    call: CallCommand, tmp_path: Path, judged: list[dict[str, Any]]
-) -> None:
+def test_every_command_that_reads_takes_them(call, tmp_path, judged):
     expected = means(judged)
     compared = call("compare", "--json")
     assert compared.code == 0, compared.err
@@ -107,7 +102,7 @@ async def typed(messages, schema, params):
 """
 
 
-def test_the_type_of_a_task_is_a_field_given_or_inferred(call: CallCommand, tmp_path: Path) -> None:
+def test_the_type_of_a_task_is_a_field_given_or_inferred(call, tmp_path):
     rubrics = {"poem": UNTYPED, "idea": UNTYPED, "date": TASK}
     types = {"poem": "creative", "idea": "speculative", "date": "fact"}
     units = [

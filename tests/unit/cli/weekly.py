@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evenhand.runs.judge import judge_run
 from evenhand.runs.prepare import prepare
@@ -45,17 +43,17 @@ class Scored(NamedTuple):
     clear: int
 
     @property
-    def overall(self) -> float:
+    def overall(self):
         """On the scale from 0 to 1: both dimensions go from 1 over 3 to 5."""
         return ((self.correct - 1) / 4 + (self.clear - 1) / 4) / 2
 
     @property
-    def id(self) -> str:
+    def id(self):
         fields = (self.run_id, self.model, self.variant, self.eval_set, f"q{self.question}")
         return "/".join(fields)
 
     @property
-    def row(self) -> dict[str, Any]:
+    def row(self):
         """As it stands in the data."""
         meta = {
             "run_id": self.run_id,
@@ -69,7 +67,7 @@ class Scored(NamedTuple):
         return {"meta": meta, "question": question, "model_output": text}
 
 
-def samples(seed: int = 7, gain: int = 0) -> list[Scored]:
+def samples(seed=7, gain=0):
     """All 240: v2 is better than v1 with the big model, and its scores waver from run to run.
     `gain` is what v1 wins of some questions."""
     chance = random.Random(seed)
@@ -90,7 +88,7 @@ LAST, ROWS = samples(), samples(gain=1)
 BY = ("--by", "prompt_variant", "--baseline", "v1")
 
 
-def judged_folder(folder: Path, *weeks: Sequence[Scored]) -> Path:
+def judged_folder(folder, *weeks):
     """A folder with a suite, its data judged week after week."""
     for rows in weeks:
         suite = load_suite(write_suite(folder, [row.row for row in rows], READ, judge=JUDGE), {})
@@ -102,13 +100,11 @@ def judged_folder(folder: Path, *weeks: Sequence[Scored]) -> Path:
     return folder
 
 
-def mean(values: Sequence[float]) -> float:
+def mean(values):
     return sum(values) / len(values)
 
 
-def paired(
-    rows: Sequence[Scored], value: Callable[[Scored], float] = lambda row: row.overall
-) -> Iterator[tuple[Scored, Scored, float]]:
+def paired(rows, value=lambda row: row.overall):
     """Each sample of v1, that of v2 which answers the same, and the difference."""
     places = {row[1:5]: row for row in rows if row.variant == "v2"}
     for row in rows:
@@ -117,7 +113,7 @@ def paired(
             yield row, partner, value(partner) - value(row)
 
 
-def by_question(gaps: Sequence[tuple[Scored, Scored, float]]) -> dict[int, list[float]]:
+def by_question(gaps):
     """The differences, by question."""
     questions: dict[int, list[float]] = {}
     for row, _, gap in gaps:

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evenhand.kinds.reply import Checked
 from evenhand.units import Candidate
+from evenhand.words import Names, Sentence
 from tests.suites import pair_reply
 from tests.unit.kinds import checking, grading, material, pairing
 
@@ -24,7 +24,7 @@ KINDS = tuple(GOOD)
 BROKEN = Path(__file__).parent / "broken"
 
 
-def check(kind: str, reply: str, language: str = "en", text: str = "") -> Checked[Any]:
+def check(kind, reply, language="en", text=""):
     """Hold a reply against the contract of a kind, where the judged text holds this as well."""
     if kind == "pairwise":
         judged = pairing.protocol(language)
@@ -41,7 +41,7 @@ def check(kind: str, reply: str, language: str = "en", text: str = "") -> Checke
     return judged.protocol(language).check(reply, sample)
 
 
-def change(good: Any, changes: str) -> str:
+def change(good, changes):
     """Return a reply with `PATH = JSON` or `PATH gone` applied, or a JSON text around it."""
     dumped = json.dumps(good, ensure_ascii=False)
     if changes.startswith('"'):
@@ -62,7 +62,7 @@ def change(good: Any, changes: str) -> str:
     return json.dumps(copy, ensure_ascii=False)
 
 
-def read_table(name: str) -> list[tuple[str, list[str]]]:
+def read_table(name):
     """Return the changes of a table, and the fixes, problems and flags that come of each."""
     rows = (BROKEN / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     parts = (row.rpartition(" ->") for row in rows)
@@ -71,8 +71,25 @@ def read_table(name: str) -> list[tuple[str, list[str]]]:
     ]
 
 
-def outcome_of(checked: Checked[Any]) -> list[str]:
+def outcome_of(checked):
     """Return what a check found in the words of the tables, in their order."""
     problems = [f"{problem.code} {problem.path}".strip() for problem in checked.problems]
     fixes = [f"fix {fix.code} {fix.path}".strip() for fix in checked.fixes]
     return sorted([*problems, *fixes, *(f"flag {flag}" for flag in checked.flags)])
+
+
+def assert_told(error, told):
+    """The message of an error has a key of kinds; among its values are these words."""
+    key, *values = told.split()
+    assert error.args[0].key == f"kinds.{key}"
+    assert set(values) <= set(_told(error.args[0]))
+    str(error).encode()
+
+
+def _told(sentence):
+    for value in sentence.values.values():
+        if isinstance(value, Sentence):
+            yield value.key.removeprefix("kinds.")
+            yield from _told(value)
+        else:
+            yield from value.names if isinstance(value, Names) else str(value).split(", ")

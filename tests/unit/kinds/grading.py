@@ -46,12 +46,12 @@ ANSWER = Answer(
 )
 
 
-def under(rubric: str, answer: str = ANSWER.answer) -> Answer:
+def under(rubric, answer=ANSWER.answer):
     """The answer with another rubric, or another text."""
     return replace(ANSWER, rubric=rubric, answer=answer)
 
 
-def protocol(language: str = "en", **settings: Any) -> WeightedProtocol:
+def protocol(language="en", **settings):
     """The built-in protocol in one language."""
     builtin = find_protocol("weighted")
     return WeightedProtocol(
@@ -63,7 +63,7 @@ def protocol(language: str = "en", **settings: Any) -> WeightedProtocol:
     )
 
 
-def reply(*scores: Any, **changes: Any) -> dict[str, Any]:
+def reply(*scores, **changes):
     """A reply in the shape that is asked for; a change to `...` leaves the key out."""
     given: dict[str, Any] = {
         "inferred_task_type": None,
@@ -76,12 +76,12 @@ def reply(*scores: Any, **changes: Any) -> dict[str, Any]:
     return {key: value for key, value in (given | changes).items() if value is not ...}
 
 
-def said(*scores: Any, **changes: Any) -> str:
+def said(*scores, **changes):
     """The same as text."""
     return json.dumps(reply(*scores, **changes), ensure_ascii=False)
 
 
-def task_of(*rows: dict[str, float], given: bool = True, has_conditions: bool = True) -> Task:
+def task_of(*rows, given=True, has_conditions=True):
     """A task with types of these weights, the first of which is given."""
     types = [TaskType(f"t{number}", "text", row) for number, row in enumerate(rows)]
     return Task("task", types[0] if given else None, types, has_conditions)

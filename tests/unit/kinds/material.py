@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
 
 from evenhand import jsontext
 from evenhand.exchange import Question, Reply
@@ -49,7 +47,7 @@ SAMPLE = Sample(
 )
 
 
-def protocol(language: str = "en", **settings: Any) -> RubricProtocol:
+def protocol(language="en", **settings):
     """The built-in protocol in one language, with this rubric unless told."""
     builtin = find_protocol("rubric")
     return RubricProtocol(
@@ -59,7 +57,7 @@ def protocol(language: str = "en", **settings: Any) -> RubricProtocol:
     )
 
 
-def good() -> dict[str, Any]:
+def good():
     """A reply that keeps the contract."""
     one = {"evidence": ["Rayleigh scattering"], "rationale": "It is.", "score": 5}
     other = {"evidence": ["scatter more."], "rationale": "It does.", "score": 2.5}
@@ -69,10 +67,10 @@ def good() -> dict[str, Any]:
 class Scripted:
     """An `ask` that gives the replies it was made with, and remembers what it was asked."""
 
-    def __init__(self, replies: Iterable[str | Reply]) -> None:
+    def __init__(self, replies):
         self.replies = [Reply(text=r) if isinstance(r, str) else r for r in replies]
         self.asked: list[Question] = []
 
-    async def __call__(self, question: Question) -> Reply:
+    async def __call__(self, question):
         self.asked.append(question)
         return self.replies[len(self.asked) - 1]

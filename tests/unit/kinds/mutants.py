@@ -7,10 +7,8 @@ doubled, renamed or moved; then its text is cut, wrapped, spliced or broken.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from tests.unit.kinds.tables import lines
 
@@ -235,7 +233,7 @@ Node = Leaf | list[Member] | tuple["list[Node]"]
 """A tuple of one holds the items of an array."""
 
 
-def mutant(goods: Sequence[Any], seed: int) -> str | bytes:
+def mutant(goods, seed):
     """The reply of a seed: one of the good ones, changed none to four times."""
     chance = Random(seed)
     tree = _tree(chance.choice(goods), chance)
@@ -247,7 +245,7 @@ def mutant(goods: Sequence[Any], seed: int) -> str | bytes:
     return _as_bytes(text, chance) if chance.random() < 0.05 else text
 
 
-def _tree(value: Any, chance: Random) -> Node:
+def _tree(value, chance):
     if isinstance(value, dict):
         return [Member(json.dumps(key)[1:-1], _tree(inner, chance)) for key, inner in value.items()]
     if isinstance(value, list):
@@ -255,7 +253,7 @@ def _tree(value: Any, chance: Random) -> Node:
     return Leaf(json.dumps(value, ensure_ascii=chance.random() < 0.5))
 
 
-def _written(node: Node) -> str:
+def _written(node):
     if isinstance(node, Leaf):
         return node.text
     if isinstance(node, tuple):
@@ -263,7 +261,7 @@ def _written(node: Node) -> str:
     return "{" + ", ".join(f'"{one.key}": {_written(one.value)}' for one in node) + "}"
 
 
-def _changed(node: Node, chance: Random) -> Node:
+def _changed(node, chance):
     """The tree with one node changed: the deeper it goes, the likelier it stops."""
     if isinstance(node, Leaf) or chance.random() < 0.25:
         return _replaced(node, chance)
@@ -282,7 +280,7 @@ def _changed(node: Node, chance: Random) -> Node:
     return members
 
 
-def _reshaped(members: list[Member], chance: Random) -> Node:
+def _reshaped(members, chance):
     """An object with a member more, less, doubled, renamed, or in another place."""
     added = Member(chance.choice(KEYS), _odd(chance))
     if not members:
@@ -304,7 +302,7 @@ def _reshaped(members: list[Member], chance: Random) -> Node:
     )
 
 
-def _replaced(node: Node, chance: Random) -> Node:
+def _replaced(node, chance):
     if chance.random() < 0.15:
         return chance.choice((([node],), [Member("a", node)]))
     # What is odd in the same way as what stood there gets further than what is of another kind.
@@ -312,31 +310,31 @@ def _replaced(node: Node, chance: Random) -> Node:
     return Leaf(chance.choice(alike)) if chance.random() < 0.5 else _odd(chance)
 
 
-def _odd(chance: Random) -> Leaf:
+def _odd(chance):
     if chance.random() < 0.1:
         return Leaf(chance.choice(BROKEN))
     return Leaf(chance.choice(chance.choice((NUMBERS, STRINGS, OTHERS))))
 
 
-def _cut(text: str, chance: Random) -> str:
+def _cut(text, chance):
     return text[: chance.randrange(len(text) + 1)]
 
 
-def _wrapped(text: str, chance: Random) -> str:
+def _wrapped(text, chance):
     return chance.choice(WRAPPINGS).replace("¤", text)
 
 
-def _spliced(text: str, chance: Random) -> str:
+def _spliced(text, chance):
     at = chance.randrange(len(text) + 1)
     return text[:at] + chance.choice((*BITS, *VALUES)) + text[at:]
 
 
-def _holed(text: str, chance: Random) -> str:
+def _holed(text, chance):
     at = chance.randrange(len(text) + 1)
     return text[:at] + text[at + chance.choice((1, 1, 1, 5, 50)) :]
 
 
-def _beside_rows(text: str, chance: Random) -> str:
+def _beside_rows(text, chance):
     rows = "\n".join(chance.choices(ROWS, k=chance.choice((1, 1, 2, 3))))
     return chance.choice((rows, f"{rows}\n{text}", f"{text}\n{rows}"))
 
@@ -344,7 +342,7 @@ def _beside_rows(text: str, chance: Random) -> str:
 _BREAKS = (_cut, _wrapped, _wrapped, _spliced, _spliced, _holed, _beside_rows)
 
 
-def _as_bytes(text: str, chance: Random) -> bytes:
+def _as_bytes(text, chance):
     data = bytearray(text.encode("utf-8", "surrogatepass"))
     if data and chance.random() < 0.5:
         data[chance.randrange(len(data))] = chance.randrange(256)

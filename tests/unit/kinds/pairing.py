@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,7 +11,6 @@ from evenhand.files.protocols import find_protocol
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.kind import PairwiseProtocol, read_priority
 from evenhand.kinds.pairwise.unit import first_order, read_pairs
-from evenhand.units import Pair
 from tests.provider import BLOCK
 from tests.suites import pair_reply, pair_row
 
@@ -26,7 +23,7 @@ SEEDS = {
 TURNED = {"A": "B", "B": "A", "tie": "tie", "A+": "B+", "B+": "A+"}
 
 
-def protocol(language: str = "en", **settings: Any) -> PairwiseProtocol:
+def protocol(language="en", **settings):
     """The built-in protocol in one language."""
     builtin = find_protocol("pairwise")
     criteria, given = builtin.read_table("criteria", language), {"seed": SEEDS["12"]} | settings
@@ -40,7 +37,7 @@ def protocol(language: str = "en", **settings: Any) -> PairwiseProtocol:
 EXTRAS = ("reference", "context", "earlier")
 
 
-def blocks(question: Question) -> dict[str, str]:
+def blocks(question):
     """The fenced texts of a question. A compact prompt calls topic and candidates by other names,
     in the same order."""
     asked = next(message for message in question.messages if message.role == "user")
@@ -50,58 +47,58 @@ def blocks(question: Question) -> dict[str, str]:
     return named | {name: text for name, text in found.items() if name in EXTRAS}
 
 
-def first_is(text: str, question: Question) -> bool:
+def first_is(text, question):
     return blocks(question)["candidate_1"] == text
 
 
 class Judge:
     """An `ask` that answers as `reply` decides, and remembers what it was asked."""
 
-    def __init__(self, reply: Callable[[Question], str | Reply]) -> None:
+    def __init__(self, reply):
         self.reply, self.asked = reply, list[Question]()
 
-    async def __call__(self, question: Question) -> Reply:
+    async def __call__(self, question):
         self.asked.append(question)
         said = self.reply(question)
         return Reply(text=said) if isinstance(said, str) else said
 
     @property
-    def places(self) -> list[tuple[int, str, int]]:
+    def places(self):
         """Round, order and re-ask of every question."""
         return [(one.round, one.order, one.reask) for one in self.asked]
 
 
-def context_of(ask: Judge, **rest: Any) -> JudgingContext:
+def context_of(ask, **rest):
     return JudgingContext(ask=ask, **rest)
 
 
-def of_candidates(question: Question, mark: str) -> str:
+def of_candidates(question, mark):
     """What is said of the candidates of the file, said of the slots of this question."""
     return mark if question.order == "12" else TURNED[mark]
 
 
-def steadily(mark: str) -> Callable[[Question], str]:
+def steadily(mark):
     """Always the same of the candidates, whatever the order."""
     return lambda question: pair_reply(of_candidates(question, mark))
 
 
-def by_worth(question: Question) -> str:
+def by_worth(question):
     """The slot with the greater number in its text."""
     found = blocks(question)
     first, second = (int(re.findall(r"\d+", found[f"candidate_{i}"])[0]) for i in (1, 2))
     return pair_reply("tie" if first == second else "A+" if first > second else "B+")
 
 
-def scripted(*rounds: tuple[str, str]) -> Callable[[Question], str]:
+def scripted(*rounds):
     """For each round the marks of the orders 12 and 21, said of the candidates."""
 
-    def reply(question: Question) -> str:
+    def reply(question):
         mark = rounds[question.round - 1][("12", "21").index(question.order)]
         return pair_reply(of_candidates(question, mark))
 
     return reply
 
 
-def turned_round(pair: Pair) -> Pair:
+def turned_round(pair):
     """The same pair as if the row had named its candidates the other way round."""
     return replace(pair, first=pair.second, second=pair.first)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-def lines(text: str) -> list[str]:
+def lines(text):
     """Return the lines of a table."""
     return text.strip("\n").splitlines()
 
 
-def cells(text: str) -> list[list[str]]:
+def cells(text):
     """Return the cells of each line, which stand apart by an arrow."""
     return [line.split(" => ") for line in lines(text)]

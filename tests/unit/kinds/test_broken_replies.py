@@ -11,7 +11,6 @@ import pytest
 
 from evenhand.judgment import FixCode, Reason
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.kinds.reply import Checked
 from evenhand.limits import PROBLEMS_KEPT
 from tests.unit.kinds import checking, grading, material, pairing
 from tests.unit.kinds.contracts import GOOD, KINDS, change, check, outcome_of, read_table
@@ -22,7 +21,7 @@ each_language = pytest.mark.parametrize("language", LANGUAGES)
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def assert_sound(checked: Checked[Any], expected: list[str]) -> None:
+def assert_sound(checked, expected):
     assert outcome_of(checked) == expected
     assert (checked.value is None) == bool(checked.problems)
     assert all(problem.path in problem.message for problem in checked.problems)

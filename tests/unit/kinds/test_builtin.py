@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec import structs
 
 from evenhand.examples import example_files
-from evenhand.exchange import Question, Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.conversation import JudgingContext
@@ -53,25 +50,25 @@ each_language = pytest.mark.parametrize("language", LANGUAGES)
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def shipped(kind: str, place: str) -> str:
+def shipped(kind, place):
     return ROOT.joinpath("builtin", kind, *place.split("/")).read_text("utf-8")
 
 
-def sections(kind: str, language: str, style: str = "") -> dict[str, str]:
+def sections(kind, language, style=""):
     text = shipped(kind, f"prompts/{style}{language}.md")
     before, *parts = re.split(r"^<!-- (\w+) -->\n", text, flags=re.MULTILINE)
     assert before == ""
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def words(kind: str, language: str) -> dict[str, Any]:
+def words(kind, language):
     """Return the words of a protocol over those that all kinds share."""
     own = tomllib.loads(shipped(kind, f"words/{language}.toml"))
     shared = tomllib.loads((ROOT / "common" / f"{language}.toml").read_text("utf-8"))
     return shared | own | {"problems": shared["problems"] | own["problems"]}
 
 
-def fields_of(table: Mapping[str, Any]) -> dict[str, set[str]]:
+def fields_of(table):
     """Return what each phrase inserts."""
     made: dict[str, set[str]] = {}
     for name, value in table.items():
@@ -209,7 +206,7 @@ def test_the_tags_have_the_names_of_the_contract_in_prompt_report_and_view(langu
     for (letter, text), names in zip(told, TAGS, strict=True):
         name = dict(zip(("en", "ru", "zh", "ja"), names, strict=True))[language]
         assert name in text
-        assert page_words(language)(f"tag.{letter}") == name
+        assert page_words(language).gloss("tag", letter) == name
 
 
 def test_a_folder_may_call_the_tags_by_its_own_names():
@@ -288,7 +285,7 @@ def test_what_is_said_to_a_judge_of_pairs_alone_is_not_said_to_others():
     assert own["versus"]["better"] != own["versus"]["worse"]
 
 
-def follow(rule: str, marks: Mapping[str, str]) -> str:
+def follow(rule, marks):
     """Return the winner by the rule as it stands in a prompt: its cases in their order, the
     criteria that it names in theirs."""
     all_tie, one_side, *conflict = rule.splitlines()
@@ -332,7 +329,7 @@ def test_a_judge_that_follows_its_prompt_never_contradicts_the_rule(language, pr
         assert follow(judged.texts["rule"], given) == derive_winner(given, priority), given
 
 
-async def fail(question: Question) -> Reply:
+async def fail(question):
     raise AssertionError("nobody is asked")
 
 
@@ -385,7 +382,7 @@ def test_the_examples_can_be_judged(kind, language):
     assert all(text.endswith("\n") and not HIDDEN.search(text) for text in made.values())
 
 
-def example_rows(kind: str, language: str) -> list[dict[str, Any]]:
+def example_rows(kind, language):
     data = example_files(kind, language)[KINDS[kind].example.data]
     return [json.loads(line) for line in data.splitlines()]
 

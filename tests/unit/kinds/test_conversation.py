@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -41,7 +41,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 each_style = pytest.mark.parametrize("style", ["full", "compact"])
 
 
-def unit_of(kind: str, text: str = "", **changes: Any) -> Any:
+def unit_of(kind, text="", **changes):
     """Return the unit of a kind, with this text wherever the user wrote some."""
     if kind == "pairwise":
         pair = replace(pairing.PAIR, **changes)
@@ -52,17 +52,13 @@ def unit_of(kind: str, text: str = "", **changes: Any) -> Any:
     return replace(unit, **changes, **dict.fromkeys(names if text else (), text))
 
 
-async def judge(
-    kind: str, ask: Judge, language: str = "en", style: str = "full", **settings: Any
-) -> Judgment:
+async def judge(kind, ask, language="en", style="full", **settings):
     context: Any = JudgingContext(ask=ask, styles=(style,))
     judged: Judgment = await PROTOCOLS[kind](language, **settings).judge(unit_of(kind), context)
     return judged
 
 
-def questions(
-    kind: str, unit: Any, language: str = "en", style: Any = "full", **settings: Any
-) -> Iterator[str]:
+def questions(kind, unit, language="en", style="full", **settings):
     """Yield the text of each first question about a unit."""
     protocol = PROTOCOLS[kind](language, **settings)
     context = JudgingContext(ask=Judge(str), styles=(style,))

@@ -27,15 +27,15 @@ ODD += " \u00a0\u3000\n\"'«»“”„‘’「」『』….⋯𝄞😀x"
 TEXTS = st.text(st.sampled_from(ODD), max_size=20) | st.text(max_size=12)
 
 
-def locate(quote: str, text: str) -> Span | None:
+def locate(quote, text):
     return SearchText(text).locate(quote)
 
 
-def folded(text: str) -> str:
+def folded(text):
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", text)).strip()
 
 
-def unified(text: str) -> str:
+def unified(text):
     plain = re.sub("[\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇]", '"', folded(text))
     return re.sub(r"(?:[…⋯]|\.{3})[…⋯.]*", "...", plain)
 

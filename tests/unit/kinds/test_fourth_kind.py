@@ -26,13 +26,13 @@ async def good(messages, schema, params):
 
 
 @pytest.fixture
-def claims(monkeypatch: pytest.MonkeyPatch) -> None:
+def claims(monkeypatch):
     """The registry with one line more."""
     monkeypatch.setitem(KINDS.modules, "claim", "tests.fourth_kind.kind")
 
 
 @pytest.fixture
-def judged(claims: None, call: CallCommand, tmp_path: Path) -> Path:  # noqa: F811
+def judged(claims, call, tmp_path):  # noqa: F811
     rows = [
         {"id": f"{variant}-{number}", "claim": f"Claim {number}", "text": f"A text of {variant}."}
         | {"meta": {"prompt_variant": variant, "question_id": f"q{number}"}}

@@ -234,7 +234,7 @@ All done./n*— Claude (Anthropic)*
 """Here and below `/n` is a line break."""
 
 
-def unescaped(texts: list[str]) -> list[str]:
+def unescaped(texts):
     return [text.replace("/n", "\n") for text in texts]
 
 

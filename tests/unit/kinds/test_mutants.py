@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from evenhand import jsontext
-from evenhand.exchange import Question, Reply
-from evenhand.judgment import Judgment, write_judgment
+from evenhand.exchange import Reply
+from evenhand.judgment import write_judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.verdict import MARKS, WINNERS
@@ -88,7 +88,7 @@ ANSWERS = [
 FINISHES = ("stop",) * 30 + ("length", "filtered", "refused", "?")
 
 
-def checked_rubric(reply: str, seed: int) -> Checked:
+def checked_rubric(reply, seed):
     protocol, finish = RUBRIC[seed % len(RUBRIC)], FINISHES[seed % len(FINISHES)]
     checked = protocol.check(reply, material.SAMPLE, finish=finish)
     if (output := checked.output) is not None:
@@ -103,7 +103,7 @@ def checked_rubric(reply: str, seed: int) -> Checked:
     return checked
 
 
-def checked_weighted(reply: str, seed: int) -> Checked:
+def checked_weighted(reply, seed):
     protocol, answer = WEIGHTED[seed % len(WEIGHTED)], ANSWERS[seed % len(ANSWERS)]
     finish = FINISHES[seed % len(FINISHES)]
     if seed % 5 == 0:
@@ -122,7 +122,7 @@ def checked_weighted(reply: str, seed: int) -> Checked:
     return checked
 
 
-def checked_checklist(reply: str, seed: int) -> Checked:
+def checked_checklist(reply, seed):
     protocol, finish = CHECKLIST[seed % len(CHECKLIST)], FINISHES[seed % len(FINISHES)]
     checked = protocol.check(reply, material.SAMPLE, finish=finish)
     if (output := checked.output) is not None:
@@ -134,7 +134,7 @@ def checked_checklist(reply: str, seed: int) -> Checked:
     return checked
 
 
-def checked_pairwise(reply: str, seed: int) -> Checked:
+def checked_pairwise(reply, seed):
     protocol, finish = PAIRWISE[seed % len(PAIRWISE)], FINISHES[seed % len(FINISHES)]
     style = "compact" if seed % 7 == 0 else "full"
     checked = protocol.check(reply, style, finish=finish)
@@ -160,7 +160,7 @@ CHECKS: dict[str, Callable[[str, int], Checked]] = {
 }
 
 
-def sound(checked: Checked) -> None:
+def sound(checked):
     """What a check says can be stored, shown to a person and told to a judge."""
     assert (checked.output is None) == bool(checked.problems)
     for problem in checked.problems:
@@ -187,7 +187,7 @@ def test_no_reply_makes_a_check_raise_or_passes_it_wrongly(kind, long):
     assert passed > SHORT // 10, "nearly nothing passes: the mutants are not near the contract"
 
 
-def mutant(goods: list[Any], seed: int) -> str:
+def mutant(goods, seed):
     """Return a broken reply, as a provider would hand it on."""
     reply = mutants.mutant(goods, seed)
     return reply if isinstance(reply, str) else reply.decode(errors="replace")
@@ -196,16 +196,16 @@ def mutant(goods: list[Any], seed: int) -> str:
 class Babbler:
     """An `ask` that answers with one mutant after the other."""
 
-    def __init__(self, kind: str, seed: int) -> None:
+    def __init__(self, kind, seed):
         self.kind, self.seed = kind, seed
 
-    async def __call__(self, question: Question) -> Reply:
+    async def __call__(self, question):
         self.seed += 1
         reply = mutant(GOODS[self.kind], self.seed)
         return Reply(text=reply)
 
 
-async def judged(kind: str, ask: Babbler) -> Judgment:
+async def judged(kind, ask):
     if kind in ("rubric", "checklist"):
         protocol = (RUBRIC if kind == "rubric" else CHECKLIST)[0]
         return await protocol.judge(material.SAMPLE, JudgingContext(ask=ask))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -33,6 +32,7 @@ from evenhand.kinds.prompt import (
 from evenhand.kinds.protocol import CUSTOM_PROMPT, LANGUAGES
 from evenhand.manifest import JudgingRecord
 from evenhand.text import hidden_characters
+from tests.refused import refused
 from tests.suites import CRITERIA, pair_reply, pair_row
 from tests.unit.kinds import grading, material, pairing
 from tests.unit.kinds.material import Scripted
@@ -54,7 +54,7 @@ def test_no_text_can_close_a_fence_and_each_stands_unaltered(question, answer):
         assert not any(number in text for text in texts.values())
 
 
-def hashes(text: str) -> list[str]:
+def hashes(text):
     return [blake2b(text.encode(), digest_size=4 << n).hexdigest() for n in range(5)]
 
 
@@ -114,9 +114,9 @@ def test_a_prompt_may_do_without_a_system_text_but_not_without_the_others():
     assert Prompt.parse("<!-- user -->\nx\n<!-- again -->\ny").messages({}) == (
         Message("user", "x"),
     )
-    with pytest.raises(ValueError, match="no section <!-- again -->"):
+    with refused(ValueError, "kinds.no_section", "again"):
         Prompt.parse("<!-- user -->\nx")
-    with pytest.raises(ValueError, match="no section <!-- user -->"):
+    with refused(ValueError, "kinds.no_section", "user"):
         Prompt.parse("just text")
 
 
@@ -184,7 +184,7 @@ ${HOME}
 """)
 
 
-def messages(text: str, blind: Mapping[str, Any] = BLIND) -> tuple[Message, ...]:
+def messages(text, blind=BLIND):
     aliases, texts = {"first": "candidate_1"}, {"shape": "{}"}
     return CustomPrompt.parse(text).messages(blind, aliases, texts)
 
@@ -592,7 +592,7 @@ def test_what_only_speaks_of_orders_is_no_demand(harmless):
     assert not asks_both_orders(harmless)
 
 
-def doubts(text: str, kind: str = "rubric", **settings: object) -> list[str]:
+def doubts(text, kind="rubric", **settings):
     form = KINDS[kind].form.custom_prompt
     assert form is not None
     return list(lint_custom_prompt(CustomPrompt.parse(text), kind, form, settings))
@@ -601,17 +601,16 @@ def doubts(text: str, kind: str = "rubric", **settings: object) -> list[str]:
 def test_a_placeholder_that_nothing_fills_is_named_with_the_one_that_was_meant():
     assert doubts("{{question}} {{ Model-Output }} {{output}} {{rubric}} {{tags}} {{shape}}") == []
     (doubt,) = doubts("{{questoin}}")
-    assert doubt.startswith("{{questoin}} is no placeholder of the kind rubric")
-    assert doubt.endswith("did you mean {{question}}?")
+    assert (doubt.key, doubt.values["near"]) == ("kinds.misspelt_placeholder", "question")
+    assert "{{questoin}}" in doubt
     (doubt,) = doubts("{{ warehouse }}")
-    assert doubt.endswith(
-        "known: question, model_output, rubric, answer, output, tags, shape, meta"
-    )
+    known = "question, model_output, rubric, answer, output, tags, shape, meta"
+    assert (doubt.key, doubt.values["names"]) == ("kinds.unknown_placeholder", known)
 
 
 def test_a_part_that_a_setting_sends_is_asked_for_where_it_is_not_sent():
     (doubt,) = doubts('Скопируй "meta" без изменений.')
-    assert "set expose_meta = true under [settings]" in doubt
+    assert doubt.key == "kinds.unsent_part" and "expose_meta = true" in doubt
     assert doubts('Скопируй "meta" без изменений.', expose_meta=True) == []
     assert doubts("Не упоминай метаданные, metadata.") == []
     assert doubts('Copy "meta".', "weighted") == []
@@ -627,7 +626,7 @@ def test_what_the_suite_does_not_use_is_not_filled():
 
 def test_both_orders_are_a_matter_of_pairs():
     (doubt,) = doubts("Judge in both orders.", "pairwise")
-    assert doubt.startswith("the prompt asks for both orders in one reply")
+    assert doubt.key == "kinds.both_orders"
     assert doubts("Judge in both orders.") == []
 
 

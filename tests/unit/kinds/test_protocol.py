@@ -10,6 +10,7 @@ from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.kinds.protocol import LANGUAGES, ProtocolError
 from evenhand.suite_file import Settings
+from tests.refused import refused
 
 TEXTS = dict(find_protocol("rubric").texts)
 
@@ -36,30 +37,29 @@ def test_a_style_without_a_prompt_of_its_own_uses_the_full_one():
     assert prompts["compact"] is prompts["full"]
 
 
-def broken(file: str, text: str | None) -> dict[str, str]:
+def broken(file, text):
     return {f: t for f, t in (TEXTS | {file: text}).items() if t is not None}
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "said"),
+    ("file", "text", "key"),
     [
-        ("protocol.toml", None, "the folder has no protocol.toml"),
-        ("protocol.toml", "kind = ", "not TOML: "),
-        ("protocol.toml", 'kind = "poetry"', "kind must be one of pairwise, rubric"),
-        ("prompts/en.md", None, "the protocol has no such prompt"),
-        ("prompts/en.md", "no sections", "the prompt has no section <!-- user -->"),
-        ("words/en.toml", "[problems", "not TOML: "),
-        ("protocol.toml", "deep = " + "[" * 10**4, "not TOML: nested more than 64 deep"),
+        ("protocol.toml", None, "no_protocol_file"),
+        ("protocol.toml", "kind = ", "not_toml"),
+        ("protocol.toml", 'kind = "poetry"', "unknown_kind"),
+        ("prompts/en.md", None, "no_prompt"),
+        ("prompts/en.md", "no sections", "no_section"),
+        ("words/en.toml", "[problems", "not_toml"),
+        ("protocol.toml", "deep = " + "[" * 10**4, "toml_depth"),
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_is_wrong_names_its_file(file, text, said):
-    with pytest.raises(ProtocolError) as caught:
+def test_what_is_wrong_names_its_file(file, text, key):
+    with refused(ProtocolError, f"kinds.{key}") as caught:
         protocol = load_protocol("mine", broken(file, text))
         protocol.prompts("en")
         protocol.words("en")
     assert caught.value.file == file
-    assert str(caught.value).startswith(said)
 
 
 def test_the_settings_of_all_kinds_are_those_of_a_suite():

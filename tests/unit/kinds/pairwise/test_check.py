@@ -22,7 +22,7 @@ LINE = "A | A+ | tie | B+ | tie | A+ | the first is right"
 TABLE = f"pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes\nanything | {LINE}"
 
 
-def found_in(text: str) -> list[str]:
+def found_in(text):
     """Return the fixes, problems and flags of a reply that may be a table line."""
     checked = TABLES.check(text)
     assert (checked.output is None) == bool(checked.problems)

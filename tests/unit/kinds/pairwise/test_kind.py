@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from itertools import product
 from math import log
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evenhand.exchange import Question, Reply
+from evenhand.exchange import Reply
 from evenhand.kinds.pairwise.verdict import MARKS, WINNERS, CriterionReply, PairPass, settle
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.units import Candidate, Pair
@@ -35,7 +34,7 @@ from tests.unit.kinds.pairing import (
 PRIORITY = ["C1", "C2", "C5"]
 
 
-def rule(marks: tuple[str, ...]) -> str:
+def rule(marks):
     """The winner of a pass, word for word as the specification has it."""
     favour_a = [c for c, mark in zip(CRITERIA, marks, strict=True) if mark == "A+"]
     favour_b = [c for c, mark in zip(CRITERIA, marks, strict=True) if mark == "B+"]
@@ -372,16 +371,16 @@ async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stan
         assert one.neutral is None
 
 
-def pair_of(first: str, second: str, topic: str = "Which is it?", **rest: object) -> Pair:
+def pair_of(first, second, topic="Which is it?", **rest):
     candidates = {"first": Candidate(id="x", text=first), "second": Candidate(id="y", text=second)}
     return replace(Pair(id="p", row="p", topic=topic, **candidates), **rest)  # type: ignore[arg-type]
 
 
-def ties(question: Question) -> str:
+def ties(question):
     return pair_reply("tie")
 
 
-def sent_to(judge: Judge) -> str:
+def sent_to(judge):
     return "\n".join(message.content for one in judge.asked for message in one.messages)
 
 
@@ -438,7 +437,7 @@ async def test_a_judge_of_a_relay_that_was_never_asked_is_not_held_against_the_v
     assert (await protocol().judge(kin, context)).flags == ()
 
 
-def family_pair(first: str, second: str) -> Any:
+def family_pair(first, second):
     one, other = (
         Candidate(id=name, text=text)
         for name, text in zip((first, second), PAIR.texts, strict=True)
@@ -504,7 +503,7 @@ async def test_texts_that_differ_only_by_their_model_s_name_are_equal_when_maske
         assert "equal_text" in judgment.flags
 
 
-def with_odds(question: Question, mark: str, odds: dict[str, float]) -> Reply:
+def with_odds(question, mark, odds):
     told = {f'"{name}"': log(value) for name, value in odds.items()}
     return Reply(text=pair_reply(of_candidates(question, mark)), odds={"winner": told})
 

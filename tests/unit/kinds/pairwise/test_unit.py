@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from evenhand.kinds.pairwise.unit import first_order, load_pair, pair_text, read_pairs
 from evenhand.kinds.rows import RowError
-from evenhand.units import Pair
-from tests.unit.kinds.contracts import change
+from tests.refused import refused
+from tests.unit.kinds.contracts import assert_told, change
 from tests.unit.kinds.tables import cells
 
 ROW: dict[str, Any] = {
@@ -24,12 +24,12 @@ ROW: dict[str, Any] = {
 }
 
 
-def one(row: dict[str, Any]) -> Pair:
+def one(row):
     (pair,) = read_pairs(row)
     return pair
 
 
-def candidates(*texts: str) -> list[dict[str, str]]:
+def candidates(*texts):
     return [{"id": f"c{i}", "text": text} for i, text in enumerate(texts, 1)]
 
 
@@ -77,32 +77,32 @@ def test_candidates_may_come_from_the_columns_of_a_table():
 
 
 WRONG_ROWS = r"""
-candidates = [{"id": "c1", "text": "alone"}] => two or more answers, and holds 1
-candidates = [] => two or more answers, and holds 0
-candidates = null => "candidates" is missing
-candidates = "[]" => must be a list, and is a text
-candidates = {"a": {"text": "x"}, "b": {"text": "y"}} => must be a list
-candidates = ["a", "b"] => must be an object with "id" and "text"
-candidates = [{"id": "c1", "text": "a"}, {"text": " \n"}] => "candidates.2.text" is empty
-candidates = [{"id": "x"}, {"id": "y", "text": "b"}] => "candidates.1.text" is missing
-candidates = [{"text": 3}, {"text": "b"}] => must be a text, and is a number
-candidates = [{"id": "x", "text": "a"}, {"id": "x", "text": "a"}] => two candidates are called "x"
-candidates = [{"id": "2", "text": "a"}, {"text": "b"}] => two candidates are called "2"
-candidates = [{"id": [], "text": "a"}, {"text": "b"}] => candidates.1.id
-topic = "" => "topic" is empty
-topic = " \t" => "topic" is empty
-topic = null => "topic" must be a text, and is null
-pair_id = 1.5 => "pair_id" must be a text
-meta = "x" => "meta" must be an object
-language = ["ja"] => "language" must be a text such as "en", and is a list
+candidates = [{"id": "c1", "text": "alone"}] => few_candidates candidates 1
+candidates = [] => few_candidates candidates 0
+candidates = null => absent_field candidates
+candidates = "[]" => no_list candidates text
+candidates = {"a": {"text": "x"}, "b": {"text": "y"}} => no_list candidates object
+candidates = ["a", "b"] => no_candidate candidates.1 text
+candidates = [{"id": "c1", "text": "a"}, {"text": " \n"}] => empty_field candidates.2.text
+candidates = [{"id": "x"}, {"id": "y", "text": "b"}] => absent_field candidates.1.text
+candidates = [{"text": 3}, {"text": "b"}] => no_text candidates.1.text number
+candidates = [{"id": "x", "text": "a"}, {"id": "x", "text": "a"}] => same_candidate 2 x
+candidates = [{"id": "2", "text": "a"}, {"text": "b"}] => same_candidate 2 2
+candidates = [{"id": [], "text": "a"}, {"text": "b"}] => no_text candidates.1.id list
+topic = "" => empty_field topic
+topic = " \t" => empty_field topic
+topic = null => no_text topic null
+pair_id = 1.5 => no_text pair_id number
+meta = "x" => no_object meta text
+language = ["ja"] => no_text language list
 """
 
 
-@pytest.mark.parametrize(("changes", "said"), cells(WRONG_ROWS))
-def test_what_is_wrong_with_a_row_is_said(changes, said):
-    with pytest.raises(RowError) as error:
+@pytest.mark.parametrize(("changes", "told"), cells(WRONG_ROWS))
+def test_a_wrong_row_is_refused_with_its_field(changes, told):
+    with pytest.raises(RowError) as caught:
         read_pairs(json.loads(change(ROW, changes)))
-    assert said in str(error.value)
+    assert_told(caught.value, told)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_row_without_an_id_is_called_by_its_question(change, ident):
 
 def test_a_missing_topic_is_told_with_the_columns_that_there_are():
     row = {key: value for key, value in ROW.items() if key != "topic"}
-    with pytest.raises(RowError, match=r'there are .*"topics"'):
+    with refused(RowError, "kinds.missing_field", '"topic".*"topics"'):
         read_pairs(row | {"topics": "Why?"})
 
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence, Fix
-from evenhand.kinds.reply import Checked
 from evenhand.limits import EVIDENCE_CHARS, PROBLEMS_KEPT
 from tests.unit.kinds.contracts import change
 from tests.unit.kinds.material import META, PHRASES, SAMPLE, good, protocol
@@ -22,12 +21,12 @@ PROTOCOL = protocol()
 EXPOSED = protocol(expose_meta=True)
 
 
-def check(reply: object) -> Checked:
+def check(reply):
     text = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
     return PROTOCOL.check(text, SAMPLE)
 
 
-def dimension(**values: object) -> str:
+def dimension(**values):
     """Return a good reply with other values in its first dimension."""
     reply = good()
     reply["scores"]["correct"] |= values
@@ -154,7 +153,7 @@ def test_wrapping_around_one_object_is_taken_off_as_a_fix(wrapping):
     assert checked.output == check(good()).output
 
 
-def with_meta(meta: str) -> str:
+def with_meta(meta):
     return f'{{"meta":{meta},{json.dumps(good())[1:]}'
 
 

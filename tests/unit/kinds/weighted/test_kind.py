@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evenhand.exchange import Question, Style
+from evenhand.exchange import Style
 from evenhand.judgment import Fix, Pass
 from evenhand.kinds import load_protocol
 from evenhand.kinds.conversation import JudgingContext
-from evenhand.kinds.protocol import LANGUAGES, Protocol, ProtocolError
+from evenhand.kinds.protocol import LANGUAGES, ProtocolError
 from evenhand.kinds.rows import RowError
 from evenhand.kinds.weighted.kind import KIND, answer_text, load_answer, read_answer, read_types
 from evenhand.kinds.weighted.verdict import compact_schema
-from tests.unit.kinds.contracts import change
+from tests.refused import refused
+from tests.unit.kinds.contracts import assert_told, change
 from tests.unit.kinds.grading import (
     ANSWER,
     DIMENSIONS,
@@ -49,7 +50,7 @@ TITLES = {
 HOSTILE = "## Critical Fail Conditions\n\n- must_match: /(a|aa)+$/\n"
 
 
-def prompt(question: Question) -> str:
+def prompt(question):
     return "\n".join(message.content for message in question.messages)
 
 
@@ -246,7 +247,7 @@ ROW: dict[str, Any] = {
 }
 
 
-def read(row: dict[str, Any], *, has_rubric: bool = False) -> Any:
+def read(row, *, has_rubric=False):
     return read_answer(row, TYPES, has_rubric=has_rubric)
 
 
@@ -272,30 +273,30 @@ def test_an_answer_may_be_empty_and_other_empty_cells_are_absent():
 
 
 WRONG_ROWS = r"""
-task_name = " " => "task_name" is empty
-task_name = 5 => "task_name" must be a text, and is a number
-prompt gone => "prompt" is missing
-prompt = "" => "prompt" is empty
-prompt gone & promt = "x" => "prompt" is missing; there are
-answer gone => "answer" is missing
-answer = null => "answer" must be a text, and is null
-rubric gone => there is no "rubric", neither in this row nor in the suite
-rubric = {"dimensions": []} => "rubric" must be a text or the name of a file, and is an obj
-rubric = "\n \n" => "rubric", line 1: the rubric is empty
-rubric = "\ntask_type: poetry\n" => "rubric", line 2: unknown task_type
-rubric = "task_type: fact\ntask_type: creative\n" => "rubric", line 2: task_type is
-rubric = "# Critical Fail Conditions\n\n- must_match: /(/\n" => "rubric", line 3: the pattern
-meta = [1] => "meta" must be an object
-id = true => "id" must be a text
-language = 5 => "language" must be a text such as "en"
+task_name = " " => empty_field task_name
+task_name = 5 => no_text task_name number
+prompt gone => missing_field prompt task_name answer rubric
+prompt = "" => empty_field prompt
+prompt gone & promt = "x" => missing_field prompt promt
+answer gone => missing_field answer
+answer = null => no_text answer null
+rubric gone => no_rubric
+rubric = {"dimensions": []} => no_rubric_text object
+rubric = "\n \n" => rubric_line empty_rubric 1
+rubric = "\ntask_type: poetry\n" => rubric_line unknown_type 2 poetry
+rubric = "task_type: fact\ntask_type: creative\n" => rubric_line two_types 2
+rubric = "# Critical Fail Conditions\n\n- must_match: /(/\n" => rubric_line not_regex 3
+meta = [1] => no_object meta list
+id = true => no_text id boolean
+language = 5 => no_text language number
 """
 
 
-@pytest.mark.parametrize(("changes", "said"), cells(WRONG_ROWS))
-def test_what_is_wrong_with_a_row_is_said(changes, said):
-    with pytest.raises(RowError) as error:
+@pytest.mark.parametrize(("changes", "told"), cells(WRONG_ROWS))
+def test_a_wrong_row_is_refused_with_its_field(changes, told):
+    with pytest.raises(RowError) as caught:
         read(json.loads(change(ROW, changes)))
-    assert str(error.value).startswith(said)
+    assert_told(caught.value, told)
 
 
 def test_a_rubric_of_the_suite_will_do():
@@ -306,7 +307,7 @@ def test_a_rubric_of_the_suite_will_do():
 def test_a_type_is_one_of_the_protocols():
     row = ROW | {"rubric": "task_type: soup\n\n- tasty\n"}
     assert read_answer(row, ("soup",), has_rubric=False).rubric == row["rubric"]
-    with pytest.raises(RowError, match='unknown task_type "fact"'):
+    with refused(RowError, "kinds.rubric_line", '"fact"'):
         read_answer(ROW, ("soup",), has_rubric=False)
 
 
@@ -344,7 +345,7 @@ en = "Something sweet."
 """
 
 
-def own(text: str = OWN) -> Protocol:
+def own(text=OWN):
     return load_protocol("mine", {"protocol.toml": text})
 
 
@@ -361,42 +362,46 @@ def test_weights_may_be_decimals_and_zero():
     assert score["taste"] == {"enum": [0, 8.325, 16.65, 24.975, 33.3]}
 
 
-WRONG = {
-    "off 100": (
-        OWN.replace("66.7", "66.8"),
-        "the weights of type soup add up to 100.1, not to 100",
-    ),
-    "just off": (OWN.replace("66.7", "66.6999"), "type soup add up to 99.9999, not to 100"),
-    "another row": (OWN.replace("taste = 100", "taste = 99"), "weights of type cake add up to 99"),
-    "a dimension missing": (OWN.replace(", cost = 0 }", " }"), "type cake must name each of taste"),
-    "a dimension more": (OWN.replace("cost = 0", "cost = 0, x = 0"), "type cake must name each of"),
-    "no weights": (OWN.replace("weights = { taste = 100, cost = 0 }\n", ""), "type cake must name"),
-    "negative": (OWN.replace("100, cost = 0", "101, cost = -1"), "type cake: the weight of cost"),
-    "text": (
-        OWN.replace("cost = 0", 'cost = "0"'),
-        "type cake: the weight of cost must be a number",
-    ),
-    "true": (OWN.replace("cost = 0", "cost = true"), "type cake: the weight of cost must be"),
-    "nan": (OWN.replace("cost = 0", "cost = nan"), "the weights of type cake add up to NaN"),
-    "infinite": (OWN.replace("cost = 0", "cost = inf"), "weights of type cake add up to Infinity"),
-    "two types of a name": (OWN.replace('"cake"', '"soup"'), "two of [[types]] are called soup"),
-    "two dimensions": (OWN.replace('"cost"', '"taste"'), "two of [[dimensions]] are called taste"),
-    "no id": (OWN.replace('id = "cake"\n', ""), "[[types]] 2 needs an id"),
-    "an id with a stop": (OWN.replace('"cake"', '"a.b"'), "[[types]] 2 needs an id, without full"),
-    "no text": (
-        OWN.replace('en = "Is it cheap?"\n', ""),
-        '[[dimensions]] cost has no text in "en"',
-    ),
-    "no types": (OWN.partition("[[types]]")[0], "needs [[types]]"),
-    "types no list": (OWN.partition("[[types]]")[0] + "[types]\n", "needs [[types]]"),
-    "no dimensions": ('kind = "weighted"\n', "needs [[dimensions]]"),
-}
+WRONG = r"""
+66.7 => 66.8 => weights_total soup 100.1
+66.7 => 66.6999 => weights_total soup 99.9999
+taste = 100 => taste = 99 => weights_total cake 99.0
+, cost = 0 } =>  } => other_weights cake taste cost
+cost = 0 => cost = 0, x = 0 => other_weights cake
+weights = { taste = 100, cost = 0 } => # => other_weights cake
+100, cost = 0 => 101, cost = -1 => no_weight cake cost
+cost = 0 => cost = "0" => no_weight cake cost
+cost = 0 => cost = true => no_weight cake cost
+cost = 0 => cost = nan => weights_total cake nan
+cost = 0 => cost = inf => weights_total cake inf
+"cake" => "soup" => same_id types soup
+"cost" => "taste" => same_id dimensions taste
+id = "cake" => # => no_id types 2
+"cake" => "a.b" => no_id types 2
+en = "Is it cheap?" => # => no_row_text dimensions cost en
+"""
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_names_the_row(name):
-    text, said = WRONG[name]
+@pytest.mark.parametrize(("old", "new", "told"), cells(WRONG))
+def test_a_wrong_protocol_names_its_row(old, new, told):
+    refuse_protocol(OWN.replace(old, new), told)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (OWN.partition("[[types]]")[0], "no_table types"),
+        (OWN.partition("[[types]]")[0] + "[types]\n", "no_table types"),
+        ('kind = "weighted"\n', "no_table dimensions"),
+    ],
+    ids=["none", "no list", "empty"],
+)
+def test_a_protocol_has_tables_of_rows(text, told):
+    refuse_protocol(text, told)
+
+
+def refuse_protocol(text, told):
     with pytest.raises(ProtocolError) as caught:
         KIND.check_protocol(own(text), "en")
-    assert said in str(caught.value)
+    assert_told(caught.value, told)
     assert caught.value.file == "protocol.toml"

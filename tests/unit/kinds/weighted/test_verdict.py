@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from evenhand import jsontext
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.kinds.reply import Checked
 from evenhand.kinds.weighted.verdict import check_reply, cut, rescale, total_of
 from tests.unit.kinds.contracts import change
 from tests.unit.kinds.grading import (
@@ -35,23 +33,23 @@ WORDS = protocol().words
 FAILED = {"critical_fail": True, "critical_fail_reason": "It lies."}
 
 
-def check(text: str, rubric: str = FACT, **more: Any) -> Checked:
+def check(text, rubric=FACT, **more):
     return protocol().check(text, under(rubric), **more)
 
 
-def check_total(scores: tuple[Any, ...], total: Any, rubric: str = FACT, **more: Any) -> Checked:
+def check_total(scores, total, rubric=FACT, **more):
     return check(said(*scores, total_score=total, **more), rubric)
 
 
-def codes(checked: Checked) -> list[tuple[str, str]]:
+def codes(checked):
     return [(one.code, one.path) for one in checked.problems]
 
 
-def fixes(checked: Checked) -> list[tuple[str, str]]:
+def fixes(checked):
     return [(one.code, one.path) for one in checked.fixes]
 
 
-def by_dimension(*values: Any) -> dict[str, Any]:
+def by_dimension(*values):
     return dict(zip(DIMENSIONS, values, strict=True))
 
 
@@ -305,7 +303,7 @@ amounts = st.one_of(
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> dict[str, float]:
+def rows(draw):
     """Weights of one to five dimensions that add up to 100, to a tenth."""
     cuts = sorted(draw(st.lists(st.integers(0, 1000), max_size=4)))
     tenths = [b - a for a, b in zip([0, *cuts], [*cuts, 1000], strict=True)]
