@@ -158,6 +158,36 @@ TASK = """task_type: fact
 - It lies.
 - must_not_match: /forbidden/i
 """
+TICK_JUDGE = """
+import json, re
+ANSWER = re.compile(r"\\[\\[(model_output [0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1\\]\\]", re.DOTALL)
+
+def reply(messages, schema, met):
+    text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]
+    names = schema["properties"]["criteria"]["properties"]
+    answers = {}
+    for place, name in enumerate(names):
+        said = met(text, place)
+        answers[name] = {"evidence": [text[:20]] if said else [], "reason": "so it is", "met": said}
+    return json.dumps({"criteria": answers, "notes": ""})
+
+async def good(messages, schema, params):
+    return reply(messages, schema, lambda text, place: place < 2)
+
+async def varied(messages, schema, params):
+    "By the text; what is broken never gets a verdict, what is none of it no answer."
+    if any("broken" in message["content"] for message in messages):
+        return "{}"
+    return reply(messages, schema, lambda text, place: (None, True, False)[(len(text) + place) % 3])
+
+async def bad(messages, schema, params):
+    return "{}"
+"""
+CHECKLIST = [
+    "Right?",
+    {"id": "clear", "text": "Clear enough?", "points": 2, "must": True},
+    {"id": "rude", "text": "Rude.", "points": -1},
+]
 CRITERIA = ("C1", "C2", "C3", "C4", "C5")
 CONTENT = {"model": "python/judge:content"}
 
@@ -242,6 +272,22 @@ def write_answers(
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder, answers(units) if isinstance(units, int) else units, "answers.jsonl")
     top = {"name": "test", "protocol": "weighted", "data": ["answers.jsonl"]}
+    return _write(folder, top, judges or (GOOD,), judge, rest)
+
+
+def write_checklist(
+    folder: Path,
+    units: int | list[dict[str, Any]] = 3,
+    *judges: Mapping[str, Any],
+    judge: str = TICK_JUDGE,
+    **rest: Any,
+) -> Path:
+    """The same for a checklist."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_rows(folder, samples(units) if isinstance(units, int) else units)
+    (folder / "criteria.json").write_text(json.dumps(CHECKLIST))
+    top = {"name": "test", "protocol": "checklist", "data": ["samples.jsonl"]}
+    top |= {"criteria": "criteria.json"}
     return _write(folder, top, judges or (GOOD,), judge, rest)
 
 

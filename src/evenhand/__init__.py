@@ -28,14 +28,18 @@ if TYPE_CHECKING:
         run_async,
         score,
         score_async,
+        verify,
+        verify_async,
     )
     from evenhand.errors import EvenhandError, NoVerdictsWarning
     from evenhand.judgment import Failure, Judgment, LeftOut, Verdict
+    from evenhand.kinds.checklist.verdict import ChecklistVerdict
     from evenhand.kinds.pairwise.verdict import PairVerdict
     from evenhand.kinds.rubric.verdict import RubricVerdict
     from evenhand.kinds.weighted.verdict import Grade
 
 __all__ = [
+    "ChecklistVerdict",
     "EvenhandError",
     "Failure",
     "Grade",
@@ -57,9 +61,12 @@ __all__ = [
     "run_async",
     "score",
     "score_async",
+    "verify",
+    "verify_async",
 ]
 
 _HOMES = {
+    "ChecklistVerdict": "evenhand.kinds.checklist.verdict",
     "EvenhandError": "evenhand.errors",
     "Failure": "evenhand.judgment",
     "Grade": "evenhand.kinds.weighted.verdict",

@@ -173,7 +173,34 @@ async def grade_async(
     return await _judge_row(plan, store, options)
 
 
+async def verify_async(
+    question: str,
+    output: str,
+    *,
+    criteria: Sequence[Any] | Mapping[str, Any] | str | Path,
+    judge: str = "embedded",
+    language: str = "en",
+    meta: Mapping[str, Any] | None = None,
+    pass_share: float | None = None,
+    store: str = MEMORY,
+    options: Options | None = None,
+    **judge_settings: Any,
+) -> Judgment:
+    """Say which criteria one output meets, each answer backed by verified evidence.
+
+    `criteria` are a list of sentences or of objects such as `{"text": "Is it polite?", "points": 2,
+    "must": True}`, one sentence, or the path of their file; `pass_share` is the lowest score that
+    passes. The rest is as for `score`. `.output["pass"]` is the outcome.
+    """
+    value = rubric_value(criteria, find_protocol("checklist"), language)
+    row = {"question": question, "model_output": output, "meta": meta or {}, **value}
+    keys = {"settings": {"pass_share": pass_share}}
+    plan = _plan_row("checklist", row, language, judge, judge_settings, **keys)
+    return await _judge_row(plan, store, options)
+
+
 score, prefer, grade = _waiting(score_async), _waiting(prefer_async), _waiting(grade_async)
+verify = _waiting(verify_async)
 
 
 def _plan_row(

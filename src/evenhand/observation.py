@@ -1,8 +1,8 @@
 """Observations: what a judgment says in numbers, as plain rows that are kept beside it.
 
-Scores give a row for each dimension, `overall`, each failure tag and `critical_fail`. A judgment of
-a pair gives a row for the winner and for each criterion, of the settled verdict (pass 0) and of
-every single call (pass 1, 2, ...). Statistics and users read these rows alone.
+Scores give a row for each dimension, `overall`, `pass`, each failure tag and `critical_fail`. A
+judgment of a pair gives a row for the winner and for each criterion, of the settled verdict (pass
+0) and of every single call (pass 1, 2, ...). Statistics and users read these rows alone.
 
 A kind says what its units and verdicts are in one of two forms, scores on dimensions or a vote
 between two candidates; the rows are made of these. Statistics know no kind.
@@ -27,6 +27,7 @@ QUESTIONS = ("question_id", "task_name", "question")
 """Fields of units that say what was asked; the first that is there is believed."""
 
 OVERALL = "overall"
+PASSED = "pass"
 CRITICAL_FAIL = "critical_fail"
 TAG = "tag:"
 TASK_TYPE = "task_type"
@@ -37,7 +38,7 @@ WINNER = "winner"
 UNCERTAIN = "uncertain"
 SUBJECT_LENGTH, OPPONENT_LENGTH = "subject_length", "opponent_length"
 """Fields of a pair: the lengths of its candidates' texts in characters."""
-RESERVED = frozenset({OVERALL, "pass", CRITICAL_FAIL, WINNER, UNCERTAIN})
+RESERVED = frozenset({OVERALL, PASSED, CRITICAL_FAIL, WINNER, UNCERTAIN})
 """Measures that no dimension or criterion may be called by."""
 _SHARES = {"A": 1.0, "B": 0.0, "tie": 0.5, "uncertain": 0.5}
 """Of a winner: the share of the first candidate."""
@@ -64,6 +65,8 @@ class Scored(NamedTuple):
     """The most points of each dimension, where the verdict itself says so."""
     total: float | None = None
     """From 0 to 1, where dimensions do not weigh alike; else the mean of the scaled scores is."""
+    passed: bool | None = None
+    """None where it neither passes nor fails."""
     tags: tuple[str, ...] = ()
     is_critical: bool = False
     confidence: str = ""
@@ -184,6 +187,8 @@ def observe_scores(
         yield Observation(OVERALL, scored.total)
     elif known and len(known) == len(shares):
         yield Observation(OVERALL, sum(known) / len(known))
+    if scored.passed is not None:
+        yield Observation(PASSED, float(scored.passed))
     for tag in tags:
         yield Observation(f"{TAG}{tag}", float(tag in scored.tags))
     if has_critical_fails:

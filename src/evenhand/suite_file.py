@@ -108,6 +108,8 @@ class Settings(_Table):
     """`[settings]`: what can change a verdict."""
 
     repairs: Annotated[int, Field(ge=0, le=limits.REPAIRS_MAX)] = limits.REPAIRS
+    pass_share: Share | None = None
+    """Checklist: the lowest score that passes; the protocol's own unless given."""
     expose_meta: bool = False
     """Rubric: send `meta` to the judge too."""
     max_rounds: Annotated[int, Field(ge=1, le=limits.MAX_ROUNDS_MOST)] | None = None
@@ -210,7 +212,10 @@ class SuiteFile(_Table):
     braces are fields; or a file with constants."""
     join: Text | None = None
     """A table of the questions, whose columns are added to the rows."""
-    rubric: str | None = None
+    rubric: str | list[Text] | None = None
+    """A file, a sentence, or a list of sentences."""
+    criteria: str | list[Text | dict[str, Any]] | None = None
+    """Checklist: the criteria themselves, or their file."""
     prompt: Text | None = None
     """A judge prompt of your own, any text."""
     seed: int = 0

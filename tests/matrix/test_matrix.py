@@ -130,7 +130,8 @@ def test_what_is_exported_keeps_the_contract(place):
             for file in place.folder.glob("*.jsonl")
             if file.stem in ("samples", "pairs", "answers")
         )
-    more = ["--rubric", "rubric.json"] if place.world.kind == "rubric" else []
+    rubric = {"rubric": "rubric.json", "checklist": "criteria.json"}.get(place.world.kind)
+    more = ["--rubric", rubric] if rubric else []
     protocol = ("--protocol", place.world.kind, "--units", str(units))
     said = place.call("check", *protocol, "--replies", str(target), *more, "--json")
     if not target.read_text(encoding="utf-8"):
@@ -200,6 +201,8 @@ def _overall(place, row, by):
     output = row["output"]
     if place.world.kind == "weighted":
         return row["unit"].rsplit("/", 1)[1], output["total_score"] / 100
+    if place.world.kind == "checklist":
+        return output["meta"].get(by), output["score"]
     scores = [(given["score"] - 1) / 4 for given in output["scores"].values()]
     return output["meta"].get(by), fmean(scores)
 

@@ -24,6 +24,7 @@ from tests.suites import (
     judged,
     pair_row,
     write_answers,
+    write_checklist,
     write_pairs,
     write_suite,
 )
@@ -174,6 +175,18 @@ def _judged_answers(folder):
     _judge(write_answers(folder, _answers(), *judges, judge=MARK_JUDGE))
 
 
+def _judged_checklists(folder):
+    judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("varied", "good")]
+    own = {"id": "own", "criteria": "Short?", "model_output": "Its own question."}
+    own["meta"] = {"question_id": "own"}
+    rows = [row | {"model_output": row["model_output"][:100]} for row in _samples()]
+    _judge(write_checklist(folder, [*rows, rows[0] | own], *judges))
+
+
+def _failed_checklists(folder):
+    _judge(write_checklist(folder, _samples()[:4], {"model": "python/judge:bad"}))
+
+
 def _failed_samples(folder):
     _judge(write_suite(folder, _samples()[:4], {"model": "python/judge:bad"}))
 
@@ -223,6 +236,12 @@ WORLDS = (
     World("pairwise", "failed", ("--baseline", "c1"), _failed_pairs),
     World("pairwise", "imported", ("--baseline", "a"), _imported_votes),
     World("weighted", "judged", ("--by", "model", "--baseline", "m1"), _judged_answers),
+    World(
+        "checklist", "judged", ("--by", "prompt_variant", "--baseline", "v1"), _judged_checklists
+    ),
+    World(
+        "checklist", "failed", ("--by", "prompt_variant", "--baseline", "v1"), _failed_checklists
+    ),
     World("weighted", "failed", ("--by", "model", "--baseline", "m1"), _failed_answers),
 )
 IMPORTS = {"rubric": ("scores.jsonl", "scores"), "pairwise": ("votes.csv", "votes")}

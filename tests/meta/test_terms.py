@@ -47,6 +47,7 @@ LABELS = {
 SPOKEN = {
     "pairwise": ("judge", "candidate", "criterion"),
     "rubric": ("judge", "answer", "rubric", "dimension", "band", "score"),
+    "checklist": ("judge", "answer", "criterion"),
     "weighted": ("judge", "answer", "task", "user", "dimension", "score"),
 }
 """What a prompt of each kind cannot do without."""
@@ -86,6 +87,7 @@ def _shipped(language):
         *SOURCE.glob(f"words/{language}/*.toml"),
         *SOURCE.glob(f"examples/*/{language}/*.md"),
         *SOURCE.glob(f"examples/*/{language}/*.json"),
+        *SOURCE.glob(f"examples/*/{language}/*.toml"),
     ]
     for path in sorted(files):
         text = path.read_text(encoding="utf-8")

@@ -21,6 +21,7 @@ from evenhand.judgment import (
     write_judgment,
 )
 from evenhand.kinds import KINDS
+from evenhand.kinds.checklist.verdict import ChecklistVerdict, CriterionAnswer
 from evenhand.kinds.pairwise.verdict import CriterionReply, PairPass, PairVerdict
 from evenhand.kinds.rubric.verdict import DimensionScore, RubricVerdict
 from evenhand.kinds.weighted.verdict import Grade
@@ -45,6 +46,13 @@ VALUES = {
         meta_json=Raw(META),
         scores={"d": DimensionScore(4, ("quote",), "because")},
         failure_tags=("A",),
+        notes="",
+    ),
+    "checklist": ChecklistVerdict(
+        meta_json=Raw(META),
+        criteria={"c1": CriterionAnswer(None, (), "no"), "c2": CriterionAnswer(True, ("q",), "so")},
+        score=0.5,
+        passed=None,
         notes="",
     ),
     "pairwise": PairVerdict(
@@ -93,7 +101,7 @@ def test_a_judgment_comes_back_from_its_text_as_it_was(kind):
         assert jsontext.same(body["output"], judgment.output)
 
 
-@pytest.mark.parametrize("kind", ["rubric", "pairwise"])
+@pytest.mark.parametrize("kind", ["rubric", "pairwise", "checklist"])
 def test_meta_is_kept_byte_for_byte(kind):
     text = write_judgment(Verdict(value=VALUES[kind]))
     assert META in text.body

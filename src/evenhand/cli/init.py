@@ -59,6 +59,14 @@ if TYPE_CHECKING:
     metavar="MODEL",
     help="Judge with this model. Default: the one whose key is set, else embedded.",
 )
+@click.option(
+    "--rubric",
+    "rubrics",
+    multiple=True,
+    metavar="NAME",
+    help="Score by this ready rubric, e.g. faithfulness. Repeat it to score by several at once."
+    " Their names: evenhand protocols.",
+)
 @click.option("--yes", is_flag=True, help="Fetch the local model without asking.")
 def init_command(
     directory: Path,
@@ -68,6 +76,7 @@ def init_command(
     moves: tuple[str, ...],
     sheet: str | None,
     judge: str | None,
+    rubrics: tuple[str, ...],
     yes: bool,
 ) -> None:
     """Create a suite in DIR that you can run at once.
@@ -79,6 +88,7 @@ def init_command(
     evenhand init my-suite                      with example data
     evenhand init --data answers.csv            for your own table
     evenhand init --data v1.csv --data v2.csv   for a file per variant
+    evenhand init --rubric faithfulness         with a ready rubric and its examples
     """
     judge = judge or first_judge(environment(directory if directory.is_dir() else None))
     provider, _ = split_name(judge)
@@ -97,10 +107,19 @@ def init_command(
             language=language,
             judge=judge,
             sheet=sheet,
+            rubrics=rubrics,
             notice=notice,
         )
         speaker().choose(draft.language)
         _write_for(directory, tables, draft)
+    elif rubrics:
+        from evenhand.files.drafts import draft_examples
+
+        draft = draft_examples(
+            rubrics, directory, protocol=protocol, language=language or "en", judge=judge
+        )
+        speaker().choose(draft.language)
+        _write_for(directory, (), draft)
     else:
         speaker().choose(language)
         _write_example(directory, protocol or "rubric", language or "en", judge)

@@ -25,6 +25,7 @@ from evenhand.files.protocols import (
     protocol_texts,
     read_custom_prompt,
 )
+from evenhand.files.ready_rubrics import ready_names, ready_rubrics
 from evenhand.kinds import KINDS
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.kind import ReadyKind
@@ -39,7 +40,7 @@ from evenhand.words import Sentence
 @json_option
 @click.pass_context
 def protocols_command(ctx: click.Context, as_json: bool) -> None:
-    """List the protocols: the ways to judge.
+    """List the protocols, which are the ways to judge, and the ready rubrics.
 
     \b
     evenhand protocols                              list them
@@ -56,7 +57,11 @@ def protocols_command(ctx: click.Context, as_json: bool) -> None:
                 "protocols": [
                     {"name": p.name, "kind": p.kind, "languages": p.languages, "version": p.version}
                     for p in protocols
-                ]
+                ],
+                "rubrics": [
+                    {"name": each.name, "about": each.about, "needs": each.needs}
+                    for each in ready_rubrics(ready_names(), "en")
+                ],
             }
         )
         return
@@ -66,6 +71,12 @@ def protocols_command(ctx: click.Context, as_json: bool) -> None:
         about = say(f"cli.protocol_{protocol.name}")
         grid.add_row(protocol.name, " ".join(protocol.languages), about)
     console().print(grid)
+    ready = Table.grid(padding=(0, 2))
+    for each in ready_rubrics(ready_names(), say.language):
+        ready.add_row(each.name, " ".join(each.needs), each.about)
+    click.echo()
+    tell("cli.ready_rubrics")
+    console().print(ready)
 
 
 @protocols_command.command("show")

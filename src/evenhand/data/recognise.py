@@ -41,7 +41,7 @@ _FLAT = {
     "id": "ident",
 }
 """Fields of a table without a `meta` of its own, and where their usual names are listed."""
-_MORE = (*EXTRAS, "rubric", "language", "task_name")
+_MORE = (*EXTRAS, "rubric", "criteria", "language", "task_name")
 
 
 @cache

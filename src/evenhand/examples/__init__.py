@@ -164,4 +164,5 @@ def example_rows(protocol: str, language: str) -> tuple[list[dict[str, Any]], ob
     for row in rows:
         if "rubric" in row:
             row["rubric"] = files[row["rubric"]]
-    return rows, jsontext.parse(files["rubric.json"]) if "rubric.json" in files else None
+    rubric = _example(protocol).rubric
+    return rows, jsontext.parse(files[rubric]) if rubric else None

@@ -19,13 +19,20 @@ from evenhand.data.tables import ROWS_LOOKED_AT, DataTable, Tables, TableSource,
 from evenhand.errors import DataError, UsageError
 from evenhand.examples import DataFile, example_rubric, suite_text
 from evenhand.files.protocols import find_protocol, judging_of
+from evenhand.files.ready_rubrics import (
+    ReadyRubric,
+    join_examples,
+    join_rubrics,
+    needs_of,
+    ready_rubrics,
+)
 from evenhand.files.rubrics import TableUnits, rubric_in
 from evenhand.jsontext import as_text
 from evenhand.kinds import DEFAULT_KIND, KINDS
-from evenhand.kinds.rows import TableForm
+from evenhand.kinds.rows import EXTRAS, TableForm, is_given
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.store.intake import repeated_ids
-from evenhand.words import Names, Sentence, few
+from evenhand.words import Code, Names, Sentence, few
 
 _SCRIPTS = (
     ("ja", re.compile("[\u3040-\u30ff]")),
@@ -71,15 +78,16 @@ def draft_suite(
     language: str | None,
     judge: str,
     sheet: str | None,
+    rubrics: Sequence[str],
     notice: Callable[[str], None],
 ) -> Draft:
     """Return what the columns of tables hold, and a suite in a folder for them, with a first
     rubric. Files in which nothing else sets answers apart are
-    variants, called by their names. `columns` are fields that the user has named, `sheet`
-    is that of workbooks; `notice` hears how far a long table is read. Raises UsageError or
-    DataError where one cannot be read, also where two columns would fit."""
+    variants, called by their names. `columns` are fields that the user has named, `sheet` is that
+    of workbooks, `rubrics` are names of ready ones; `notice` hears how far a long table is read.
+    Raises UsageError or DataError where one cannot be read, also where two columns would fit."""
     sources = _sources(data, sheet)
-    protocol = protocol or _protocol(sources[0])
+    protocol = _protocol_with_bands(protocol) if rubrics else protocol or _protocol(sources[0])
     form = KINDS[protocol].table_form
     columns = fields_of(columns, form)
     tables = [DataTable(source, columns, form) for source in sources]
@@ -94,8 +102,11 @@ def draft_suite(
         _require_author(tables[0], rows)
     # Candidates of pairs are compared with each other, whatever sets them apart.
     compared = _NONE if form.gather else variants
-    rubric = _rubric(protocol, language, folder, [path.name for path in data])
-    use = extras_in(rows, form)
+    ready = ready_rubrics(rubrics, language)
+    rubric = _rubric(protocol, language, folder, ready, [path.name for path in data])
+    lacking = _lacking(needs_of(ready), tables, rows)
+    seen = extras_in(rows, form)
+    use = [name for name in EXTRAS if name in (*seen, *lacking)]
     suite = suite_text(
         name=_name(data),
         protocol=protocol,
@@ -115,11 +126,11 @@ def draft_suite(
     names = few([path.name for path in data], _VALUES_LISTED)
     about = {"protocol": protocol, "language": language}
     found = chain.from_iterable(_column_lines(table, form, columns) for table in tables)
-    fields = [*dict.fromkeys(found), *_variant_lines(variants)]
-    if use:
-        fields.append((Sentence("files.judge_sees"), ", ".join(use)))
-    if rubric.present:
-        remarks.append(Sentence("files.own_rubric", name=rubric.present))
+    fields = [*dict.fromkeys(found), *_variant_lines(variants), *_rubric_lines(ready)]
+    remarks += [Sentence("files.rubric_lacks", column=name) for name in lacking]
+    if seen:
+        fields.append((Sentence("files.judge_sees"), ", ".join(seen)))
+    remarks += _own_rubric(rubric)
     return Draft(
         files=files,
         language=language,
@@ -128,6 +139,53 @@ def draft_suite(
         remarks=remarks,
         first_rubric=rubric.file,
     )
+
+
+def draft_examples(
+    rubrics: Sequence[str], folder: Path, *, protocol: str | None, language: str, judge: str
+) -> Draft:
+    """Return a suite in a folder for the examples of ready rubrics; raise UsageError."""
+    protocol, data = _protocol_with_bands(protocol), "samples.jsonl"
+    ready = ready_rubrics(rubrics, language)
+    rubric, samples = _rubric(protocol, language, folder, ready), join_examples(ready)
+    suite = suite_text(
+        name="-".join(each.name for each in ready),
+        protocol=protocol,
+        language=language,
+        data=[DataFile(data)],
+        rubric=rubric.file,
+        judge=judge,
+        use=needs_of(ready),
+    )
+    about = {"protocol": protocol, "language": language}
+    names, rows = few([data], _VALUES_LISTED), samples.count("\n")
+    return Draft(
+        files={"evenhand.toml": suite, rubric.file: rubric.text, data: samples},
+        language=language,
+        understood=Sentence("files.understood", names=names, n=rows, **about),
+        fields=list(_rubric_lines(ready)),
+        remarks=_own_rubric(rubric),
+        first_rubric=rubric.file,
+    )
+
+
+def _protocol_with_bands(protocol: str | None) -> str:
+    """Return the protocol for ready rubrics; raise UsageError if the named one takes none."""
+    form = KINDS[protocol or DEFAULT_KIND].rubric_form
+    if protocol and not (form and form.has_bands):
+        raise UsageError(Sentence("files.takes_no_dimensions", protocol=protocol))
+    return protocol or DEFAULT_KIND
+
+
+def _lacking(
+    needs: Sequence[str], tables: Sequence[DataTable], rows: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return the columns that are needed and not there; a conversation in place of a question
+    holds the earlier messages."""
+    held = {name for row in rows for name in needs if is_given(row.get(name))}
+    if any(table.conversation for table in tables):
+        held.add("messages")
+    return [name for name in needs if name not in held]
 
 
 def _read_through(
@@ -310,19 +368,29 @@ def _variants(tables: Sequence[DataTable]) -> _Variants:
     return _NONE
 
 
-def _rubric(protocol: str, language: str, folder: Path, data: Collection[str]) -> _Rubric:
+def _rubric(
+    protocol: str,
+    language: str,
+    folder: Path,
+    ready: Sequence[ReadyRubric] = (),
+    data: Collection[str] = (),
+) -> _Rubric:
     """Return a first rubric under a name that is free; an empty one where the protocol takes
     none."""
     form = KINDS[protocol].rubric_form
     if form is None:
         return _Rubric()
-    if form.has_bands:
-        name, text = "rubric.json", example_rubric(protocol, language)
+    if name := KINDS[protocol].example.rubric or "":
+        text = join_rubrics(ready) if ready else example_rubric(protocol, language)
     else:
         first_task = resources.files("evenhand.files") / "first_task" / f"{language}.md"
         name, text = "rubric.md", first_task.read_text(encoding="utf-8")
     free = free_name(name, folder, data)
     return _Rubric(free, text, "" if free == name or name in data else name)
+
+
+def _own_rubric(rubric: _Rubric) -> list[str]:
+    return [Sentence("files.own_rubric", name=rubric.present)] if rubric.present else []
 
 
 def free_name(name: str, folder: Path, taken: Collection[str] = ()) -> str:
@@ -359,3 +427,11 @@ def _variant_lines(variants: _Variants) -> Iterator[tuple[str, str]]:
         names = few(variants.values, _VALUES_LISTED)
         values = Sentence("files.variants", field=variants.field, names=names)
         yield Sentence("files.compared_by"), values
+
+
+def _rubric_lines(rubrics: Sequence[ReadyRubric]) -> Iterator[tuple[str, str]]:
+    """Yield the names of ready rubrics, with what they ask and need."""
+    for each in rubrics:
+        about, needs = Code(each.about), Code(", ".join(each.needs))
+        text = Sentence("files.rubric_needs", about=about, needs=needs) if needs else about
+        yield each.name, text

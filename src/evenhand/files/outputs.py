@@ -20,6 +20,7 @@ _TABLE = b"pair_id | winner | "
 _ROWS = (
     {"unit", "judge", "repeat", "status"},
     {"scores", "failure_tags", "notes"},
+    {"meta", "criteria", "score", "pass", "notes"},
     {"pair_id", "winner", "settled"},
     {"task_name", "total_score", "critical_fail", "reasoning"},
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -29,10 +29,11 @@ from evenhand.words import Code, Sentence
 if TYPE_CHECKING:
     from evenhand.data.columns import Row
     from evenhand.data.tables import Tables
+    from evenhand.suite import Suite
 
 
 DIMENSION = "criterion"
-"""The id of the one dimension that a sentence makes."""
+"""The id of the one dimension that one sentence makes."""
 NAME_CHARS = 60
 _FILE = re.compile(
     r"\S+\.[A-Za-z]\w{0,8}|.*\.(?:json|toml|md|markdown|txt|ya?ml|csv|docx?|pdf)", re.I
@@ -70,16 +71,50 @@ def _no_file(path: Path, form: RubricForm) -> UsageError:
     return UsageError(what, advice=advise(path.name, names) or what.advice)
 
 
-def rubric_of_value(value: Mapping[str, Any], protocol: Protocol) -> Any:
-    """A rubric of dimensions that is a value already, checked; raises UsageError."""
+def suite_rubric(suite: Suite, protocol: Protocol) -> Any:
+    """The rubric or the criteria that a suite names or holds, checked; None if the rows bring their
+    own. Raises UsageError, also for a kind that has no such key."""
+    file, kind, where = suite.file, KINDS[protocol.kind], str(suite.path or "")
+    key = "rubric" if file.criteria is None else "criteria"
+    given = file.rubric if file.criteria is None else file.criteria
+    if given is None:
+        return None
+    if kind.rubric_form is None:
+        raise UsageError(Sentence("runs.no_rubric", kind=protocol.kind), where=where)
+    if key == "criteria" and (file.rubric is not None or key not in kind.table_form.fields):
+        raise UsageError(Sentence("files.criteria_elsewhere"), where=where)
+    if not isinstance(given, str):
+        return rubric_of_value(given, protocol, file.language, key, where)
+    if is_rubric_text(given):
+        return rubric_of_text(given, protocol, file.language, where or key)
+    path, root = suite.locate(key, given)
+    return read_rubric(path, protocol, root)
+
+
+def rubric_of_value(
+    value: Mapping[str, Any] | Sequence[Any],
+    protocol: Protocol,
+    language: str = "en",
+    key: str = "rubric",
+    where: str = "",
+) -> Any:
+    """A rubric that is a value already, or a list of sentences, checked; raises UsageError with the
+    path from the key of the value."""
     form = KINDS[protocol.kind].rubric_form
-    if form is None or not form.has_bands:
+    if form is None or ".json" not in form.endings:
         raise UsageError(Sentence("files.takes_no_dimensions", protocol=protocol.name))
+    if form.has_bands and not isinstance(value, Mapping):
+        value = sentence_rubric(*map(str, value), language=language)
     try:
         text = jsontext.dump(value)
     except ValueError as error:
         raise UsageError(Sentence("files.rubric_not_json", problem=error.args[0])) from None
-    return _parse("rubric", text, ".json", form, protocol)
+    try:
+        return form.parse(text, ".json", protocol)
+    except RubricTextError as fault:
+        path = ".".join(map(str, (key, *fault.path)))
+        message = Sentence("kinds.rubric_at", path=path, error=fault.args[0])
+        raise UsageError(message, where=where) from None
 
 
 def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> Any:
@@ -89,7 +124,7 @@ def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> 
     if form is None:
         raise UsageError(Sentence("files.takes_no_rubric", protocol=protocol.name), where=where)
     if form.has_bands:
-        return sentence_rubric(text, language)
+        return sentence_rubric(text, language=language)
     return _parse(f"{where}: rubric", text, form.endings[0], form, protocol)
 
 
@@ -117,7 +152,7 @@ def with_rubric_text(
         return row.value
     if form.has_bands and _is_sentence(rubric):
         row_language = str(row.value.get("language") or language)
-        return {**row.value, "rubric": sentence_rubric(str(rubric), row_language)}
+        return {**row.value, "rubric": sentence_rubric(str(rubric), language=row_language)}
     if not form.is_file(rubric):
         return row.value
     path = data.parent / str(rubric)
@@ -150,23 +185,23 @@ def is_rubric_text(rubric: str) -> bool:
     return bool(text) and not _FILE.fullmatch(text) and not _ONE_NAME.fullmatch(text)
 
 
-def sentence_rubric(sentence: str, language: str) -> dict[str, Any]:
-    """The rubric of one dimension that asks what a sentence says, with bands in a language; in
+def sentence_rubric(*sentences: str, language: str) -> dict[str, Any]:
+    """The rubric with a dimension that asks what each sentence says, with bands in a language; in
     English where nobody has written them."""
-    text = " ".join(sentence.split())
-    name = text if len(text) <= NAME_CHARS else text[: NAME_CHARS - 1].rstrip() + "…"
+    texts = [" ".join(sentence.split()) for sentence in sentences]
+    ids = [f"c{number}" for number in range(1, len(texts) + 1)] if texts[1:] else [DIMENSION]
     bands = _bands().get(language) or _bands()["en"]
+    scored = [{"score": int(score), "criteria": bands[score]} for score in sorted(bands)]
     return {
         "dimensions": [
             {
-                "id": DIMENSION,
-                "name": name,
+                "id": ident,
+                "name": text if len(text) <= NAME_CHARS else text[: NAME_CHARS - 1].rstrip() + "…",
                 "scale": "1-5",
                 "definition": text,
-                "bands": [
-                    {"score": int(score), "criteria": bands[score]} for score in sorted(bands)
-                ],
+                "bands": scored,
             }
+            for ident, text in zip(ids, texts, strict=True)
         ]
     }
 

@@ -38,6 +38,7 @@ KINDS = _Kinds(
         "pairwise": "evenhand.kinds.pairwise.kind",
         "rubric": "evenhand.kinds.rubric.kind",
         "weighted": "evenhand.kinds.weighted.kind",
+        "checklist": "evenhand.kinds.checklist.kind",
     }
 )
 

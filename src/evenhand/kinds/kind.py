@@ -148,32 +148,37 @@ class Scoring(Struct, frozen=True):
     has_critical_fails: bool = False
     has_confidence: bool = False
     has_notes: bool = False
+    has_pass: bool = False
 
     def summarise(self, verdicts: Iterable[tuple[str, Verdict]]) -> UnitSummary:
         """Return the verdicts of a run in a few figures, from each and the text of its unit: mean
         and spread of each dimension, or of the total, by variant; and what should be looked at."""
         values: dict[tuple[str, str], list[float]] = {}
-        noted = critical = unsure = 0
+        noted = critical = unsure = passed = 0
         for text, verdict in verdicts:
             scored, fields = self.judgment(verdict), self.unit(text).fields
             assert scored is not None, "every verdict has scores"
             scores = scored.scores
             if self.full_marks is not None and scored.total is not None:
-                scores = {"total": scored.total * self.full_marks}
+                # Grades say more together than each by itself; answers of yes and no do not.
+                kept = scores if self.has_pass else {}
+                scores = {**kept, "total": scored.total * self.full_marks}
             variant = str(fields.get("prompt_variant") or fields.get("model") or "")
             for name, score in scores.items():
                 values.setdefault((variant, name), []).append(score)
             noted += bool(scored.notes.strip())
             critical += scored.is_critical
+            passed += scored.passed is True
             unsure += scored.confidence == "low"
         counts = {"notes": noted} if self.has_notes else {}
         counts |= {"critical_fails": critical} if self.has_critical_fails else {}
         counts |= {"low_confidence": unsure} if self.has_confidence else {}
+        counts |= {"passed": passed} if self.has_pass else {}
         blocks: list[Block] = [score_table(values)] if values else []
         found = [
             Label(f"unit.{_SUMMARY[name]}", {"n": Number(number)})
             for name, number in counts.items()
-            if number
+            if number or name == "passed"
         ]
         blocks += [Notice("")] if found else []
         blocks += [Notice(label) for label in found]
@@ -183,6 +188,7 @@ class Scoring(Struct, frozen=True):
 _SUMMARY = {
     "notes": "noted",
     "critical_fails": "critical_fails",
+    "passed": "passed",
     "low_confidence": "unsure",
 }
 

@@ -138,6 +138,8 @@ def _figures(measure: Scoring | Voting, shown: ShownUnit, judgment: Judgment) ->
     figures |= {f"score.{name}": score for name, score in scored.scores.items()}
     if measure.full_marks is not None and scored.total is not None:
         figures["total"] = scored.total * measure.full_marks
+    if scored.passed is not None:
+        figures["pass"] = scored.passed
     if scored.tags:
         figures["tags"] = " ".join(scored.tags)
     if measure.has_critical_fails:

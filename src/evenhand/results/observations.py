@@ -17,6 +17,7 @@ from evenhand.errors import UsageError
 from evenhand.observation import (
     INFERRED_TYPE,
     OVERALL,
+    PASSED,
     TASK_TYPE,
     UNCERTAIN,
     WINNER,
@@ -215,7 +216,9 @@ class _Judgments:
             whole[np.asarray(rows)] = values
             columns[name] = _Column(whole, scale)
         if columns and WINNER not in columns and OVERALL not in columns:
-            scored = [each for name, each in columns.items() if not is_flag(name)]
+            scored = [
+                each for name, each in columns.items() if name != PASSED and not is_flag(name)
+            ]
             if scored:
                 # Nobody says what the ends of the scales are: they are those of what was observed.
                 shares = mean_share(

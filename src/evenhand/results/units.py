@@ -24,6 +24,8 @@ from evenhand.units import question_hash
 from evenhand.words import Sentence
 
 Selector = Callable[[Judgment], bool]
+NAME_CHARS = 80
+"""So much of the text of a criterion is its name."""
 
 
 def selector(recorded: Recorded, only: str) -> Selector:
@@ -84,6 +86,12 @@ def names_of(recorded: Recorded, language: str | None = None) -> dict[str, str]:
     rubric = recorded.rubric
     if isinstance(rubric, Mapping) and "dimensions" in rubric:
         return {row["id"]: str(row.get("name", "")) for row in rubric["dimensions"]}
+    if isinstance(rubric, Mapping) and "criteria" in rubric:
+        texts = {row["id"]: row["text"] for row in rubric["criteria"]}
+        return {
+            name: text if len(text) <= NAME_CHARS else text[: NAME_CHARS - 1].rstrip() + "…"
+            for name, text in texts.items()
+        }
     if recorded.imported:
         return {}
     tables, languages = (

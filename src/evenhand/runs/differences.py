@@ -13,7 +13,7 @@ from msgspec import structs
 
 from evenhand.errors import UsageError
 from evenhand.files.protocols import builtin_protocols, find_protocol, read_custom_prompt
-from evenhand.files.rubrics import read_rubric
+from evenhand.files.rubrics import is_rubric_text, suite_rubric
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS
 from evenhand.manifest import Compare, GateRule, JudgeRecord, Manifest, rubric_json
@@ -89,11 +89,13 @@ def _differences(recorded: Recorded, folder: Path, environment: Mapping[str, str
     if protocol.texts != used.texts:
         yield _protocol_words(file.protocol, protocol.texts, used.texts)
     has_rubric = protocol.kind == used.kind and KINDS[used.kind].rubric_form is not None
-    if has_rubric and file.rubric is not None:
-        path, root = suite.locate("rubric", file.rubric)
-        rubric = rubric_json(read_rubric(path, protocol, root))
+    given = file.rubric if file.criteria is None else file.criteria
+    if has_rubric and given is not None:
+        rubric = rubric_json(suite_rubric(suite, protocol))
         if bytes(rubric) != bytes(recorded.manifest.judging.rubric_json):
-            yield Sentence("runs.differs_rubric_file", file=file.rubric)
+            is_file = isinstance(given, str) and not is_rubric_text(given)
+            name = "differs_rubric_file" if is_file else "differs_rubric"
+            yield Sentence(f"runs.{name}", file=given)
 
 
 def with_present_suite(recorded: Recorded, place: Path, environment: Mapping[str, str]) -> Recorded:

@@ -17,7 +17,7 @@ from evenhand.files.protocols import (
     read_custom_prompt,
     spoken_beside,
 )
-from evenhand.files.rubrics import TableUnits, is_rubric_text, read_rubric, rubric_of_text
+from evenhand.files.rubrics import TableUnits, suite_rubric
 from evenhand.judges import PROVIDERS, JudgeOptions, Provider, split_name
 from evenhand.judges.credentials import Environment
 from evenhand.kinds import KINDS
@@ -58,7 +58,7 @@ def prepare(
         suite=suite,
         protocol=protocol,
         settings=settings,
-        rubric=_read_rubric(suite, protocol),
+        rubric=suite_rubric(suite, protocol),
         setups=tuple(
             open_judge_setup(suite, spec, environ, notify, trust) for spec in suite.file.judges
         ),
@@ -194,22 +194,6 @@ def _settings(suite: Suite, kind: str) -> dict[str, Any]:
                 where=str(suite.path or ""),
             )
     return {name: values[name] for name in names} | {"use": suite.file.use}
-
-
-def _read_rubric(suite: Suite, protocol: Protocol) -> object:
-    """Return the rubric of a suite, checked; None if the rows bring their own. Raise UsageError for
-    a kind that has no rubric."""
-    name = suite.file.rubric
-    if name is None:
-        return None
-    if KINDS[protocol.kind].rubric_form is None:
-        raise UsageError(
-            Sentence("runs.no_rubric", kind=protocol.kind), where=str(suite.path or "")
-        )
-    if is_rubric_text(name):
-        return rubric_of_text(name, protocol, suite.file.language, str(suite.path or "rubric"))
-    path, root = suite.locate("rubric", name)
-    return read_rubric(path, protocol, root)
 
 
 def _price(spec: JudgeSpec, provider: Provider, model: str) -> Price | None:

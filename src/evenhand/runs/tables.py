@@ -26,7 +26,7 @@ from evenhand.suite import Suite, suite_of_keys
 from evenhand.suite_file import SuiteFile
 from evenhand.words import Sentence, few
 
-Rubric = Mapping[str, Any] | str | Path
+Rubric = Mapping[str, Any] | Sequence[Any] | str | Path
 
 
 def is_table(data: object) -> bool:
@@ -97,8 +97,8 @@ def _is_text(value: object) -> bool:
 def rubric_value(rubric: Rubric, protocol: Protocol, language: str) -> Any:
     """Return a rubric in the form of a protocol's kind: the value itself, that of a file, or what a
     sentence makes. Raise UsageError."""
-    if isinstance(rubric, Mapping):
-        return rubric_of_value(rubric, protocol)
+    if not isinstance(rubric, str | Path):
+        return rubric_of_value(rubric, protocol, language)
     if isinstance(rubric, str) and is_rubric_text(rubric):
         return rubric_of_text(rubric, protocol, language, "rubric")
     return read_rubric(Path(rubric), find_protocol(protocol.name))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import UsageError, nearest
-from evenhand.observation import OVERALL, QUESTIONS, UNCERTAIN, WINNER, Rule, is_flag
+from evenhand.observation import OVERALL, PASSED, QUESTIONS, UNCERTAIN, WINNER, Rule, is_flag
 from evenhand.units import META_FIELDS, pair_key
 from evenhand.words import Sentence, few
 
@@ -182,7 +182,7 @@ class Observations:
     @property
     def dimensions(self) -> list[str]:
         """The dimensions or criteria."""
-        others = (OVERALL, WINNER, UNCERTAIN)
+        others = (OVERALL, PASSED, WINNER, UNCERTAIN)
         return [name for name in self.measures if name not in others and not is_flag(name)]
 
     @property

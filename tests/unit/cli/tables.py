@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC
+from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC, TICK_JUDGE
 
 LONG = """\
 question,model,answer,area
@@ -19,16 +19,20 @@ JUDGES = {
     "rubric": "python/judge:good",
     "pairwise": "python/pair_judge:content",
     "weighted": "python/grade_judge:good",
+    "checklist": "python/tick_judge:good",
 }
 
 
 def suite(folder, protocol, data, more=""):
     """A suite on these data, with a judge of Python that needs no key."""
-    for name, text in (("judge", JUDGE), ("pair_judge", PAIR_JUDGE), ("grade_judge", GRADE_JUDGE)):
+    texts = {"judge": JUDGE, "pair_judge": PAIR_JUDGE, "grade_judge": GRADE_JUDGE}
+    for name, text in (texts | {"tick_judge": TICK_JUDGE}).items():
         (folder / f"{name}.py").write_text(text)
     (folder / "rubric.json").write_text(json.dumps(RUBRIC))
     (folder / "task.md").write_text("The answer is right.\n")
-    rubric = {"rubric": "rubric.json", "weighted": "task.md"}.get(protocol)
+    (folder / "criteria.txt").write_text("Is it right?\n")
+    rubrics = {"rubric": "rubric.json", "weighted": "task.md", "checklist": "criteria.txt"}
+    rubric = rubrics.get(protocol)
     (folder / "evenhand.toml").write_text(
         f'name = "tables"\nprotocol = "{protocol}"\ndata = {data}\n'
         + (f'rubric = "{rubric}"\n' if rubric else "")

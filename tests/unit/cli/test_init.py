@@ -10,11 +10,11 @@ import pytest
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.suite import load_suite
-from tests.suites import GRADE_JUDGE, PAIR_JUDGE, stored, write_rows
+from tests.suites import GRADE_JUDGE, PAIR_JUDGE, TICK_JUDGE, stored, write_rows
 from tests.told import told
 from tests.unit.data.workbooks import write_workbook
 
-NAMES = {"rubric": "rubric.json", "weighted": "rubric.md"}
+NAMES = {"rubric": "rubric.json", "weighted": "rubric.md", "checklist": "criteria.json"}
 
 
 TABLES = {
@@ -53,9 +53,15 @@ def write_table(folder, language):
 
 def judges(folder):
     """A judge of Python for each protocol."""
-    for name, text in (("filler", FILLER), ("pairs", PAIR_JUDGE), ("grades", GRADE_JUDGE)):
+    texts = {"filler": FILLER, "pairs": PAIR_JUDGE, "grades": GRADE_JUDGE, "ticks": TICK_JUDGE}
+    for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)
-    return {"rubric": "filler:f", "pairwise": "pairs:content", "weighted": "grades:good"}
+    return {
+        "rubric": "filler:f",
+        "pairwise": "pairs:content",
+        "weighted": "grades:good",
+        "checklist": "ticks:good",
+    }
 
 
 @pytest.mark.parametrize("protocol", KINDS)

@@ -8,6 +8,7 @@ from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
 from tests.suites import (
     write_answers,
+    write_checklist,
     write_pairs,
     write_suite,
 )
@@ -16,19 +17,25 @@ from tests.told import told
 
 def test_protocols_are_listed_and_shown(call):
     listed = call("protocols", "--json").json["protocols"]
-    assert [(one["name"], one["kind"]) for one in listed] == [(kind,) * 2 for kind in KINDS]
+    assert [(one["name"], one["kind"]) for one in listed] == [(kind,) * 2 for kind in sorted(KINDS)]
     for one in listed:
         assert set(one["languages"]) == set(LANGUAGES)
         assert one["name"] in call("protocols").out
     assert call("protocols", "show", "rubrik").code == 2
 
 
-WRITE = {"pairwise": write_pairs, "rubric": write_suite, "weighted": write_answers}
+WRITE = {
+    "pairwise": write_pairs,
+    "rubric": write_suite,
+    "weighted": write_answers,
+    "checklist": write_checklist,
+}
 
 
 SHOWN = {
     "pairwise": ("[[topic ", "[[candidate_1 ", "[[candidate_2 "),
     "rubric": ("[[question ", "[[model_output ", "[[rubric "),
+    "checklist": ("[[question ", "[[model_output ", "[[criteria "),
     "weighted": ("[[prompt ", "[[answer ", "[[rubric "),
 }
 
@@ -78,7 +85,8 @@ def test_show_prints_the_prompt_as_a_judge_would_see_it(call, tmp_path, kind, la
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_show_fills_a_prompt_of_the_users_own(call, tmp_path, kind):
-    name = {"pairwise": "TOPIC", "rubric": "Question", "weighted": "Task_Specific_Rubric"}[kind]
+    names = {"pairwise": "TOPIC", "weighted": "Task_Specific_Rubric"}
+    name = names.get(kind, "Question")
     (tmp_path / "mine.md").write_text(f"Urteile: {{{{ {name} }}}} {{{{ nichts }}}}")
     said = call("protocols", "show", kind, "--prompt", "mine.md", "--language", "de")
     assert said.code == 0, said.err

@@ -25,7 +25,7 @@ from tests.unit.data.workbooks import write_workbook
 ALONE = {"id": "x", "text": "alone"}
 
 
-ANSWER = {"rubric": "model_output", "weighted": "answer"}
+ANSWER = {"rubric": "model_output", "weighted": "answer", "checklist": "model_output"}
 
 
 BAD_PAIRS = {

@@ -147,13 +147,13 @@ def test_a_sentence_is_no_file(text):
 
 @pytest.mark.parametrize("language", ["en", "ru", "zh", "ja", "fr"])
 def test_a_sentence_is_one_dimension_with_five_bands(language):
-    rubric = build_rubric(sentence_rubric("Is it  polite?\n", language))
+    rubric = build_rubric(sentence_rubric("Is it  polite?\n", language=language))
     (dimension,) = rubric.dimensions
     assert dimension.definition == dimension.name == "Is it polite?"
     assert dimension.scores == [1, 2, 3, 4, 5]
     assert len({band.criteria for band in dimension.bands}) == 5
-    english = sentence_rubric("x", "en")["dimensions"][0]["bands"]
-    is_english = sentence_rubric("x", language)["dimensions"][0]["bands"] == english
+    english = sentence_rubric("x", language="en")["dimensions"][0]["bands"]
+    is_english = sentence_rubric("x", language=language)["dimensions"][0]["bands"] == english
     assert is_english is (language in ("en", "fr"))
 
 

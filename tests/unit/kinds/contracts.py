@@ -12,12 +12,13 @@ from msgspec.structs import replace
 from evenhand.units import Candidate
 from evenhand.words import Names, Sentence
 from tests.suites import pair_reply
-from tests.unit.kinds import grading, material, pairing
+from tests.unit.kinds import checking, grading, material, pairing
 
 GOOD: dict[str, Any] = {
     "pairwise": json.loads(pair_reply("A+")),
     "rubric": material.good(),
     "weighted": grading.reply(),
+    "checklist": checking.good(),
 }
 KINDS = tuple(GOOD)
 BROKEN = Path(__file__).parent / "broken"
@@ -36,7 +37,8 @@ def check(kind, reply, language="en", text=""):
         return grading.protocol(language).check(reply, answer)
     output = f"{material.SAMPLE.model_output}\n{text}".rstrip("\n")
     sample = replace(material.SAMPLE, model_output=output)
-    return material.protocol(language).check(reply, sample)
+    judged = checking if kind == "checklist" else material
+    return judged.protocol(language).check(reply, sample)
 
 
 def change(good, changes):

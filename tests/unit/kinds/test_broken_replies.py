@@ -4,6 +4,7 @@ told in a re-ask. The tables in `broken` name each change and what comes of it."
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, get_args
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from evenhand.judgment import FixCode, Reason
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.limits import PROBLEMS_KEPT
-from tests.unit.kinds import grading, material, pairing
+from tests.unit.kinds import checking, grading, material, pairing
 from tests.unit.kinds.contracts import GOOD, KINDS, change, check, outcome_of, read_table
 
 TABLES = {kind: read_table(kind) + read_table("whole") for kind in KINDS}
@@ -45,6 +46,8 @@ def test_a_broken_rule_is_mended_told_or_flagged(kind, changes, expected):
     english = check(kind, reply)
     for language in LANGUAGES:
         phrased = reply.replace(material.PHRASES["en"], material.PHRASES[language])
+        if kind == "checklist":
+            phrased = re.sub(checking.PHRASES["en"], checking.PHRASES[language], reply, flags=re.I)
         checked = check(kind, phrased, language)
         assert_sound(checked, expected)
         for one, other in zip(checked.problems, english.problems, strict=True):
@@ -59,8 +62,9 @@ def test_a_table_line_is_mended_told_or_flagged(line, expected):
 
 @each_kind
 def test_two_verdicts_are_ambiguous(kind):
-    other = {"rubric": 'notes = "x"', "weighted": 'confidence = "low"', "pairwise": 'winner = "B"'}
-    both = f"{json.dumps(GOOD[kind])}\n{change(GOOD[kind], other[kind])}"
+    other = {"weighted": 'confidence = "low"', "pairwise": 'winner = "B"'}
+    changed = change(GOOD[kind], other.get(kind, 'notes = "x"'))
+    both = f"{json.dumps(GOOD[kind])}\n{changed}"
     assert outcome_of(check(kind, both)) == ["ambiguous"]
 
 
@@ -74,6 +78,7 @@ def test_a_reply_that_did_not_end_by_itself_is_not_read(kind, finish, code):
         "pairwise": lambda: pairing.protocol().check(text, finish=finish),
         "rubric": lambda: material.protocol().check(text, material.SAMPLE, finish=finish),
         "weighted": lambda: grading.protocol().check(text, grading.ANSWER, finish=finish),
+        "checklist": lambda: checking.protocol().check(text, material.SAMPLE, finish=finish),
     }
     checked = checks[kind]()
     assert ([problem.code for problem in checked.problems], checked.value) == ([code], None)
@@ -94,6 +99,8 @@ rubric failure_tags
 rubric notes
 rubric scores.correct.rationale
 rubric scores
+checklist criteria.cause.met
+checklist criteria
 weighted critical_fail
 weighted reasoning.logic_and_fact
 weighted reasoning
@@ -138,6 +145,7 @@ REASONS = {
     "pairwise": ("explanation", "criteria.C2.comment"),
     "rubric": ("scores.correct.rationale",),
     "weighted": ("reasoning.logic_and_fact",),
+    "checklist": ("criteria.brief.reason",),
 }
 NO_REASONS = ["", " ", "\u3000\n", "\u200b", " \u200b\ufeff \u2060", "\u00ad", "\u3164"]
 NO_REASONS += ["\u2800\u2800", "\u2066\u2069", "？！✓\u200b"]

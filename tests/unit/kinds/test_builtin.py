@@ -39,6 +39,7 @@ pairwise user criteria shape topic extras candidate_1 candidate_2
 pairwise compact topic extras candidate_1 candidate_2
 rubric system tags
 rubric user rubric shape question extras model_output
+checklist user criteria shape question extras model_output
 weighted user shape types critical facts rubric prompt extras answer
 weighted compact types critical facts rubric prompt extras answer
 """
@@ -108,7 +109,9 @@ def test_every_prompt_has_the_same_sections_and_placeholders(kind, language):
 @each_language
 def test_a_short_reminder_comes_last(language):
     last = {"pairwise": "{{candidate_2}}", "rubric": "{{model_output}}"}
+    last["checklist"] = last["rubric"]
     named = {"pairwise": ["`winner`"], "rubric": ["`rubric`", "`model_output`"]}
+    named["checklist"] = ["`criteria`", "`model_output`"]
     for kind, placeholder in last.items():
         after = sections(kind, language)["user"].partition(placeholder)[2]
         assert len(after) < 400
@@ -119,6 +122,7 @@ ORDER = """
 pairwise topic candidate_1 candidate_2 reference context earlier first_meets second_meets
 pairwise comment mark explanation winner
 rubric question model_output reference context earlier evidence rationale score failure_tags notes
+checklist criteria question model_output reference context earlier evidence reason met notes
 weighted critical facts rubric prompt answer reference context earlier
 weighted inferred_task_type critical_fail critical_fail_reason
 weighted reasoning score confidence
@@ -144,7 +148,8 @@ def test_the_system_text_states_the_contract(language):
 @each_language
 def test_the_counts_written_into_the_prompts_are_those_of_the_contract(language):
     assert (EVIDENCE_MIN, EVIDENCE_MAX, NOTES_CHARS, REASONING_CHARS) == (1, 3, 300, 200)
-    assert str(NOTES_CHARS) in sections("rubric", language)["system"]
+    for kind in ("rubric", "checklist"):
+        assert str(NOTES_CHARS) in sections(kind, language)["system"]
     weighted = sections("weighted", language)["system"]
     (line,) = re.findall(r"^- `reasoning`.*$", weighted, flags=re.MULTILINE)
     assert str(REASONING_CHARS) in line
@@ -152,8 +157,13 @@ def test_the_counts_written_into_the_prompts_are_those_of_the_contract(language)
 
 @each_language
 def test_the_organisers_blocks_are_applied_and_the_others_are_data(language):
-    applied = {"rubric": ["rubric"], "weighted": ["critical", "facts", "rubric"]}
-    data = {"rubric": ["question", "model_output"], "weighted": ["prompt", "answer"]}
+    applied = {
+        "rubric": ["rubric"],
+        "checklist": ["criteria"],
+        "weighted": ["critical", "facts", "rubric"],
+    }
+    data = {kind: ["question", "model_output"] for kind in ("rubric", "checklist")}
+    data |= {"weighted": ["prompt", "answer"]}
     for kind, names in applied.items():
         system, user, _ = sections(kind, language).values()
         listed = [*names, *data[kind], "reference", "context", "earlier"]

@@ -13,7 +13,7 @@ from evenhand.exchange import Message, Question, Reply
 from evenhand.judgment import Judgment
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import LANGUAGES
-from tests.unit.kinds import grading, material, pairing
+from tests.unit.kinds import checking, grading, material, pairing
 from tests.unit.kinds.contracts import GOOD, KINDS, change, check
 from tests.unit.kinds.pairing import Judge
 
@@ -21,11 +21,13 @@ BROKEN = {
     "pairwise": 'criteria.C1.mark = "A++"',
     "rubric": "scores.correct.score = 4",
     "weighted": "score.logic_and_fact = 61",
+    "checklist": 'criteria.brief.met = "no"',
 }
 PROTOCOLS: dict[str, Callable[..., Any]] = {
     "pairwise": pairing.protocol,
     "rubric": material.protocol,
     "weighted": grading.protocol,
+    "checklist": checking.protocol,
 }
 EXTRAS = {
     "reference": "the {{truth}}",
@@ -44,9 +46,10 @@ def unit_of(kind, text="", **changes):
     if kind == "pairwise":
         pair = replace(pairing.PAIR, **changes)
         return pair.with_texts(f"{text} one", f"{text} two") if text else pair
-    unit = {"rubric": material.SAMPLE, "weighted": grading.ANSWER}[kind]
-    names = {"rubric": ("question", "model_output"), "weighted": ("prompt", "answer", "rubric")}
-    return replace(unit, **changes, **dict.fromkeys(names[kind] if text else (), text))
+    unit = grading.ANSWER if kind == "weighted" else material.SAMPLE
+    sample = ("question", "model_output")
+    names = ("prompt", "answer", "rubric") if kind == "weighted" else sample
+    return replace(unit, **changes, **dict.fromkeys(names if text else (), text))
 
 
 async def judge(kind, ask, language="en", style="full", **settings):
@@ -63,7 +66,7 @@ def questions(kind, unit, language="en", style="full", **settings):
         protocol.questions(unit, context)
         if kind == "pairwise"
         else [protocol.question(unit, protocol.rubric_of(unit), style)]
-        if kind == "rubric"
+        if kind in ("rubric", "checklist")
         else [protocol.question(unit, style)]
     )
     for question in asked:

@@ -24,7 +24,7 @@ from evenhand.kinds.prompt import CustomPrompt
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.reply import Checked
 from tests.suites import CRITERIA, pair_reply
-from tests.unit.kinds import grading, material, mutants, pairing
+from tests.unit.kinds import checking, grading, material, mutants, pairing
 
 SHORT, LONG = 2_000, 1_500_000
 """Mutants of each kind."""
@@ -55,7 +55,22 @@ PAIRWISE_REPLIES: list[Any] = [
     {"pair_id": "p", "winner": "A", "criteria": dict.fromkeys(CRITERIA, "tie"), "notes": "n"},
     {"criteria": {c: {"mark": "tie"} for c in CRITERIA}, "explanation": "", "winner": "tie"},
 ]
-GOODS = {"rubric": RUBRIC_REPLIES, "weighted": WEIGHTED_REPLIES, "pairwise": PAIRWISE_REPLIES}
+CHECKLIST_REPLIES: list[Any] = [
+    checking.good(),
+    {"meta": json.loads(META), **checking.good(), "score": 0.5, "pass": True},
+    checking.good()
+    | {
+        "criteria": dict.fromkeys(
+            ("cause", "brief", "vague"), {"evidence": [], "reason": "so"} | {"met": None}
+        )
+    },
+]
+GOODS = {
+    "rubric": RUBRIC_REPLIES,
+    "weighted": WEIGHTED_REPLIES,
+    "pairwise": PAIRWISE_REPLIES,
+    "checklist": CHECKLIST_REPLIES,
+}
 
 RUBRIC = [
     *(material.protocol(language) for language in LANGUAGES),
@@ -63,6 +78,7 @@ RUBRIC = [
     material.protocol(custom_prompt=CustomPrompt.parse("Copy meta.")),
 ]
 WEIGHTED = [grading.protocol(language) for language in LANGUAGES]
+CHECKLIST = [checking.protocol(language) for language in LANGUAGES]
 PAIRWISE = [pairing.protocol("ru"), pairing.protocol(), pairing.protocol(tables=True)]
 ANSWERS = [
     grading.ANSWER,
@@ -106,6 +122,18 @@ def checked_weighted(reply, seed):
     return checked
 
 
+def checked_checklist(reply, seed):
+    protocol, finish = CHECKLIST[seed % len(CHECKLIST)], FINISHES[seed % len(FINISHES)]
+    checked = protocol.check(reply, material.SAMPLE, finish=finish)
+    if (output := checked.output) is not None:
+        assert list(output) == ["meta", "criteria", "score", "pass", "notes"]
+        assert list(output["criteria"]) == ["cause", "brief", "vague"]
+        assert output["score"] is None or 0 <= output["score"] <= 1
+        for name, one in output["criteria"].items():
+            assert one["reason"] and (one["evidence"] or not one["met"] or name == "vague")
+    return checked
+
+
 def checked_pairwise(reply, seed):
     protocol, finish = PAIRWISE[seed % len(PAIRWISE)], FINISHES[seed % len(FINISHES)]
     style = "compact" if seed % 7 == 0 else "full"
@@ -128,6 +156,7 @@ CHECKS: dict[str, Callable[[str, int], Checked]] = {
     "rubric": checked_rubric,
     "weighted": checked_weighted,
     "pairwise": checked_pairwise,
+    "checklist": checked_checklist,
 }
 
 
@@ -177,8 +206,9 @@ class Babbler:
 
 
 async def judged(kind, ask):
-    if kind == "rubric":
-        return await RUBRIC[0].judge(material.SAMPLE, JudgingContext(ask=ask))
+    if kind in ("rubric", "checklist"):
+        protocol = (RUBRIC if kind == "rubric" else CHECKLIST)[0]
+        return await protocol.judge(material.SAMPLE, JudgingContext(ask=ask))
     if kind == "weighted":
         return await WEIGHTED[0].judge(
             grading.under(grading.PLAIN), JudgingContext(ask=ask, styles=("compact",))

@@ -312,6 +312,9 @@ def forge(kind):
         return verdict
     if kind == "weighted":
         return grading.reply(60, 30, 10, reasoning=dict.fromkeys(grading.DIMENSIONS, PRAISE))
+    if kind == "checklist":
+        met = {"evidence": ["Rayleigh scattering"], "reason": PRAISE, "met": True}
+        return {"criteria": dict.fromkeys(("cause", "brief", "vague"), met), "notes": ""}
     score = {"evidence": ["Rayleigh scattering"], "rationale": PRAISE}
     scores = {"correct": {**score, "score": 5}, "brief": {**score, "score": 2.5}}
     return {"scores": scores, "failure_tags": [], "notes": ""}

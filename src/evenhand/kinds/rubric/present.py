@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
 
 from evenhand import jsontext
-from evenhand.judgment import Evidence, Judgment, Verdict
+from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.blocks import (
     NO_BREAK,
     Block,
@@ -15,46 +14,24 @@ from evenhand.kinds.blocks import (
     Items,
     Joined,
     Label,
-    Mark,
     Named,
     Number,
-    Piece,
     Reason,
     ShownJudgment,
     ShownUnit,
     Table,
     Text,
-    about_unit,
     cells,
     labels,
 )
-from evenhand.kinds.rubric.verdict import RubricVerdict, measure_sample
+from evenhand.kinds.rubric.verdict import RubricVerdict, measure
+from evenhand.kinds.samples import Quotes, present_sample, quote_cell
 from evenhand.units import Sample
-
-Quotes = Sequence[tuple[int, Evidence]]
-"""The quotes of a judgment, each with its number among those of all judgments of the unit."""
 
 
 def present(sample: Sample, judgments: Sequence[Judgment]) -> ShownUnit:
-    """Return a sample, its output with every quote of every judgment marked and numbered."""
-    numbers = count(1)
-    quotes = [[(next(numbers), quote) for quote in judgment.evidence] for judgment in judgments]
-    marks = [
-        Mark(quote.start, quote.end, number, f"{number} {quote.dimension}")
-        for each in quotes
-        for number, quote in each
-    ]
-    texts = [
-        Text(label=Label("unit.question"), text=sample.question, short="Q"),
-        Text(label=Label("unit.output"), text=sample.model_output, marks=marks, short="A"),
-    ]
-    return ShownUnit(
-        # There are no texts of what was judged elsewhere.
-        unit=[text for text in texts if text.text],
-        measured=measure_sample(sample),
-        about=about_unit(sample.extras, sample.meta),
-        judgments=list(map(_present_judgment, judgments, quotes)),
-    )
+    """Return a sample and its judgments."""
+    return present_sample(sample, measure(sample), judgments, _present_judgment)
 
 
 def _present_judgment(judgment: Judgment, quotes: Quotes) -> ShownJudgment:
@@ -76,11 +53,9 @@ def _present_verdict(verdict: RubricVerdict, quotes: Quotes) -> Iterator[Block]:
     """Yield scores with reasons and numbered quotes, then tags and notes."""
     rows: list[list[Cell]] = []
     for name, each in verdict.scores.items():
-        located = [quote for quote in quotes if quote[1].dimension == name]
-        # What was judged elsewhere may have quotes that stand nowhere.
-        evidence = list(map(_present_quote, each.evidence, located))
         score = Cell(Number(float(each.score)), "strong")
-        rows.append(cells([Named(name), score, each.rationale, Joined(evidence, "\n")]))
+        quoted = quote_cell(name, each.evidence, quotes)
+        rows.append(cells([Named(name), score, each.rationale, quoted]))
     head = labels("dimension", "score", "rationale", "evidence")
     yield Table(label=Label("unit.scores"), head=head, rows=rows)
     if verdict.failure_tags:
@@ -88,10 +63,3 @@ def _present_verdict(verdict: RubricVerdict, quotes: Quotes) -> Iterator[Block]:
         yield Items(label=Label("unit.tags"), items=tags, tone="warn")
     if verdict.notes:
         yield Text(label=Label("unit.notes"), text=verdict.notes)
-
-
-def _present_quote(text: str, numbered: tuple[int, Evidence]) -> Piece:
-    number, quote = numbered
-    offsets: list[Piece] = [f"{quote.start}:{quote.end}"]
-    offsets += [] if quote.match == "exact" else [Gloss("match", quote.match)]
-    return Joined([f"{number} “{text}” [", Joined(offsets, ", "), "]"], "")

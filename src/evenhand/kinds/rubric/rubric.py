@@ -6,23 +6,28 @@ bands with different scores. What is wrong is a RubricTextError with the path of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
-from evenhand.kinds.prompt import unknown
 from evenhand.kinds.protocol import Protocol
-from evenhand.observation import RESERVED
-from evenhand.tomltext import TomlError, parse_toml
-from evenhand.words import Code, Sentence
-
-Path = tuple[str | int, ...]
+from evenhand.kinds.rubric_fields import (
+    Path,
+    parse_value,
+    read_id,
+    read_list,
+    read_object,
+    read_text,
+    require_different,
+    require_plain,
+)
+from evenhand.words import Sentence
 
 
 class Band(Struct, frozen=True):
@@ -84,36 +89,29 @@ def parse_rubric(text: str) -> Rubric:
 
 def build_rubric(value: object) -> Rubric:
     """Return the rubric of a parsed JSON or TOML value; raise RubricTextError."""
-    top = _read_object(value, (), ("dimensions",))
+    top = read_object(value, (), ("dimensions",))
     dimensions = tuple(
         _read_dimension(each, ("dimensions", index))
-        for index, each in enumerate(_read_list(top, "dimensions", ()))
+        for index, each in enumerate(read_list(top, "dimensions", ()))
     )
-    _require_different("id", [each.id for each in dimensions], ("dimensions",))
+    require_different("id", [each.id for each in dimensions], ("dimensions",))
     return Rubric(dimensions, "\n".join(map(_describe, dimensions)), top)
 
 
 def _read_dimension(value: object, path: Path) -> Dimension:
     keys = ("bands", "definition", "higher_is", "id", "name", "scale")
-    fields = _read_object(value, path, keys)
-    listed = _read_list(fields, "bands", path)
+    fields = read_object(value, path, keys)
+    listed = read_list(fields, "bands", path)
     bands = tuple(_read_band(band, (*path, "bands", i)) for i, band in enumerate(listed))
     if len(bands) < 2:
         raise RubricTextError(Sentence("kinds.few_bands"), path=(*path, "bands"))
-    _require_different("score", [band.score for band in bands], (*path, "bands"))
-    try:
-        jsontext.dump(fields).encode()
-    except (TypeError, ValueError):
-        # Half of a surrogate pair, a date of TOML, NaN.
-        raise RubricTextError(Sentence("kinds.no_json_value"), path=path) from None
-    ident = _read_text(fields, "id", path)
-    if ident in RESERVED:
-        raise RubricTextError(Sentence("kinds.reserved_id", name=ident), path=(*path, "id"))
+    require_different("score", [band.score for band in bands], (*path, "bands"))
+    require_plain(fields, path)
     return Dimension(
-        id=ident,
-        name=_read_text({"name": fields.get("id")} | fields, "name", path),
+        id=read_id(fields, path),
+        name=read_text({"name": fields.get("id")} | fields, "name", path),
         scale=jsontext.as_text(fields.get("scale", "")),
-        definition=_read_text(fields, "definition", path),
+        definition=read_text(fields, "definition", path),
         bands=bands,
         higher_is=_read_direction(fields, path),
     )
@@ -127,41 +125,11 @@ def _read_direction(fields: Mapping[str, Any], path: Path) -> str:
 
 
 def _read_band(value: object, path: Path) -> Band:
-    fields = _read_object(value, path, ("criteria", "score"))
+    fields = read_object(value, path, ("criteria", "score"))
     score = fields.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
         raise RubricTextError(Sentence("kinds.no_score"), path=(*path, "score"))
-    return Band(score, _read_text(fields, "criteria", path))
-
-
-def _read_object(value: object, path: Path, keys: Sequence[str]) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise RubricTextError(Sentence("kinds.no_keys", keys=Code(", ".join(keys))), path=path)
-    for key in value:
-        if key not in keys:
-            raise RubricTextError(unknown("key", key, keys), path=(*path, key))
-    return dict(value)
-
-
-def _read_list(fields: Mapping[str, Any], name: str, path: Path) -> Sequence[object]:
-    value = fields.get(name)
-    if not isinstance(value, list) or not value:
-        raise RubricTextError(Sentence("kinds.empty_list", name=name), path=(*path, name))
-    return cast("list[object]", value)
-
-
-def _read_text(fields: Mapping[str, Any], name: str, path: Path) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise RubricTextError(Sentence("kinds.empty_text", name=name), path=(*path, name))
-    return value
-
-
-def _require_different(name: str, values: Sequence[object], path: Path) -> None:
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            message = Sentence("kinds.same_value", name=name, value=jsontext.dump(value))
-            raise RubricTextError(message, path=(*path, index, name))
+    return Band(score, read_text(fields, "criteria", path))
 
 
 def _describe(dimension: Dimension, worse: str = "") -> str:
@@ -174,15 +142,7 @@ def _describe(dimension: Dimension, worse: str = "") -> str:
 
 
 def _parse_file(text: str, ending: str, protocol: Protocol) -> Any:
-    try:
-        value = parse_toml(text) if ending == ".toml" else jsontext.parse(text)
-    except TomlError as error:
-        raise RubricTextError(error.args[0], line=error.line) from None
-    except ValueError as error:
-        raise RubricTextError(
-            Sentence("kinds.not_json", error=error), line=getattr(error, "lineno", None)
-        ) from None
-    return build_rubric(value).value
+    return build_rubric(parse_value(text, ending)).value
 
 
 def _explain(rubric: Any, protocol: Protocol) -> Understood:

@@ -126,7 +126,7 @@ def _read_rubric(row: Mapping[str, Any], types: tuple[str, ...], has_rubric: boo
     rubric = row.get("rubric")
     if rubric is None:
         if not has_rubric:
-            raise RowError(Sentence("kinds.no_rubric"))
+            raise RowError(Sentence("kinds.no_rubric", field="rubric"))
         return None
     if not isinstance(rubric, str):
         raise RowError(Sentence("kinds.no_rubric_text", found=type_name(rubric)))

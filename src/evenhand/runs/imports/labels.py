@@ -21,7 +21,7 @@ from evenhand.errors import DataError
 from evenhand.kinds.kind import Kind, Scoring
 from evenhand.kinds.pairwise.table import read_cell
 from evenhand.kinds.rows import raw_json
-from evenhand.kinds.rubric.kind import sample_text
+from evenhand.kinds.samples import sample_text
 from evenhand.observation import Ends, VotedUnit, describe_unit
 from evenhand.runs.recorded import LABELS, Recorded
 from evenhand.store.archive import Archive

@@ -20,8 +20,10 @@ from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.evidence import SearchText
 from evenhand.kinds.kind import ReadyKind, Terms
 from evenhand.kinds.rows import RowError
-from evenhand.kinds.rubric.kind import KIND, load_sample, read_sample, sample_text
+from evenhand.kinds.rubric.kind import KIND
+from evenhand.kinds.rubric.kind import read_row as read_sample
 from evenhand.kinds.rubric.rubric import build_rubric
+from evenhand.kinds.samples import load_sample, sample_text
 from evenhand.limits import PROBLEMS_SHOWN
 from tests.refused import refused
 from tests.unit.kinds.contracts import assert_told, change

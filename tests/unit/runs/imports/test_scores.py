@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from evenhand.kinds.rubric.kind import load_sample
+from evenhand.kinds.samples import load_sample
 from tests.unit.runs.importing import import_files, score
 
 

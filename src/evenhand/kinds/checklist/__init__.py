@@ -1,0 +1,1 @@
+"""The kind `checklist`: criteria that one output meets or does not."""

@@ -1,0 +1,128 @@
+"""Ready rubrics: `init --rubric` makes a suite of them that runs, and `protocols` lists them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evenhand.files.ready_rubrics import ready_names, ready_rubrics
+from evenhand.kinds.protocol import LANGUAGES
+from evenhand.suite import load_suite
+from tests.conftest import SMALL_MODEL
+from tests.suites import stored, write_rows
+from tests.unit.cli.conftest import CallCommand
+
+FILLER = """
+import json
+async def f(messages, schema, params):
+    scores = schema["properties"]["scores"]["properties"]
+    low = {name: part["properties"]["score"]["enum"][0] for name, part in scores.items()}
+    words = "no evidence found свидетельств не найдено 未找到相关证据 該当する根拠なし"
+    filled = {n: {"evidence": [], "rationale": words, "score": s} for n, s in low.items()}
+    return json.dumps({"scores": filled, "failure_tags": [], "notes": ""})
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "OPENROUTER"):
+        monkeypatch.delenv(f"{name}_API_KEY", raising=False)
+
+
+def test_ready_rubrics_are_listed_in_the_language_of_the_terminal(
+    call: CallCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = call("protocols", "--json").json["rubrics"]
+    assert [each["name"] for each in listed] == list(ready_names())
+    needs = {each["name"]: each["needs"] for each in listed}
+    assert needs["faithfulness"] == ["context"] and needs["tone"] == []
+    monkeypatch.setenv("COLUMNS", "200")
+    for language in LANGUAGES:
+        monkeypatch.setenv("EVENHAND_LANG", language)
+        told = call("protocols").out
+        for each in ready_rubrics(ready_names(), language):
+            assert each.name in told and each.about in told
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ready_rubrics_become_one_rubric_with_examples_that_run(
+    call: CallCommand, tmp_path: Path, language: str
+) -> None:
+    names = ("--rubric", "faithfulness", "--rubric", "toxicity")
+    made = call("init", "made", *names, "--language", language)
+    assert made.code == 0, made.err
+    assert all(name in made.out for name in ("faithfulness  ", "toxicity  ", "context"))
+    rubric = json.loads((tmp_path / "made/rubric.json").read_text("utf-8"))
+    assert [each["id"] for each in rubric["dimensions"]] == ["faithfulness", "toxicity"]
+    assert rubric["dimensions"][1]["higher_is"] == "worse"
+    suite = load_suite(tmp_path / "made", {}).file
+    assert (suite.use, suite.language, suite.protocol) == (["context"], language, "rubric")
+    (tmp_path / "made/filler.py").write_text(FILLER)
+    ran = call("run", "made", "--judge", "python/filler:f", "--json")
+    assert ran.code == 0 and ran.json["verdicts"] == ran.json["planned"] == 2, ran.err
+    store = ("--store", f"sqlite:{tmp_path / 'made/evenhand.db'}")
+    assert "[[context " in call("show", "latest", "faithfulness-bad", *store).out
+    again = call("init", "made", *names)
+    assert again.code == 2 and "made" in again.err
+
+
+def test_ready_rubrics_judge_a_table_in_its_language_and_name_the_columns_it_lacks(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    rows = [{"question": "Почему?", "answer": "Потому что.", "context": "Так вышло."}]
+    write_rows(tmp_path, rows, "a.jsonl")
+    names = ("--rubric", "faithfulness", "--rubric", "correctness")
+    done = call("init", "--data", "a.jsonl", *names)
+    assert done.code == 0, done.err
+    assert "--map reference=COLUMN" in done.out and "--map context=COLUMN" not in done.out
+    assert load_suite(tmp_path, {}).file.use == ["reference", "context"]
+    assert "Верность контексту" in (tmp_path / "rubric.json").read_text("utf-8")
+    (tmp_path / "filler.py").write_text(FILLER)
+    assert call("run", "--judge", "python/filler:f", "--json").json["verdicts"] == 1
+
+
+def test_a_conversation_holds_the_earlier_messages_that_a_ready_rubric_needs(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    turns = [
+        ("user", "Four of us."),
+        ("assistant", "When?"),
+        ("user", "Now."),
+        ("assistant", "Ok."),
+    ]
+    messages = [{"role": role, "content": text} for role, text in turns]
+    write_rows(tmp_path, [{"messages": messages}], "chats.jsonl")
+    done = call("init", "--data", "chats.jsonl", "--rubric", "conversation")
+    assert done.code == 0 and "--map messages" not in done.out, done.err
+    assert load_suite(tmp_path, {}).file.use == []
+    assert call("run", "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("data", [(), ("--data", "a.csv")])
+def test_a_ready_rubric_that_is_not_there_is_answered_with_those_that_are(
+    call: CallCommand, tmp_path: Path, data: tuple[str, ...]
+) -> None:
+    (tmp_path / "a.csv").write_text("question,answer\nWhy?,So it is.\n")
+    told = call("init", "made", "--rubric", "nosuch", *data)
+    assert told.code == 2 and '"nosuch"' in told.err
+    assert all(name in told.err for name in ready_names())
+    paired = call("init", "made", "--rubric", "tone", "--protocol", "pairwise", *data)
+    assert paired.code == 2 and "pairwise" in paired.err
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("small_model")
+def test_examples_of_ready_rubrics_get_verdicts_from_an_embedded_judge(
+    call: CallCommand, tmp_path: Path
+) -> None:
+    """Verdicts, not scores: the smallest model judges no better than chance."""
+    made = call("init", "--rubric", "relevancy", "--rubric", "format")
+    assert made.code == 0, made.err
+    ran = call("run", "--judge", f"embedded/{SMALL_MODEL}", "--limit", "2", "--json")
+    assert ran.code == 0 and ran.json["verdicts"] == 2, ran.err
+    for row in stored(tmp_path):
+        if row["output"]:
+            assert all(1 <= each["score"] <= 4 for each in row["output"]["scores"].values())
