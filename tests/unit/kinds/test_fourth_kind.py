@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.kinds import KINDS
+from evenhand.words import words
 from tests.suites import write_rows
 from tests.unit.cli.conftest import CallCommand, call  # noqa: F401 - a fixture
 from tests.unit.web.serving import served
@@ -61,7 +62,7 @@ def test_it_is_judged_shown_exported_checked_compared_and_reported(
     assert call("run", "--json").json["calls"] == 0
 
     shown = call("show").out
-    assert "supported" in shown and "failed: schema" in shown
+    assert "supported" in shown and words("en").gloss("reason", "schema") in shown
     unit = call("show", "latest", "v2-3").out
     assert "Claim 3" in unit and "supported: it says so" in unit
 
