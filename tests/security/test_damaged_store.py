@@ -15,6 +15,7 @@ import pytest
 import evenhand
 from evenhand.errors import StoreError
 from tests.refused import refused
+from tests.sentences import is_told
 from tests.suites import evenhand_here, write_answers, write_pairs, write_suite
 from tests.unit.web.serving import served
 
@@ -78,7 +79,8 @@ def test_damage_is_told_through_every_door(sound, tmp_path, damage):
     assert (outcome.returncode, ADVICE in outcome.stderr) == (6, True), outcome.stderr
     verified = evenhand_here("store", "verify", cwd=tmp_path)
     assert verified.returncode == 6
-    assert "cannot be read" in verified.stdout or damage != "judgment cut off"
+    told = is_told(verified.stdout, "store.unreadable_judgment")
+    assert told or damage != "judgment cut off", verified.stdout
     with refused(StoreError, "web.store_cannot_read") as caught:
         list(evenhand.open(store=f"sqlite:{store}").judgments())
     assert ADVICE in caught.value.advice
