@@ -11,6 +11,7 @@ from evenhand.runs.stores import open_archive
 from evenhand.stats.rating import Matches, rate, vote_matches
 from tests.published.data import anchor, queried, records
 from tests.published.test_agreement import PANDALM_PEOPLE
+from tests.sentences import is_told
 from tests.unit.cli.conftest import NEWEST
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
@@ -39,7 +40,7 @@ def test_the_board_controls_length_without_what_only_alpacaeval_knows(call):
     published = anchor(f"alpacaeval.lc.{model}")["value"]
     assert 100 * found["length_controlled"] == pytest.approx(published, abs=3)
     assert found["length_controlled"] < found["win_rate"] - 0.01
-    assert any("no figures of AlpacaEval" in note for note in said["notes"])
+    assert any(is_told(note, "notes.length_not_alpacaeval") for note in said["notes"])
 
 
 def pass_matches(table):
