@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from numbers import Integral, Real
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -81,7 +82,7 @@ class Sentence(str):
     values: Mapping[str, Value]
 
     def __new__(cls, key: str, /, **values: Value) -> Sentence:
-        kept = {name: v if isinstance(v, _KEPT) else str(v) for name, v in values.items()}
+        kept = {name: _keep(value) for name, value in values.items()}
         message = super().__new__(cls, words("en").tell(key, kept))
         message.key, message.values = key, kept
         return message
@@ -94,6 +95,16 @@ class Sentence(str):
         """Return what to do about it, the sentence of the key with `_advice`; "" without one."""
         key = f"{self.key}_advice"
         return Sentence(key, **self.values) if words("en").has(key) else ""
+
+
+def _keep(value: Value) -> Value:
+    """Return a value as a sentence keeps it: a number of numpy as one of Python, a path or an error
+    as a string."""
+    if isinstance(value, _KEPT):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else str(value)
 
 
 def _restore(key: str, values: Mapping[str, Value]) -> Sentence:
@@ -113,13 +124,12 @@ class Words:
     def __call__(self, key: str, /, **values: object) -> str:
         """Return the text of a key such as `units.search`, its places filled with values; strings
         are filled in as they are."""
-        text = self._text(key)
-        return self._plain(_Filler(self).vformat(text, (), values)) if values else text
+        return _Filler(self).vformat(self._plain(self._text(key)), (), values)
 
     def tell(self, key: str, values: Mapping[str, Value]) -> str:
         """Return the text of a key, its places filled with values from outside."""
-        filled = _SafeFiller(self).vformat(self._text(key), (), values)
-        return self._plain(hide_credentials(filled))
+        # What stands in values is the user's own, and stays as it is.
+        return hide_credentials(_SafeFiller(self).vformat(self._plain(self._text(key)), (), values))
 
     def message(self, text: str) -> str:
         """Return a message in this language; a text that is none is returned as it is."""
@@ -142,7 +152,7 @@ class Words:
             value = _Filler(self).format_field(values[name], spec or "") if name else ""
             between = literal.removesuffix(" ") if name and not value else literal
             parts += [(self._plain(between), "")] if between else []
-            parts += [(self._plain(value), name or "")] if value else []
+            parts += [(value, name or "")] if value else []
         return parts
 
     def gloss(self, group: str, code: str) -> str:
@@ -190,10 +200,12 @@ class Words:
 
     def _text(self, key: str) -> str:
         first, _, rest = key.partition(".")
-        text: Any = _table(self.language, first) if first in _rooms() else None
-        for name in rest.split(".") if text is not None else key.split("."):
-            text = (_table(self.language, LABELS) if text is None else text)[name]
-        assert isinstance(text, str), key
+        is_room = first in _rooms()
+        text: Any = _table(self.language, first if is_room else LABELS)
+        for name in (rest if is_room else key).split("."):
+            text = text.get(name) if isinstance(text, Mapping) else None
+        if not isinstance(text, str):
+            raise KeyError(key)
         return text
 
     def _plain(self, text: str) -> str:
@@ -251,7 +263,8 @@ class Words:
             return self("list.less_than", value=self.money(0.01))
         if value == 0:
             return "$0"
-        return self._local(f"${value:.2f}") if value < 10 else f"${self.integer(round(value))}"
+        is_small = value < 9.995  # more is rounded to whole dollars
+        return self._local(f"${value:.2f}") if is_small else f"${self.integer(round(value))}"
 
     def p_value(self, p: float | None) -> str:
         """Return a p-value; below a thousandth it says only that."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 import evenhand
@@ -171,13 +172,25 @@ def test_a_message_hides_passwords_in_every_language() -> None:
         assert "secret" not in words(language).message(message)
 
 
-def test_a_terminal_has_no_characters_of_pages() -> None:
+def test_a_terminal_has_no_characters_of_pages_and_names_as_they_are():
     say = words("en", plain=True)
     assert (say.number(None), say.signed(-0.5), say.interval(-1, None, 0)) == (
         "-",
         "-0.50",
         "[-1,\xa0-]",
     )
+    told = say.message(Sentence("notes.no_baseline", variant="GPT–4 → 5"))
+    assert "GPT–4 → 5" in told
+
+
+def test_numbers_of_numpy_have_their_noun():
+    message = Sentence("notes.trust_failed", n=np.int64(5))
+    assert "5 judgments" in message and message.values == {"n": 5}
+
+
+@pytest.mark.parametrize("key", ["nothing", "cli.nothing", "notes.conflicts.x", "outcome", "list"])
+def test_what_is_no_sentence_is_not_had(key):
+    assert not words("ja").has(key)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ from rich.cells import cell_len, set_cell_size
 
 from evenhand.text import visible
 
-WHOLE_DOLLARS = 10
-
 
 def safe(text: object) -> str:
     """Text with characters that could steer a terminal shown as escapes."""
@@ -33,17 +31,3 @@ def cut_start(text: object, most: int) -> str:
     while start and cell_len(line[start - 1 :]) < most:
         start -= 1
     return f"…{line[start:].lstrip()}"
-
-
-def count_noun(number: int, noun: str) -> str:
-    """So many of something: `1 call`, `1,200 calls`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def money(dollars: float) -> str:
-    """Dollars in as many digits as a person reads: whole ones from ten on, cents below."""
-    if not dollars:
-        return "$0"
-    if dollars >= WHOLE_DOLLARS:
-        return f"${dollars:,.0f}"
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
