@@ -124,7 +124,8 @@ class Words:
     def __call__(self, key: str, /, **values: object) -> str:
         """Return the text of a key such as `units.search`, its places filled with values; strings
         are filled in as they are."""
-        return _Filler(self).vformat(self._plain(self._text(key)), (), values)
+        text = self._plain(self._text(key))
+        return _Filler(self).vformat(text, (), values) if values else text
 
     def tell(self, key: str, values: Mapping[str, Value]) -> str:
         """Return the text of a key, its places filled with values from outside."""
