@@ -147,7 +147,7 @@ def test_what_is_refused(call, imported):
         (("--judge", "jj"), "stats.no_judge", '"j"?'),
         (("--anchor", "sumer"), "stats.no_candidate", '"summer"?'),
         (("--by", "aera"), "stats.no_such_field", '"area"?'),
-        (("--criterion", "C1"), "stats.no_criterion", "-"),
+        (("--criterion", "C1"), "stats.no_criterion", "C1"),
     ):
         error = call.refused("leaderboard", imported, *flags)
         assert is_told(error, key) and told in error
