@@ -11,7 +11,7 @@ PLAIN = str.maketrans({"→": "->", "−": "-", "–": "-"})
 
 def told(text, key, language="en", /, **values):
     """Return True if the text has the sentence of this key, with these values."""
-    template = words(language)(key).translate(PLAIN)
+    template = words(language)._text(key).translate(PLAIN)
     pattern = ""
     for literal, name, *_ in Formatter().parse(template):
         pattern += re.escape(" ".join(f"^{literal}$".split())[1:-1])

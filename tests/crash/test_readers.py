@@ -38,7 +38,7 @@ def whole_export(folder, at_least):
     outcome = evenhand_here("export", "latest", "-o", "out.jsonl", cwd=folder)
     assert outcome.returncode == 0, outcome.stderr
     rows = len((folder / "out.jsonl").read_text().splitlines())
-    line = re.escape(words("en")("cli.pending_not_written")).replace(r"\{n\}", "([0-9]+)")
+    line = words("en")("cli.pending_not_written", n="([0-9]+)")
     pending = re.search(line, outcome.stderr)
     assert rows + (int(pending[1]) if pending else 0) == UNITS, outcome.stderr
     assert rows >= at_least

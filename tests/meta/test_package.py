@@ -28,6 +28,7 @@ OPTIONAL = STATISTICS | {
 
 def test_the_public_names_are_these():
     assert evenhand.__all__ == [
+        "ChecklistVerdict",
         "EvenhandError",
         "Failure",
         "Grade",
@@ -49,6 +50,8 @@ def test_the_public_names_are_these():
         "run_async",
         "score",
         "score_async",
+        "verify",
+        "verify_async",
     ]
     assert all(getattr(evenhand, name).__doc__ for name in evenhand.__all__)
 
