@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from evenhand.cli.main import cli
+from evenhand.kinds import samples
 from evenhand.kinds.pairwise import unit as pairs
-from evenhand.kinds.rubric import kind as samples
 from evenhand.kinds.weighted import kind as answers
 from tests.suites import write_answers, write_pairs, write_suite
 
