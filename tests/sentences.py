@@ -1,10 +1,13 @@
-"""Sentences of the words, found by their keys in notes and in what was printed."""
+"""Sentences, known by their keys: in errors, in notes and in what was printed."""
 
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from html import unescape
 from string import Formatter
+
+import pytest
 
 from evenhand.words import _Filler, words
 
@@ -14,7 +17,7 @@ def keys(sentences):
     return [sentence.key for sentence in sentences]
 
 
-def is_told(text, key, /, language="en", **values):
+def is_told(text, key, language="en", /, **values):
     """Return True if a text, of a terminal or a page, has the sentence of a key with these values
     of its places: a number as the sentence writes it, a string as it is."""
     say, pattern = words(language), ""
@@ -33,3 +36,12 @@ def _flat(text):
     """Return a text without tags and blanks, with the dashes and arrows of a terminal."""
     plain = words("en", plain=True)._plain(unescape(re.sub(r"</?\w[^>]*>", "", text)))
     return "".join(plain.split())
+
+
+@contextmanager
+def refused(kind, key, says=""):
+    """The block raises an error of this kind and key; a user reads what `says` matches."""
+    with pytest.raises(kind) as caught:
+        yield caught
+    assert caught.value.args[0].key == key
+    assert re.search(says, str(caught.value))

@@ -30,7 +30,7 @@ from tests.contract.ledger_rows import (
     units_of,
 )
 from tests.contract.stores import begun, begun_in
-from tests.refused import refused
+from tests.sentences import refused
 from tests.waiting import PATIENCE
 
 

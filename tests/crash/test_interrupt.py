@@ -8,8 +8,8 @@ import pytest
 
 from tests.crash.watching import counts, ended, kept, until
 from tests.provider import child
+from tests.sentences import is_told
 from tests.suites import at, evenhand, started, write_suite
-from tests.told import told
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -20,7 +20,7 @@ def test_an_interrupt_drains_and_says_how_to_go_on(tmp_path, number):
         assert until(lambda: counts(url)["calls"] >= 20, process)
         process.send_signal(number)
         code, _, said = ended(process)
-        assert code == 130 and told(said, "cli.continue", command="evenhand run"), said
+        assert code == 130 and is_told(said, "cli.continue", command="evenhand run"), said
         sent = counts(url)
         assert sent["calls"] == sent["answered"] == len(kept(tmp_path)) < 200
         assert evenhand("run", cwd=tmp_path).returncode == 0
@@ -35,8 +35,8 @@ def test_an_interrupt_promises_nothing_where_nothing_is_kept(tmp_path):
         process.send_signal(signal.SIGINT)
         code, _, said = ended(process)
     assert code == 130
-    assert told(said, "cli.begin_again", command="evenhand run"), said
-    assert not told(said, "cli.continue"), said
+    assert is_told(said, "cli.begin_again", command="evenhand run"), said
+    assert not is_told(said, "cli.continue"), said
 
 
 def test_a_second_interrupt_leaves_at_once(tmp_path):
@@ -46,9 +46,9 @@ def test_a_second_interrupt_leaves_at_once(tmp_path):
         assert until(lambda: counts(url)["calls"] == 4, process)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
-        while not told(line := process.stderr.readline(), "cli.stopping"):
+        while not is_told(line := process.stderr.readline(), "cli.stopping"):
             assert line, "it said nothing"
         process.send_signal(signal.SIGINT)
         code, _, said = ended(process)
-    assert code == 130 and told(said, "cli.continue", command="evenhand run --limit 9"), said
+    assert code == 130 and is_told(said, "cli.continue", command="evenhand run --limit 9"), said
     assert evenhand("store", "verify", cwd=tmp_path).returncode == 0

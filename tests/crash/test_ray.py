@@ -17,6 +17,7 @@ from tests.crash.ray_cluster import GUARDED, ray_cluster
 from tests.crash.watching import counts
 from tests.postgres import new_store_url, shared_server
 from tests.provider import child
+from tests.sentences import is_told
 from tests.suites import (
     at,
     evenhand,
@@ -26,7 +27,6 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
-from tests.told import told
 from tests.waiting import awaited
 
 pytest.importorskip("ray", reason="Ray is not installed")
@@ -199,7 +199,7 @@ def test_a_cluster_that_answers_strangers_is_refused(tmp_path, long):
         write_suite(tmp_path, 4, at(provider))
         arguments = ("run", "--json", "--store", url, "--ray", open_cluster.address)
         refused = evenhand(*arguments, cwd=tmp_path, env=NODE)
-        assert refused.returncode == 2 and told(refused.stderr, "cluster.no_token")
+        assert refused.returncode == 2 and is_told(refused.stderr, "cluster.no_token")
         allowed = evenhand(*arguments, "--allow-insecure-ray", cwd=tmp_path, env=NODE)
         assert allowed.returncode == 0, allowed.stderr
         assert json.loads(allowed.stdout)["verdicts"] == 4

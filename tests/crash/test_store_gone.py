@@ -12,8 +12,8 @@ import pytest
 
 from tests.crash.watching import counts, ended, kept, until
 from tests.provider import child
+from tests.sentences import is_told
 from tests.suites import at, environment, evenhand_here, started, write_suite
-from tests.told import told
 
 UNITS, WIDE = 200, 8
 STORE = "evenhand.db"
@@ -59,7 +59,7 @@ def test_a_store_that_is_moved_is_told_and_nothing_recorded_is_lost(tmp_path, ur
     asked = counts(url)["calls"]
     (tmp_path / STORE).rename(tmp_path / "moved.db")
     message = stopped(process, url, asked)
-    assert told(message, "store.moved") and "--store sqlite:FILE" in message
+    assert is_told(message, "store.moved") and "--store sqlite:FILE" in message
     (tmp_path / "moved.db").rename(tmp_path / STORE)
     assert len(kept(tmp_path)) >= 30 - WIDE
     finished(tmp_path, url)
@@ -69,7 +69,7 @@ def test_a_store_that_is_deleted_is_told_and_the_next_run_begins_anew(tmp_path, 
     process = under_way(tmp_path, url)
     asked = counts(url)["calls"]
     (tmp_path / STORE).unlink()
-    assert told(stopped(process, url, asked), "store.moved")
+    assert is_told(stopped(process, url, asked), "store.moved")
     outcome = evenhand_here("run", cwd=tmp_path)
     assert outcome.returncode == 0, outcome.stderr
     assert len(kept(tmp_path)) == UNITS
@@ -80,7 +80,7 @@ def test_a_file_in_the_place_of_a_store_is_left_as_it_is(tmp_path, url):
     asked = counts(url)["calls"]
     (tmp_path / "another").write_text("somebody's file")
     (tmp_path / "another").replace(tmp_path / STORE)
-    assert told(stopped(process, url, asked), "store.moved")
+    assert is_told(stopped(process, url, asked), "store.moved")
     assert (tmp_path / STORE).read_text() == "somebody's file"
 
 

@@ -20,8 +20,7 @@ from evenhand.errors import DataError
 from evenhand.kinds.reply import Unreadable, read
 from evenhand.limits import BODY_ELEMENTS, JSON_ELEMENTS, REPLY_ELEMENTS, TOML_ELEMENTS
 from tests.provider import Provider, sending, valid
-from tests.refused import refused
-from tests.sentences import is_told
+from tests.sentences import is_told, refused
 from tests.suites import (
     GOOD,
     answers,

@@ -14,8 +14,7 @@ import pytest
 
 import evenhand
 from evenhand.errors import StoreError
-from tests.refused import refused
-from tests.sentences import is_told
+from tests.sentences import is_told, refused
 from tests.suites import evenhand_here, write_answers, write_pairs, write_suite
 from tests.unit.web.serving import served
 

@@ -18,7 +18,7 @@ import evenhand
 from evenhand.errors import DataError, UsageError
 from evenhand.limits import JSON_DEPTH, NAME_PARTS
 from evenhand.tomltext import TomlError, parse_toml
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import (
     JUDGE,
     RUBRIC,

@@ -10,7 +10,7 @@ import pytest
 import evenhand
 from evenhand.errors import UsageError
 from tests import provider as p
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import (
     GRADE_JUDGE,
     PAIR_JUDGE,

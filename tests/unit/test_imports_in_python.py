@@ -12,7 +12,7 @@ import pytest
 
 import evenhand
 from evenhand.errors import DataError
-from tests.refused import refused
+from tests.sentences import refused
 
 VOTES = """unit,judge,first,second,winner
 q1,ann,old,new,new

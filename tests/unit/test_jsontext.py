@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand import jsontext
 from evenhand.limits import STORED_DEPTH
-from tests.refused import refused
+from tests.sentences import refused
 from tests.work import calls_of
 
 VALUES = st.recursive(

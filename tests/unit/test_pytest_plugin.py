@@ -14,9 +14,8 @@ from evenhand.engine.stop import Stop
 from evenhand.errors import StoppedEarly
 from evenhand.pytest_plugin import dollars
 from tests.provider import child
-from tests.refused import refused
+from tests.sentences import is_told, refused
 from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC, TASK
-from tests.told import told
 
 pytest_plugins = ["pytester"]
 
@@ -296,7 +295,7 @@ def test_a_budget_that_is_none_is_told_before_any_test(pytester):
     write(pytester, SCORED, budget="much")
     found = ran(pytester)
     assert found.ret == pytest.ExitCode.USAGE_ERROR
-    assert told(found.stderr.str(), "api.not_dollars", text="much")
+    assert is_told(found.stderr.str(), "api.not_dollars", text="much")
     for wrong in ("-1", "nan", "inf"):
         with pytest.raises(pytest.UsageError, match=wrong):
             dollars(wrong)

@@ -11,7 +11,7 @@ from evenhand.errors import UsageError
 from evenhand.suite import load_suite
 from evenhand.suite_file import suite_schema
 from evenhand.tomltext import find_line
-from tests.refused import refused
+from tests.sentences import refused
 
 SUITE = """\
 name = "mine"

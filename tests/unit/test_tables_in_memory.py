@@ -13,7 +13,7 @@ import pyarrow
 import pytest
 
 import evenhand
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC
 
 ROWS: list[dict[str, Any]] = [

@@ -13,8 +13,8 @@ from evenhand.runs.batch_files import begin_run
 from evenhand.runs.stores import open_store
 from evenhand.store.batches import NewBatch
 from tests.batch_provider import BatchProvider, fitting
+from tests.sentences import is_told
 from tests.suites import at, evenhand_here, prepared, stored, write_pairs, write_suite
-from tests.told import told
 from tests.unit.runs.test_batch import ENV, KEY, contradicting
 
 IMPORT = ("import", "--batch-file", "answers.jsonl", "--for", "latest")
@@ -50,12 +50,12 @@ async def test_run_batch_asks_by_batches_and_the_last_few_live(tmp_path):
         command = await done("run", "--batch", "--json", cwd=tmp_path)
         found = json.loads(command.stdout)
         assert (found["verdicts"], found["calls"], server.live) == (60, 60, 0)
-        assert told(command.stderr, "engine.batch_made", batch="batch_0", n="60 requests")
-        assert told(command.stderr, "engine.batch_ended", batch="batch_0", answered=60)
+        assert is_told(command.stderr, "engine.batch_made", batch="batch_0", n="60 requests")
+        assert is_told(command.stderr, "engine.batch_ended", batch="batch_0", answered=60)
         write_suite(tmp_path, 70, server.judge("openai"))
         command = await done("run", "--batch", cwd=tmp_path)
         assert (server.live, len(server.batches)) == (10, 1)
-        assert told(command.stderr, "engine.rest_live", n="10 requests")
+        assert is_told(command.stderr, "engine.rest_live", n="10 requests")
         await done("run", "--batch", "--batch-then-live", "0", cwd=tmp_path)
 
 
@@ -79,7 +79,7 @@ async def test_what_cannot_be_is_refused(tmp_path):
         (["export", "latest"], "cli.say_output"),
         (["import", "--batch-file", "judge.py"], "cli.answers_alone"),
     ):
-        assert told(await refusal(*words, cwd=tmp_path), key), words
+        assert is_told(await refusal(*words, cwd=tmp_path), key), words
     write_suite(tmp_path, 3, {"model": "anthropic/claude-haiku-4-5"})
     assert "openai/MODEL" in await refusal("export", ".", "--batch-file", "1.jsonl", cwd=tmp_path)
 
@@ -90,7 +90,7 @@ async def leave_under_way(folder, server, *judge, **rest):
     server.faults.looks, server.faults.state = 10**6, ["", *["broken"] * 20]
     env = ENV | {"EVENHAND_LIMITS__RUN_SECONDS": "0.5"}
     error = await refusal("run", "--batch", cwd=folder, env=env, code=5)
-    assert told(error, "cli.open_batches", n=1) and "evenhand batches" in error
+    assert is_told(error, "cli.open_batches", n=1) and "evenhand batches" in error
     server.faults.state = []
 
 
@@ -107,9 +107,9 @@ async def test_batches_are_listed_everywhere_and_cancelled(tmp_path):
         assert (await answered("run", "--batch", cwd=tmp_path))["verdicts"] == 60
         none = (await done("batches", cwd=tmp_path)).stdout
         every = (await answered("batches", "--all", cwd=tmp_path))["batches"]
-    assert "batch_0" in listed and "0 of 60" in listed and told(none, "terminal.no_open_batches")
-    assert told(runs, "cli.batches_of_run", n="1 batch", waiting="60 questions")
-    assert told(shown, "cli.batches_under_way", n="1 batch")
+    assert "batch_0" in listed and "0 of 60" in listed and is_told(none, "terminal.no_open_batches")
+    assert is_told(runs, "cli.batches_of_run", n="1 batch", waiting="60 questions")
+    assert is_told(shown, "cli.batches_under_way", n="1 batch")
     assert [batch["answered"] for batch in every] == [0] and server.live == 60
 
 
@@ -128,7 +128,7 @@ async def test_a_provider_that_cannot_cancel_says_so(tmp_path):
     async with BatchProvider() as server:
         await leave_under_way(tmp_path, server, "openrouter")
         error = await refusal("batches", "cancel", "batch_0", cwd=tmp_path, code=4)
-    assert told(error, "judges.openrouter_no_cancel")
+    assert is_told(error, "judges.openrouter_no_cancel")
 
 
 # Files
@@ -163,12 +163,12 @@ async def test_waves_go_through_files_until_none_is_left(tmp_path):
         for wave in range(1, 5):
             source, file = "evenhand.toml" if wave == 1 else "latest", f"{wave}.jsonl"
             written = await done("export", source, "--batch-file", file, cwd=folder, env={})
-            if told(written.stderr, "cli.no_open_question"):
+            if is_told(written.stderr, "cli.no_open_question"):
                 break
             answer_file(folder / file, contradicting)
             taken = await done(*IMPORT, cwd=folder, env={})
-            assert told(taken.stderr, "cli.lines_doubled", n="1 line")
-    assert wave > 2 and told(taken.stdout, "cli.no_question_left")
+            assert is_told(taken.stderr, "cli.lines_doubled", n="1 line")
+    assert wave > 2 and is_told(taken.stdout, "cli.no_question_left")
     assert server.live == 0
     assert stored(folder) == stored(live)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evenhand.units import question_hash
+from tests.sentences import is_told
 from tests.suites import (
     RUBRIC,
     TASK,
@@ -17,7 +18,6 @@ from tests.suites import (
     write_answers,
     write_rows,
 )
-from tests.told import told
 
 UNSURE = {"model": "python/judge:unsure"}
 
@@ -61,7 +61,7 @@ def test_check_of_a_rubric(call, tmp_path):
         (tmp_path / "rubric.json").write_text(json.dumps(rubric, indent=1))
         said = call("check", "--rubric", "rubric.json", "--json")
         assert said.code == (2 if change else 0) and place in said.err
-        assert told(said.err, key) if key else said.json["ok"] is True
+        assert is_told(said.err, key) if key else said.json["ok"] is True
     assert call("check").code == 2
 
 
@@ -121,7 +121,7 @@ def test_an_output_object_of_which_task_is_not_plain(call, tmp_path):
     call("run")
     (row,) = stored(tmp_path)
     said = check_grades(call, tmp_path, [row["output"] | {"task_name": "t9"}])
-    assert said.code == 3 and told(said.err, "files.no_unit", id="t9")
+    assert said.code == 3 and is_told(said.err, "files.no_unit", id="t9")
     said = check_grades(call, tmp_path, [{"score": 1}])
     assert (said.code, "replies.jsonl:1" in said.err) == (3, True)
     twice = [one | {"id": f"{number}"} for number, one in enumerate(answers(1) * 2)]
@@ -137,11 +137,13 @@ def test_check_a_rubric_shows_what_was_understood(call, tmp_path):
     (tmp_path / "task.md").write_text(TASK + "- max_chars: 90\n" + facts)
     said = call("check", "--rubric", "task.md")
     assert said.code == 0, said.err
-    assert told(said.out, "kinds.read_type", type="fact")
+    assert is_told(said.out, "kinds.read_type", type="fact")
     lines = {"  - It lies.", "  - Paris is the capital.", "  - +60 if it is right"}
     assert lines <= set(said.out.splitlines())
     for condition, line in (("must_not_match: /forbidden/i", 8), ("max_chars: 90", 9)):
-        assert f"- {condition} (" in said.out and told(said.out, "kinds.read_condition", line=line)
+        assert f"- {condition} (" in said.out and is_told(
+            said.out, "kinds.read_condition", line=line
+        )
     assert call("check", "--rubric", "task.md", "--json").json == {
         "ok": True,
         "task_type": "fact",
@@ -165,7 +167,7 @@ def test_check_a_rubric_of_another_protocol(call, tmp_path):
     assert call("check", "--protocol", "mine", "--rubric", "task.md").code == 0
     said = call("check", "--rubric", "task.md")
     assert said.code == 2 and "task.md:1: " in said.err
-    assert told(said.err, "kinds.unknown_type", name="recall")
+    assert is_told(said.err, "kinds.unknown_type", name="recall")
 
 
 def test_check_of_good_replies_is_exit_0_and_of_an_unknown_unit_3(call, replies, tmp_path):
@@ -185,7 +187,7 @@ def test_check_a_rubric_that_cannot_be_read(call, tmp_path):
     for more in ((), ("--json",)):
         done = call("check", "--rubric", "task.md", *more)
         assert (done.code, done.out) == (2, "")
-        assert "task.md:2: " in done.err and told(done.err, "kinds.two_types")
+        assert "task.md:2: " in done.err and is_told(done.err, "kinds.two_types")
 
 
 def test_replies_made_elsewhere_are_checked_against_any_table(call, tmp_path):

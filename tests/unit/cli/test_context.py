@@ -13,7 +13,7 @@ import evenhand
 from evenhand.data.write import write
 from evenhand.suite import load_suite
 from evenhand.words import LANGUAGES, words
-from tests.told import told
+from tests.sentences import is_told
 
 SEES = ["reference, context"]
 KINDS = ("pairwise", "rubric", "weighted")
@@ -78,7 +78,7 @@ def sees(said):
 
 def is_unseen(said):
     """Return True if something of the table is said to be unseen."""
-    return any(told(said, "data.unseen", language) for language in LANGUAGES)
+    return any(is_told(said, "data.unseen", language) for language in LANGUAGES)
 
 
 def assert_sent(call, *texts):
@@ -125,7 +125,7 @@ def test_answers_to_a_topic_are_judged_by_all_their_contexts(call):
     rows = two_answers(RAGAS, GOLD, ["Both had it.", "First had it."])
     rows[1]["retrieved_contexts"] = ["Both had it.", "Second had it."]
     said = start(call, rows, "--protocol", "pairwise")
-    assert told(said, "kinds.several_values", field="context", n=1)
+    assert is_told(said, "kinds.several_values", field="context", n=1)
     assert_sent(call, "\n[1] Both had it.\n\n[2] First had it.\n\n[3] Second had it.\n")
 
 
@@ -148,7 +148,7 @@ def test_a_judge_that_is_to_see_nothing_is_not_spoken_of(call):
     log = [*EARLIER, {"role": "assistant", "content": "m1 says"}]
     rows = two_answers(("question", "answer", "messages"), log)
     said = start(call, rows, "--protocol", "pairwise")
-    assert sees(said) == [] and told(said, "data.unseen", names='"messages"')
+    assert sees(said) == [] and is_told(said, "data.unseen", names='"messages"')
     assert load_suite(Path(), {}).file.use == []
     Path("evenhand.toml").unlink()
     said = start(call, two_answers(("question", "answer")), "--protocol", "pairwise")
@@ -170,7 +170,7 @@ def test_run_notes_in_one_line_what_the_judge_does_not_see(call, kind):
         suite.write_text(text.replace(use, f"use = [{shown}]"), encoding="utf-8")
         for options in (("--dry-run",), (), ()):  # the second run reads no file again
             (note,) = filter(is_unseen, call("run", *options).err.splitlines())
-            assert told(note, "data.unseen", names=unseen) and "use = [" in note
+            assert is_told(note, "data.unseen", names=unseen) and "use = [" in note
     assert not any(GOLD in prompt for prompt in prompts())
 
 
@@ -181,11 +181,11 @@ def test_from_python_the_judge_sees_what_a_table_has(capsys, kind):
     rubric = None if kind == "pairwise" else "Is it true?"
     settings: dict[str, Any] = {"protocol": kind, "rubric": rubric, "judge": MODEL}
     evenhand.run(rows, **settings)
-    assert told(capsys.readouterr().err, "runs.judge_sees", names='"reference", "context"')
+    assert is_told(capsys.readouterr().err, "runs.judge_sees", names='"reference", "context"')
     known = prompts()
     for prompt in known:
         assert GOLD in prompt and f"[1] {PASSAGE}\n\n[2] Second one." in prompt
     evenhand.run(rows, use=["context"], **settings)
-    assert told(capsys.readouterr().err, "data.unseen", names='"reference"')
+    assert is_told(capsys.readouterr().err, "data.unseen", names='"reference"')
     more = prompts()[len(known) :]
     assert more and GOLD not in "".join(more)

@@ -10,10 +10,11 @@ from rich.cells import cell_len
 
 from evenhand.cli.common import resume_advice
 from evenhand.cli.demo import COMMANDS, CONTRADICTION, JUDGES, PEOPLE
+from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.runs.stores import MEMORY
 from evenhand.words import words
-from tests.told import told
+from tests.sentences import is_told
 
 STORE = "sqlite:evenhand-demo/evenhand.db"
 
@@ -67,7 +68,7 @@ def test_every_bundled_record_has_its_source_and_licence():
 def test_a_folder_that_cannot_be_made_is_told_before_anything(call, tmp_path):
     (tmp_path / "evenhand-demo").write_text("")
     output = call("demo", "--recorded")
-    assert output.code == 2 and told(output.err, "cli.no_demo_folder") and not output.out
+    assert output.code == 2 and is_told(output.err, "cli.no_demo_folder") and not output.out
 
 
 @pytest.mark.model
@@ -76,7 +77,7 @@ def test_the_live_part_warns_judges_and_fits_a_screen(call, monkeypatch):
     output = call("demo", "--small", "--yes")
     assert output.code in (0, 1)
     live = output.out[output.out.index("2. Live") :]
-    assert "no better than chance" in live and live.count("= 1 planned") == 3
+    assert "no better than chance" in live and live.count("= 1 planned") == len(KINDS)
 
 
 def test_where_it_cannot_go_on_it_ends_well(call, tmp_path, monkeypatch):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from evenhand.judges import PROVIDERS
+from tests.sentences import is_told
 from tests.suites import write_suite
-from tests.told import told
 
 
 def test_doctor_looks_at_the_suite_and_its_store(call, tmp_path):
     found = call("doctor", "--json")
     assert (found.code, found.json["ok"]) == (0, True)
-    assert told(call("doctor").out, "cli.no_suite", file="evenhand.toml")
+    assert is_told(call("doctor").out, "cli.no_suite", file="evenhand.toml")
     write_suite(tmp_path, 1)
     call("run")
-    assert told(call("doctor").out, "cli.store_runs", n="1 run")
+    assert is_told(call("doctor").out, "cli.store_runs", n="1 run")
     (tmp_path / "evenhand.toml").write_text("nonsense = 1\n")
     said = call("doctor", "--json")
     assert (said.code, said.json["ok"]) == (1, False)

@@ -16,6 +16,7 @@ from evenhand.observation import observe_scores, observe_votes
 from evenhand.results.units import full_rows
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
+from tests.sentences import is_told
 from tests.suites import (
     answers,
     pair_row,
@@ -26,7 +27,6 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
-from tests.told import told
 from tests.unit.cli.conftest import NEWEST
 from tests.unit.kinds.grading import KEYS
 
@@ -173,7 +173,7 @@ def test_verdicts_with_notes_are_counted_and_listed(call, tmp_path):
     write_suite(tmp_path, samples(5), JUDGE, judge=NOTES_JUDGE)
     assert call("run", "--json").json["rubric"] == {"notes": 2}
     assert call("show", "--json").json["rubric"] == {"notes": 2}
-    assert told(call("run").out, "unit.noted", n=2)
+    assert is_told(call("run").out, "unit.noted", n=2)
     rows = exported(call, tmp_path, "notes.jsonl", "--only", "notes")
     assert [row["notes"] for row in rows] == [
         f"Cannot verify: Answer number {i}"[:30] for i in (1, 3)
@@ -210,7 +210,7 @@ def test_export_only_low_confidence(call, tmp_path, full):
     assert [row["task_name"] for row in outputs] == ["t1", "t4"]
     assert {row["confidence"] for row in outputs} == {"low"}
     written = call("export", "latest", "-o", "low.jsonl", *options)
-    assert told(written.err, "cli.rows_written", n="2 rows", path="low.jsonl")
+    assert is_told(written.err, "cli.rows_written", n="2 rows", path="low.jsonl")
 
 
 def test_a_critical_fail_by_the_judge_and_a_failure(call, tmp_path):
@@ -231,12 +231,12 @@ def test_export_tells_of_answers_that_share_a_task_name(call, tmp_path):
     """The contract's own objects are told apart by their task's name alone."""
     write_answers(tmp_path)
     assert call("run").code == 0
-    assert not told(call("export", "-o", "apart.jsonl").err, "cli.namesakes")
+    assert not is_told(call("export", "-o", "apart.jsonl").err, "cli.namesakes")
     again = [{**row, "meta": {"model": "n"}} for row in answers(2)]
     write_answers(tmp_path, [*answers(3), *again])
     assert call("run").code == 0
-    assert told(call("export", "-o", "g.jsonl").err, "cli.namesakes", n="4 units")
-    assert not told(call("export", "--full", "-o", "full.jsonl").err, "cli.namesakes")
+    assert is_told(call("export", "-o", "g.jsonl").err, "cli.namesakes", n="4 units")
+    assert not is_told(call("export", "--full", "-o", "full.jsonl").err, "cli.namesakes")
 
 
 VOTES = """unit,judge,first,second,winner,area
@@ -349,7 +349,7 @@ def test_export_writes_every_format(call, run, tmp_path, ending):
     for number, more in ((3, ()), (6, ("--full",))):
         said = call("export", run, "-o", out.name, *more)
         assert (said.code, said.out) == (0, "")
-        assert told(said.err, "cli.failures_not_written", n="3 failures") is (not more)
+        assert is_told(said.err, "cli.failures_not_written", n="3 failures") is (not more)
         assert sum(1 for _ in read_rows(out)) == number
     assert call("export", "-o", "out.docx").code == 2
 
@@ -360,10 +360,10 @@ def test_only_low_confidence_is_of_grades(call, tmp_path):
     store = ("--store", "sqlite:pairs/evenhand.db")
     for more in ((), ("--full",)):
         said = call("export", *store, "-o", "x.jsonl", *more, "--only", "low-confidence")
-        assert said.code == 2 and told(said.err, "results.no_confidence"), said.err
+        assert said.code == 2 and is_told(said.err, "results.no_confidence"), said.err
         assert not (tmp_path / "x.jsonl").exists()
     write_answers(tmp_path, 1)
     call("run")
     table = call("export", "latest", "-o", "x.txt")
-    assert table.code == 2 and told(table.err, "cli.table_of_pairs")
+    assert table.code == 2 and is_told(table.err, "cli.table_of_pairs")
     assert call("export", "latest", "-o", "x.jsonl", "--only", "high").code == 2

@@ -10,8 +10,8 @@ import pytest
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.suite import load_suite
+from tests.sentences import is_told
 from tests.suites import GRADE_JUDGE, PAIR_JUDGE, TICK_JUDGE, stored, write_rows
-from tests.told import told
 from tests.unit.data.workbooks import write_workbook
 
 NAMES = {"rubric": "rubric.json", "weighted": "rubric.md", "checklist": "criteria.json"}
@@ -79,8 +79,8 @@ def test_a_log_of_chats_becomes_a_suite_that_runs(call, tmp_path, protocol):
     write_rows(tmp_path, rows, "chats.jsonl")
     done = call("init", "--data", "chats.jsonl", "--protocol", protocol)
     assert done.code == 0, done.err
-    assert told(done.out, "files.understood", "ja", protocol=protocol, language="ja"), done.out
-    assert told(done.out, "data.last_message", "ja", column="messages")
+    assert is_told(done.out, "files.understood", "ja", protocol=protocol, language="ja"), done.out
+    assert is_told(done.out, "data.last_message", "ja", column="messages")
     judge = f"python/{judges(tmp_path)[protocol]}"
     ran = call("run", "--judge", judge, "--json")
     assert ran.code == 0 and ran.json["verdicts"] == (1 if protocol == "pairwise" else 2), ran.err
@@ -93,7 +93,7 @@ def test_a_table_becomes_a_suite_that_runs(call, tmp_path, protocol, language):
     write_table(tmp_path, language)
     done = call("init", "--data", "answers.csv", "--protocol", protocol)
     assert done.code == 0, done.err
-    assert told(done.out, "files.understood", language, protocol=protocol), done.out
+    assert is_told(done.out, "files.understood", language, protocol=protocol), done.out
     suite = load_suite(tmp_path, {}).file
     assert (suite.protocol, suite.language) == (protocol, language)
     judge = f"python/{judges(tmp_path)[protocol]}"
@@ -121,7 +121,7 @@ def test_a_table_that_is_not_utf_8_is_read_as_what_reads_as_text_and_the_suite_s
     path.write_bytes(path.read_text("utf-8").encode(encoding))
     done = call("init", "--data", "answers.csv")
     assert done.code == 0, done.err
-    assert told(done.out, "files.encoding", language) and told(
+    assert is_told(done.out, "files.encoding", language) and is_told(
         done.out, "files.understood", language
     )
     judges(tmp_path)
@@ -134,23 +134,23 @@ def test_a_table_that_is_not_utf_8_is_read_as_what_reads_as_text_and_the_suite_s
 def test_a_table_elsewhere_is_copied_and_nothing_is_overwritten(call, tmp_path):
     write_table(tmp_path, "en")
     done = call("init", "mine", "--data", "answers.csv")
-    assert done.code == 0 and told(done.out, "cli.copied", path="mine/answers.csv")
+    assert done.code == 0 and is_told(done.out, "cli.copied", path="mine/answers.csv")
     assert (tmp_path / "mine/answers.csv").read_bytes() == (tmp_path / "answers.csv").read_bytes()
     assert call("run", "mine", "--dry-run").code == 0
     again = call("init", "mine", "--data", "answers.csv")
-    assert again.code == 2 and told(again.err, "cli.present")
+    assert again.code == 2 and is_told(again.err, "cli.present")
     assert "evenhand init DIR --data FILE" in again.err
 
 
 def test_a_table_of_pairs_and_one_of_tasks_are_known_as_such(call, tmp_path):
     pair = {"topic": "t", "candidates": [{"id": "a", "text": "x"}, {"id": "b", "text": "y"}]}
     (tmp_path / "pairs.jsonl").write_text(json.dumps(pair))
-    assert told(
+    assert is_told(
         call("init", "p", "--data", "pairs.jsonl").out, "files.understood", protocol="pairwise"
     )
     task = {"task_name": "t", "prompt": "p", "answer": "a"}
     (tmp_path / "tasks.jsonl").write_text(json.dumps(task))
-    assert told(
+    assert is_told(
         call("init", "w", "--data", "tasks.jsonl").out, "files.understood", protocol="weighted"
     )
 
@@ -166,7 +166,7 @@ def test_a_table_of_pairs_and_one_of_tasks_are_known_as_such(call, tmp_path):
 def test_a_table_that_is_not_understood_makes_no_suite(call, tmp_path, header, key):
     (tmp_path / "a.csv").write_text(f"{header}\n1,2,3\n")
     done = call("init", "--data", "a.csv")
-    assert done.code == 3 and told(done.err, key) and '"question"' in done.err
+    assert done.code == 3 and is_told(done.err, key) and '"question"' in done.err
     assert all(name in done.err for name in header.split(","))
     assert not (tmp_path / "evenhand.toml").exists()
 
@@ -198,7 +198,7 @@ def test_files_that_nothing_else_sets_apart_are_variants_called_by_their_names(c
     data = ("--data", "answers_v1.csv", "--data", "answers_v2.csv")
     done = call("init", *data)
     assert done.code == 0, done.err
-    assert told(done.out, "files.variants", field="prompt_variant", names='"v1", "v2"')
+    assert is_told(done.out, "files.variants", field="prompt_variant", names='"v1", "v2"')
     suite = load_suite(tmp_path, {}).file
     assert suite.compare is not None and suite.compare.baseline == "v1"
     judges(tmp_path)
@@ -206,7 +206,7 @@ def test_files_that_nothing_else_sets_apart_are_variants_called_by_their_names(c
     assert ran.code == 0 and ran.json["verdicts"] == 4, ran.err
     assert call("compare", "--json").json["rows"][0]["n"] == 2
     paired = call("init", "p", "--protocol", "pairwise", *data)
-    assert told(paired.out, "files.understood", n="2 rows", protocol="pairwise")
+    assert is_told(paired.out, "files.understood", n="2 rows", protocol="pairwise")
 
 
 def test_files_in_which_a_column_sets_answers_apart_are_one_table(call, tmp_path):
@@ -215,12 +215,12 @@ def test_files_in_which_a_column_sets_answers_apart_are_one_table(call, tmp_path
             f"question,model,answer\nWhy {number}?,a,So.\nWhy {number}?,b,Thus.\n"
         )
     done = call("init", "--data", "may.csv", "--data", "june.csv")
-    assert told(done.out, "files.variants", field="model", names='"a", "b"')
+    assert is_told(done.out, "files.variants", field="model", names='"a", "b"')
     assert [spec.file for spec in load_suite(tmp_path, {}).file.data] == ["may.csv", "june.csv"]
     (tmp_path / "more").mkdir()
     (tmp_path / "more/may.csv").write_text("question,answer\nWhy?,So.\n")
     twice = call("init", "two", "--data", "may.csv", "--data", "more/may.csv")
-    assert twice.code == 2 and told(twice.err, "cli.same_names")
+    assert twice.code == 2 and is_told(twice.err, "cli.same_names")
 
 
 def test_a_table_called_like_a_rubric_keeps_its_name(call, tmp_path):
@@ -231,8 +231,8 @@ def test_a_table_called_like_a_rubric_keeps_its_name(call, tmp_path):
         assert done.code == 0, done.err
         assert json.loads((folder / "rubric.json").read_text()) == rows
         draft = Path(*arguments) / "rubric-draft.json"
-        assert told(done.out, "cli.first_rubric", path=draft)
-        assert not told(done.out, "cli.own_rubric_stays")
+        assert is_told(done.out, "cli.first_rubric", path=draft)
+        assert not is_told(done.out, "cli.own_rubric_stays")
         assert call("run", *arguments, "--dry-run").code == 0
 
 
@@ -305,7 +305,7 @@ def test_a_file_per_variant_with_the_ids_of_questions_runs(call, tmp_path):
     tables = [f"--data=same_{variant}.tsv" for variant in ("v1", "v2")]
     done = call("init", "same", *tables)
     assert done.code == 0 and 'prompt_variant: "v1", "v2"' in done.out
-    assert told(done.out, "data.ids_of_questions", files='"same_v1.tsv" and 1 more')
+    assert is_told(done.out, "data.ids_of_questions", files='"same_v1.tsv" and 1 more')
     assert call("run", "same", "--dry-run", "--json").json["planned"] == 6
 
 
@@ -326,7 +326,7 @@ def test_whose_an_answer_is_is_named_with_map(call, tmp_path, field, protocol):
 def test_pairs_of_which_nothing_says_whose_they_are_ask_for_the_column(call, tmp_path):
     (tmp_path / "a.csv").write_text(WHOSE, encoding="utf-8")
     done = call("init", "--data", "a.csv", "--protocol", "pairwise")
-    assert done.code == 3 and told(done.err, "files.no_author")
+    assert done.code == 3 and is_told(done.err, "files.no_author")
     assert '"Вопрос", "Кто", "Ответ"' in done.err and "--map model=COLUMN" in done.err
     assert not (tmp_path / "evenhand.toml").exists()
 
@@ -338,8 +338,8 @@ def test_how_far_a_long_table_is_read_is_told(call, tmp_path, monkeypatch):
     judge = f"python/{judges(tmp_path)['rubric']}"
     said = call("init", ".", "--data", "long.csv", "--judge", judge)
     assert said.code == 0 and len(said.err.splitlines()) == 2
-    assert all(told(said.err, "runs.rows_read", n=f"{n} rows") for n in (5, 10))
-    assert told(call("run", ".").err, "runs.rows_read", n="10 rows")
+    assert all(is_told(said.err, "runs.rows_read", n=f"{n} rows") for n in (5, 10))
+    assert is_told(call("run", ".").err, "runs.rows_read", n="10 rows")
 
 
 FIRST = {"question": "How much is 2+2?", "model": "m1", "answer": "worth 4"}
@@ -371,7 +371,7 @@ def begin(call, protocol, rows):
 )
 def test_a_row_that_a_run_refuses_is_told_with_its_line_and_column(call, protocol, changes, key):
     done = begin(call, protocol, [FIRST, {**SECOND, **changes}])
-    assert done.code == 3 and "a.jsonl:2: " in done.err and told(done.err, key), done.err
+    assert done.code == 3 and "a.jsonl:2: " in done.err and is_told(done.err, key), done.err
     assert any(f'"{name}' in done.err for name in (*changes, "fr"))
     assert not Path("made").exists()
 
@@ -430,14 +430,14 @@ def test_a_sheet_that_cannot_be_meant_is_refused(call, tmp_path, options, code, 
     write_workbook(tmp_path / "a.xlsx", sheets)
     (tmp_path / "a.csv").write_text("question,answer\nq,a\n")
     done = call("init", "made", *options)
-    assert done.code == code and told(done.err, key) and not (tmp_path / "made").exists()
+    assert done.code == code and is_told(done.err, key) and not (tmp_path / "made").exists()
 
 
 def test_a_rubric_of_a_row_is_read_where_the_run_will_read_it(call):
     rows = [{**TASK, "rubric": "task.md"}]
     Path("task.md").write_text("# Rubric\n\n## Points\n- It says why.\n")
     beside = begin(call, "weighted", rows)
-    assert beside.code == 3 and told(beside.err, "files.no_rubric", path="made/task.md")
+    assert beside.code == 3 and is_told(beside.err, "files.no_rubric", path="made/task.md")
     assert "a.jsonl:1: " in beside.err
     assert not Path("made").exists()
     Path("made").mkdir()
@@ -469,7 +469,7 @@ def test_what_is_there_stays_and_a_draft_is_written_beside(call, tmp_path):
     for arguments in ((), ("--data", "answers.csv")):
         done = call("init", *arguments)
         assert done.code == 0
-        assert any(told(done.out, key) for key in ("cli.own_rubric_stays", "files.own_rubric"))
+        assert any(is_told(done.out, key) for key in ("cli.own_rubric_stays", "files.own_rubric"))
         assert load_suite(tmp_path, {}).file.rubric != "rubric.json"
         assert (tmp_path / "rubric.json").read_text() == "{}"
         assert call("run", "--dry-run").code == 0

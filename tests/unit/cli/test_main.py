@@ -10,8 +10,8 @@ import pytest
 
 from evenhand.cli.common import wait
 from evenhand.cli.main import COMMANDS
+from tests.sentences import is_told
 from tests.suites import JUDGE, RUBRIC, evenhand, write_suite
-from tests.told import told
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=" ".join)
@@ -182,7 +182,7 @@ def test_a_mistake_is_answered_with_what_was_meant(call, tmp_path, monkeypatch, 
     (tmp_path / "bad.md").write_text(HEADINGS.replace("Critical", "Critcal"))
     answer = call(*mistake.command)
     text = answer.err + answer.out
-    assert mistake.says in text and (not mistake.key or told(text, mistake.key)), text
+    assert mistake.says in text and (not mistake.key or is_told(text, mistake.key)), text
     assert answer.code == mistake.code
     assert "Traceback" not in answer.err
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.postgres import new_store_url, shared_server
+from tests.sentences import is_told
 from tests.suites import write_pairs, write_suite
-from tests.told import told
 
 FILE = "sqlite:evenhand.db"
 READERS = (
@@ -78,7 +78,7 @@ def test_a_copy_brings_what_is_new_and_nothing_that_was_altered(call, url):
     write_suite(Path(), 5)
     call.run("--limit", "2")
     copy = ("store", "copy", FILE, url)
-    assert told(call(*copy).out, "cli.new_rows")
+    assert is_told(call(*copy).out, "cli.new_rows")
     call.run()
     new = {"units": 0, "runs": 0, "judgments": 3, "calls": 3}
     for expected in (new, dict.fromkeys(new, 0)):
@@ -87,7 +87,7 @@ def test_a_copy_brings_what_is_new_and_nothing_that_was_altered(call, url):
     assert [there[key] for key in ("verdicts", "calls", "cost_usd")] == [5, 0, 0]
     with closing(sqlite3.connect("evenhand.db")) as database, database:
         database.execute("UPDATE calls SET reply=reply||' '")
-    assert told(call.refused(*copy[:3], new_store_url(), code=6), "store.copy_altered")
+    assert is_told(call.refused(*copy[:3], new_store_url(), code=6), "store.copy_altered")
     call.refused(*copy[:3], "sqlite:./evenhand.db")
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
+from tests.sentences import is_told
 from tests.suites import (
     write_answers,
     write_checklist,
     write_pairs,
     write_suite,
 )
-from tests.told import told
 
 
 def test_protocols_are_listed_and_shown(call):
@@ -48,7 +48,7 @@ def test_a_new_protocol_lints_clean_and_runs(call, tmp_path, kind):
         assert (tmp_path / line).is_file()
     assert "protocols lint mine" in made.out
     linted = call("protocols", "lint", "mine")
-    assert (linted.code, linted.out) == (0, "") and told(linted.err, "cli.no_findings")
+    assert (linted.code, linted.out) == (0, "") and is_told(linted.err, "cli.no_findings")
     for language in LANGUAGES:
         WRITE[kind](tmp_path, 2, protocol="mine", language=language)
         ran = call("run", "--json")
@@ -59,7 +59,7 @@ def test_a_new_protocol_lints_clean_and_runs(call, tmp_path, kind):
 def test_nothing_is_overwritten_and_an_origin_is_needed(call, tmp_path):
     (tmp_path / "mine").mkdir()
     said = call("protocols", "new", "mine", "--from", "rubric")
-    assert said.code == 2 and told(said.err, "cli.another_folder")
+    assert said.code == 2 and is_told(said.err, "cli.another_folder")
     assert list((tmp_path / "mine").iterdir()) == []
     assert call("protocols", "new", "other").code == 2
     assert call("protocols", "new", "other", "--from", "poetry").code == 2
@@ -114,7 +114,7 @@ def test_what_cannot_be_shown_or_linted_is_told(call, tmp_path, arguments, key, 
     (tmp_path / "fair.md").write_text("Be fair.")
     done = call("protocols", *arguments)
     assert (done.code, done.out) == (2, "")
-    assert says in done.err and told(done.err, key), done.err
+    assert says in done.err and is_told(done.err, key), done.err
 
 
 def test_lint_tells_each_finding_on_a_line_and_as_json(call, tmp_path):
@@ -125,7 +125,7 @@ def test_lint_tells_each_finding_on_a_line_and_as_json(call, tmp_path):
     said = call("protocols", "lint", "mine")
     assert said.code == 1
     assert "mine/protocol.toml: " in said.out
-    assert told(said.out, "kinds.weights_total", type="fact", total=110)
+    assert is_told(said.out, "kinds.weights_total", type="fact", total=110)
     found = call("protocols", "lint", "mine", "--json")
     assert (found.code, found.json["ok"]) == (1, False)
     assert found.json["findings"][0]["file"] == "protocol.toml"
@@ -151,15 +151,15 @@ def test_lint_of_a_prompt_of_the_users_own(call, tmp_path, kind):
     named = call("protocols", "lint", kind, "--prompt", "mine.md")
     lines = named.out.splitlines()
     assert named.code == 1 and all(line.startswith("mine.md: ") for line in lines)
-    assert all(told(line, key) for line, key in zip(lines, expected, strict=True))
+    assert all(is_told(line, key) for line, key in zip(lines, expected, strict=True))
     guessed = call("protocols", "lint", "--prompt", "mine.md")
     assert guessed.out == named.out
-    assert told(guessed.err, "cli.prompt_of", protocol=kind)
+    assert is_told(guessed.err, "cli.prompt_of", protocol=kind)
     found = call("protocols", "lint", "--prompt", "mine.md", "--json")
     assert [row["file"] for row in found.json["findings"]] == ["mine.md"] * len(expected)
     (tmp_path / "mine.md").write_text('Score model_output; copy "meta" back.')
     clean = call("protocols", "lint", "rubric", "--prompt", "mine.md", "--expose-meta")
-    assert (clean.code, clean.out) == (0, "") and told(clean.err, "cli.no_findings")
+    assert (clean.code, clean.out) == (0, "") and is_told(clean.err, "cli.no_findings")
 
 
 @pytest.mark.parametrize("arguments", [("run",), ("run", "--dry-run")])
@@ -171,7 +171,7 @@ def test_run_says_what_lint_says_of_a_prompt(call, tmp_path, arguments):
     assert done.code == 0, done.err
     notes = [line for line in done.err.splitlines() if line.startswith("Note: mine.md: ")]
     assert len(notes) == len(expected)
-    assert all(told(note, key) for key, note in zip(expected, notes, strict=True))
+    assert all(is_told(note, key) for key, note in zip(expected, notes, strict=True))
 
 
 LINE_JUDGE = """

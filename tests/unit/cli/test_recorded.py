@@ -6,8 +6,8 @@ import pytest
 
 import evenhand
 from evenhand.errors import UsageError
+from tests.sentences import is_told
 from tests.suites import samples, write_suite
-from tests.told import told
 
 GOOD = {"model": "python/judge:good"}
 
@@ -53,17 +53,17 @@ def test_a_broken_suite_file_stops_nobody_who_asks_it_nothing(call, tmp_path, co
     (tmp_path / "evenhand.toml").write_text('name = "test"\n[limits\n')
     rest = ("-o", "out.jsonl") if command == "export" else ()
     said = call(command, "latest", *rest, "--store", "sqlite:evenhand.db")
-    assert "evenhand.toml" in said.err and told(said.err, "kinds.not_toml")
+    assert "evenhand.toml" in said.err and is_told(said.err, "kinds.not_toml")
     assert said.code == (2 if command == "leaderboard" else 0)  # a run of samples has no votes
 
 
 def test_python_answers_the_question_that_the_suite_asks_now(call, tmp_path, monkeypatch):
     suite(tmp_path, compare=BY_VARIANT)
-    assert told(call("run").out, "answer.none_overall", variant="v2", baseline="v1")
+    assert is_told(call("run").out, "answer.none_overall", variant="v2", baseline="v1")
     run = evenhand.open("latest")
     assert run.compare().by == "prompt_variant"
     suite(tmp_path, compare=BY_VARIANT | {"baseline": "v2"})
-    assert told(call("run").out, "answer.none_overall", variant="v1", baseline="v2")
+    assert is_told(call("run").out, "answer.none_overall", variant="v1", baseline="v2")
     suite(tmp_path, compare=BY_AREA)
     assert (run.compare().by, run.compare().baseline) == ("area", "b")
     assert call("compare", "--json").json["by"] == "area"

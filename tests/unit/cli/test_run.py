@@ -19,6 +19,7 @@ from evenhand.errors import KeyMissing, ProviderRefused
 from evenhand.limits import LOST_IN_A_ROW
 from tests.crash.watching import ended
 from tests.provider import Provider, child
+from tests.sentences import is_told
 from tests.suites import (
     JUDGE,
     RUBRIC,
@@ -38,7 +39,6 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
-from tests.told import told
 from tests.unit.web.serving import counts, served
 
 GOOD, BAD, CRASH = ({"model": f"python/judge:{name}"} for name in ("good", "bad", "crash"))
@@ -102,14 +102,14 @@ def test_json_alone_stands_on_stdout_of_run_and_settle(call, tmp_path):
 def test_one_of_something_is_called_so(call, tmp_path):
     write_suite(tmp_path, 1, BAD)
     ahead = call("run", "--dry-run").out
-    assert told(ahead, "cli.dry_planned", planned="1 judgment")
-    assert told(ahead, "cli.dry_calls", least="1 call")
+    assert is_told(ahead, "cli.dry_planned", planned="1 judgment")
+    assert is_told(ahead, "cli.dry_calls", least="1 call")
     done = call("run")
     counts = {"verdicts": "0 verdicts", "failures": "1 failure", "pending": "0 pending"}
-    assert told(done.out, "cli.failures", n="1 failure") and told(
+    assert is_told(done.out, "cli.failures", n="1 failure") and is_told(
         done.err, "runs.judged", n=1, of=1
     )
-    assert told(call("show", "latest").out, "cli.outcome", **counts, planned="1 planned")
+    assert is_told(call("show", "latest").out, "cli.outcome", **counts, planned="1 planned")
 
 
 def test_a_dry_run_sends_and_writes_nothing_and_knows_the_ledger(call, tmp_path):
@@ -118,7 +118,7 @@ def test_a_dry_run_sends_and_writes_nothing_and_knows_the_ledger(call, tmp_path)
     said = call("run", "--dry-run", "--json")
     assert (said.code, said.json["calls"]) == (0, {"least": 6, "most": 18})
     assert 0 < said.json["price_usd"]["least"] < said.json["price_usd"]["most"]
-    assert told(call("run", "--dry-run").out, "cli.dry") and files(tmp_path) == before
+    assert is_told(call("run", "--dry-run").out, "cli.dry") and files(tmp_path) == before
     write_suite(tmp_path, 3)
     call("run", "--limit", "2")
     before = files(tmp_path)
@@ -236,7 +236,9 @@ def test_the_scores_are_those_of_the_units_that_are_counted(call, tmp_path):
     write_suite(tmp_path, 3)
     call("run")
     said = call("run", "--limit", "1").out
-    assert told(said, "cli.calls", sent=0, cached=1) and re.search(r"correct +1 +3 +3 to 3", said)
+    assert is_told(said, "cli.calls", sent=0, cached=1) and re.search(
+        r"correct +1 +3 +3 to 3", said
+    )
 
 
 @pytest.mark.parametrize("store", [[], ["--store", "sqlite:my results.db"]], ids=["own", "named"])
@@ -264,7 +266,7 @@ async def short(messages, schema, params):
     )
     write_suite(tmp_path, 3, CRASH, judge=long)
     said = call("run").out
-    assert told(said, "cli.failures", n="3 failures")
+    assert is_told(said, "cli.failures", n="3 failures")
     (line,) = (line for line in said.splitlines() if line.endswith(' at all, lastly"'))
     assert line.startswith("    …"), "the error, not its path"
     assert len(line) <= 120 and "evenhand show" in said and "export" not in said
@@ -274,7 +276,7 @@ async def short(messages, schema, params):
     ):
         write_suite(tmp_path, 3, {"model": f"python/judge:{name}"}, judge=long)
         said = call("run").out
-        assert told(said, "cli.failures", n="3 failures") and says in said
+        assert is_told(said, "cli.failures", n="3 failures") and says in said
 
 
 def test_notices_that_differ_in_numbers_alone_are_of_one_kind(
@@ -326,7 +328,7 @@ def test_a_missing_key_is_told_once_and_no_run_is_left(call, tmp_path, write):
     assert not (tmp_path / "evenhand.db").exists()
     refused = call("run")
     assert (refused.code, "OPENAI_API_KEY" in refused.err) == (4, True)
-    assert not told(refused.err + refused.out, "cli.calls")
+    assert not is_told(refused.err + refused.out, "cli.calls")
     assert call("runs", "--json").json == {"runs": []}
     write(tmp_path, [{"id": "u1"}], GPT)
     assert call("run").code == 3, "wrong data are told first"
@@ -393,7 +395,7 @@ def test_a_changed_row_is_judged_anew_and_the_old_run_keeps_its_judgment(call, t
     said = call("run", "--json")
     assert (said.json["calls"], totals(said.json)) == (1, (3, 3, 0))
     assert said.json["changed"] == {"added": 0, "removed": 0, "changed": 1}
-    assert told(said.err, "cli.data_changed", added=0, removed=0, changed=1)
+    assert is_told(said.err, "cli.data_changed", added=0, removed=0, changed=1)
     after = exported(call)
     assert exported(call, "latest~1") == before and exported(call, "test") == after
     assert {unit for unit in before if before[unit] != after[unit]} == {"u1"}
@@ -578,7 +580,7 @@ def test_units_without_a_recorded_reply_are_pending(call, tmp_path):
         write_rows(tmp_path, [{"unit": unit, "reply": json.dumps(reply)}], "replies.jsonl")
         said = call("run", "--json")
         assert (said.code, totals(said.json)) == (code, (3, verdicts, 3 - verdicts))
-        assert told(said.err, "cli.unrecorded", n="2 judgments") is bool(verdicts)
+        assert is_told(said.err, "cli.unrecorded", n="2 judgments") is bool(verdicts)
 
 
 def test_retry_failures_asks_again(call, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from evenhand.files.protocols import protocol_texts
+from tests.sentences import is_told
 from tests.suites import (
     GRADE_JUDGE,
     answers,
@@ -14,7 +15,6 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
-from tests.told import told
 
 PRIORITY_JUDGE = """
 import json, re
@@ -114,7 +114,7 @@ def test_fewer_rounds_settle_and_more_rounds_are_pending(call, tmp_path):
     assert (fewer["verdicts"], fewer["pending"], fewer["calls"]) == (3, 0, 0)
     assert {row["output"]["rounds"] for row in stored(tmp_path, fewer["run"])} == {1}
     said = call("settle", old, "--max-rounds", "5")
-    assert told(said.err, "cli.not_settled", n="3 judgments")
+    assert is_told(said.err, "cli.not_settled", n="3 judgments")
     more = call("settle", old, "--max-rounds", "5", "--json").json
     assert (more["verdicts"], more["pending"], more["calls"]) == (0, 3, 0)
     assert winners(tmp_path, old) == ["uncertain"] * 3
@@ -198,8 +198,8 @@ def test_a_protocol_folder_brings_its_rules(call, tmp_path):
     shown = call("show", settled["run"]).out
     assert old in shown
     for text in (call("settle", old, "--protocol", "strict").out, shown):
-        assert told(text, "runs.differs_rule", name="priority", new="C2", old="C1, C2, C5")
-        assert told(text, "runs.differs_rule", name="max_rounds", new=2, old=3)
+        assert is_told(text, "runs.differs_rule", name="priority", new="C2", old="C1, C2, C5")
+        assert is_told(text, "runs.differs_rule", name="max_rounds", new=2, old=3)
 
 
 def test_rules_that_do_not_fit_are_refused_and_leave_nothing(call, tmp_path):
@@ -225,7 +225,7 @@ def test_rules_that_do_not_fit_are_refused_and_leave_nothing(call, tmp_path):
     }
     for options, key in refusals.items():
         said = call("settle", "latest", *options)
-        assert said.code == 2 and told(said.err, key), (options, said.err)
+        assert said.code == 2 and is_told(said.err, key), (options, said.err)
     assert len(call("runs", "--json").json["runs"]) == 1
 
 
@@ -239,9 +239,9 @@ def test_weights_that_do_not_fit_are_refused(call, tmp_path):
     ):
         (tmp_path / "weights.json").write_text(json.dumps(weights))
         said = call("settle", "latest", "--weights", "weights.json")
-        assert said.code == 2 and told(said.err, key), said.err
+        assert said.code == 2 and is_told(said.err, key), said.err
     missing = call("settle", "latest", "--weights", "weight.json")
-    assert missing.code == 2 and told(missing.err, "data.no_file", path="weight.json")
+    assert missing.code == 2 and is_told(missing.err, "data.no_file", path="weight.json")
     assert '"weights.json"' in missing.err
     assert call("settle", "latest", "--max-rounds", "1").code == 2
     assert call("settle", "latest", "--priority", "C1").code == 2
@@ -257,24 +257,24 @@ def test_a_word_wherever_the_folder_differs_from_what_a_run_used(call, tmp_path)
     old = call("run", "--json").json["run"]
     commands = (("show", old), ("show", old, "p0"), ("compare", old), ("leaderboard", old))
     commands += (("report", old, "-o", "report.html"), ("settle", old))
-    assert not [command for command in commands if told(call(*command).err, NOTE)]
+    assert not [command for command in commands if is_told(call(*command).err, NOTE)]
     edit(mine / "protocol.toml", '"C1", "C2", "C5"]', '"C2", "C1"]')
     edit(mine / "prompts" / "en.md", "{{topic}}", "\n{{topic}}")
     changed = '"prompts/en.md", "protocol.toml"'
     for command in commands:
         said = call(*command)
-        assert said.code == 0 and told(said.err, NOTE, run=old), (command, said.err)
-        assert told(said.err, "runs.differs_protocol", name="mine", files=changed)
+        assert said.code == 0 and is_told(said.err, NOTE, run=old), (command, said.err)
+        assert is_told(said.err, "runs.differs_protocol", name="mine", files=changed)
         assert max(map(len, said.err.splitlines())) <= 120
-    assert told(call("run").err, "runs.differs_protocol", name="mine", files=changed)
-    assert [told(call("show", run).err, NOTE) for run in ("latest", old)] == [False, True]
+    assert is_told(call("run").err, "runs.differs_protocol", name="mine", files=changed)
+    assert [is_told(call("show", run).err, NOTE) for run in ("latest", old)] == [False, True]
 
 
 def test_a_rubric_that_was_edited_is_told_too(call, tmp_path):
     write_suite(tmp_path, 2)
     old = call("run", "--json").json["run"]
     edit(tmp_path / "rubric.json", "Is it clear?", "Is it very clear?")
-    assert told(call("show", old).err, "runs.differs_rubric_file", file="rubric.json")
+    assert is_told(call("show", old).err, "runs.differs_rubric_file", file="rubric.json")
     assert "rubric" in call("run").err
 
 
@@ -290,17 +290,17 @@ def test_run_names_each_part_of_the_judging_that_changed(call, tmp_path):
     # The seed reaches the judge too, which is still the same.
     rules = (("seed", 2, 1), ("[settings] repairs", 2, 1), ("[settings] max_rounds", 5, 3))
     what = "; ".join(f"{name}: {new} instead of {old}" for name, new, old in rules)
-    assert told(said, "cli.data_same") and told(said, "cli.judging_changed", what=what)
+    assert is_told(said, "cli.data_same") and is_told(said, "cli.judging_changed", what=what)
     name = JUDGE["model"]
     warm = {**JUDGE, "repeats": 2, "temperature": 0.5}
     said, what = (
         changes(warm, seed=2, settings=settings),
         f"[[judges]] {name}: temperature, repeats",
     )
-    assert told(said, "cli.judging_changed", what=what)
+    assert is_told(said, "cli.judging_changed", what=what)
     said = changes({"model": "python/judge:alias"}, seed=2, settings=settings)
     what = f"[[judges]] model: python/judge:alias instead of {name}"
-    assert told(said, "cli.judging_changed", what=what)
+    assert is_told(said, "cli.judging_changed", what=what)
 
 
 def test_no_word_where_rules_were_set_by_settling(call, tmp_path):
@@ -309,7 +309,7 @@ def test_no_word_where_rules_were_set_by_settling(call, tmp_path):
     (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
     new = call("settle", old, "--weights", "weights.json", "--json").json["run"]
     for command in (("show", new), ("compare", new, "--against", old), ("show", old)):
-        assert not told(call(*command).err, NOTE), command
+        assert not is_told(call(*command).err, NOTE), command
 
 
 TAGGING_JUDGE = """

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tests.provider import Provider, completion, valid_reply
+from tests.sentences import is_told
 from tests.suites import (
     GRADE_JUDGE,
     answers,
@@ -21,7 +22,6 @@ from tests.suites import (
     write_suite,
 )
 from tests.suites import JUDGE as RUBRIC_JUDGE
-from tests.told import told
 
 UNSURE = {"model": "python/judge:unsure"}
 
@@ -43,7 +43,7 @@ def test_runs_lists_what_the_store_holds(call, run):
     assert row["failures"] == {"schema": 3} and run in call("runs").out
     said = call("show", run[:5])
     counts = {"verdicts": "3 verdicts", "failures": "3 failures", "pending": "0 pending"}
-    assert told(said.out, "cli.outcome", **counts, planned=6) and told(said.out, "cli.failed")
+    assert is_told(said.out, "cli.outcome", **counts, planned=6) and is_told(said.out, "cli.failed")
     assert call("show", "--json").json["run"] == run
     for arguments in (("show", run, "nobody"), ("show", "ffff"), ("export", "x", "-o", "a.csv")):
         said = call(*arguments)
@@ -93,7 +93,7 @@ def test_show_parts_its_tables_and_tells_on_one_line_what_is_left_out(call, tmp_
     write_suite(tmp_path, 60)
     run = call("run", "--json").json["run"]
     lines = call("show").out.splitlines()
-    assert told(lines[-1], "cli.first_units", n="50 units", run=run)
+    assert is_told(lines[-1], "cli.first_units", n="50 units", run=run)
     headers = [
         index for index, line in enumerate(lines) if re.match("dimension|unit", line, re.IGNORECASE)
     ]
@@ -157,7 +157,7 @@ def test_an_uncertain_pair_keeps_both_candidates(call, tmp_path):
     assert [sets["front"] for sets in fronts.values()] == [["c1", "c2"]] * 2
     text = call("show").out
     assert "kept" in text
-    assert told(text, "terminal.kept_told", n=2)
+    assert is_told(text, "terminal.kept_told", n=2)
 
 
 THOUGHT = 'At first {"scores": 1}?\x00 Then no. 好'
@@ -198,10 +198,10 @@ def test_run_and_show_count_low_confidence_and_critical_fails(call, tmp_path):
     assert call("show", "--json").json["weighted"] == done["weighted"]
     for said in (call("run"), call("show")):
         text = re.sub(r" +", " ", said.out)
-        assert "7 15 0 to 21" in text and told(text, "unit.critical_fails", n=2)
+        assert "7 15 0 to 21" in text and is_told(text, "unit.critical_fails", n=2)
         assert "show --only low-confidence" in text
     shown = re.sub(r" +", " ", call("show").out)
-    assert "t0/m 21 of 100" in shown and told(shown, "unit.critical") and "forbidden/i" in shown
+    assert "t0/m 21 of 100" in shown and is_told(shown, "unit.critical") and "forbidden/i" in shown
 
 
 def test_show_a_unit_with_its_prompts_and_reasons(call, tmp_path):

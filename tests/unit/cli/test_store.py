@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sentences import is_told
 from tests.suites import evenhand_here, write_suite
-from tests.told import told
 
 
 @pytest.mark.parametrize("command", [("run",), ("runs",), ("settle",), ("store", "verify")])
@@ -45,7 +45,7 @@ def run(call, tmp_path):
 
 
 def test_verify_says_whether_all_is_well(call, run, tmp_path):
-    assert told(call("store", "verify").out, "cli.all_well")
+    assert is_told(call("store", "verify").out, "cli.all_well")
     assert call("store", "verify", "--json").json == {"ok": True, "problems": []}
     with sqlite3.connect(tmp_path / "evenhand.db") as beside:
         beside.execute("UPDATE calls SET reply='altered' WHERE rowid=1")

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from evenhand.units import question_hash
+from tests.sentences import is_told
 from tests.suites import (
     pair_row,
     write_rows,
 )
-from tests.told import told
 from tests.unit.cli.tables import LONG, SKY, suite, units
 
 RUNS = "".join(
@@ -90,26 +90,26 @@ def test_an_id_that_repeats_is_the_id_of_the_question(call, tmp_path):
 def test_ids_that_are_taken_for_those_of_questions_are_told(call, tmp_path, protocol, key):
     (tmp_path / "a.csv").write_text("номер,question,model,answer\n1,q,m1,x\n1,q,m2,y\n")
     suite(tmp_path, protocol, '["a.csv"]')
-    assert told(call("run", "--dry-run").err, key)
+    assert is_told(call("run", "--dry-run").err, key)
     done = call("init", "new", "--data", "a.csv", "--protocol", protocol)
-    assert done.code == 0 and told(done.out, key)
+    assert done.code == 0 and is_told(done.out, key)
     (tmp_path / "a.csv").write_text("id,question,model,answer\n1,q,m1,x\n2,q,m2,y\n")
     ran = call("run", "--dry-run")
-    assert ran.code == 0 and not told(ran.err, key)
+    assert ran.code == 0 and not is_told(ran.err, key)
 
 
 def test_numbers_that_repeat_and_name_nothing_are_told(call, tmp_path):
     (tmp_path / "a.csv").write_text("номер,question,answer\n1,q,x\n1,r,y\n")
     suite(tmp_path, "rubric", '["a.csv"]')
     ran = call("run", "--dry-run")
-    assert ran.code == 0 and told(ran.err, "data.ids_repeat", column="номер", file="a.csv")
+    assert ran.code == 0 and is_told(ran.err, "data.ids_repeat", column="номер", file="a.csv")
 
 
 def test_ids_that_are_the_rows_own_and_repeat_are_refused(call, tmp_path):
     (tmp_path / "a.csv").write_text("id,question,answer\n1,q,x\n1,r,y\n")
     suite(tmp_path, "rubric", '["a.csv"]')
     ran = call("run")
-    assert ran.code == 3 and told(ran.err, "store.repeated_ids")
+    assert ran.code == 3 and is_told(ran.err, "store.repeated_ids")
     (tmp_path / "a.csv").write_text("id,question,answer\n1,q,x\n2,q,x\n1,r,y\n")
     suite(tmp_path, "rubric", '["a.csv", "a.csv"]')
     refused = call("run").err
@@ -123,9 +123,9 @@ def test_a_unique_part_of_an_id_is_enough(call, tmp_path):
     unit = call("show", "latest", f"M2/{SKY[:4]}", "--json")
     assert unit.json["unit"]["id"] == f"m2/{SKY}"
     ran = call("show", "latest", SKY)
-    assert ran.code == 2 and told(ran.err, "cli.several_units", n="2 units", part=SKY)
+    assert ran.code == 2 and is_told(ran.err, "cli.several_units", n="2 units", part=SKY)
     assert f'"m1/{SKY}", "m2/{SKY}"' in ran.err
-    assert told(call("show", "latest", "m3").err, "cli.no_such_unit", part="m3")
+    assert is_told(call("show", "latest", "m3").err, "cli.no_such_unit", part="m3")
 
 
 def test_a_task_is_called_by_its_name_where_that_is_enough(call, tmp_path):
@@ -176,7 +176,7 @@ def test_ids_that_repeat_from_variant_to_variant_are_those_of_questions(
     header, tables = "номер,question,answer", [f"1,q,worth {n}\n2,r,worth 3\n" for n in (1, 2)]
     suite(tmp_path, protocol, write_variants(tmp_path, header, *tables))
     (line,) = [line for line in call("run", "--dry-run").err.splitlines() if "question_id" in line]
-    assert told(line, "data.ids_of_questions", files='"v1.csv" and 1 more')
+    assert is_told(line, "data.ids_of_questions", files='"v1.csv" and 1 more')
     assert list(units(call)) == ids
     rows = call("compare", "latest", "--by", "prompt_variant", "--json").json["rows"]
     assert {(row["variant"], row["n"]) for row in rows} == {("v2", 2)}
@@ -212,7 +212,7 @@ def test_numbers_of_rows_in_files_that_differ_in_length_are_not_those_of_questio
     )
     suite(tmp_path, "rubric", data)
     ran = call("run", "--dry-run")
-    assert told(ran.err, "data.ids_of_rows", files='"v1.csv" and 1 more')
+    assert is_told(ran.err, "data.ids_of_rows", files='"v1.csv" and 1 more')
     read = units(call)
     questions: dict[str, set[str]] = {}
     for unit in read.values():
@@ -224,7 +224,7 @@ def test_questions_of_one_id_that_are_worded_differently_are_told(call, tmp_path
     data = write_variants(tmp_path, "id,prompt,answer", "1,Be brief: q,x\n", "1,Be long: q,y\n")
     suite(tmp_path, "rubric", data)
     ran = call("run", "--dry-run")
-    assert ran.code == 0 and told(ran.err, "data.ids_reworded", n="1 question", total=1)
+    assert ran.code == 0 and is_told(ran.err, "data.ids_reworded", n="1 question", total=1)
 
 
 @pytest.mark.parametrize("numbers", [(0, 1), ("0", "1")])

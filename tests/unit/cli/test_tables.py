@@ -10,7 +10,7 @@ from evenhand.data.recognise import recognise
 from evenhand.data.tables import Tables, TableSource
 from evenhand.errors import DataError
 from evenhand.kinds import KINDS
-from tests.refused import refused
+from tests.sentences import is_told, refused
 from tests.suites import (
     pair_row,
     pairs,
@@ -18,7 +18,6 @@ from tests.suites import (
     write_pairs,
     write_rows,
 )
-from tests.told import told
 from tests.unit.cli.tables import LONG, SKY, suite, units
 from tests.unit.data.workbooks import write_workbook
 
@@ -72,7 +71,9 @@ def test_more_than_two_answers_are_all_pairs_and_a_lonely_topic_is_told(call, tm
     suite(tmp_path, "pairwise", '["a.csv"]')
     ran = call("run", "--json")
     assert ran.json["planned"] == 4
-    assert told(ran.err, "kinds.lonely_topics", n=1) and told(ran.err, "kinds.empty_answers", n=1)
+    assert is_told(ran.err, "kinds.lonely_topics", n=1) and is_told(
+        ran.err, "kinds.empty_answers", n=1
+    )
     assert call("show", "latest", f"{SKY}#m2~m3").code == 0
 
 
@@ -81,7 +82,7 @@ def test_files_that_hold_the_same_questions_must_be_told_apart(call, tmp_path):
         (tmp_path / f"{name}.csv").write_text("question,answer\nq one,a\nq two,b\n")
     suite(tmp_path, "rubric", '["v1.csv", "v2.csv"]')
     ran = call("run")
-    assert ran.code == 3 and told(ran.err, "store.repeated_ids") and "(v1.csv:2, " in ran.err
+    assert ran.code == 3 and is_told(ran.err, "store.repeated_ids") and "(v1.csv:2, " in ran.err
     assert 'data = [{ file = "v1.csv", prompt_variant = "v1" }' in ran.err
 
 
@@ -94,7 +95,7 @@ def test_patterns_name_many_files(call, tmp_path):
     assert call("run", "--json").json["planned"] == 3
     suite(tmp_path, "pairwise", '["answer/*.csv"]')
     ran = call("run")
-    assert ran.code == 2 and told(ran.err, "suite.no_match", pattern="answer/*.csv")
+    assert ran.code == 2 and is_told(ran.err, "suite.no_match", pattern="answer/*.csv")
     assert "evenhand.toml:3: " in ran.err
 
 
@@ -106,7 +107,7 @@ def test_a_pattern_leads_nowhere_else(call, tmp_path):
     for pattern in ("../*.csv", "*.csv", f"{tmp_path}/*.csv"):
         suite(folder, "rubric", f'["{pattern}"]')
         ran = call("run", "suite")
-        assert ran.code == 2 and told(ran.err, "suite.outside"), pattern
+        assert ran.code == 2 and is_told(ran.err, "suite.outside"), pattern
 
 
 def test_a_sheet_and_an_encoding_are_named_beside_the_file(call, tmp_path):
@@ -133,8 +134,8 @@ def test_an_answer_that_is_empty_or_endless_is_warned_about(call, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(rows))
     suite(tmp_path, "rubric", '["a.json"]')
     remarks = call("run", "--dry-run").err
-    assert told(remarks, "data.empty_answers", n="1 answer")
-    assert told(remarks, "data.long_answers", n="1 answer")
+    assert is_told(remarks, "data.empty_answers", n="1 answer")
+    assert is_told(remarks, "data.long_answers", n="1 answer")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_what_makes_no_pairs_says_why(call, tmp_path, rows, key):
     (tmp_path / "a.csv").write_text(rows)
     suite(tmp_path, "pairwise", '["a.csv"]')
     ran = call("run")
-    assert ran.code == 3 and told(ran.err, key)
+    assert ran.code == 3 and is_told(ran.err, key)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,7 @@ def test_columns_are_known_by_their_usual_names_and_it_is_told(call, tmp_path, p
     suite(tmp_path, protocol, '["a.csv"]')
     ran = call("run", "--dry-run", "--json")
     assert ran.json["planned"] == (1 if protocol == "pairwise" else 2), ran.err
-    (line,) = [line for line in ran.err.splitlines() if told(line, "data.columns")]
+    (line,) = [line for line in ran.err.splitlines() if is_told(line, "data.columns")]
     assert f'meta.model = "{model}"' in line
     field = {"rubric": "question", "weighted": "prompt", "pairwise": "topic"}[protocol]
     assert (f'{field} = "{question}"' in line) is (question != field)
@@ -233,7 +234,7 @@ def test_where_two_columns_fit_all_are_listed_and_nothing_is_sent(
     (tmp_path / "a.csv").write_text(rows, encoding="utf-8")
     suite(tmp_path, "rubric", '["a.csv"]')
     ran = call("run")
-    assert ran.code == 3 and told(ran.err, "data.several_fit", field=field)
+    assert ran.code == 3 and is_told(ran.err, "data.several_fit", field=field)
     assert all(f'"{name}"' in ran.err for name in header.split(","))
     suite(tmp_path, "rubric", '["a.csv"]', f'[columns]\n{field} = "{first}"\n')
     ran = call("run", "--dry-run", "--json")
@@ -251,7 +252,7 @@ def test_a_source_that_is_not_there_is_not_answered_with_one_that_is_in_use(call
     columns = '[columns]\nquestion = "text1"\nmodel_output = "text2"\n'
     suite(tmp_path, "rubric", '["a.csv"]', columns)
     ran = call("run")
-    assert ran.code == 3 and told(ran.err, "data.in_no_row", name="text2")
+    assert ran.code == 3 and is_told(ran.err, "data.in_no_row", name="text2")
     assert "Did you mean" not in ran.err and '"note"' in ran.err
     assert '"text1"' not in ran.err
 
@@ -293,7 +294,7 @@ def test_a_column_that_is_in_use_is_not_what_was_meant(call, tmp_path):
     write_rows(tmp_path, [{"model_ouput": "Сколько?", "note": "12"}], "a.jsonl")
     suite(tmp_path, "rubric", '["a.jsonl"]', '[columns]\nquestion = "model_ouput"\n')
     ran = call("run")
-    assert ran.code == 3 and told(ran.err, "kinds.missing_field", names='"model_ouput", "note"')
+    assert ran.code == 3 and is_told(ran.err, "kinds.missing_field", names='"model_ouput", "note"')
     assert "Did you mean" not in ran.err
 
 
@@ -321,7 +322,7 @@ def test_a_column_per_model_is_a_row_per_answer(tmp_path, header, field, names):
     assert [row["model_output"] for row in rows] == ["So.", "Because."]
     assert [row["meta"][field] for row in rows] == names
     assert len({row["meta"]["question_id"] for row in rows}) == 1
-    assert any(told(line, "data.answer_in_each") for line in lines)
+    assert any(is_told(line, "data.answer_in_each") for line in lines)
 
 
 def test_the_answers_of_a_row_are_the_candidates_of_a_topic(tmp_path):
@@ -349,7 +350,7 @@ def test_a_row_per_pair_is_a_pair(tmp_path, header, names):
     assert [one["text"] for one in row["candidates"]] == ["one", "two"]
     assert [one["id"].lower() for one in row["candidates"]] == names
     assert (row["id"], row["topic"], row["meta"]["area"]) == ("p7", "Why?", "code")
-    assert any(told(line, "data.pair_in_row") for line in lines)
+    assert any(is_told(line, "data.pair_in_row") for line in lines)
 
 
 def test_the_models_of_a_pair_are_named_beside_its_answers(tmp_path):
@@ -406,7 +407,7 @@ def test_bad_data_is_told_with_file_and_line_and_nothing_is_sent(call, tmp_path,
     write_pairs(tmp_path, [first, pairs(2)[1] | change], {"model": "python/judge:crash"})
     done = call("run")
     assert (done.code, done.out) == (3, ""), done.err
-    assert told(done.err, key) and "pairs.jsonl:2" in done.err, done.err
+    assert is_told(done.err, key) and "pairs.jsonl:2" in done.err, done.err
 
 
 def test_a_table_with_other_columns_is_mapped(call, tmp_path):
@@ -467,7 +468,7 @@ def test_a_cell_that_is_no_text_is_named_with_its_line_and_column(call, tmp_path
         suite(tmp_path, protocol, '["a.jsonl"]')
         ran = call("run")
         assert ran.code == 3
-        assert f'a.jsonl:2: "{name}"' in ran.err and told(ran.err, "kinds.no_text", found=fault)
+        assert f'a.jsonl:2: "{name}"' in ran.err and is_told(ran.err, "kinds.no_text", found=fault)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.words import LANGUAGES
+from tests.sentences import is_told
 from tests.suites import write_pairs
-from tests.told import told
 from tests.unit.web.serving import run_ids, served
 from tests.waiting import awaited
 
@@ -66,18 +66,18 @@ def test_orders_that_seldom_agree_are_warned_about(call, no_ci, tmp_path):
     take(call, rows(2, 9))
     for command, options in ASKED.items():
         note = first_note(call, command, "votes", *options)
-        assert told(note, MISTRUST, n=2, of=11) and "18" in note, command
-        assert told(call(command, "votes", *options).out, MISTRUST, n=2, of=11), command
+        assert is_told(note, MISTRUST, n=2, of=11) and "18" in note, command
+        assert is_told(call(command, "votes", *options).out, MISTRUST, n=2, of=11), command
     for language in LANGUAGES:
-        assert told(page("r.html", language, call), MISTRUST, language, n=2, of=11), language
+        assert is_told(page("r.html", language, call), MISTRUST, language, n=2, of=11), language
     with served(tmp_path / "evenhand.db") as site:
         (run,) = run_ids(site).values()
         shown = awaited(lambda: ready(site, run), "the figures")
-        assert told(shown, MISTRUST, n=2, of=11)
+        assert is_told(shown, MISTRUST, n=2, of=11)
     # Of what was judged here no import is blamed.
     write_pairs(tmp_path, 6, {"model": "python/judge:first"})
     for text in (call("run").out, first_note(call, "leaderboard")):
-        assert told(text, "notes.inconsistent", n=0, of=6)
+        assert is_told(text, "notes.inconsistent", n=0, of=6)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_orders_that_seldom_agree_are_warned_about(call, no_ci, tmp_path):
 def test_only_what_is_below_two_fifths_of_enough_pairs_is(call, votes, is_warned):
     take(call, votes)
     note = first_note(call, "leaderboard", "votes")
-    assert told(note, MISTRUST) is is_warned
+    assert is_told(note, MISTRUST) is is_warned
     if votes is PANEL:  # those are named who go by position
-        assert told(note, MISTRUST, n=1, of=10, judges='"bad"')
+        assert is_told(note, MISTRUST, n=1, of=10, judges='"bad"')
         note = first_note(call, "leaderboard", "votes", "--judge", "good")
-        assert not told(note, MISTRUST)
+        assert not is_told(note, MISTRUST)
 
 
 def families(leader, other, judge):
@@ -120,13 +120,13 @@ def test_a_leader_of_the_judges_own_family_is_told(call, tmp_path):
     commands += [("compare", "votes", "--baseline", n) for n in ("gpt-4o", "claude-3-5-sonnet")]
     for command in commands:
         note = first_note(call, *command)
-        assert told(note, LEADS, **FAMILY, judges='"openai/gpt-4.1-mini"'), command
-        assert told(call(*command).out, LEADS, **FAMILY)
+        assert is_told(note, LEADS, **FAMILY, judges='"openai/gpt-4.1-mini"'), command
+        assert is_told(call(*command).out, LEADS, **FAMILY)
     for language in LANGUAGES:
-        assert told(page("r.html", language, call), LEADS, language, **FAMILY), language
+        assert is_told(page("r.html", language, call), LEADS, language, **FAMILY), language
     with served(tmp_path / "evenhand.db") as site:
         (run,) = run_ids(site).values()
-        assert told(awaited(lambda: ready(site, run), "the figures"), LEADS, **FAMILY)
+        assert is_told(awaited(lambda: ready(site, run), "the figures"), LEADS, **FAMILY)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_no_other_leader_is(call, leader, other, judge):
     take(call, families(leader, other, judge))
     for command in ("leaderboard", "compare"):
         notes = call(command, "votes", "--json").json["notes"]
-        assert not any(told(note, LEADS) for note in notes)
+        assert not any(is_told(note, LEADS) for note in notes)
 
 
 def first_note(call, *command):

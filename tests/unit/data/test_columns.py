@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.data import rows, write
 from evenhand.errors import DataError
-from tests.refused import refused
+from tests.sentences import refused
 
 
 def _read(folder, held, columns):

@@ -11,7 +11,7 @@ from evenhand.data.read import memory_rows
 from evenhand.data.tables import Tables, TableSource
 from evenhand.errors import DataError
 from evenhand.kinds import KINDS
-from tests.refused import refused
+from tests.sentences import refused
 
 SYSTEM = {"role": "system", "content": "Отвечай кратко."}
 ASKED = {"role": "user", "content": "なぜ空は青いのですか。"}

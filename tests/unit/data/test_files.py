@@ -10,7 +10,7 @@ import pytest
 from evenhand.data import rows, write
 from evenhand.data.files import guess_encoding
 from evenhand.errors import DataError, UsageError
-from tests.refused import refused
+from tests.sentences import refused
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.xls", "a", "a.gz", "a.txt.gz", ".jsonl"])

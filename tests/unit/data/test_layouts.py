@@ -17,7 +17,7 @@ from evenhand.data.layouts.benchmarks import arena_verdict
 from evenhand.data.layouts.logs import zip_module
 from evenhand.data.layouts.tidy import lengths_of, read_candidate, read_score, read_vote
 from evenhand.errors import DataError, UsageError
-from tests.refused import refused
+from tests.sentences import refused
 
 arrow = pytest.importorskip("pyarrow")
 

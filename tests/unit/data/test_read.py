@@ -19,7 +19,7 @@ from evenhand import limits
 from evenhand.data import Row, rows, write
 from evenhand.errors import DataError, UsageError
 from evenhand.jsontext import dump
-from tests.refused import refused
+from tests.sentences import refused
 
 BOM = b"\xef\xbb\xbf"
 

@@ -21,7 +21,7 @@ from evenhand.data.layouts.tidy import (
 from evenhand.data.write import write
 from evenhand.errors import DataError
 from evenhand.jsontext import parse
-from tests.refused import refused
+from tests.sentences import refused
 
 VOTE = {"unit": "q1", "judge": "j", "first": "a", "second": "b"}
 SCORE = {"unit": "q1", "judge": "j", "dimension": "clear"}

@@ -11,7 +11,7 @@ import pytest
 from evenhand import limits
 from evenhand.data.read import rows
 from evenhand.errors import DataError, NoRows
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.data.workbooks import write_workbook
 
 ROWS = [

@@ -19,7 +19,7 @@ from evenhand.data import rows, write
 from evenhand.data.cells import guard, unguard
 from evenhand.errors import DataError, UsageError
 from evenhand.jsontext import dump, parse
-from tests.refused import refused
+from tests.sentences import refused
 
 ENDINGS = ["jsonl", "json", "csv", "parquet"]
 ALL_ENDINGS = [*ENDINGS, *(f"{ending}.gz" for ending in ENDINGS)]

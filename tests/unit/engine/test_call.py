@@ -27,7 +27,7 @@ from evenhand.limits import ATTEMPTS, BACKOFF_MOST, LOST_IN_A_ROW, UNREACHABLE_T
 from evenhand.runs.judge import Options, judge_run
 from evenhand.runs.stores import open_store
 from evenhand.store.ledger import Store
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import (
     GOOD,
     Scripted,

@@ -16,7 +16,7 @@ from evenhand.errors import CallLost, Interrupted, StoppedEarly
 from evenhand.exchange import Reply, Usage
 from evenhand.store.ports import SentRequest
 from tests import provider as p
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import (
     Scripted,
     at,

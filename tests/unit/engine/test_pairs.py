@@ -15,7 +15,7 @@ from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from tests import provider as p
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import (
     Scripted,
     at,

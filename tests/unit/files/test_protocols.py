@@ -7,7 +7,7 @@ import pytest
 from evenhand.errors import UsageError
 from evenhand.files.protocols import Finding, lint, protocol_texts
 from evenhand.kinds import KINDS
-from tests.refused import refused
+from tests.sentences import refused
 
 
 def copied(folder, kind):

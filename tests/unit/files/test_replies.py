@@ -12,7 +12,7 @@ from evenhand.data.write import write, write_text
 from evenhand.errors import DataError, UsageError
 from evenhand.files.replies import check_file
 from evenhand.kinds.pairwise.table import header, line
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import CRITERIA, pair_reply, pairs, write_rows
 from tests.unit.kinds.material import META, RUBRIC_TEXT, SAMPLE, good
 

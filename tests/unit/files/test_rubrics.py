@@ -13,7 +13,7 @@ from evenhand.files.rubrics import is_rubric_text, read_rubric, sentence_rubric,
 from evenhand.kinds import KINDS
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.weighted.task_rubric import read_task
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import RUBRIC, TASK, prepared, samples, write_answers, write_suite
 
 SENTENCES = {

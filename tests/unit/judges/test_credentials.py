@@ -28,7 +28,7 @@ from tests.provider import (
     saying,
     sending,
 )
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.judges.questions import KEY, ask, endpoint_of, opened, question
 
 ORIGIN = "http://host.test"

@@ -9,7 +9,7 @@ from evenhand.judges import PROVIDERS
 from evenhand.judges.providers import ollama_url
 from tests.dialects import candidate, encoded
 from tests.provider import completion
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.judges.questions import KEY, KEYS, ask, opened, reply_of
 
 GATE = "https://gate.test"

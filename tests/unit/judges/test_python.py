@@ -7,7 +7,7 @@ import pytest
 from evenhand.errors import CallLost, JudgeCrashed, ProviderRefused, UsageError
 from evenhand.judges import PROVIDERS, JudgeOptions
 from evenhand.judges.python import PythonJudge
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.judges.questions import SCHEMA, question
 
 

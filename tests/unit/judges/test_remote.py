@@ -19,7 +19,7 @@ from tests.provider import (
     sending,
     valid,
 )
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.judges.questions import (
     KEY,
     KEYS,

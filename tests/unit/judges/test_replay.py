@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.errors import DataError, NothingRecorded
 from evenhand.judges import JudgeOptions, open_judge
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.judges.questions import question
 
 ONE = {"unit": "u1", "reply": "one"}

@@ -16,7 +16,7 @@ from evenhand import limits
 from evenhand.errors import CallLost, ProviderRefused, UsageError
 from evenhand.judges.transport import Transport, make_socket
 from tests.provider import Provider, completion, sending
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.judges.questions import gist, opened, outcome, question, serving
 
 HEAD = b"HTTP/1.1 200 OK\r\n"

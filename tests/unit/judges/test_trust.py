@@ -5,7 +5,7 @@ from yarl import URL
 
 from evenhand.errors import UsageError
 from evenhand.judges.trust import base_url, is_loopback, parse_proxy, proxy_for
-from tests.refused import refused
+from tests.sentences import refused
 
 PASSWORD = "hunter2-of-the-user"
 

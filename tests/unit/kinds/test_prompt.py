@@ -32,7 +32,7 @@ from evenhand.kinds.prompt import (
 from evenhand.kinds.protocol import CUSTOM_PROMPT, LANGUAGES
 from evenhand.manifest import JudgingRecord
 from evenhand.text import hidden_characters
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import CRITERIA, pair_reply, pair_row
 from tests.unit.kinds import grading, material, pairing
 from tests.unit.kinds.material import Scripted

@@ -10,7 +10,7 @@ from evenhand.kinds import KINDS, load_protocol
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.kinds.protocol import LANGUAGES, ProtocolError
 from evenhand.suite_file import Settings
-from tests.refused import refused
+from tests.sentences import refused
 
 TEXTS = dict(find_protocol("rubric").texts)
 

@@ -23,8 +23,7 @@ from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
 from evenhand.words import words
 from tests.browser.runs import SUITES, judge, opened, rubric_suite
-from tests.refused import refused
-from tests.sentences import is_told
+from tests.sentences import is_told, refused
 from tests.suites import (
     EVENHAND,
     evenhand_here,

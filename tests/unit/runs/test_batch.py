@@ -14,7 +14,7 @@ from evenhand.runs.stores import open_archive
 from evenhand.store.verify import verify
 from tests.batch_provider import KEYS, PROVIDERS, BatchProvider, Faults, fitting
 from tests.provider import valid_reply
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import judged, pairs, prepared, samples, stored, write_pairs, write_suite
 
 FOUND_AGAIN = {

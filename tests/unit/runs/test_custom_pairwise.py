@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from tests import provider as p
+from tests.sentences import is_told
 from tests.suites import at, evenhand_here, judged, pairs, stored, write_pairs
-from tests.told import told
 
 PROTOCOL = """
 kind = "pairwise"
@@ -171,7 +171,7 @@ def test_what_is_wrong_with_it_is_told_with_its_file_and_nothing_is_sent(tmp_pat
     write_pairs(tmp_path, 2, judge("first"), judge=JUDGE, protocol="recipes")
     done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert "recipes/protocol.toml" in done.stderr and told(done.stderr, key), done.stderr
+    assert "recipes/protocol.toml" in done.stderr and is_told(done.stderr, key), done.stderr
 
 
 def test_a_language_it_does_not_speak_is_refused(tmp_path):
@@ -184,7 +184,7 @@ def test_a_language_it_does_not_speak_is_refused(tmp_path):
         write_pairs(tmp_path, data, protocol="recipes", language=language)
         done = evenhand_here("run", cwd=tmp_path)
         assert (done.returncode, done.stdout) == (code, ""), done.stderr
-        assert told(done.stderr, key, language), done.stderr
+        assert is_told(done.stderr, key, language), done.stderr
         assert ("pairs.jsonl:2" in done.stderr) is (code == 3)
 
 

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from tests import provider as p
 from tests.conftest import SMALL_MODEL
+from tests.sentences import is_told
 from tests.suites import (
     at,
     evenhand_here,
@@ -23,7 +24,6 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
-from tests.told import told
 
 SECRETS = ("de-gezeiten", "de-brot", "model-a", "model-b", '"set"', "run_id", "prompt_variant")
 
@@ -248,7 +248,7 @@ def test_a_prompt_that_cannot_be_used_is_told_and_nothing_is_sent(tmp_path, name
         write(tmp_path, 1, prompt="mine.md")
         done = evenhand_here("run", cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, ""), done.stderr
-        assert "mine.md: " in done.stderr and told(done.stderr, key), done.stderr
+        assert "mine.md: " in done.stderr and is_told(done.stderr, key), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_a_protocol_folder_that_cannot_be_used_is_told_and_nothing_is_sent(
     write_suite(tmp_path, 1, protocol=protocol)
     done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert place in done.stderr and told(done.stderr, key), done.stderr
+    assert place in done.stderr and is_told(done.stderr, key), done.stderr
 
 
 GERMAN = """<!-- user -->

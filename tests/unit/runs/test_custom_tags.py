@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.files.protocols import find_protocol, lint, protocol_texts
 from evenhand.kinds.protocol import ProtocolError
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import evenhand_here, samples, write_suite
 from tests.unit.web.serving import listed, served
 

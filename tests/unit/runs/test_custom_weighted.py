@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 from tests import provider as p
+from tests.sentences import is_told
 from tests.suites import TASK, answers, at, evenhand_here, judged, stored, write_answers
-from tests.told import told
 
 PROTOCOL = """
 kind = "weighted"
@@ -163,7 +163,7 @@ def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(tmp_path, name
     write_answers(tmp_path, data, **given)
     done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
-    assert place in done.stderr and told(done.stderr, key), done.stderr
+    assert place in done.stderr and is_told(done.stderr, key), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.runs.forecast import forecast
 from evenhand.runs.stores import open_archive
 from evenhand.words import words
+from tests.sentences import is_told
 from tests.suites import (
     at,
     evenhand_here,
@@ -29,7 +30,6 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
-from tests.told import told
 from tests.unit.engine.pair_runs import Interrupting, judge
 
 PRICE = {"price": {"input": "1", "output": "2"}, "max_tokens": 256}
@@ -193,10 +193,10 @@ def test_a_price_is_one_line_that_a_person_reads():
         ({"budget": 5.0}, "cli.price_about_budget", "$5.00", "$5.00"),
         ({"likely": 0.0042}, "cli.price_about", "less than $0.01", "$1,234"),
     ):
-        assert told(price_line(price | more, words("en")), key, likely=likely, most=most), more
-    assert told(price_line(price, words("en"), is_open=True), "cli.price_open", likely="$7.20")
-    assert told(price_line(dict.fromkeys(price), words("en")), "cli.price_unknown")
-    assert told(price_line(price | {"most": 0}, words("en")), "cli.price_none")
+        assert is_told(price_line(price | more, words("en")), key, likely=likely, most=most), more
+    assert is_told(price_line(price, words("en"), is_open=True), "cli.price_open", likely="$7.20")
+    assert is_told(price_line(dict.fromkeys(price), words("en")), "cli.price_unknown")
+    assert is_told(price_line(price | {"most": 0}, words("en")), "cli.price_none")
 
 
 CHARS_PER_TOKEN = {"en": 4.26, "ru": 3.58, "zh": 1.62, "ja": 1.53}
@@ -220,8 +220,8 @@ def test_the_printed_forecast_says_what_it_counts(tmp_path):
     write_pairs(tmp_path, 3, judge("first"))
     assert evenhand_here("run", "--limit", "1", "--json", cwd=tmp_path).returncode == 0
     said = evenhand_here("run", "--dry-run", cwd=tmp_path).stdout
-    assert told(said, "cli.dry_planned", planned="3 judgments", done=1)
-    assert told(said, "cli.dry_cached", n="6 calls")
-    assert told(said, "cli.dry_calls_rounds", least="4 calls", most=36)
+    assert is_told(said, "cli.dry_planned", planned="3 judgments", done=1)
+    assert is_told(said, "cli.dry_cached", n="6 calls")
+    assert is_told(said, "cli.dry_calls_rounds", least="4 calls", most=36)
     as_json = json.loads(evenhand_here("run", "--dry-run", "--json", cwd=tmp_path).stdout)
     assert (as_json["planned"], as_json["done"], as_json["cached"]) == (3, 1, 6)

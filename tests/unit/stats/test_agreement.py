@@ -17,8 +17,7 @@ from evenhand.results.observations import observe
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.agreement import AgreementOptions, agreement_of
-from tests.refused import refused
-from tests.sentences import keys
+from tests.sentences import keys, refused
 from tests.unit.runs.importing import import_files
 
 COLUMNS = {

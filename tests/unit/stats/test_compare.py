@@ -15,8 +15,7 @@ from scipy.stats import ttest_1samp, ttest_rel
 from evenhand.errors import UsageError
 from evenhand.stats.compare import Change, changes, compare, decide_rows, effect
 from evenhand.stats.layout import lay_out, lay_out_runs
-from tests.refused import refused
-from tests.sentences import keys
+from tests.sentences import keys, refused
 from tests.unit.stats.tables import ballots, compare_scores, compare_votes, scores_of
 
 ID = ("run_id", "prompt_variant", "question_id")

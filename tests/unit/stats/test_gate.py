@@ -11,8 +11,7 @@ from evenhand.errors import UsageError
 from evenhand.observation import WINNER
 from evenhand.stats.conditions import Condition, Conditions, JudgmentCounts
 from evenhand.stats.gate import Gate, hold_to
-from tests.refused import refused
-from tests.sentences import is_told, keys
+from tests.sentences import is_told, keys, refused
 from tests.unit.stats.tables import ballots, compare_scores, scores_of
 
 OPEN = "not enough evidence"

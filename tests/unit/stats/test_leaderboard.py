@@ -21,8 +21,7 @@ from evenhand.report.terminal.comparison import comparison_lines
 from evenhand.stats.leaderboard import LOST, OPEN, TIED, WON, BoardOptions, leaderboard, panel
 from evenhand.stats.pairwise import Judged, panel_winner
 from evenhand.words import words
-from tests.refused import refused
-from tests.sentences import keys
+from tests.sentences import keys, refused
 from tests.unit.stats.tables import ballots, compare_votes
 
 

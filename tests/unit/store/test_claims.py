@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.errors import StoreError
 from evenhand.store.sqlite import SqliteFile
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import environment, evenhand_here, write_suite
 from tests.waiting import PATIENCE
 

@@ -26,7 +26,7 @@ from evenhand.store.session import VERSION, escape_nul, restore_nul, to_postgres
 from evenhand.store.verify import verify
 from tests.contract.stores import begun
 from tests.postgres import USER, new_store_url, own_server, shared_server
-from tests.refused import refused
+from tests.sentences import refused
 from tests.waiting import PATIENCE
 
 CUT = (

@@ -27,7 +27,7 @@ from evenhand.store.session import VERSION, GroupWriter, Statement, Write
 from evenhand.store.sqlite import APPLICATION, SqliteFile, sqlite_archive, sqlite_store
 from evenhand.store.verify import verify
 from tests.contract.stores import begun, begun_in
-from tests.refused import refused
+from tests.sentences import refused
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from evenhand.store.ports import IncomingUnit
 from evenhand.web import service
 from evenhand.web.service import FigureCache, StorePool
 from tests.contract.stores import begun_in
-from tests.refused import refused
+from tests.sentences import refused
 from tests.waiting import PATIENCE
 
 

@@ -18,7 +18,7 @@ from evenhand.judges import PROVIDERS, JudgeOptions, open_judge
 from evenhand.judges.embedded import judge as module
 from evenhand.judges.embedded.judge import COMMAND
 from evenhand.kinds.prompt import Prompt
-from tests.refused import refused
+from tests.sentences import refused
 
 PRELUDE = """
 import json, os, sys

@@ -7,7 +7,7 @@ import pytest
 
 from evenhand.errors import ProviderRefused, StoppedEarly, UsageError
 from evenhand.judges.embedded import models
-from tests.refused import refused
+from tests.sentences import refused
 
 NAME = "smollm2-135m"
 

@@ -18,7 +18,7 @@ from evenhand.judges.embedded import models
 from evenhand.judges.embedded.decoding import likeliest
 from evenhand.judges.embedded.runtime import STRIDE, Runtime
 from tests.conftest import SMALL_MODEL
-from tests.refused import refused
+from tests.sentences import refused
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.model

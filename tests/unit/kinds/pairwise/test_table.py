@@ -19,7 +19,7 @@ from evenhand.kinds.pairwise.table import (
     read_reply,
 )
 from evenhand.kinds.reply import JudgedText
-from tests.refused import refused
+from tests.sentences import refused
 from tests.suites import pair_reply
 from tests.unit.kinds.pairing import protocol
 from tests.unit.kinds.tables import cells, lines

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand.kinds.pairwise.unit import first_order, load_pair, pair_text, read_pairs
 from evenhand.kinds.rows import RowError
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
 from tests.unit.kinds.tables import cells
 

@@ -25,7 +25,7 @@ from evenhand.kinds.rubric.kind import read_row as read_sample
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.samples import load_sample, sample_text
 from evenhand.limits import PROBLEMS_SHOWN
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
 from tests.unit.kinds.material import (
     META,

@@ -12,7 +12,7 @@ import pytest
 from evenhand import jsontext
 from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.rubric.rubric import build_rubric, parse_rubric
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
 from tests.unit.kinds.tables import cells
 

@@ -17,7 +17,7 @@ from evenhand.kinds.weighted.conditions import (
     decide,
     parse_condition,
 )
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.kinds.tables import cells, lines
 
 

@@ -18,7 +18,7 @@ from evenhand.kinds.protocol import LANGUAGES, ProtocolError
 from evenhand.kinds.rows import RowError
 from evenhand.kinds.weighted.kind import KIND, answer_text, load_answer, read_answer, read_types
 from evenhand.kinds.weighted.verdict import compact_schema
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
 from tests.unit.kinds.grading import (
     ANSWER,

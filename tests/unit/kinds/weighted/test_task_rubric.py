@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.weighted.task_rubric import describe_task, labels, read_task
-from tests.refused import refused
+from tests.sentences import refused
 
 FOLDER = Path(__file__).parent / "tasks"
 EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))

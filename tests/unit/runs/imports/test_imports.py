@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.data.write import write
 from evenhand.errors import DataError, UsageError
-from tests.refused import refused
+from tests.sentences import refused
 from tests.unit.runs.importing import import_files, score, vote
 
 
