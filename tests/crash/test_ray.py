@@ -98,7 +98,7 @@ def test_actors_and_the_driver_are_killed_and_no_more_is_spent_than_there_is(tmp
             os.kill(cluster.actors()[0], signal.SIGKILL)
             kills += 1
         assert short.ended() == 5 and "budget" in short.said, short.said
-        assert "died; its units are handed out again" in short.said
+        assert is_told(short.said, "cluster.actor_died")
         assert 0.045 < used(place.url) <= 0.06
         assert place.calls * 0.0011 <= 0.06
 
