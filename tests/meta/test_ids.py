@@ -14,6 +14,8 @@ import pytest
 
 from tests.conftest import IDS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 UNSTABLE = """
 import gzip, os, time

@@ -36,6 +36,8 @@ from tests.unit.stats.sequences import decisions
 from tests.unit.stats.tables import ballots, compare_scores, compare_votes, scores_of
 from tests.unit.stats.test_gate import gate, gate_pairs, scores, votes
 
+pytestmark = pytest.mark.slow
+
 LONG = bool(os.environ.get("EVENHAND_LONG"))
 
 
