@@ -28,6 +28,8 @@ QUESTIONS = ("question_id", "task_name", "question")
 
 OVERALL = "overall"
 PASSED = "pass"
+CHECK = "check:"
+"""Begins the measure of a check by code, such as `check:polite`."""
 CRITICAL_FAIL = "critical_fail"
 TAG = "tag:"
 TASK_TYPE = "task_type"
@@ -138,6 +140,11 @@ read_fields = Decoder(dict[str, str]).decode
 def is_flag(measure: str) -> bool:
     """Return True of a failure tag or a critical fail, which is there or not."""
     return measure == CRITICAL_FAIL or measure.startswith(TAG)
+
+
+def is_passing(measure: str) -> bool:
+    """Return True of `pass` or a check by code, which is 1 where it is passed and else 0."""
+    return measure == PASSED or measure.startswith(CHECK)
 
 
 class UnitDescription(NamedTuple):

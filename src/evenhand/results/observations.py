@@ -17,13 +17,13 @@ from evenhand.errors import UsageError
 from evenhand.observation import (
     INFERRED_TYPE,
     OVERALL,
-    PASSED,
     TASK_TYPE,
     UNCERTAIN,
     WINNER,
     Ends,
     Rule,
     is_flag,
+    is_passing,
     read_fields,
     read_observations,
 )
@@ -175,13 +175,15 @@ class _Judgments:
 
     def add(self, unit: int, row: ObservedRow) -> None:
         """Take the next judgment of a unit."""
-        if row.status == "left_out":
+        observations = read_observations(row.observations)
+        # A verdict that no criterion was applicable to says nothing, and nothing is missing.
+        if row.status == "left_out" or (row.reason is None and not observations):
             self.left_out.append((unit, row.judge))
             return
         if row.reason is not None:
             self.failures[row.reason] += 1
         self._places.extend((unit, row.judge, row.repeat))
-        for seen in read_observations(row.observations):
+        for seen in observations:
             if seen.pass_number == 0:
                 rows, numbers = self._cells.setdefault(seen.measure, (array("q"), array("d")))
                 rows.append(self.size)
@@ -217,7 +219,7 @@ class _Judgments:
             columns[name] = _Column(whole, scale)
         if columns and WINNER not in columns and OVERALL not in columns:
             scored = [
-                each for name, each in columns.items() if name != PASSED and not is_flag(name)
+                each for name, each in columns.items() if not is_passing(name) and not is_flag(name)
             ]
             if scored:
                 # Nobody says what the ends of the scales are: they are those of what was observed.

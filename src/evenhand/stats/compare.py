@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.errors import UsageError
-from evenhand.observation import OVERALL
+from evenhand.observation import OVERALL, PASSED
 from evenhand.stats.caveats import comparison_notes
 from evenhand.stats.comparison import Comparison, Outcome, Row, VariantMean
 from evenhand.stats.estimate import (
@@ -166,6 +166,9 @@ def compare(variants: Variants, level: float = 0.95, margin: float | None = None
     proper_level(level)
     rows = {measure.name: _contrasts(variants, measure, level) for measure in variants.measures}
     tags = [row for flag in variants.flags for row in _contrasts(variants, flag, level)]
+    passes = [row for each in variants.passes for row in _contrasts(variants, each, level)]
+    checks = [row for row in passes if row.dimension != PASSED]
+    passes = [row for row in passes if row.dimension == PASSED]
     dimensions = [row for name, of_name in rows.items() if name != OVERALL for row in of_name]
     comparison = Comparison(
         by=" / ".join(variants.by),
@@ -178,6 +181,7 @@ def compare(variants: Variants, level: float = 0.95, margin: float | None = None
         ),
         means=tuple(_means(variants, rows, level)),
         tags=tuple(decide_rows(tags, level, more_is_better=False)),
+        passes=(*decide_rows(passes, level), *decide_rows(checks, level)),
         missing=variants.counts(),
         pair_by=variants.pair_by,
         is_duel=variants.is_duel,

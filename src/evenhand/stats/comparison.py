@@ -163,6 +163,8 @@ class Comparison:
     """Of every variant, the baseline too."""
     tags: tuple[Row, ...] = ()
     """Shares of units with a failure tag or a critical fail; `dimension` is the tag's name."""
+    passes: tuple[Row, ...] = ()
+    """Shares of units that pass, then that pass each check by code."""
     missing: Mapping[str, Count] = field(default_factory=dict)
     repeats: Repeats | None = None
     pair_by: tuple[str, ...] = ()
@@ -262,6 +264,7 @@ class Comparison:
             "rows": [row.json() for row in self.rows],
             "means": [mean.json() for mean in self.means],
             "missing": {name: count.json() for name, count in self.missing.items()},
+            "passes": [row.json() for row in self.passes],
             "tags": [_tag(row) for row in self.tags],
             "repeats": self.repeats.json() if self.repeats else {},
             "notes": list(self.notes),

@@ -17,7 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import UsageError, nearest
-from evenhand.observation import OVERALL, PASSED, QUESTIONS, UNCERTAIN, WINNER, Rule, is_flag
+from evenhand.observation import (
+    OVERALL,
+    PASSED,
+    QUESTIONS,
+    UNCERTAIN,
+    WINNER,
+    Rule,
+    is_flag,
+    is_passing,
+)
 from evenhand.units import META_FIELDS, pair_key
 from evenhand.words import Sentence, few
 
@@ -182,8 +191,14 @@ class Observations:
     @property
     def dimensions(self) -> list[str]:
         """The dimensions or criteria."""
-        others = (OVERALL, PASSED, WINNER, UNCERTAIN)
-        return [name for name in self.measures if name not in others and not is_flag(name)]
+        others = (OVERALL, WINNER, UNCERTAIN)
+        names = (name for name in self.measures if not is_flag(name) and not is_passing(name))
+        return [name for name in names if name not in others]
+
+    @property
+    def pass_measures(self) -> list[str]:
+        """The measures that are passed or not: `pass` first, then checks by code."""
+        return sorted(filter(is_passing, self.measures), key=lambda name: name != PASSED)
 
     @property
     def flags(self) -> list[str]:

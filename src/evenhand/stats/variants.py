@@ -105,6 +105,8 @@ class Variants:
     """The dimensions, `overall` last if there is such a figure."""
     flags: tuple[Measure, ...] = ()
     """Failure tags and critical fails that were given, as shares."""
+    passes: tuple[Measure, ...] = ()
+    """`pass` and the checks by code, as shares."""
     entries: Entries
     units: Sequence[str]
     fields: Fields
@@ -174,6 +176,7 @@ class Variants:
             cluster=self.cluster[keys],
             measures=tuple(measure.of_entries(rows) for measure in self.measures),
             flags=tuple(flag.of_entries(rows) for flag in self.flags),
+            passes=tuple(each.of_entries(rows) for each in self.passes),
             change=self.change.of_entries(rows) if self.change else None,
             entries=self.entries.of_entries(rows),
             notes=(),

@@ -73,6 +73,8 @@ def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path: Path) ->
     compared = json.loads(call("compare", "--by", "prompt_variant", "--baseline", "v1", "--json"))
     names = {row["dimension"] for row in compared["rows"]}
     assert "overall" in names and "pass" not in names
+    (rates,) = compared["passes"]
+    assert (rates["dimension"], rates["mean"], rates["n"]) == ("pass", 1, 3)
     seen = call("export", "-o", "-", "--observations").splitlines()
     assert sum('"measure":"pass"' in line.replace(" ", "") for line in seen) == 6
     call("settle", "latest")
