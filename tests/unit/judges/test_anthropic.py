@@ -1,8 +1,7 @@
 """Anthropic's messages: the part that all units share is marked for the provider's cache."""
 
-import pytest
-
 from evenhand.exchange import Message, Question
+from tests.cases import cases
 from tests.dialects import message
 from tests.provider import refusing
 from tests.unit.judges.questions import ask
@@ -16,25 +15,7 @@ def marked(content):
     return text(content, cache_control={"type": "ephemeral"})
 
 
-@pytest.mark.parametrize(
-    ("turns", "system", "content"),
-    [
-        (
-            [("system", "Judge.", 6), ("user", "Rubric.\nAnswer.", 8)],
-            "Judge.",
-            [marked("Rubric.\n"), text("Answer.")],
-        ),
-        ([("system", "Judge.", 6), ("user", "Answer.", 0)], [marked("Judge.")], "Answer."),
-        (
-            [("system", "Judge this: x", 12), ("user", "Fixed", 5)],
-            [marked("Judge this: "), text("x")],
-            "Fixed",
-        ),
-        ([("system", "Judge.", 0), ("user", "Fixed", 5)], "Judge.", "Fixed"),
-        ([("system", "Judge. ", 6), ("user", "Answer.", 0)], "Judge. ", "Answer."),
-    ],
-    ids=["rubric", "instructions", "inserted", "nothing alike", "only a space left"],
-)
+@cases
 async def test_the_unchanging_part_is_marked_for_the_cache_where_it_ends(turns, system, content):
     asked = Question(messages=tuple(Message(*turn) for turn in turns), schema=None)
     _, endpoint = await ask("anthropic", message("{}"), asked=[asked])

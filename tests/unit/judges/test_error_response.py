@@ -1,7 +1,6 @@
 """Error responses: what each amounts to, in every provider's words, against a real server."""
 
 import email.utils
-import json
 import time
 
 import pytest
@@ -11,9 +10,9 @@ from hypothesis import strategies as st
 from evenhand import limits
 from evenhand.errors import CallLost, ProviderRefused
 from evenhand.judges.error_response import LONGEST_PAUSE, retry_after
+from tests.cases import cases
 from tests.dialects import anthropic_error, candidate, encoded, google_error, message
 from tests.provider import (
-    EMPTY,
     HTML,
     WRONG_CHARSET,
     Provider,
@@ -22,11 +21,8 @@ from tests.provider import (
     failing,
     flooding,
     never,
-    out_of_quota,
-    overflowing,
     redirecting,
     resetting,
-    saying,
     sending,
     valid,
 )
@@ -49,139 +45,32 @@ def full(said=QUOTA, quota="GenerateRequestsPerMinutePerProject", delay="9s"):
     return google_error(429, "RESOURCE_EXHAUSTED", said, [failure, retry])
 
 
-def within_200(**error):
-    return encoded({"error": error})
-
-
-def in_choice(**error):
-    body = json.loads(completion("half", finish="error"))
-    body["choices"][0]["error"] = error
-    return encoded(body)
+@cases
+async def test_an_answer_that_is_no_reply_ends_a_call_a_question_or_the_run(
+    name, ends, word, status, body
+):
+    await ends_with(name, sending(body.encode(), status=status), ends, word)
 
 
 @pytest.mark.parametrize(
-    ("name", "ends", "behaviour", "word"),
+    ("behaviour", "word"),
     [
-        *(("openai", "billed", failing(status, "Later."), "Later.") for status in (408, 504)),
-        *(("openai", "lost", failing(status), "") for status in (409, 429, 500, 502, 503, 529)),
-        ("openai", "billed", HTML, "no JSON"),
-        ("openai", "billed", EMPTY, "empty"),
-        ("openai", "billed", WRONG_CHARSET, "no UTF-8"),
-        ("openai", "billed", sending(completion("well").decode().encode("utf-16")), "no UTF-8"),
-        ("openai", "billed", sending(completion("well")[:-9]), "no JSON"),
-        ("openai", "billed", sending(b"[" * 100_000), "no JSON"),
-        ("openai", "billed", sending(b"null"), "without choices"),
-        ("openai", "billed", sending(b"[]"), "without choices"),
-        ("openai", "billed", sending(b'{"choices": []}'), "without choices"),
-        ("openai", "billed", sending(b'{"choices": {}}'), "without choices"),
-        ("openai", "billed", sending(b'{"choices": [{"message": null}]}'), "without choices"),
-        ("openai", "billed", saying("half", finish="error"), "without choices"),
-        ("openai", "billed", sending(b"{}", status=204), "empty"),
-        ("openai", "billed", sending(b"well", headers={"Content-Encoding": "gzip"}), "not gzip"),
-        ("openai", "billed", sending(b"well", headers={"Content-Encoding": "rot13"}), "rot13"),
-        ("openai", "billed", flooding(), str(limits.BODY_BYTES)),
-        ("openai", "billed", resetting(), "broke"),
-        ("openai", "billed", resetting(b""), "broke"),
-        ("openai", "billed", within_200(message="upstream went away"), "upstream went away"),
-        ("openai", "billed", sending(b'{"error": "out of memory"}'), "out of memory"),
-        ("openai", "lost", within_200(code="502", message="no"), "502"),
-        ("openai", "lost", within_200(code=429, message="Slow down"), "429"),
-        ("openai", "refused", within_200(code=401, message="no"), "401"),
-        ("openai", "refused", within_200(code=429, type="insufficient_quota"), "quota"),
-        ("openrouter", "lost", in_choice(code=502, message="Upstream is down"), "502"),
-        ("openrouter", "refused", in_choice(code=401, message="Bad key upstream"), "upstream"),
-        ("anthropic", "lost", anthropic_error(529, "overloaded_error", "Overloaded"), ""),
-        ("anthropic", "billed", anthropic_error(504, "timeout_error", "Timed out"), ""),
-        ("anthropic", "billed", encoded({"type": "error", "error": {"message": "odd"}}), "odd"),
-        ("anthropic", "billed", encoded({"content": None}), "without content"),
-        ("anthropic", "billed", encoded({"content": [{"type": "text"}]}), "without content"),
-        ("anthropic", "billed", encoded([]), "without content"),
-        ("google", "lost", google_error(503, "UNAVAILABLE", "Overloaded."), ""),
-        ("google", "billed", google_error(504, "DEADLINE_EXCEEDED", "No."), ""),
-        ("google", "lost", within_200(code=503, message="odd"), "odd"),
-        ("google", "lost", full(), ""),
-        ("google", "billed", encoded([]), "without candidates"),
-        ("google", "billed", encoded({"candidates": []}), "without candidates"),
-        ("google", "billed", encoded({"candidates": [], "promptFeedback": {}}), "without"),
-        ("google", "billed", encoded({"candidates": [{"content": {"parts": [3]}}]}), "without"),
-        # An advertisement, and a full minute at Gemini, are no used-up quota.
-        ("openai", "lost", failing(429, "Rate limit reached. See openai.test/account/billing"), ""),
-        (
-            "openai",
-            "lost",
-            encoded([{"error": {"message": QUOTA + " RESOURCE_EXHAUSTED"}}], 429),
-            "",
-        ),
-        # The end of the run
-        ("openai", "refused", failing(401, "Incorrect API key."), "OPENAI_API_KEY"),
-        ("openai", "refused", failing(403, "Country not supported."), "OPENAI_API_KEY"),
-        ("openai", "refused", failing(402, "Insufficient Balance"), "OPENAI_API_KEY"),
-        ("openai", "refused", failing(404, "The model does not exist."), "base_url"),
-        ("openai", "refused", failing(405, "Method Not Allowed"), "base_url"),
-        ("openai", "refused", failing(400, "Odd request."), "Odd request."),
-        ("openai", "refused", out_of_quota(), "OPENAI_API_KEY"),
-        ("openai", "refused", failing(429, "no", code="billing_hard_limit_reached"), "quota"),
-        ("openai", "refused", failing(400, "Your credit balance is too low."), "quota"),
-        ("openai", "refused", failing(429, "Insufficient balance, please recharge."), "quota"),
-        ("openai", "refused", redirecting("http://elsewhere.test/v1"), "elsewhere.test"),
-        ("openai", "refused", redirecting("/v1/other", 302), "base_url"),
-        ("openrouter", "refused", encoded({"error": {"code": 402}}, 402), "OPENROUTER_API_KEY"),
-        ("ollama", "refused", failing(404, 'model "m" not found, try pulling it'), "pulling"),
-        ("azure", "refused", encoded({"error": {"code": "401"}}, 401), "AZURE_OPENAI_API_KEY"),
-        ("azure", "refused", failing(404, "no", code="DeploymentNotFound"), "base_url"),
-        ("anthropic", "refused", anthropic_error(401, "x", "bad x-api-key"), "ANTHROPIC_API_KEY"),
-        ("anthropic", "refused", anthropic_error(404, "x", "model: m"), "no such model"),
-        ("anthropic", "refused", anthropic_error(402, "billing_error", "pay first"), "pay"),
-        (
-            "anthropic",
-            "refused",
-            anthropic_error(400, INVALID, "You have reached your specified API usage limits"),
-            "quota",
-        ),
-        ("anthropic", "refused", anthropic_error(400, INVALID, "max_tokens: 9 > 8"), "9 > 8"),
-        ("google", "refused", google_error(400, INVALID, "Not valid.", BAD_KEY), "GEMINI_API_KEY"),
-        ("google", "refused", google_error(403, "PERMISSION_DENIED", "No."), "GEMINI_API_KEY"),
-        ("google", "refused", google_error(400, INVALID, "Location not supported."), "Location"),
-        ("google", "refused", full(quota="GenerateRequestsPerDay-FreeTier"), "quota"),
-        # One question alone
-        *(
-            ("openai", "context_overflow", behaviour, "")
-            for behaviour in (
-                overflowing(),
-                sending(b"<html>413 Request Entity Too Large</html>", status=413),
-                failing(400, "the request exceeds the available context size. try increasing it"),
-                failing(400, "prompt is too long: 200001 tokens > 200000 maximum"),
-                failing(400, TOO_LONG),
-                failing(400, "Range of input length should be [1, 30720]"),
-                failing(422, "Input validation error: `inputs` tokens must be reduced"),
-                failing(400, "'max_tokens' is too large: 9. The maximum context length is 4."),
-                failing(500, "input exceeds the context window"),
-                failing(429, "Request too large: Limit 1. The tokens must be reduced."),
-                failing(400, "Provider returned error", metadata=UPSTREAM),
-            )
-        ),
-        (
-            "anthropic",
-            "context_overflow",
-            anthropic_error(400, INVALID, "input length and `max_tokens` exceed context limit: 1"),
-            "",
-        ),
-        *(
-            ("openai", "filtered", behaviour, "")
-            for behaviour in (
-                failing(400, "Blocked.", code="content_filter"),
-                failing(400, "The prompt triggered Azure's content management policy."),
-                failing(403, "m requires moderation: input flagged"),
-                failing(400, "It may contain inappropriate content.", code="DataInspectionFailed"),
-                failing(400, "系统检测到输入内容可能包含不安全或敏感内容", code="1301"),
-                failing(400, "No.", innererror={"code": "x"}, type="ResponsibleAIPolicyViolation"),
-            )
-        ),
+        (HTML, "no JSON"),
+        (WRONG_CHARSET, "no UTF-8"),
+        (sending(completion("well").decode().encode("utf-16")), "no UTF-8"),
+        (sending(b"[" * 100_000), "no JSON"),
+        (sending(b"well", headers={"Content-Encoding": "gzip"}), "not gzip"),
+        (sending(b"well", headers={"Content-Encoding": "rot13"}), "rot13"),
+        (flooding(), str(limits.BODY_BYTES)),
+        (resetting(), "broke"),
+        (resetting(b""), "broke"),
     ],
 )
-async def test_an_answer_that_is_no_reply_ends_a_call_a_question_or_the_run(
-    name, ends, behaviour, word
-):
+async def test_what_cannot_be_read_may_be_billed(behaviour, word):
+    await ends_with("openai", behaviour, "billed", word)
+
+
+async def ends_with(name, behaviour, ends, word):
     error = await reply_of(name, behaviour)
     assert gist(error) == ends and word in str(error)
     assert getattr(error, "reason", "transport") in ("transport", ends)
@@ -226,8 +115,10 @@ async def test_without_a_key_the_advice_is_to_set_one():
 
 async def test_a_redirect_is_not_followed():
     async with Provider() as other:
-        error = await reply_of("openai", redirecting(f"{other.url}/chat/completions"))
-    assert (gist(error), other.calls) == ("refused", [])
+        elsewhere = await reply_of("openai", redirecting(f"{other.url}/chat/completions"))
+    assert (gist(elsewhere), other.calls) == ("refused", [])
+    await ends_with("openai", redirecting("http://elsewhere.test/v1"), "refused", "elsewhere.test")
+    await ends_with("openai", redirecting("/v1/other", 302), "refused", "base_url")
 
 
 async def test_an_error_is_quoted_in_part_and_without_the_input_it_echoes():
@@ -261,20 +152,7 @@ async def test_the_pause_asked_for_is_told(name, behaviour, pause):
     assert (await reply_of(name, behaviour)).retry_after == pause
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        (" 20 ", 20.0),
-        ("0", 0.0),
-        ("1.5", 1.5),
-        *((text, None) for text in ("-1", "nan", "inf", "1763236800", "soon", "", "٣")),
-        ("Sun, 15 Nov 2026 20:01:00 GMT", 60.0),
-        ("Sunday, 15-Nov-26 20:01:00 GMT", 60.0),
-        ("Sun, 15 Nov 2026 19:00:00 GMT", 0.0),
-        ("Sun, 15 Nov 9999 19:00:00 GMT", None),
-        ("Sun, 99 Nov 2026 19:00:00 GMT", None),
-    ],
-)
+@cases
 def test_a_pause_is_read(text, seconds):
     assert retry_after({"Retry-After": text, "Date": DATE}) == seconds
 
@@ -296,18 +174,7 @@ def test_whatever_stands_there_the_pause_is_sane(text, date):
         assert pause is None or 0 <= pause <= LONGEST_PAUSE
 
 
-@pytest.mark.parametrize(
-    ("status", "said", "is_final"),
-    [
-        (429, "false", True),
-        (503, "False", True),
-        (429, "true", False),
-        (429, "perhaps", False),
-        (400, "true", False),
-        (400, "false", None),
-        (401, "true", None),
-    ],
-)
+@cases
 async def test_whether_to_try_again_is_as_the_provider_says(status, said, is_final):
     headers = {"x-should-retry": said}
     error = await reply_of("openai", failing(status, "Not now.", headers=headers))

@@ -7,6 +7,7 @@ import pytest
 from evenhand.errors import UsageError
 from evenhand.judges import PROVIDERS
 from evenhand.judges.providers import ollama_url
+from tests.cases import cases
 from tests.dialects import candidate, encoded
 from tests.provider import completion
 from tests.sentences import refused
@@ -18,33 +19,7 @@ GOOGLE = "https://generativelanguage.googleapis.com/v1beta"
 OLLAMA = "http://127.0.0.1:11434/v1"
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "environment", "address"),
-    [
-        ("openai", None, {}, OPENAI),
-        ("openai", None, {"OPENAI_BASE_URL": "https://gate.test/v1/"}, f"{GATE}/v1"),
-        ("openai", f"{GATE}/v2", {"OPENAI_BASE_URL": "x"}, f"{GATE}/v2"),
-        ("openai", "HTTPS://Gate.test:443/v1/chat/completions", {}, f"{GATE}/v1"),
-        ("openai", "http://host.test", {}, "http://host.test"),
-        ("openrouter", None, {}, "https://openrouter.ai/api/v1"),
-        ("openrouter", None, {"OPENROUTER_BASE_URL": GATE}, GATE),
-        ("ollama", None, {}, OLLAMA),
-        ("ollama", None, {"OLLAMA_HOST": "0.0.0.0"}, OLLAMA),
-        ("ollama", None, {"OLLAMA_HOST": "box.test:9999"}, "http://box.test:9999/v1"),
-        ("ollama", None, {"OLLAMA_HOST": "https://box.test/o/"}, "https://box.test/o/v1"),
-        ("ollama", None, {"OLLAMA_BASE_URL": GATE, "OLLAMA_HOST": "x"}, f"{GATE}/v1"),
-        ("azure", None, {"AZURE_OPENAI_ENDPOINT": GATE}, f"{GATE}/openai/v1"),
-        ("azure", f"{GATE}/openai/v1/", {}, f"{GATE}/openai/v1"),
-        ("azure", f"{GATE}/a/", {}, f"{GATE}/a/openai/v1"),
-        ("anthropic", None, {}, ANTHROPIC),
-        ("anthropic", None, {"ANTHROPIC_BASE_URL": f"{GATE}/a/"}, f"{GATE}/a/v1"),
-        ("anthropic", f"{GATE}/v1/messages", {"ANTHROPIC_BASE_URL": "x"}, f"{GATE}/v1"),
-        ("google", None, {}, GOOGLE),
-        ("google", None, {"GEMINI_BASE_URL": f"{GATE}/g/"}, f"{GATE}/g/v1beta"),
-        ("google", None, {"GOOGLE_BASE_URL": GATE}, f"{GATE}/v1beta"),
-        ("google", f"{GATE}/v1", {"GEMINI_BASE_URL": "x"}, f"{GATE}/v1"),
-    ],
-)
+@cases
 def test_the_address_is_the_suites_the_environments_or_the_providers_own(
     name, given, environment, address
 ):

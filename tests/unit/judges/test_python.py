@@ -7,6 +7,7 @@ import pytest
 from evenhand.errors import CallLost, JudgeCrashed, ProviderRefused, UsageError
 from evenhand.judges import PROVIDERS, JudgeOptions
 from evenhand.judges.python import PythonJudge
+from tests.cases import cases
 from tests.sentences import refused
 from tests.unit.judges.questions import SCHEMA, question
 
@@ -202,19 +203,7 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_line(
     assert "mine" not in sys.modules
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "key"),
-    [
-        ("def judge(m, s, p): return 'well'", "mine:judge", "not_async"),
-        ("judge = 3", "mine:judge", "no_function"),
-        ("", "absent_module:judge", "no_module"),
-        *(
-            ("", name, "not_module_function")
-            for name in ("mine", "mine:", ":judge", "mine:judge()")
-        ),
-        *(("", name, "not_module_function") for name in ("../mine:judge", "")),
-    ],
-)
+@cases
 def test_a_name_that_is_no_async_function_is_told(judge, source, target, key):
     with refused(UsageError, f"judges.{key}"):
         judge(source, target).load()

@@ -1,14 +1,17 @@
 """Requests and replies of remote judges, in every wire format, against a real server."""
 
 import asyncio
+import json
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 from evenhand.errors import CallLost, ProviderRefused, UsageError
 from evenhand.exchange import Usage
 from evenhand.store.rows import call_keys
-from tests.dialects import anthropic_error, candidate, encoded, google_error, message
+from tests.cases import cases
+from tests.dialects import candidate, encoded, google_error, message
 from tests.provider import (
     failing,
     never,
@@ -23,7 +26,6 @@ from tests.sentences import refused
 from tests.unit.judges.questions import (
     KEY,
     KEYS,
-    SCHEMA,
     ask,
     endpoint_of,
     opened,
@@ -34,72 +36,22 @@ from tests.unit.judges.questions import (
 
 SAYING = {"openai": saying, "anthropic": message, "google": candidate}
 FORMATS = list(SAYING)
-CHAT = {
-    "messages": [
-        {"role": "system", "content": "You judge."},
-        {"role": "user", "content": "Оцени 评分 \ud83d"},
-        {"role": "assistant", "content": "no"},
-        {"role": "user", "content": "Again."},
-    ],
-    "model": "some/m:1b",
-    "max_tokens": 256,
-    "temperature": 0.0,
-    "seed": 7,
-    "response_format": {
-        "type": "json_schema",
-        "json_schema": {"name": "reply", "strict": True, "schema": SCHEMA},
-    },
-}
-MESSAGES = {
-    "system": "You judge.",
-    "messages": CHAT["messages"][1:],
-    "model": "some/m:1b",
-    "max_tokens": 256,
-    "temperature": 0.0,
-    "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
-}
-CONTENTS = {
-    "systemInstruction": {"parts": [{"text": "You judge."}]},
-    "contents": [
-        {"role": role, "parts": [{"text": text}]}
-        for role, text in (("user", "Оцени 评分 \ud83d"), ("model", "no"), ("user", "Again."))
-    ],
-    "generationConfig": {
-        "maxOutputTokens": 256,
-        "temperature": 0.0,
-        "seed": 7,
-        "responseMimeType": "application/json",
-        "responseJsonSchema": SCHEMA,
-    },
-}
-BEARER = {"Authorization": f"Bearer {KEY}"}
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+"""What each provider is sent, and parameters of its own."""
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "headers", "body"),
-    [
-        ("openai", "/chat/completions", BEARER, CHAT),
-        ("openrouter", "/chat/completions", BEARER, CHAT),
-        ("ollama", "/v1/chat/completions", BEARER, CHAT),
-        ("azure", "/openai/v1/chat/completions", {"api-key": KEY}, CHAT),
-        ("anthropic", "/v1/messages", {"x-api-key": KEY}, MESSAGES),
-        ("google", "/v1beta/some/m:1b:generateContent", {"x-goog-api-key": KEY}, CONTENTS),
-    ],
-    ids=KEYS,
-)
+@pytest.mark.parametrize("name", DATA["requests"])
 async def test_a_request_has_the_conversation_the_settings_the_schema_and_the_key_in_one_header(
-    name, path, headers, body
+    name,
 ):
     asked = [question("Оцени 评分 \ud83d").again("no", "Again."), question(schema=None, round=2)]
-    replying = SAYING.get(name, saying)
+    replying, expected = SAYING.get(name, saying), DATA["requests"][name]
     replies, endpoint = await ask(
         f"{name}/some/m:1b", sending_cookie(replying("we")), replying("well"), asked=asked
     )
     call, later = endpoint.calls
-    assert endpoint.path() == path
-    keys = {*BEARER, "api-key", "x-api-key", "x-goog-api-key"}
-    assert {h: call.headers[h] for h in keys if h in call.headers} == headers
-    assert call.body == body
+    keys = {h: v.replace(KEY, "KEY") for h, v in call.headers.items() if KEY in v}
+    assert {"path": endpoint.path(), "headers": keys, "body": call.body} == expected
     assert "Cookie" not in later.headers
     assert (call.headers.get("anthropic-version") == "2023-06-01") is (name == "anthropic")
     seeds = [{}, {}] if name == "anthropic" else [{"seed": 7}, {"seed": 8}]
@@ -184,97 +136,18 @@ def test_a_temperature_beyond_the_range_is_refused_at_opening():
 
 # Replies
 
-GEMINI_BLOCKED = {
-    "promptFeedback": {"blockReason": "SAFETY"},
-    "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9},
-}
-TEXT_PARTS = [{"type": "text", "text": "we"}, {"type": "image"}, {"type": "text", "text": "ll"}]
-THINKING = {"type": "thinking", "thinking": "hm", "signature": "x"}
-BLOCKED = encoded(GEMINI_BLOCKED)
 
-
-@pytest.mark.parametrize(
-    ("name", "behaviour", "text", "finish", "reasoning"),
-    [
-        ("openai", saying("well", reasoning_content="hm"), "well", "stop", "hm"),
-        ("openai", saying("well", reasoning="hm"), "well", "stop", "hm"),
-        ("openai", saying(TEXT_PARTS), "well", "stop", ""),
-        ("openai", saying("we", finish="length"), "we", "length", ""),
-        ("openai", saying(None, finish="content_filter"), "", "filtered", ""),
-        ("openai", saying("we", finish="eos"), "we", "stop", ""),
-        ("openai", saying(None, refusal="I cannot."), "I cannot.", "refused", ""),
-        ("openai", saying("half \ud83d"), "half \ufffd", "stop", ""),
-        ("anthropic", message(THINKING, "we", "ll"), "well", "stop", "hm"),
-        ("anthropic", message({"type": "redacted_thinking", "data": "x"}), "", "stop", ""),
-        ("anthropic", message("we", stop="stop_sequence"), "we", "stop", ""),
-        ("anthropic", message("we", stop="max_tokens"), "we", "length", ""),
-        ("anthropic", message("we", stop="model_context_window_exceeded"), "we", "length", ""),
-        ("anthropic", message(stop="refusal"), "", "refused", ""),
-        ("anthropic", message("we", stop=None), "we", "stop", ""),
-        ("google", candidate({"text": "hm", "thought": True}, "we", "ll"), "well", "stop", "hm"),
-        ("google", candidate("we", finish="MAX_TOKENS"), "we", "length", ""),
-        ("google", candidate("we", finish="SAFETY"), "we", "filtered", ""),
-        ("google", candidate("we", finish="OTHER"), "we", "stop", ""),
-        ("google", candidate("we", finish=None), "we", "stop", ""),
-        ("google", candidate(content=None), "", "stop", ""),
-        ("google", candidate(content={"role": "model"}), "", "stop", ""),
-        ("google", BLOCKED, "", "filtered", ""),
-    ],
-)
+@cases
 async def test_a_reply_has_a_text_a_finish_and_its_reasoning_apart(
-    name, behaviour, text, finish, reasoning
+    name, text, finish, reasoning, body
 ):
-    reply = await reply_of(name, behaviour)
+    reply = await reply_of(name, sending(body.encode()))
     assert (reply.text, reply.finish, reply.reasoning) == (text, finish, reasoning)
 
 
-COUNTED = {"input_tokens": 900, "output_tokens": 200, "cached_tokens": 128}
-
-
-def chat_usage(usage):
-    return encoded({"choices": [{"message": {"content": "x"}}], "usage": usage})
-
-
-def gemini_usage(usage):
-    return encoded({"candidates": [{"content": {}}], "usageMetadata": usage})
-
-
-@pytest.mark.parametrize(
-    ("name", "behaviour", "usage"),
-    [
-        ("openai", saying("x"), Usage(**COUNTED)),
-        ("openai", chat_usage(None), Usage()),
-        ("openai", chat_usage([]), Usage()),
-        (
-            "openai",
-            chat_usage({"prompt_tokens": "9", "completion_tokens": -1}),
-            Usage(implausible="input str, output -1"),
-        ),
-        ("openai", chat_usage({"prompt_tokens_details": 3}), Usage()),
-        ("anthropic", message("x"), Usage(**COUNTED, cache_write_tokens=16)),
-        ("anthropic", message("x", usage=[]), Usage()),
-        (
-            "anthropic",
-            message("x", usage={"input_tokens": "9", "output_tokens": -1}),
-            Usage(implausible="input str + 0 + 0, output -1, cached 0, stored 0"),
-        ),
-        ("google", candidate("x"), Usage(**COUNTED)),
-        ("google", BLOCKED, Usage(input_tokens=9, output_tokens=0)),
-        ("google", gemini_usage([]), Usage()),
-        (
-            "google",
-            gemini_usage({"promptTokenCount": "9"}),
-            Usage(implausible="input str, output 0 + 0"),
-        ),
-        (
-            "google",
-            gemini_usage({"promptTokenCount": 9, "thoughtsTokenCount": 4}),
-            Usage(input_tokens=9, output_tokens=4),
-        ),
-    ],
-)
-async def test_usage_is_counted_with_all_its_parts_or_unknown(name, behaviour, usage):
-    assert (await reply_of(name, behaviour)).usage == usage
+@cases
+async def test_usage_is_counted_with_all_its_parts_or_unknown(name, usage, body):
+    assert (await reply_of(name, sending(body.encode()))).usage == Usage(**usage)
 
 
 @pytest.mark.parametrize(
@@ -318,81 +191,29 @@ def forms(endpoint):
 
 ALL, NO_HEAT, NO_SEED = ("schema", True, True), ("schema", False, True), ("schema", True, False)
 AS_JSON, AS_TEXT = ("json", True, True), ("", True, True)
-BAD = "invalid_request_error", "INVALID_ARGUMENT"
-LOC = {"loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": "x" * 9999}
-RAW = {"raw": "response_format json_schema is not supported", "provider_name": "X"}
-PLAIN = "Invalid parameter: 'response_format' of type 'json_schema' is not supported"
 
 
-def chat(said, **error):
-    return failing(400, said, **error)
-
-
-@pytest.mark.parametrize(
-    ("name", "refusal", "then"),
-    [
-        *(
-            ("openai", chat(said), AS_JSON)
-            for said in (
-                PLAIN,
-                "This response_format type is unavailable now",
-                "This model does not support response format `json_schema`.",
-                "Failed to parse grammar",
-                "guided_json is not compatible with this backend",
-                "Structured outputs are not available for this model",
-                "Unknown name \"additionalProperties\" at 'generation_config.response_schema'",
-            )
-        ),
-        ("openai", encoded({"error": {"code": 400, "message": PLAIN}}), AS_JSON),
-        ("openai", encoded({"detail": [LOC]}, 422), NO_SEED),
-        ("openai", chat("No: 'temperature' does not support 0.", param="temperature"), NO_HEAT),
-        ("openrouter", chat("Provider returned error", metadata=RAW), AS_JSON),
-        *(
-            ("anthropic", anthropic_error(400, BAD[0], said), ("", True, False))
-            for said in (
-                "output_config: Extra inputs are not permitted",
-                "'claude-test' does not support output format.",
-                "output_config.format.schema: For 'object' type, x is not supported",
-                "The compiled grammar is too large",
-            )
-        ),
-        (
-            "anthropic",
-            anthropic_error(400, BAD[0], "`temperature` is deprecated for this model."),
-            ("schema", False, False),
-        ),
-        *(
-            ("google", google_error(400, BAD[1], said), AS_JSON)
-            for said in (
-                "Invalid JSON payload. Unknown name \"responseJsonSchema\" at 'generation_config'",
-                "A schema in GenerationConfig exceeds the maximum allowed nesting depth.",
-                "The specified schema produces a constraint that has too many states.",
-                "JSON mode is not enabled for models/gemma-test",
-            )
-        ),
-        (
-            "google",
-            google_error(400, BAD[1], "Unknown name \"seed\" at 'generation_config'"),
-            NO_SEED,
-        ),
-    ],
-)
+@cases
 async def test_a_part_of_the_request_that_is_refused_is_left_out_and_remembered(
-    name, refusal, then
+    name, then, status, body
 ):
+    refusal = sending(body.replace("LONG", "x" * 9999).encode(), status=status)
     replying = SAYING.get(name, saying)("well")
     replies, endpoint = await ask(name, refusal, replying, asked=[None, None])
-    assert forms(endpoint)[1:] == [then] * 2
+    assert forms(endpoint)[1:] == [tuple(then)] * 2
     assert [("temperature" in reply.sampling, "seed" in reply.sampling) for reply in replies] == [
-        then[1:]
+        tuple(then[1:])
     ] * 2
 
 
 @pytest.mark.parametrize(
     ("name", "refusal"),
     [
-        ("openai", chat("'messages' must contain 'json' to use 'response_format'.")),
-        ("google", google_error(400, BAD[1], "JSON mode is not enabled for models/gemma-test")),
+        ("openai", failing(400, "'messages' must contain 'json' to use 'response_format'.")),
+        (
+            "google",
+            google_error(400, "INVALID_ARGUMENT", "JSON mode is not enabled for models/gemma-test"),
+        ),
     ],
 )
 async def test_a_refused_schema_leads_to_json_then_to_plain_text(name, refusal):
@@ -400,13 +221,7 @@ async def test_a_refused_schema_leads_to_json_then_to_plain_text(name, refusal):
     assert forms(endpoint) == [ALL, AS_JSON, AS_TEXT]
 
 
-@pytest.mark.parametrize(
-    ("model", "is_renamed"),
-    [
-        *(("o3", True), ("gpt-5-mini", True), ("openai/o1", True), ("gpt-12", True)),
-        *(("gpt-4o", False), ("gpt-oss-120b", False), ("olmo-2", False), ("qwen3", False)),
-    ],
-)
+@cases
 async def test_reasoning_models_get_max_completion_tokens(model, is_renamed):
     _, endpoint = await ask(f"openai/{model}", saying("well"))
     assert ("max_completion_tokens" in endpoint.calls[0].body) is is_renamed
@@ -467,15 +282,6 @@ async def test_a_value_that_is_wrong_is_not_left_out(said):
 
 # Params
 
-PARAMS = {
-    "openai": {"reasoning_effort": "high", "top_p": 0.9, "reasoning": {"max_tokens": 2000}},
-    "anthropic": {
-        "thinking": {"type": "enabled", "budget_tokens": 2000},
-        "output_config": {"effort": "low"},
-    },
-    "google": {"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}, "labels": ["a", 1]},
-}
-
 
 def holds(body, params):
     """Whether a body has all of the params, and more."""
@@ -487,9 +293,9 @@ def holds(body, params):
 @pytest.mark.parametrize("name", FORMATS)
 async def test_params_go_into_the_body_beside_what_is_sent_anyway(name):
     _, plain = await ask(name, SAYING[name]("well"))
-    _, given = await ask(name, SAYING[name]("well"), params=PARAMS[name])
+    _, given = await ask(name, SAYING[name]("well"), params=DATA["params"][name])
     sent = given.calls[0].body
-    assert holds(sent, PARAMS[name]) and holds(sent, plain.calls[0].body)
+    assert holds(sent, DATA["params"][name]) and holds(sent, plain.calls[0].body)
 
 
 def test_params_are_part_of_the_identity():
@@ -499,17 +305,7 @@ def test_params_are_part_of_the_identity():
     assert "params" not in identities[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "params", "field"),
-    [
-        ("openai", {"stream": True}, "stream"),
-        ("openai", {"max_completion_tokens": 1}, "max_completion_tokens"),
-        ("anthropic", {"output_config": {"format": {}}}, "output_config.format"),
-        ("anthropic", {"output_config": 1}, "output_config.format"),
-        ("google", {"generationConfig": {"seed": 1}}, "generationConfig.seed"),
-        ("google", {"generationConfig": []}, "generationConfig.maxOutputTokens"),
-    ],
-)
+@cases
 def test_params_never_replace_what_the_contract_needs(name, params, field):
     with refused(UsageError, "judges.reserved_param") as caught:
         opened(f"{name}/m", params=params)

@@ -6,6 +6,7 @@ import pytest
 
 from evenhand.errors import DataError, NothingRecorded
 from evenhand.judges import JudgeOptions, open_judge
+from tests.cases import cases
 from tests.sentences import refused
 from tests.unit.judges.questions import question
 
@@ -74,25 +75,7 @@ def test_replies_of_several_judges_are_told(recorded):
         recorded(ONE | {"judge": "a"}, ONE | {"judge": "b"})
 
 
-@pytest.mark.parametrize(
-    ("row", "key", "fault"),
-    [
-        ("{", "not_json", "column 2"),
-        ('{"unit": "u", "unit": "v", "reply": ""}', "not_json", '"unit"'),
-        ("[1]", "not_object", "1"),
-        ("[" * 9999, "not_json", "64"),
-        ({"reply": "x"}, "no_unit", ""),
-        (ONE | {"unit": 3}, "no_unit", ""),
-        ({"unit": "u"}, "no_reply", ""),
-        (ONE | {"reply": 3}, "no_reply", ""),
-        (ONE | {"order": "11"}, "bad_place", ""),
-        (ONE | {"order": 12}, "bad_field", "`order`"),
-        (ONE | {"round": 0}, "bad_place", ""),
-        (ONE | {"round": True}, "bad_field", "`round`"),
-        (ONE | {"repeat": -1}, "bad_place", ""),
-        (ONE | {"judge": 1}, "bad_field", "`judge`"),
-    ],
-)
+@cases
 def test_a_bad_row_is_told_with_its_line(recorded, tmp_path, row, key, fault):
     with refused(DataError, f"judges.{key}", fault) as raised:
         recorded(ONE, "", row)

@@ -5,47 +5,25 @@ from yarl import URL
 
 from evenhand.errors import UsageError
 from evenhand.judges.trust import base_url, is_loopback, parse_proxy, proxy_for
+from tests.cases import cases
 from tests.sentences import refused
 
 PASSWORD = "hunter2-of-the-user"
 
 
-@pytest.mark.parametrize(
-    ("text", "url"),
-    [
-        (" https://api.openai.com/v1/ ", "https://api.openai.com/v1"),
-        ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
-        ("https://gateway.test/a%2Fb/v1", "https://gateway.test/a%2Fb/v1"),
-    ],
-)
+@cases
 def test_a_base_url_is_tidied(text, url):
     assert str(base_url(text, where="base_url")) == url
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "api.openai.com/v1", "ftp://host/v1", "file:///etc/passwd", "http://"),
-        *("http://host:port/v1", "http://user:hidden@host:port/v1", "http://user:x#hidden@host/v1"),
-        *(f"http://{'a' * 70}.test/v1", "http://a..test/v1", "http://a..b/v1"),
-        *("https://user:hidden@host/v1", "https://hidden@host/v1"),
-        *("https://host/v1?key=hidden", "https://host/v1#hidden"),
-    ],
-)
+@cases
 def test_what_is_no_base_url_is_refused_without_showing_secrets(text):
     with pytest.raises(UsageError, match="base_url") as raised:
         base_url(text, where="base_url")
     assert raised.value.key.startswith("judges.url_") and "hidden" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("host", "is_here"),
-    [
-        *((host, True) for host in ("localhost", "127.8.8.8", "[::1]")),
-        *((host, False) for host in ("localhost.evil.test", "a.localhost", "127.0.0.1.evil.test")),
-        ("10.0.0.1", False),
-    ],
-)
+@cases
 def test_this_machine_is_known(host, is_here):
     assert is_loopback(URL(f"http://{host}:80/v1")) is is_here
 
@@ -69,16 +47,7 @@ def test_a_proxy_is_used_where_one_is_meant(url, environment, proxy):
     assert proxy_for(URL(url), environment) == proxy
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("socks5://user:PASSWORD@p:1", "http:/user:PASSWORD@p:1", "http//user:PASSWORD@p:1"),
-        *("http://user:PASSWORD@p:port", "http://user:PASSWORD@p:99999"),
-        *("http://user:PASSWORD@:1", "http://user:PASSWORD@", "http://user:PASSWORD/x@p:1"),
-        *("http://user:PASSWORD#x@p:1", "http://user:PASSWORD?x@p:1"),
-        *("http://user:PASSWORD@[::1:3", "http://user:PASSWORD@p\\q:1", "user:PASSWORD@p q"),
-    ],
-)
+@cases
 def test_a_proxy_that_is_none_is_refused_without_its_password(text):
     with pytest.raises(UsageError) as raised:
         proxy_for(URL("https://h.test/"), {"https_proxy": text.replace("PASSWORD", PASSWORD)})

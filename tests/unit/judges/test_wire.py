@@ -3,6 +3,7 @@ are joined, asked for where an endpoint answers only so, and lost where they bre
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 
@@ -17,65 +18,9 @@ SAID = '{"score": 2, "rationale": "Да, 好"}'
 THOUGHT = "Let me see.\nPerhaps 1? No."
 
 
-def chunk(finish=None, **delta):
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"object": "chat.completion.chunk", "model": "m-1", "choices": [choice]}
-
-
-def delta(index, name, text):
-    inner = {"type": f"{name}_delta", name: text}
-    return {"type": "content_block_delta", "index": index, "delta": inner}
-
-
-def part(finish=None, **text):
-    one = {"content": {"parts": [text] if text else []}} | (
-        {"finishReason": finish} if finish else {}
-    )
-    return {"candidates": [{"index": 0, **one}], "modelVersion": "m-1"}
-
-
-COUNTS = {"prompt_tokens": 900, "completion_tokens": 200}
-BEGIN = {"model": "m-1", "content": [], "usage": {"input_tokens": 900, "output_tokens": 1}}
-GEMINI = {"promptTokenCount": 900, "candidatesTokenCount": 150, "thoughtsTokenCount": 50}
-STREAMS = {
-    "openai": [
-        chunk(role="assistant", content=""),
-        *(chunk(reasoning_content=text) for text in (THOUGHT[:5], THOUGHT[5:])),
-        *(chunk(content=letter) for letter in SAID),
-        chunk("stop"),
-        {"model": "m-1", "choices": [], "usage": COUNTS},
-        "[DONE]",
-    ],
-    "anthropic": [
-        {"type": "message_start", "message": BEGIN},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking"}},
-        {"type": "ping"},
-        *(delta(0, "thinking", text) for text in (THOUGHT[:5], THOUGHT[5:])),
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta"}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
-        *(delta(1, "text", letter) for letter in SAID),
-        {"type": "content_block_stop", "index": 1},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
-        | {"usage": {"output_tokens": 200}},
-        {"type": "message_stop"},
-    ],
-    "google": [
-        part(text=THOUGHT, thought=True),
-        *(part(text=letter) for letter in SAID),
-        part("STOP") | {"usageMetadata": GEMINI},
-    ],
-}
-ASKED = {
-    "openai": ("/chat/completions", True, {"include_usage": True}),
-    "anthropic": ("/v1/messages", True, None),
-    "google": ("/v1beta/models/m:streamGenerateContent?alt=sse", None, None),
-}
-ERRORS = {
-    "openai": {"error": {"message": "Overloaded", "code": 503}},
-    "anthropic": {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
-    "google": {"error": {"code": 503, "message": "Overloaded", "status": "UNAVAILABLE"}},
-}
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+"""Events and completions as providers send them, and values that may stand in their places."""
+STREAMS = DATA["streams"]
 every_format = pytest.mark.parametrize("name", STREAMS)
 
 
@@ -100,13 +45,12 @@ async def test_events_are_joined_to_one_reply_asked_for_or_not(name, ending, str
     assert (reply.usage, reply.model) == (Usage(input_tokens=900, output_tokens=200), "m-1")
     body = endpoint.calls[0].body
     asked = endpoint.path(), body.get("stream"), body.get("stream_options")
-    assert (asked == ASKED[name]) is stream
+    assert ([*asked] == DATA["asked"][name]) is stream
 
 
 async def test_content_that_comes_as_a_list_of_parts_is_joined_too():
-    parts = [{"type": "text", "text": "we"}, {"type": "image"}, {"type": "text", "text": "ll"}]
-    events = [chunk(content=parts), chunk(content=" said"), chunk("stop"), "[DONE]"]
-    assert (await reply_of("openai", streaming(events))).text == "well said"
+    reply = await reply_of("openai", streaming(DATA["in_parts"]))
+    assert reply.text == "well said"
 
 
 @every_format
@@ -121,12 +65,12 @@ async def test_a_stream_that_breaks_off_is_lost_wherever_it_does(name):
 
 @every_format
 async def test_an_error_within_a_stream_is_lost_and_may_be_billed(name):
-    error = await reply_of(name, streaming([*STREAMS[name][:6], ERRORS[name]]), stream=True)
+    error = await reply_of(name, streaming([*STREAMS[name][:6], DATA["errors"][name]]), stream=True)
     assert gist(error) == "billed" and "Overloaded" in str(error)
 
 
 async def test_an_error_before_a_stream_begins_keeps_its_status():
-    error = await reply_of("openai", streaming([ERRORS["openai"]]), stream=True)
+    error = await reply_of("openai", streaming([DATA["errors"]["openai"]]), stream=True)
     assert gist(error) == "lost" and error.is_busy
 
 
@@ -178,55 +122,13 @@ async def test_bytes_of_a_stream_may_go_wrong_in_any_way(name):
 
 # Completions
 
-MESSAGE = {
-    "role": "assistant",
-    "content": '{"score": 2, "rationale": "It says \\"so\\"."}',
-    "refusal": None,
-    "annotations": [],
-}
-OPENAI = {
-    "id": "chatcmpl-1",
-    "model": "gpt-4.1-2025-04-14",
-    "choices": [{"index": 0, "message": MESSAGE, "logprobs": None, "finish_reason": "stop"}],
-    "usage": {
-        "prompt_tokens": 919,
-        "completion_tokens": 210,
-        "total_tokens": 1129,
-        "prompt_tokens_details": {"cached_tokens": 128, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": 0},
-    },
-    "system_fingerprint": "fp_b8bc95a0ac",
-}
-THOUGHTFUL = OPENAI | {
-    "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 4000, "cost": 1e-05}
-}
-HOSTED = {"role": "assistant", "content": "Оценка: 二", "refusal": "", "reasoning": "Хм"}
-OPENROUTER = OPENAI | {
-    "provider": "Somebody",
-    "choices": [{"finish_reason": "length", "native_finish_reason": "max", "message": HOSTED}],
-}
-LOCAL = {"choices": [{"message": {"content": "well"}}]}
-FILTERED = OPENAI | {
-    "choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}],
-    "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": False}}}],
-    "usage": None,
-    "model": None,
-}
-USUAL = [OPENAI, THOUGHTFUL, OPENROUTER, LOCAL, FILTERED]
-ODD_VALUES = [
-    *(None, True, False, 0, -1, 1, 1.0, 0.5, 10**8, 10**8 + 1, 10**19, 10**400, 10**4299),
-    *("", "x", "9", "error", "stop", "length", "\ud83d", "\x7f", KEY, "\\u0073" + KEY[1:], "я"),
-    *([], [[]], [None], {}, {"": None}, {"text": "x", "type": "text"}, {"error": "busy"}),
-    [{"type": "text", "text": "we"}, {"type": "text", "text": "ll"}],
-    {"content": [{"token": "x", "logprob": 0.0, "top_logprobs": [], "bytes": None}]},
-    {"message": {"content": "x"}},
-    {"message": "Rate limit reached.", "code": 429},
-]
+USUAL = DATA["completions"]
+OPENAI, _, _, LOCAL, _ = USUAL
+ODD_VALUES = [*DATA["odd_values"], 10**400, 10**4299, KEY, "\\u0073" + KEY[1:]]
 UNUSUAL_JSON = [
-    *("NaN", "-Infinity", "1e999", "-0", "-0.0", "01", "+1", "1.", ".5", "9" * 4300, "9" * 4301),
-    *("9" * 9999, "[" * 90 + "]" * 90, "[" * 97 + "]" * 97, '{"a":' * 97 + "1" + "}" * 97),
-    *("[" * 2000 + "]" * 2000, '"\\ud83d"', '"\\ud83d\\ude00"', '"\\q"', '"\\u00"', '"\t"', '"'),
-    *("nul", "[1,]", '{"a":1,}', '{"a" 1}', "'x'", "", "[1 2]", f'"{"x" * 9999}"'),
+    *DATA["unusual_json"],
+    *("9" * 4300, "9" * 4301, "9" * 9999, "[" * 90 + "]" * 90, "[" * 97 + "]" * 97),
+    *('{"a":' * 97 + "1" + "}" * 97, "[" * 2000 + "]" * 2000, f'"{"x" * 9999}"'),
 ]
 
 
@@ -291,7 +193,7 @@ def test_what_providers_send_is_read(reader):
         (reply.text, reply.finish, reply.model, reply.reasoning, reply.usage)
         for reply in (read(reader, body) for body in USUAL)
     ]
-    model, score = OPENAI["model"], MESSAGE["content"]
+    model, score = OPENAI["model"], OPENAI["choices"][0]["message"]["content"]
     counted = Usage(input_tokens=919, output_tokens=210, cached_tokens=128)
     assert said == [
         (score, "stop", model, "", counted),

@@ -22,31 +22,13 @@ from evenhand.judges.embedded.decoding import (
     subtract_prior,
 )
 from evenhand.judges.embedded.runtime import Completion
+from tests.cases import cases
 from tests.unit.judges.embedded.model import ScriptedSession
 
 # The odds of options
 
 
-@pytest.mark.parametrize(
-    ("table", "options", "expected"),
-    [
-        ({"1": 0.3, "2": 0.1, "x": 0.6}, ["1", "2"], [0.75, 0.25]),
-        (
-            {"": {"a": 0.5, "c": 0.5}, "a": {"b": 0.2, "d": 0.8}},
-            ["abz", "adz", "czz"],
-            [0.1, 0.4, 0.5],
-        ),
-        (
-            {"": {"1": 0.9, "2": 0.1}, "1": {"0": 0.3, ",": 0.4, "}": 0.3, "7": 5.0}},
-            ["1", "2", "10"],
-            [0.63, 0.1, 0.27],
-        ),
-        ({'"ab': {'"': 0.8, " ": 0.1, "c": 0.1}}, ['"ab', '"abc'], [0.9, 0.1]),
-        ({"1": 0.6, "2": 0.2}, ["1", "9"], [0.75, 0.25]),
-        ({"1": 0.6, "2": 0.2}, ["1", "1", "2"], [0.375, 0.375, 0.25]),
-    ],
-    ids=["shared", "every fork", "one and ten", "quote in quote", "unlisted", "equal"],
-)
+@cases
 def test_options_share_the_probability_that_the_model_gives_to_any_of_them(
     table, options, expected
 ):
@@ -59,19 +41,7 @@ def test_a_single_option_needs_no_model():
     assert (log_odds(session, "lead ", ["only"]), session.asked) == ((0.0,), [])
 
 
-@pytest.mark.parametrize(
-    ("table", "options", "asked"),
-    [
-        (
-            {"T": 0.2, "A": 0.7, "o": 0.1},
-            ["The first sentence.", "A second one.", "oddly, a third"],
-            [""],
-        ),
-        ({"The ": {"c": 0.1, "d": 0.9}}, ["The cat", "The dog"], ["The "]),
-        ({'"': 0.9, "s": 0.1}, ["dogs", "dog"], ["dog"]),
-    ],
-    ids=["at once", "shared beginning", "end of another"],
-)
+@cases
 def test_the_likeliest_is_read_only_until_it_is_clear(table, options, asked):
     session = ScriptedSession(table)
     assert (likeliest(session, "", options), session.asked) == (1, asked)
@@ -189,15 +159,7 @@ def test_no_fragments_give_no_quotes():
     assert filled(schema, {})[0] == []
 
 
-@pytest.mark.parametrize(
-    ("probabilities", "score"),
-    [
-        ((0.4, 0.1, 0.1, 0.1, 0.3), 2),
-        ((0.3, 0.0, 0.1, 0.1, 0.5), 4),
-        ((0.5, 0.0, 0.0, 0.0, 0.5), 1),
-        ((0.0, 0.0, 0.0, 0.0, 1.0), 5),
-    ],
-)
+@cases
 def test_a_number_is_the_median_and_the_lower_one_in_doubt(probabilities, score):
     odds = [math.log(p) if p else -700.0 for p in probabilities]
     assert decide(Choice(("x",), (1, 2, 3, 4, 5)), odds) == score
@@ -333,19 +295,6 @@ def test_an_option_that_is_impossible_in_practice_is_no_error():
 # Texts
 
 
-@pytest.mark.parametrize(
-    ("written", "ended", "most", "kept"),
-    [
-        ('He said \\"yes\\"."', True, 100, 'He said "yes".'),
-        ('one\\n  two"', True, 100, "one two"),
-        ('one two three"', True, 9, "one two"),
-        ("It is right. It is so. And al", False, 100, "It is right. It is so."),
-        ("It is 2.5 metres lo", False, 100, "It is 2.5 metres"),
-        ("答案正确。因为它", False, 100, "答案正确。"),
-        ("答案正确因为\ufffd", False, 100, "答案正确因为"),
-        ("It says so \\", False, 100, "It says"),
-        ('He said \\"', False, 99, "He said"),
-    ],
-)
+@cases
 def test_a_text_is_one_line_cut_at_a_sentence_or_a_word(written, ended, most, kept):
     assert clean_prose(Completion(written, 9, ended), most) == kept
