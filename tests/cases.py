@@ -8,9 +8,13 @@ import pytest
 
 def cases(test):
     """Run a test with each row of the table of its name: in `names` the names of its parameters, in
-    `rows` their values. What a row leaves off at its end is None."""
+    `rows` their values, a list or under a title each. What a row leaves off at its end is None."""
     file = Path(test.__code__.co_filename).with_suffix(".toml")
     table = tomllib.loads(file.read_text("utf-8"))[test.__name__.removeprefix("test_")]
-    names = table["names"]
-    rows = [(*row, *[None] * (len(names) - len(row))) for row in table["rows"]]
-    return pytest.mark.parametrize(names, rows)(test)
+    names, rows = table["names"], table["rows"]
+    titles = [*rows] if isinstance(rows, dict) else None
+    values = [rows[title] for title in titles] if titles else rows
+    if len(names) == 1:
+        return pytest.mark.parametrize(names[0], values, ids=titles)(test)
+    padded = [(*row, *[None] * (len(names) - len(row))) for row in values]
+    return pytest.mark.parametrize(names, padded, ids=titles)(test)
