@@ -174,6 +174,9 @@ def reply(messages, schema, met):
 async def good(messages, schema, params):
     return reply(messages, schema, lambda text, place: place < 2)
 
+async def picky(messages, schema, params):
+    return reply(messages, schema, lambda text, place: place < 2 and "poor" not in text)
+
 async def varied(messages, schema, params):
     "By the text; what is broken never gets a verdict, what is none of it no answer."
     if any("broken" in message["content"] for message in messages):
@@ -273,6 +276,17 @@ def write_answers(
     write_rows(folder, answers(units) if isinstance(units, int) else units, "answers.jsonl")
     top = {"name": "test", "protocol": "weighted", "data": ["answers.jsonl"]}
     return _write(folder, top, judges or (GOOD,), judge, rest)
+
+
+def passing(**variants: str) -> list[dict[str, Any]]:
+    """A row a question and variant that `picky` passes (+) or fails (-)."""
+    return [
+        {"id": f"{variant}-{n}", "meta": {"prompt_variant": variant, "question_id": f"q{n}"}}
+        | {"question": f"Question {n}?"}
+        | {"model_output": f"A {'good' if mark == '+' else 'poor'} answer of {variant} to {n}."}
+        for variant, marks in variants.items()
+        for n, mark in enumerate(marks)
+    ]
 
 
 def write_checklist(

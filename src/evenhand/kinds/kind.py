@@ -178,7 +178,7 @@ class Scoring(Struct, frozen=True):
         found = [
             Label(f"unit.{_SUMMARY[name]}", {"n": Number(number)})
             for name, number in counts.items()
-            if number or name == "passed"
+            if number and name in _SUMMARY
         ]
         blocks += [Notice("")] if found else []
         blocks += [Notice(label) for label in found]
@@ -188,7 +188,6 @@ class Scoring(Struct, frozen=True):
 _SUMMARY = {
     "notes": "noted",
     "critical_fails": "critical_fails",
-    "passed": "passed",
     "low_confidence": "unsure",
 }
 

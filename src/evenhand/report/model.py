@@ -144,6 +144,15 @@ class Bar:
     of: int
 
 
+class PassRate(NamedTuple):
+    """The judgments of a variant that pass, and their share, in which questions weigh alike."""
+
+    variant: str
+    passed: int
+    of: int
+    rate: Estimate
+
+
 class LengthBin(NamedTuple):
     """Units of about one length, and the mean of what they got."""
 
@@ -201,6 +210,7 @@ class Report:
     """Of pairs that were judged in both orders: what the orders tell of each judge."""
     scores: Sequence[Bar] = ()
     tags: Sequence[Bar] = ()
+    passes: Sequence[PassRate] = ()
     lengths: Sequence[LengthBin] = ()
     notes: Sequence[str] = ()
     """Notes to read beside the values, in English."""

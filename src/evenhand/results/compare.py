@@ -156,7 +156,7 @@ def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswe
     variants = lay_out_question(store, run, question, table)
     within, stability, level = question.within, question.stability, question.level
     comparison = compare(variants, level, question.margin)
-    _refuse_wide_margin(comparison)
+    refuse_wide_margin(comparison)
     leader = leader_of(comparison) if run.has_votes and question.against is None else None
     notes = (*trust_notes(run, table, leader, question.judge), *comparison.notes)
     comparison = replace(comparison, notes=notes)
@@ -175,7 +175,7 @@ def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswe
     )
 
 
-def _refuse_wide_margin(comparison: Comparison) -> None:
+def refuse_wide_margin(comparison: Comparison) -> None:
     """Raise UsageError for a margin as wide as the scale of what is overall: all would be same."""
     margin = comparison.margin or 0.0
     if margin >= 1 and any(row.dimension == OVERALL for row in comparison.rows):

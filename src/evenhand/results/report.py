@@ -24,6 +24,7 @@ from evenhand.report.html.render import render
 from evenhand.report.html.tallies import (
     distribution,
     mean_by_length,
+    pass_rates,
     plain_means,
     tags,
     win_rate_by_length,
@@ -32,7 +33,7 @@ from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.report.model import ChangedUnits, Coverage, ListedUnit, Report, Selected
 from evenhand.results.board import trust_notes
 from evenhand.results.changed_units import Sides, changed_units
-from evenhand.results.compare import with_decision
+from evenhand.results.compare import refuse_wide_margin, with_decision
 from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.units import judged_row, names_of
@@ -152,6 +153,7 @@ def _compare_variants(
     """Return a comparison with what the run's own test decided, and the units that changed most."""
     own, changed = recorded.manifest.compare or Compare(), None
     comparison = compare(variants, margin=own.margin)
+    refuse_wide_margin(comparison)
     if not options.answer_only:
         sides = Sides(store, recorded, recorded, variants.baseline)
         changed = changed_units(sides, changes(variants, CHANGED))
@@ -183,6 +185,7 @@ def _score_figures(
         "changed": changed,
         "means": comparison.means if comparison else means,
         "tags": tags(table, by),
+        "passes": pass_rates(table, by),
         "scores": () if options.answer_only else distribution(table, by, by_tens=has_totals),
         "lengths": () if options.answer_only else mean_by_length(table),
         "notes": [*notes, *_missing_scores(store, recorded)],

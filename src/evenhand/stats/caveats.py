@@ -106,7 +106,7 @@ def _share(count: Count) -> float:
 
 def _fragile(comparison: Comparison) -> Iterator[str]:
     """Name the rows whose outcome missing judgments could turn."""
-    for row in comparison.rows:
+    for row in (*comparison.rows, *comparison.passes):
         if row.outcome in ("better", "worse") and row.bounds and _turns(row):
             low, high = row.bounds
             where = Places([Place(row.variant, [row.dimension])])

@@ -186,7 +186,7 @@ class Comparison:
                 *(row.dimension, row.variant, row.n, row.baseline_mean, row.mean),
                 *(row.difference, row.low, row.high, row.p, row.outcome),
             )
-            for row in self.rows
+            for row in (*self.rows, *self.passes)
         ]
         return html_table((*header, "p", "outcome"), rows, f"by {self.by}")
 

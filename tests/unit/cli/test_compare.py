@@ -18,8 +18,10 @@ from tests.sentences import is_told
 from tests.suites import (
     answers,
     pair_row,
+    passing,
     stored,
     write_answers,
+    write_checklist,
     write_pairs,
     write_rows,
     write_suite,
@@ -53,6 +55,7 @@ STOPPING: dict[str, Any] = {
     "compare": {"by": ["prompt_variant"], "baseline": "v1"},
     "stop": {"alpha": 0.05},
 }
+V1 = {"by": "prompt_variant", "baseline": "v1"}
 WEEKS = ("compare", "latest", "--against", "latest~1")
 
 
@@ -255,6 +258,37 @@ def test_answers_have_totals_and_critical_fails(call):
     assert (tag["tag"], tag["baseline_rate"], tag["outcome"]) == ("critical fail", 0, "worse")
     assert tag["rate"] == pytest.approx(7 / 9)
     assert row_of(found)["outcome"] == "worse"
+
+
+def test_pass_rates_are_told_in_percent_by_every_command(call):
+    rows = passing(v1="+---" * 10, v2="+++-" * 10)
+    write_checklist(Path(), rows, {"model": "python/judge:picky"}, compare=V1)
+    call.narrow()
+    ran = call("run")
+    for name, n in (("v1", 10), ("v2", 30)):
+        assert is_told(
+            ran.out, "answer.passed_of", variant=name, n=n, of=40, rate=f"{n * 10 // 4}%"
+        )
+    values = {"variant": "v2", "after": "75%", "before": "25%", "n": "40 questions"}
+    compared = call("compare")
+    call("report", "-o", "report.html")
+    for text in (ran.out, compared.out, Path("report.html").read_text()):
+        assert is_told(text, "answer.pass_better", difference="+50", **values)
+    assert is_told(compared.out, "terminal.passes") and compared.width <= 80
+    assert is_told(call("compare", "--where", "question_id=q1").out, "answer.pass_none")
+    (row,) = call.json("compare")["passes"]
+    assert (row["dimension"], row["mean"], row["outcome"]) == ("pass", 0.75, "better")
+    # Without variants there is one rate; a run against another compares theirs.
+    write_checklist(Path(), passing(v1="+++-"), {"model": "python/judge:picky"}, name="other")
+    assert is_told(call("run").out, "answer.passed", n=3, of=4, rate="75%")
+    (row,) = call.json("compare", "other", "--against", "test")["passes"]
+    assert (row["mean"], row["baseline_mean"], row["n"]) == (0.75, 0.25, 4)
+
+
+def test_a_margin_as_wide_as_the_scale_is_refused_in_report_too(call):
+    judge(call, units(3, v1=1, v2=3), compare={"margin": 1.5})
+    for command in (["compare"], ["report", "-o", "report.html"]):
+        assert is_told(call.refused(*command), "compare.wide_margin", margin=1.5)
 
 
 # Runs that were to stop once they were decided

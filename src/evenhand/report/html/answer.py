@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evenhand.report.model import Report
+from evenhand.observation import PASSED
+from evenhand.report.model import PassRate, Report
 from evenhand.stats.comparison import OVERALL, Comparison, Decision, Row, VariantMean
 from evenhand.stats.leaderboard import Board, BoardRow
 from evenhand.text import visible
@@ -41,6 +42,7 @@ def answers(report: Report, say: Words) -> list[AnswerLine]:
         found = list(board_answers(report.board, say))
     if not found and not report.is_pairs:
         found = [*_mean_answers(report.means, say), *_critical(report, say)]
+    found += _pass_answers(report.passes, say)
     return found or [AnswerLine("", _nothing(report, say))]
 
 
@@ -75,10 +77,26 @@ def _critical(report: Report, say: Words) -> Iterator[AnswerLine]:
         yield AnswerLine("worse", parts)
 
 
+def _pass_answers(rates: Sequence[PassRate], say: Words) -> Iterator[AnswerLine]:
+    """Yield how many judgments pass, of each variant."""
+    for each in rates[:VARIANTS_SHOWN]:
+        parts = say.parts(
+            "answer.passed_of" if each.variant else "answer.passed",
+            variant=visible(each.variant),
+            n=say.integer(each.passed),
+            of=say.integer(each.of),
+            rate=say.percent(each.rate.value),
+            interval=say.percents(each.rate.low, each.rate.high),
+        )
+        yield AnswerLine("", parts)
+
+
 def comparison_answers(comparison: Comparison, noun: str, say: Words) -> Iterator[AnswerLine]:
     """Yield the sentences on each variant of a comparison, overall first; none for one without
     values. `noun` is what is asked: a question, a task, a topic."""
-    yield from _ComparisonAnswers(comparison, noun, say).sentences()
+    found = _ComparisonAnswers(comparison, noun, say)
+    yield from found.sentences()
+    yield from found.passes()
 
 
 class _ComparisonAnswers:
@@ -111,6 +129,25 @@ class _ComparisonAnswers:
                 yield from self._say_variant(rows, with_dimensions=is_single)
         elif undecided:
             yield from self._say_undecided([_first(rows) for rows in undecided])
+
+    def passes(self) -> Iterator[AnswerLine]:
+        """Yield which variants pass more often than the baseline."""
+        rows = [row for row in self.comparison.passes if row.dimension == PASSED and row.n]
+        for row in rows[:VARIANTS_SHOWN]:
+            difference, low, high = (
+                None if end is None else 100 * end for end in (row.difference, row.low, row.high)
+            )
+            parts = self.say.parts(
+                f"answer.pass_{_outcome_key(row)}",
+                variant=visible(row.variant),
+                baseline=self.baseline,
+                before=self.say.percent(row.baseline_mean),
+                after=self.say.percent(row.mean),
+                n=self.say.counted(self.noun if row.n == row.clusters else "pair", row.n),
+                difference=self.say.signed(difference, 0),
+                interval=self.say.interval(low, high, 0),
+            )
+            yield AnswerLine("undecided" if row.outcome == UNDECIDED else row.outcome, parts)
 
     def _is_decided(self, rows: Sequence[Row]) -> bool:
         decision = self._decision(rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from evenhand.observation import PASSED
 from evenhand.report.html.answer import by_win_rate, digits_of, gap_text, scaled_dimension
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Comparison, Outcome, Row, VariantMean
@@ -63,10 +64,12 @@ def rank_variants(comparison: Comparison, say: Words) -> Ranking | None:
     ]
     head += [say("ranks.higher"), say("ranks.lower"), say("chart.outcome")]
     rows = [_variant_cells(mean, against.get(mean.variant), digits, say) for mean in means]
-    if rates := _critical_rates(comparison):
-        head.append(say.gloss("verdict", "critical"))
-        for cells, mean in zip(rows, means, strict=True):
-            cells.append(say.percent(rates.get(mean.variant)))
+    titles = {CRITICAL: say.gloss("verdict", "critical"), PASSED: say("chart.pass_rate")}
+    for measure, title in titles.items():
+        if rates := _rates(comparison, measure):
+            head.append(title)
+            for cells, mean in zip(rows, means, strict=True):
+                cells.append(say.percent(rates.get(mean.variant)))
     outcomes: list[Outcome | str] = [
         against[mean.variant].outcome if mean.variant in against else "" for mean in means
     ]
@@ -94,9 +97,10 @@ def _variant_cells(mean: VariantMean, row: Row | None, digits: int, say: Words) 
     return [*cells, gap_text(row, say), say.integer(row.higher), say.integer(row.lower), outcome]
 
 
-def _critical_rates(comparison: Comparison) -> dict[str, float | None]:
-    """Return the share of critical fails of each variant; empty where there was none."""
-    rows = [row for row in comparison.tags if row.dimension == CRITICAL]
+def _rates(comparison: Comparison, measure: str) -> dict[str, float | None]:
+    """Return the share of units of each variant that pass, or fail critically; empty where none
+    can or none does."""
+    rows = [row for row in (*comparison.tags, *comparison.passes) if row.dimension == measure]
     rates = {row.variant: row.mean for row in rows}
     return rates | ({comparison.baseline: rows[0].baseline_mean} if rows else {})
 

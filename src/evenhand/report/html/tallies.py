@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenhand.observation import CRITICAL_FAIL, OPPONENT_LENGTH, OVERALL, SUBJECT_LENGTH, TAG
-from evenhand.report.model import Bar, LengthBin
+from evenhand.observation import (
+    CRITICAL_FAIL,
+    OPPONENT_LENGTH,
+    OVERALL,
+    PASSED,
+    SUBJECT_LENGTH,
+    TAG,
+)
+from evenhand.report.model import Bar, LengthBin, PassRate
 from evenhand.stats.comparison import VariantMean
 from evenhand.stats.estimate import mean
 from evenhand.stats.observations import Floats, Ints, Observations, field_named
@@ -101,6 +108,22 @@ def tags(table: Observations, by: Sequence[str]) -> list[Bar]:
         for number in np.unique(variants).tolist()
         for is_of_variant in [variants == number]
     ]
+
+
+def pass_rates(table: Observations, by: Sequence[str]) -> list[PassRate]:
+    """Return how many judgments of each variant pass; empty where none says."""
+    if PASSED not in table.measures:
+        return []
+    names, variants = _variants(table, by)
+    values, means = table.column(PASSED), table.unit_means(PASSED)
+    rates: list[PassRate] = []
+    for number in np.unique(variants[~np.isnan(values)]).tolist():
+        is_told = (variants == number) & ~np.isnan(values)
+        units = np.unique(table.unit[is_told])
+        rate = mean(means[units], table.question[units], (0.0, 1.0))
+        count = round(values[is_told].sum())
+        rates.append(PassRate(names[number], count, int(is_told.sum()), rate))
+    return rates
 
 
 def mean_by_length(table: Observations) -> list[LengthBin]:

@@ -48,9 +48,10 @@ def comparison_lines(
         for dimension in dict.fromkeys(row.dimension for row in rows):
             of_dimension = [row for row in rows if row.dimension == dimension]
             yield from _dimension_lines(comparison, of_dimension, say)
-    if comparison.tags:
-        yield Text("\n" + say("terminal.tags"))
-        yield _tags_table(comparison, say)
+    for key, shares in (("passes", comparison.passes), ("tags", comparison.tags)):
+        if shares:
+            yield Text("\n" + say(f"terminal.{key}"))
+            yield _shares_table(shares, say)
     yield from _missing(comparison, say)
     if comparison.repeats:
         yield from _repeats(comparison.repeats, say)
@@ -66,7 +67,7 @@ def _headlines(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
     if test:
         yield from decision_lines(test, noun, say)
         yield paragraph(say("terminal.descriptive"))
-    elif not any(row.n for row in comparison.rows):
+    elif not any(row.n for row in (*comparison.rows, *comparison.passes)):
         yield paragraph(_nothing(comparison, say), style="bold")
         return
     rest = tuple(row for row in comparison.rows if row.variant not in tested)
@@ -178,19 +179,22 @@ def outcome_text(outcome: str, say: Words, test: str = "") -> Text:
     return Text(told, style=STYLES.get(outcome, ""))
 
 
-def _tags_table(comparison: Comparison, say: Words) -> TextTable:
-    heads = titles(say, "tag", "variant", "base", "rate", "difference")
-    grid = table(*heads, p_heading(comparison.tags, say), "", right=(2, 3, 5), whole=[4])
-    for row in comparison.tags:
+def _shares_table(rows: Sequence[Row], say: Words) -> TextTable:
+    """Return a table of shares of units: of those that pass, or have a tag."""
+    heads = titles(say, "measure", "variant", "base", "rate", "points")
+    grid = table(*heads, p_heading(rows, say), say("terminal.outcome"), right=(2, 3, 5), whole=[4])
+    for row in rows:
         rates = [say.percent(value) for value in (row.baseline_mean, row.mean)]
-        outcome = "" if row.outcome == "not enough evidence" else row.outcome
+        gap, low, high = (
+            None if end is None else 100 * end for end in (row.difference, row.low, row.high)
+        )
         grid.add_row(
-            safe(say.gloss("tag", row.dimension)),
+            safe(say.gloss("tag", say.dimension(row.dimension))),
             safe(row.variant),
             *rates,
-            gap_text(row, say),
+            f"{say.signed(gap, 0)} {say.interval(low, high, 0)}".strip(),
             say.p_value(row.p_adjusted),
-            outcome_text(outcome, say),
+            outcome_text(row.outcome, say),
         )
     return grid
 
