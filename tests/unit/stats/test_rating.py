@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import evalica
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,11 +32,13 @@ def matches(size, rows, topics=()):
     )
 
 
-def drawn(seed, size, votes, tie=0.5, first=0.0):
-    """Votes of Davidson's model between random candidates."""
-    rng = np.random.default_rng(seed)
-    pairs = np.array([rng.choice(size, 2, replace=False) for _ in range(votes)])
-    return voted(rng, *pairs.T, 1, rng.normal(size=size), tie, first)
+def drawn(tie, first):
+    """Votes of Davidson's model between random candidates, of which some are parts of a win."""
+    rng = np.random.default_rng(3)
+    pairs = np.array([rng.choice(5, 2, replace=False) for _ in range(300)])
+    played = voted(rng, *pairs.T, 1, rng.normal(size=5), tie, first)
+    soft = np.where(played.tie | (rng.random(300) < 0.7), played.won, 0.2 + 0.5 * played.won)
+    return replace(played, won=soft)
 
 
 def fitted(played, ties="davidson", **options):
@@ -52,15 +55,17 @@ def ranks(found):
     return [each.tolist() for each in found.ranks(0.95)]
 
 
-def most_likely(played, *, position=False):
+def most_likely(played, ties, *, position=False):
     """Ratings about a mean of 0, the logarithm of the tie parameter, and the position term, by a
     general minimiser of Davidson's likelihood vote by vote."""
 
+    tie = played.tie & (ties == "davidson")
+
     def loss(x):
         gap = x[played.first] - x[played.second] + (x[-1] if position else 0)
-        tied = x[-2] if played.tie.any() else -np.inf
-        total = np.logaddexp(np.logaddexp(gap / 2, -gap / 2), tied)
-        said = np.where(played.tie, x[-2], (played.won - 0.5) * gap)
+        total = np.logaddexp(gap / 2, -gap / 2)
+        total = np.logaddexp(total, x[-2] if tie.any() else -np.inf)
+        said = np.where(tie, x[-2], (played.won - 0.5) * gap)
         return float((total - said).sum() + 1e-9 * (x**2).sum())
 
     found = minimize(loss, np.zeros(played.size + 2), method="BFGS", options={"gtol": 1e-9}).x
@@ -70,38 +75,17 @@ def most_likely(played, *, position=False):
 
 @pytest.mark.parametrize(
     ("ties", "tie", "first"),
-    [("davidson", 0.0, 0), ("davidson", 0.7, 0), ("davidson", 0.5, 0.6), ("half", 0.0, 0.6)],
+    [("davidson", 0.0, 0), ("davidson", 0.7, 0), ("davidson", 0.5, 0.6), ("half", 0.7, 0.6)],
 )
 def test_ratings_ties_and_position_are_the_most_likely(ties, tie, first):
-    played, position = drawn(3, 5, 300, tie, first), bool(first)
-    found, expected = (
-        fitted(played, ties, position=position),
-        most_likely(played, position=position),
-    )
-    assert found.values == pytest.approx(expected[:5], abs=2e-5)
-    for ours, theirs in ((tie and np.log(found.tie), expected[-2]), (found.position, expected[-1])):
-        assert not ours or ours == pytest.approx(theirs, abs=2e-5)
-    assert (found.tie is None, found.position is None) == (not tie, not first)
-
-
-def test_ties_as_half_a_win_are_those_of_evalica():
-    played = drawn(7, 12, 2000)
-    said = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y, 0.5: evalica.Winner.Draw}
-    sides = [[f"m{place:02}" for place in side] for side in (played.first, played.second)]
-    found = evalica.bradley_terry(*sides, [said[won] for won in played.won], tolerance=1e-12)
-    scores = np.log(found.scores.sort_index().to_numpy())
-    assert fitted(played, "half").values == pytest.approx(scores - scores.mean(), abs=1e-5)
-
-
-def test_soft_preferences_are_parts_of_a_win():
-    soft = [(0, 1, 0.25), (1, 2, 0.5), (0, 2, 0.9)] * 20
-    hard = [
-        (a, b, won)
-        for a, b, wins in ((0, 1, 5), (1, 2, 10), (0, 2, 18))
-        for won in [1.0] * wins + [0.0] * (20 - wins)
-    ]
-    values = [fitted(matches(3, rows)).values for rows in (soft, hard)]
-    assert values[0] == pytest.approx(values[1], abs=1e-8)
+    played, position = drawn(tie, first), bool(first)
+    found = fitted(played, ties, position=position)
+    *expected, tied, shift = most_likely(played, ties, position=position)
+    assert found.values == pytest.approx(expected, abs=2e-5)
+    has_tie = bool(tie) and ties == "davidson"
+    assert (found.tie is None, found.position is None) == (not has_tie, not first)
+    assert not has_tie or np.log(found.tie) == pytest.approx(tied, abs=2e-5)
+    assert not first or found.position == pytest.approx(shift, abs=2e-5)
 
 
 @given(ROWS, st.permutations(range(5)))

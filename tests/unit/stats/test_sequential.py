@@ -153,12 +153,6 @@ def test_an_end_without_questions_is_none():
     assert Betting(ALPHA, []).interval() == Betting(ALPHA, [10]).interval() == (0, 1)
 
 
-def test_ties_decide_nothing():
-    betting = bet([0.5] * 400)
-    low, high = betting.interval()
-    assert betting.outcome == UNDECIDED and 0.4 < low < 0.5 < high < 0.6
-
-
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
 def test_an_interval_leaves_out_the_null_just_when_it_is_decided(share):
     betting = Betting(ALPHA, [60])
@@ -168,33 +162,17 @@ def test_an_interval_leaves_out_the_null_just_when_it_is_decided(share):
         assert betting.outcome == OUTCOMES[(low >= 0.5) - (high <= 0.5)]
 
 
-@pytest.mark.parametrize("value", [0.0, 0.4, 1.0])
-def test_long_runs_of_one_value_stay_within_numbers(value):
+@pytest.mark.parametrize(
+    ("value", "outcome"), [(0.0, "worse"), (0.4, "worse"), (0.5, UNDECIDED), (1.0, "better")]
+)
+def test_long_runs_of_one_value_stay_within_numbers(value, outcome):
     betting = bet([value] * 1200)
     low, high = betting.interval()
     assert max(0, value - 0.02) <= low <= value <= high <= min(1, value + 0.02)
-    assert betting.outcome == ("better" if value > 0.5 else "worse")
-
-
-def test_a_run_that_turns_leaves_a_number_too():
-    low, high = bet([0.0] * 500 + [1.0] * 500).interval()
+    assert betting.outcome == outcome
+    # One that turns leaves a number too.
+    low, high = bet([value] * 500 + [1 - value] * 500).interval()
     assert 0 <= low <= high <= 1
-
-
-def test_the_clearer_the_sooner():
-    runs = np.random.default_rng(2).random((200, 800))
-    found = [decisions((runs < share) * 1.0, ALPHA) for share in (0.6, 0.75, 0.9)]
-    assert all((sides == 1).mean() > 0.98 for sides, _ in found)
-    means = [after.mean() for _, after in found]
-    assert 0.4 * 800 > means[0] > means[1] > means[2] and means[2] < 30
-
-
-def test_what_a_fixed_number_would_decide_is_seldom_lost():
-    runs = (np.random.default_rng(8).random((500, 400)) < 0.58) * 1.0
-    # More wins than 219 of 400 have a chance of 2.5 % where the mean is one half.
-    fixed = runs.sum(axis=1) >= 220
-    sides, _ = decisions(runs, ALPHA)
-    assert not (sides < 0).any() and (sides[fixed] == 1).mean() > 0.9
 
 
 @pytest.mark.parametrize(
