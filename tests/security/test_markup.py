@@ -7,12 +7,10 @@ wall, and is tested by itself.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from contextlib import closing
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -28,86 +26,104 @@ from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened
 from tests.security.hostile import HOST, HOSTILE
 from tests.security.hostile_runs import hostile_suites
-from tests.suites import write_suite
+from tests.suites import write_rows, write_suite
 from tests.unit.runs.importing import import_files
 from tests.unit.web.serving import judge_all, run_ids, served
 from tests.waiting import PATIENCE
 
 __all__ = ["chromium", "open_page"]
 Open = Callable[..., Any]
-STRINGS = [text for text in HOSTILE if text.strip()]
 _TAGS = """
 html head meta title link style body a header div h1 h2 h3 h4 span nav ul li label select option
 main section p dl dt dd svg g path rect code details summary figure
 figcaption table thead tbody tr th td form input button footer script noscript b mark small pre
+progress datalist
 """
 TAGS = set(_TAGS.split())
+ATTRIBUTES = re.compile(r"on|style$|srcset|srcdoc|formaction")
+LINKS = ("href", "src", "action", "xlink:href")
 KINDS = ("rubric", "pairwise", "weighted")
 
 
 def imported(folder):
     """Votes made elsewhere: names of judges, candidates and criteria are anybody's."""
-    folder.mkdir()
+    strings = [text for text in HOSTILE if text.strip()]
     rows = [
         {
             "unit": f"{i // 2} {one}",
-            "judge": STRINGS[i % 3],
-            "first": STRINGS[i % 4],
+            "judge": strings[i % 3],
+            "first": strings[i % 4],
             "second": "plain",
         }
         | {"winner": ("first", "second", "tie", one)[i % 4], "area": one}
-        for i, one in enumerate(STRINGS)
+        for i, one in enumerate(strings)
     ]
-    path = folder / "votes.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    write_rows(folder, rows, "votes.jsonl")
+    return folder / "votes.jsonl"
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def folder(tmp_path_factory):
+    """Runs of the three kinds over all texts in one store, and votes from elsewhere in another."""
     root = tmp_path_factory.mktemp("hostile")
-    reports: dict[str, Path] = {}
-    for kind, suite in zip(KINDS, hostile_suites(root, STRINGS), strict=True):
-        with opened(judge(suite)) as (store, run):
-            reports[kind] = _written(root / f"{kind}.html", store, run)
+    judge_all(*hostile_suites(root, store={"url": f"sqlite:{root / 'all.db'}"}))
     store = open_store("sqlite:imported.db", root)
     try:
-        import_files(store, [imported(root / "votes")], "votes")
-        run = find_run(store.archive, store.archive.runs()[0].id)
-        reports["imported"] = _written(root / "imported.html", store.archive, run)
+        import_files(store, [imported(root)], "votes")
     finally:
         store.close()
+    return root
+
+
+@pytest.fixture(scope="module")
+def files(folder):
+    """A report of each run."""
+    reports = {}
+    for name, kinds in (("all.db", KINDS), ("imported.db", ("imported",))):
+        with closing(open_archive(f"sqlite:{name}", folder)) as archive:
+            for kind, row in zip(kinds, reversed(archive.runs()), strict=True):
+                run, reports[kind] = find_run(archive, row.id), folder / f"{kind}.html"
+                run.row = run.row._replace(name='"><script>window.struck&&struck(1)</script>')
+                write_report(reports[kind], archive, run)
     return reports
 
 
-def _written(path, store, run):
-    run.row = run.row._replace(name='"><script>window.struck&&struck(1)</script>')
-    write_report(path, store, run)
-    return path
+@pytest.fixture(scope="module")
+def site(folder):
+    with served(folder / "all.db") as found:
+        yield found
 
 
-class _Seen(HTMLParser):
-    """What a browser would make of a page."""
+class Watch(HTMLParser):
+    """Notes whatever in a page could act: elements that no template of ours has, attributes that
+    run or load, and links that lead elsewhere than `links` says."""
 
-    def __init__(self):
-        super().__init__(convert_charrefs=True)
-        self.tags: set[str] = set()
-        self.attributes: list[tuple[str, str]] = []
+    def __init__(self, links):
+        super().__init__()
+        self.links, self.faults, self.scripts = links, [], []
 
     def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in TAGS:
+            self.faults.append(tag)
+        if tag == "script":
+            self.scripts.append(dict(attrs))
+        for name, value in attrs:
+            if ATTRIBUTES.match(name) or (name in LINKS and not self.links.match(value or "")):
+                self.faults.append(f"{name}={value}")
+
+
+def watched(page, links):
+    """Return the scripts of a page in which nothing else could act."""
+    watch = Watch(links)
+    watch.feed(page)
+    assert not watch.faults
+    return watch.scripts
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "imported"])
 def test_a_page_holds_no_element_and_no_attribute_of_theirs(files, kind):
     text = files[kind].read_text(encoding="utf-8")
-    seen = _Seen()
-    seen.feed(text)
-    assert seen.tags <= TAGS
-    assert not [one for one in seen.attributes if one[0].startswith("on") or one[0] == "style"]
-    links = {value for name, value in seen.attributes if name in ("href", "src", "xlink:href")}
-    assert all(one.startswith("#") or one == "data:," for one in links)
+    assert len(watched(text, re.compile("#|data:,$"))) == 1
     assert text.count("<script") == 1 and text.count("</script") == 1
     assert visible(text) == text
 
@@ -151,8 +167,8 @@ ALL_UNITS = "() => [...document.querySelectorAll('.unit .id')].map((one) => one.
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_string_is_shown_to_the_letter(files, open_page, kind):
     names = open_page(files[kind], bypass_csp=True).evaluate(ALL_UNITS)
-    assert len(STRINGS) >= 200 and len(names) == len(STRINGS)
-    for i, text in enumerate(STRINGS):
+    assert len(HOSTILE) >= 200 and len(names) == len(HOSTILE)
+    for i, text in enumerate(HOSTILE):
         expected = visible(f"{text} {i}").strip()
         assert any(expected in name for name in names), text
 
@@ -194,60 +210,18 @@ def test_words_of_data_are_never_read_as_a_template(tmp_path):
 
 
 ALLOWED = re.compile(r"/(?!/)|\?|#|data:,$")
-FOREIGN = (
-    "iframe",
-    "object",
-    "embed",
-    "base",
-    "image",
-    "math",
-    "video",
-    "audio",
-    "portal",
-    "style",
-)
-HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f]")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder: Path = tmp_path_factory.mktemp("hostile")
-    store = folder / "all.db"
-    judge_all(*hostile_suites(folder, store={"url": f"sqlite:{store}"}))
-    with served(store) as found:
-        yield found
-
-
-SCRIPTS = ({"src": "/static/view.js"}, {"src": "/static/sort.js", "defer": None})
-"""Those of the view's own pages."""
-
-
-class Watch(HTMLParser):
-    """Notes whatever in a page could act."""
-
-    def __init__(self):
-        super().__init__()
-        self.faults: list[str] = []
-
-    def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        if tag in FOREIGN or (tag == "script" and given not in SCRIPTS):
-            self.faults.append(tag)
-        if tag == "meta" and "http-equiv" in given:
-            self.faults.append(str(given))
-        for name, value in attrs:
-            if name.startswith("on") or name in ("style", "srcset", "srcdoc", "formaction"):
-                self.faults.append(name)
-            if name in ("href", "src", "action") and not ALLOWED.match(value or ""):
-                self.faults.append(f"{name}={value}")
 
 
 def check(page):
-    watch = Watch()
-    watch.feed(page)
-    assert not watch.faults
+    """A page of the view has its own two scripts and nothing of data's that acts."""
+    for script in watched(page, ALLOWED):
+        assert script in ({"src": "/static/view.js"}, {"src": "/static/sort.js", "defer": None})
+    assert not re.search("<meta[^>]*http-equiv|<style", page)
     # What a form was asked with stands in it again as it was.
     assert not HIDDEN.search(re.sub(r'<input [^>]*value="[^"]*"', "", page))
+
+
+HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f]")
 
 
 def test_pages_hold_no_element_that_data_made(site):
