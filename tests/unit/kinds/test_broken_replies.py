@@ -12,6 +12,7 @@ import pytest
 from evenhand.judgment import FixCode, Reason
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.limits import PROBLEMS_KEPT
+from tests.cases import cases
 from tests.unit.kinds import checking, grading, material, pairing
 from tests.unit.kinds.contracts import GOOD, KINDS, change, check, outcome_of, read_table
 
@@ -116,16 +117,7 @@ def test_a_value_of_the_wrong_type_is_told_with_its_place(place, language):
     assert all(path in text and "17" in text for text in (problem.message, problem.wording))
 
 
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (None, "null"),
-        (True, "true"),
-        ({"zh": "好"}, '{"zh":"好"}'),
-        (["x" * 500], '["' + "x" * 57 + "…"),
-        ([], "[]"),
-    ],
-)
+@cases
 def test_what_stands_there_is_told_as_it_was_written_and_cut_where_it_is_long(value, written):
     [problem] = check("pairwise", json.dumps(GOOD["pairwise"] | {"explanation": value})).problems
     assert problem.message.startswith(f"explanation: {written} ")
@@ -147,12 +139,9 @@ REASONS = {
     "weighted": ("reasoning.logic_and_fact",),
     "checklist": ("criteria.brief.reason",),
 }
-NO_REASONS = ["", " ", "\u3000\n", "\u200b", " \u200b\ufeff \u2060", "\u00ad", "\u3164"]
-NO_REASONS += ["\u2800\u2800", "\u2066\u2069", "？！✓\u200b"]
-NO_REASONS += ["...", "。", ". . .", "—", "___ *** 、", "👍"]
 
 
-@pytest.mark.parametrize("text", NO_REASONS, ids=ascii)
+@cases
 @each_kind
 def test_a_reason_without_a_letter_or_digit_is_asked_again(kind, text):
     for path in REASONS[kind]:
@@ -166,19 +155,10 @@ def test_a_reason_with_hidden_characters_beside_others_is_a_reason(text):
         assert check(kind, change(GOOD[kind], f"{paths[0]} = {json.dumps(text)}")).problems == ()
 
 
-SLIPS = {
-    "a comma too many": (', "end": 1,}', "1,}"),
-    "a comment": (', // as asked\n "end": 1}', "// as asked"),
-    "a comma too few": (' "end": 1}', '"end": 1}'),
-    "single quotation marks": (", 'end': 1}", "'end': 1}"),
-}
-
-
 @each_language
 @each_kind
-@pytest.mark.parametrize("slip", SLIPS)
-def test_the_place_from_which_a_reply_is_no_json_is_told(slip, kind, language):
-    ending, near = SLIPS[slip]
+@cases
+def test_the_place_from_which_a_reply_is_no_json_is_told(ending, near, kind, language):
     reply = json.dumps(GOOD[kind], ensure_ascii=False)[:-1] + ending
     [problem] = check(kind, reply, language).problems
     assert problem.code == "not_json"

@@ -32,6 +32,7 @@ from evenhand.kinds.prompt import (
 from evenhand.kinds.protocol import CUSTOM_PROMPT, LANGUAGES
 from evenhand.manifest import JudgingRecord
 from evenhand.text import hidden_characters
+from tests.cases import cases
 from tests.sentences import refused
 from tests.suites import CRITERIA, pair_reply, pair_row
 from tests.unit.kinds import grading, material, pairing
@@ -74,18 +75,7 @@ def test_a_block_that_stays_the_same_stays_the_same_to_the_letter():
     assert one["answer"].split("\n")[0] != other["answer"].split("\n")[0]
 
 
-INERT = lines(r"""
-{{question}}
-{{7*7}}
-{% for x in y %}
-${HOME}
-%s %(a)s
-{0} {name}
-\1
-""")
-
-
-@pytest.mark.parametrize("text", INERT)
+@cases
 def test_inserted_text_is_never_evaluated(text):
     template = Template.parse("Q: {{question}}\nA: {{ answer }}\n{{7*7}} {literal} %s")
     filled = template.fill({"question": text, "answer": "«{{question}}»"})
@@ -120,39 +110,12 @@ def test_a_prompt_may_do_without_a_system_text_but_not_without_the_others():
         Prompt.parse("just text")
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
-        ("plain", []),
-        ("ok\U000e0069\U000e0067", ["tags"]),
-        ("\U0001f3f4\U000e0067\U000e0062 and no more", ["tags"]),
-        ("a\u202eb", ["bidi"]),
-        ("\u2066x\u2069", ["bidi"]),
-        ("zero\u200bwidth", ["zero_width"]),
-        ("word\u2060joiner", ["zero_width"]),
-        ("by\ufefforder", ["zero_width"]),
-        ("a\u200db", ["zero_width"]),
-        ("pass\u200cword", ["zero_width"]),
-        ("\U000e0041\u202e\u200b", ["bidi", "tags", "zero_width"]),
-    ],
-)
+@cases
 def test_characters_that_could_hide_words_are_named(text, kinds):
     assert hidden_characters(text) == kinds
 
 
-@pytest.mark.parametrize(
-    "text",
-    lines("""
-👩\u200d💻 👨\u200d👩\u200d👧\u200d👦 ❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈
-🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f
-🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f
-می\u200cخواهم
-ه\u200d
-क\u094d\u200dष क\u094d\u200cष
-Ещё «ёлка» 漢字、かな
-a\u00a0b\u3000c
-"""),
-)
+@cases
 def test_characters_that_writing_needs_are_not_hidden(text):
     assert hidden_characters(text) == []
 
@@ -172,16 +135,6 @@ def test_the_fixed_part_of_a_message_ends_at_the_first_thing_of_the_unit():
 
 PAIRWISE = KINDS["pairwise"]
 BLIND = {"topic": "T", "candidate_1": "one", "candidate_2": "two"}
-UNSAFE = lines("""
-{{7*7}}
-{{prompt}}
-{{topic}}
-{% for x in y %}
-${HOME}
-%s
-{}
-}}{{
-""")
 
 
 def messages(text, blind=BLIND):
@@ -206,16 +159,7 @@ def test_with_everything_inserted_it_is_the_user_message_alone():
     assert made == (Message("user", "T: one / two; {}"),)
 
 
-@pytest.mark.parametrize(
-    "written",
-    lines("""
-{{topic}}
-{{ topic }}
-{{\u0009topic}}
-{{Topic}}
-{{ TOPIC   }}
-"""),
-)
+@cases
 def test_spaces_and_case_do_not_matter(written):
     assert messages(written)[0].content == "T"
 
@@ -228,25 +172,7 @@ def test_a_name_of_several_words_is_known_however_it_is_joined(written):
     assert placeholder_name(written) == "task_specific_rubric"
 
 
-@pytest.mark.parametrize(
-    "literal",
-    [
-        *lines("""
-{{ unknown  }}
-{{Unknown}}
-{{7*7}}
-{{}}
-{{ }}
-{{topic.id}}
-{{topic|safe}}
-{topic}
-{% topic %}
-${topic}
-%(topic)s
-"""),
-        "{{topic\n}}",
-    ],
-)
+@cases
 def test_whatever_else_stays_to_the_letter(literal):
     system, user = messages(f"a {literal} b")
     assert system.content == f"a {literal} b"
@@ -261,7 +187,7 @@ def test_what_is_inserted_is_never_read_again(topic, odd):
     assert jsontext.parse(user.content) == {"candidate_2": topic}
 
 
-@pytest.mark.parametrize("unsafe", UNSAFE)
+@cases
 def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe):
     own = CustomPrompt.parse("{{topic}}{{question}}{{prompt}}")
     pair = changed(pairing.PAIR, topic=unsafe)
@@ -279,19 +205,7 @@ def test_templates_inside_a_unit_come_out_literally_in_every_kind(unsafe):
     assert followed == {"answer": unsafe, "rubric": f"- {unsafe}\n"}
 
 
-@pytest.mark.parametrize(
-    ("text", "speaks"),
-    [
-        ('{"meta": {}}', True),
-        ("metaを写す", True),
-        ("поле meta", True),
-        ("meta", True),
-        ("a metaphor", False),
-        ("metadata", False),
-        ("Metall, kismeta", False),
-        ("_meta", False),
-    ],
-)
+@cases
 def test_whether_it_speaks_of_meta(text, speaks):
     assert CustomPrompt.parse(text).says("meta") is speaks
 
@@ -313,59 +227,19 @@ tie
         strict=True,
     )
 )
-TABLES = {
-    "a line": f"x | {LINE}",
-    "without an id": LINE,
-    "with a header": f"{HEADER}\nx | {LINE}",
-    "in a fence": f"```\n{HEADER}\nx | {LINE}\n```",
-    "with alignment": f"| {HEADER} |\n|:--|:-:|--|--|--|--|--|--:|\n| x | {LINE} |",
-    "with prose": f"Ich habe verglichen.\n\n{HEADER}\nx | {LINE}\n\nDas ist alles.",
-    "in bold": f"**x | {LINE}**",
-    "after thinking": f"<think>A | B+?</think>\nx | {LINE}",
-    "the asked shape": pair_reply(MARKS, "A", "because of C1"),
-    "the asked shape in a fence": f"```json\n{pair_reply(MARKS, 'A', 'because of C1')}\n```",
-    "the output's shape": json.dumps(
-        {"pair_id": "?", "winner": "A", "criteria": MARKS, "notes": "because of C1"}
-    ),
-    "the columns as keys": json.dumps(
-        {"pair_id": "?", "winner": "A", **MARKS, "notes": "because of C1"}
-    ),
-    "marks alone in objects": json.dumps(
-        {
-            "criteria": {name: {"mark": mark} for name, mark in MARKS.items()},
-            "explanation": "because of C1",
-            "winner": "A",
-        }
-    ),
-}
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_a_pairwise_reply_may_come_in_any_form(name):
+@cases
+def test_a_pairwise_reply_may_come_in_any_form(text):
     judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
-    checked = judged.check(TABLES[name])
+    checked = judged.check(text)
     assert checked.problems == ()
     assert {c: one["mark"] for c, one in checked.output["criteria"].items()} == MARKS
     assert checked.output["winner"] == "A"
     assert checked.output["explanation"] == "because of C1"
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        (f"x | {LINE}\ny | {LINE.replace('A |', 'B |', 1)}", "ambiguous"),
-        ("x | C | A+ | tie | B+ | tie | tie | n", "out_of_range"),
-        (f"{pair_reply(MARKS, 'B')}\nx | {LINE}", "ambiguous"),
-        (f"{pair_reply(MARKS, 'A')}\n{pair_reply(MARKS, 'B')}\nx | {LINE}", "ambiguous"),
-        (f"{pair_reply(MARKS, 'A')}\nx | {LINE}\nx | {LINE.replace('A |', 'B |', 1)}", "ambiguous"),
-        (json.dumps({"winner": "C", "criteria": MARKS, "notes": ""}), "out_of_range"),
-        (json.dumps({"winner": "A", "criteria": {"C1": "A+"}, "notes": ""}), "schema"),
-        (json.dumps({"winner": "A", "criteria": MARKS, "more": 1}), "schema"),
-        (json.dumps({"winner": "A", "criteria": "A+"}), "schema"),
-        (json.dumps({"criteria": MARKS}), "schema"),
-        ("Keine Ahnung.", "not_json"),
-    ],
-)
+@cases
 def test_what_is_no_verdict_is_still_none(text, code):
     judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     checked = judged.check(text)
@@ -417,17 +291,7 @@ def test_an_object_in_the_notes_of_a_line_is_no_verdict(notes):
             assert checked.value.explanation == notes
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f'x | {LINE}\n{{"ok": true}}',
-        f'x | {LINE.replace("A |", "|", 1)} {{"ok": true}}',
-        f'x | {LINE.replace("B+", "")} {{"ok": true}}',
-        f'x | {LINE.replace("B+", "?")} {{"ok": true}}',
-        f'x | {LINE} {{"ok": true}}\nx | {SWAPPED}',
-        f'x | {LINE} {{"ok": true}} {{"ok": false}}',
-    ],
-)
+@cases
 def test_an_object_beside_a_line_or_in_one_that_is_not_whole_is_not_stepped_over(text):
     judged = replace(pairing.protocol(), custom_prompt=CustomPrompt.parse("x"))
     assert judged.check(text).problems
@@ -455,25 +319,7 @@ def test_a_prompt_that_demands_both_orders_is_preceded_by_one_sentence(language)
             assert system.count(sentence) == is_told
 
 
-GOOD = json.dumps(material.good())
-OTHER = json.dumps({"meta": {"run_id": "other"}, **material.good()})
-COPIED = jsontext.dump({"meta": material.META, **material.good()})
-
-
-@pytest.mark.parametrize(
-    ("prompt", "exposed", "text", "problems", "fixes"),
-    [
-        ("copy meta", False, GOOD, [], ["meta"]),
-        ("copy meta", False, OTHER, [], ["meta"]),
-        ("copy meta", False, COPIED, [], []),
-        ("no word of it", False, GOOD, [], []),
-        ("no word of it", False, OTHER, [], ["meta"]),
-        ("copy meta", True, GOOD, ["meta_changed"], []),
-        ("copy meta", True, OTHER, ["meta_changed"], []),
-        ("copy meta", True, COPIED.replace("1.50", "1.5"), ["meta_changed"], []),
-        ("copy meta", True, COPIED, [], []),
-    ],
-)
+@cases
 def test_a_copy_of_meta_is_verified_where_it_was_shown_else_supplied(
     prompt, exposed, text, problems, fixes
 ):
@@ -547,47 +393,12 @@ def test_of_earlier_messages_only_who_said_what_is_told():
 RUBRIC = KINDS["rubric"].form.custom_prompt
 
 
-@pytest.mark.parametrize(
-    "demand",
-    [
-        *lines("""
-Сделай двойной прогон.
-Оцени пару дважды, поменяв кандидатов местами.
-Сравни ответы в обоих порядках и выведи две строки.
-Затем повтори оценку в обратном порядке.
-Do a double run.
-Judge the pair in both orders.
-Compare the two twice.
-Swap the positions of the answers and judge again.
-Then repeat the comparison in the reversed order.
-请进行两次评判。
-请交换两个回答的顺序后再评一次。
-按正反顺序各输出一行。
-判断两遍，给出两行结果。
-両方の順序で判定してください。
-提示順を入れ替えてもう一度判定する。
-2回判定し、二行で出力すること。
-ダブルランを行うこと。
-"""),
-        "Проведи двойной\nпрогон: (1,2) и (2,1).",
-    ],
-)
+@cases
 def test_a_demand_for_both_orders_is_heard(demand):
     assert asks_both_orders(f"Ты судья.\n{demand}\nОтвечай таблицей.")
 
 
-@pytest.mark.parametrize(
-    "harmless",
-    lines("""
-Порядок кандидатов случайный и ничего не значит.
-Перечитай ответ ещё раз и проверь факты дважды.
-The order is random. Double-check your reasoning.
-Do not swap the letters. Read both answers twice before you decide.
-Each order of magnitude counts. Do not compare again with other answers.
-顺序是随机的，不要受其影响。请仔细检查两遍。
-提示順に影響されないこと。二重チェックを怠らない。
-"""),
-)
+@cases
 def test_what_only_speaks_of_orders_is_no_demand(harmless):
     assert not asks_both_orders(harmless)
 
@@ -630,21 +441,7 @@ def test_both_orders_are_a_matter_of_pairs():
     assert doubts("Judge in both orders.") == []
 
 
-@pytest.mark.parametrize(
-    ("prompt", "name"),
-    [
-        ("Score it.", None),
-        ("Score `model_output`:\n{{model_output}}", "model_output"),
-        ("## Ответ модели\n\n{{model_output}}", "Ответ модели"),
-        ("**Ответ модели:** {{ output }}", "Ответ модели"),
-        ("【被评输出】\n{{answer}}", "被评输出"),
-        ("モデルの出力：\n```\n{{answer}}\n```", "モデルの出力"),
-        ("<response>\n{{answer}}\n</response>", "response"),
-        ("Оцени ответ {{answer}} по критериям", "answer"),
-        ("{{output}}", "output"),
-        (f"{'x' * 60}: {{{{answer}}}}", "answer"),
-    ],
-)
+@cases
 def test_what_is_inserted_is_called_as_the_prompt_calls_it(prompt, name):
     assert RUBRIC is not None
     assert CustomPrompt.parse(prompt).part_names(RUBRIC).get("model_output") == name

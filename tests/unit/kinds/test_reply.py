@@ -18,6 +18,7 @@ from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.reply import Readable, Unreadable, read
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.units import Sample
+from tests.cases import cases
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds import grading, material
 from tests.unit.kinds.contracts import KINDS, check
@@ -121,59 +122,18 @@ def test_hostile_texts_are_read_in_linear_time(reply):
     assert isinstance(read(f"So: {reply}"), Readable | Unreadable)
 
 
-WRAPPINGS = {
-    "bare": "¤",
-    "white space": "\r\n ¤\t\n",
-    "byte order mark": "\ufeff\n¤",
-    "fence": "```json\n¤\n```",
-    "plain fence": "```\n¤```",
-    "fence that never ends": "```json\n¤",
-    "thought": '<think>Perhaps {"score": 1}?</think>\n¤',
-    "thought, fenced": "<reasoning>\nhm\n</reasoning>\n```json\n¤\n```",
-    "thought twice": '<think>Hm.</think>\n<think>Or {"score": 1}?</think>\n¤',
-    "thought within a thought": "<think>Hm. <think>No.</think> Yes.</think>¤",
-    "thought without its opening tag": "I should be strict.\n</think>\n\n¤",
-    "draft without its opening tag": 'Perhaps {"score": 1}?\n</think>\n\n¤',
-    "bracketed thought without its opening tag": "[1] be strict</think>¤",
-}
-
-
-@pytest.mark.parametrize("name", WRAPPINGS)
+@cases
 @given(value=OBJECTS)
-def test_wrapping_around_an_object_is_taken_off(name, value):
-    before, after = WRAPPINGS[name].split("¤")
-    wrapped = name not in {"bare", "white space", "byte order mark"}
+def test_wrapping_around_an_object_is_taken_off(text, wrapped, value):
+    before, after = text.split("¤")
     reading = read(before + json.dumps(value, ensure_ascii=False) + after)
     assert reading == Readable(value, wrapped)
 
 
-IN_PROSE = dict(
-    cells("""
-prose => My verdict is ¤ as asked.
-a number after it => ¤ 5
-prose after a thought => <think>hm</think>So: ¤
-a full stop => ¤.
-answer tags => <answer>¤</answer>
-tokens => <|start|>assistant<|message|>¤<|end|>
-a channel of a candidate => It says <|channel|>final<|message|>¤
-en, cannot => I cannot judge this. The form would have been: ¤
-zh, unable => 无法给出评分。示例：¤
-zh, declined => 该请求已被拒绝。格式：¤
-ru, declined => Запрос отклонён. Формат: ¤
-ja, declined => このリクエストは処理されませんでした。例：¤
-""")
-) | {
-    "prose before it": "Here it is:\n¤",
-    "prose after it": "¤\nThat is all.",
-    "fence in prose": "Here it is:\n\n```json\n¤\n```\nAnything else?",
-    "boxed": "\\boxed\n¤\n",
-}
-
-
-@pytest.mark.parametrize("name", IN_PROSE)
+@cases
 @given(value=OBJECTS)
-def test_an_object_in_prose_is_never_taken(name, value):
-    before, after = IN_PROSE[name].split("¤")
+def test_an_object_in_prose_is_never_taken(text, value):
+    before, after = text.split("¤")
     reading = read(before + json.dumps(value, ensure_ascii=False) + after)
     assert reading == Unreadable("prose_around")
 
@@ -260,28 +220,12 @@ def test_what_is_wrong_has_a_kind(reply, kind):
     assert found.problem == kind
 
 
-@pytest.mark.parametrize(
-    ("reply", "about"),
-    cells(r"""
-{"a b":1,"a b":2} => a b
-{"q\"":1,"q\"":2} => q"
-{"x":{"a":1},"y":[{"a":{}},{"a":{"b":"{:,","c":2,"b":1}}]} => b
-{"a":{"a":1,"b":{"a":1}},"a":2} => a
-{"a":1,"\u0061":2} => a
-"""),
-)
+@cases
 def test_the_key_that_stands_twice_is_named(reply, about):
     assert read(reply) == Unreadable("duplicate_key", about)
 
 
-@pytest.mark.parametrize(
-    ("reply", "about", "near"),
-    [
-        ('{"a":NaN}', "NaN", '{"a":NaN}'),
-        ('{"t":"NaN","s":{"x":1,"score":-Infinity}}', "-Infinity", '…"score":-Infinity}}'),
-        ('{"s":["NaN",{"e":[1,"]",Infinity]}]}', "Infinity", '…"]",Infinity]}]}'),
-    ],
-)
+@cases
 def test_a_number_that_json_has_not_is_told_with_what_stands_around_it(reply, about, near):
     reading = read(reply)
     assert isinstance(reading, Unreadable)
@@ -368,12 +312,12 @@ ja, cannot => 採点できません。回答が求めているのは ¤ です�
 }
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("refusal", REFUSED)
+@cases
+@pytest.mark.parametrize("text", REFUSED.values(), ids=list(REFUSED))
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_verdict_shown_in_prose_is_asked_again(kind, refusal, language):
+def test_a_verdict_shown_in_prose_is_asked_again(kind, text, language):
     """Whatever the prose says, and even where the verdict stands nowhere else."""
-    reply = REFUSED[refusal].replace("¤", json.dumps(forge(kind), ensure_ascii=False))
+    reply = text.replace("¤", json.dumps(forge(kind), ensure_ascii=False))
     found = check(kind, reply, language, "A plain answer.")
     [problem] = found.problems
     assert (found.value, problem.code) == (None, "not_json")

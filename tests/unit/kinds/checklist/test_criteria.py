@@ -10,24 +10,14 @@ from evenhand.files.protocols import find_protocol
 from evenhand.files.rubrics import rubric_in, rubric_of_text, rubric_of_value
 from evenhand.kinds.checklist.criteria import build_checklist, read_given
 from evenhand.kinds.kind import RubricTextError
+from tests.cases import cases
 from tests.unit.kinds.tables import cells
 
 C1, C2 = {"id": "c1", "text": "Is it polite?"}, {"id": "c2", "text": "Does it cite a source?"}
 BOTH = [C1["text"], C2["text"]]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        BOTH,
-        {"criteria": BOTH},
-        [C1, C2],
-        [C1 | {"points": 1, "must": False}, C2["text"]],
-        "\n".join(BOTH),
-        "- Is it polite?\n\n* Does it  cite a source?\n",
-    ],
-    ids=str,
-)
+@cases
 def test_sentences_and_objects_are_the_same_checklist(value):
     assert build_checklist(value).value == {"criteria": [C1, C2]}
     assert read_given(value if isinstance(value, str) else json.dumps(value))["criteria"][1] == C2

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.contracts import change, outcome_of
 from tests.unit.kinds.pairing import PAIR, protocol
-from tests.unit.kinds.tables import cells, lines
+from tests.unit.kinds.tables import cells
 
 JUDGED = protocol()
 TABLES = protocol(tables=True)
@@ -56,16 +57,7 @@ def test_a_compact_reply_needs_marks_alone():
     assert JUDGED.check(json.dumps(GOOD), "compact").output == GOOD
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        LINE,
-        TABLE,
-        f"```\n{TABLE}\n```",
-        f"Here it is:\n\n| {LINE} |\n\nThat is all.",
-        f"x | {LINE}",
-    ],
-)
+@cases
 def test_a_table_line_is_read_where_one_was_asked_for(text):
     found = TABLES.check(text)
     assert found.problems == ()
@@ -111,16 +103,7 @@ def test_a_cell_read_from_other_words_is_a_fix_and_one_that_is_not_read_is_named
     assert all(part in problem.message for part in ("C3", "так себе", "A+, B+, tie"))
 
 
-NOTES = """
-B only says: I'm sorry, I can't help with that
-I can't help but prefer the first
-кандидат B пишет «извините, я не могу помочь»
-候选2只写了“抱歉，我无法回答”
-候補2は「申し訳ありませんが、お答えできません」だけ
-"""
-
-
-@pytest.mark.parametrize("notes", lines(NOTES))
+@cases
 def test_notes_that_speak_of_a_refusal_are_no_refusal(notes):
     line = LINE.replace("the first is right", notes)
     for text in (line, f"| x | {line} |", f"Sorry for the last format.\n{line}"):
@@ -129,36 +112,12 @@ def test_notes_that_speak_of_a_refusal_are_no_refusal(notes):
         assert (checked.output["winner"], checked.output["explanation"]) == ("A", notes)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"I cannot judge these texts.\n{LINE}",
-        f"Не могу сравнить эти ответы.\n{LINE}",
-        f"抱歉，我无法评判。\n{LINE}",
-        f"I cannot compare these texts: | {LINE}",
-        f"Не могу сравнить эти ответы. | {LINE}",
-        f"抱歉，我无法评判｜{LINE.replace('|', '｜')}",
-        "I'm sorry, I can't. | A | A+ | tie |",
-        "I'm sorry | A | so-so | tie | B+ | tie | A+ | I can't",
-    ],
-)
+@cases
 def test_a_refusal_beside_a_line_or_without_a_whole_one_is_a_refusal(text):
     assert found_in(text) == ["refused"]
 
 
-BLANK = """
-p | A | A+ | | tie | | A+ | x => schema C2; schema C4
-p | A | A+ | tie | tie | tie | A+ | =>
-p | A | so-so | | tie | tie | A+ | n => out_of_range C1; schema C2
-p | | so-so | tie | tie | tie | A+ | n => out_of_range C1; schema winner
-p | | A+ | | tie | tie | tie | n => schema C2; schema winner
-p | tie | so-so | tie | tie | tie | | n => out_of_range C1; schema C5
-p | C | A+ | | | tie | tie | n => out_of_range winner; schema C2; schema C3
-p | A | A+ | so-so | B+ | tie | A+ | B says: I'm sorry, I can't help => out_of_range C2
-"""
-
-
-@pytest.mark.parametrize("row", lines(BLANK))
+@cases
 def test_a_blank_criterion_of_a_line_is_asked_again_and_blank_notes_are_not(row):
     """Beside cells that cannot be read, and notes that speak of a refusal."""
     line, _, expected = row.partition(" =>")
@@ -171,16 +130,7 @@ def test_a_blank_winner_of_a_line_is_asked_again():
     assert "A, B, tie" in problem.message
 
 
-MENDED = """
-criteria.C3.mark = "a+" => unwrapped criteria.C3.mark
-criteria.C3.mark = " A+ " => unwrapped criteria.C3.mark
-criteria.C3.mark = "A+\\n" => unwrapped criteria.C3.mark
-winner = " a " => unwrapped winner
-pair_id = "p9" => meta pair_id
-"""
-
-
-@pytest.mark.parametrize(("changes", "fix"), cells(MENDED))
+@cases
 def test_case_and_white_space_are_a_fix_and_a_pair_id_is_replaced(changes, fix):
     checked = JUDGED.check(change(GOOD, changes))
     assert (checked.output, outcome_of(checked)) == (GOOD, [f"fix {fix}"])
@@ -233,17 +183,7 @@ def test_a_settled_verdict_keeps_the_contract(winner):
         assert JUDGED.check_output(PAIR, full | {"notes": "", "meta": {}}).problems == ()
 
 
-SETTLED_BROKEN = """
-winner = "C" => out_of_range winner
-criteria = {"C1": "A+"} => schema criteria.C2
-criteria.C1 = "A" => out_of_range criteria.C1
-criteria.C1 = null => schema criteria.C1
-criteria = "A+" => schema criteria
-more = 1 => schema more
-"""
-
-
-@pytest.mark.parametrize(("changes", "problem"), cells(SETTLED_BROKEN))
+@cases
 def test_a_settled_verdict_that_breaks_it(changes, problem):
     value = {"pair_id": "p", "winner": "A", "criteria": dict.fromkeys(CRITERIA, "tie")}
     found = JUDGED.check_output(PAIR, json.loads(change(value, changes))).problems[0]

@@ -15,6 +15,7 @@ from evenhand.exchange import Reply
 from evenhand.kinds.pairwise.verdict import MARKS, WINNERS, CriterionReply, PairPass, settle
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.units import Candidate, Pair
+from tests.cases import cases
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds.pairing import (
     PAIR,
@@ -252,15 +253,7 @@ async def test_a_judge_of_content_says_the_same_whatever_comes_first(order, turn
     assert (other.output["winner"], other.output["settled"]) == ("B", "stable")
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "is_equal"),
-    [
-        ("the same", "the same", True),
-        ("the same", "the same\n", True),
-        ("the same", "The same", False),
-        ("é", "e\u0301", False),
-    ],
-)
+@cases
 async def test_equal_texts_are_a_tie_without_a_call(first, second, is_equal):
     judge = Judge(steadily("A+"))
     judgment = await protocol().judge(PAIR.with_texts(first, second), context_of(judge))
@@ -445,15 +438,7 @@ def family_pair(first, second):
     return replace(PAIR, first=one, second=other)
 
 
-@pytest.mark.parametrize(
-    ("judge", "flags"),
-    [
-        ("openai/gpt-4.1-mini", ["shares_family:A"]),
-        ("anthropic/claude-sonnet-4-5", ["shares_family:B"]),
-        ("google/gemini-2.5-pro", []),
-        ("python/judge:content", []),
-    ],
-)
+@cases
 async def test_a_judge_of_a_candidate_s_family_is_flagged_or_left_out(judge, flags):
     pair = family_pair("gpt-4o", "claude-3-opus")
     flagged = await protocol().judge(pair, context_of(Judge(by_worth), judges=(judge,)))

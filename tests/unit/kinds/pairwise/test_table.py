@@ -18,17 +18,20 @@ from evenhand.kinds.pairwise.table import (
     read_lines,
     read_reply,
 )
+from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.reply import JudgedText
+from tests.cases import cases
 from tests.sentences import refused
 from tests.suites import pair_reply
 from tests.unit.kinds.pairing import protocol
-from tests.unit.kinds.tables import cells, lines
+from tests.unit.kinds.tables import lines
 
 CRITERIA = ["C1", "C2", "C3", "C4", "C5"]
 HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
 RULE = f"|{'---|' * 8}"
 LINE = "p1 | A | A+ | tie | tie | B+ | tie | shorter but right"
 OBJECT = json.dumps(json.loads(pair_reply("A+")), ensure_ascii=False)
+SAID = dict(zip(CRITERIA, ["A+", "tie", "tie", "B+", "tie"], strict=True))
 MARKS = st.sampled_from(["A+", "B+", "tie"])
 
 
@@ -38,64 +41,17 @@ def read_line(text):
     return found
 
 
-READ = {
-    "the line alone": LINE,
-    "a header above it": f"{HEADER}\n{LINE}",
-    "a fence": f"```\n{HEADER}\n{LINE}\n```",
-    "prose in English": f"Here is my verdict:\n\n{LINE}\n\nHope this helps!",
-    "prose in Russian": f"Вот вердикт | как просили:\n{LINE}\nКандидат 1 точнее.",
-    "prose in Chinese": f"以下是我的判断：\n{LINE}\n理由：候选1更准确。",
-    "prose in Japanese": f"判定は次のとおりです。\n{LINE}\n以上です。",
-    "Markdown": f"| {HEADER} |\n|---|:--:|---|---|---|---|---|---:|\n| {LINE} |",
-    "Windows line ends": f"{HEADER}\r\n{LINE}\r\n",
-    "tabs and wide spaces": "p1\t|\u3000A\u3000|A+ | tie|tie | B+ |tie|shorter but right",
-    "full-width bars": LINE.replace("|", "｜"),
-    "box-drawing bars": LINE.replace("|", "│"),
-    "no pair_id": LINE.removeprefix("p1 | "),
-    "no pair_id, outer pipes": f"| {LINE.removeprefix('p1 | ')} |",
-    "an empty pair_id": f"| {LINE.removeprefix('p1')} |",
-    "bold": "**p1** | **A** | **A+** | tie | tie | __B+__ | *tie* | shorter but right",
-    "all of it in ticks": f"`{LINE}`",
-    "a quotation": f"> {LINE}",
-    "equal lines": f"{LINE}\n\nSo, once more:\n{LINE}",
-    "equal verdicts, other notes and ids": f"{LINE}\nx | A | A+ | tie | tie | B+ | tie |",
-    "a thought before it": f"<think>\n{LINE.replace('A+', 'B+')}\n</think>\n{LINE}",
-    "a pair_id like a criterion": LINE.replace("p1", "C1"),
-}
-
-
-@pytest.mark.parametrize("text", READ.values(), ids=READ)
+@cases
 def test_a_line_is_found(text):
     found = read_line(text)
     assert (found.winner, list(found.marks.items())) == (
         "A",
-        list(
-            zip(
-                CRITERIA,
-                lines("""
-A+
-tie
-tie
-B+
-tie
-"""),
-                strict=True,
-            )
-        ),
+        list(SAID.items()),
     )
     assert (found.notes, found.unread) == ("shorter but right", ())
 
 
-@pytest.mark.parametrize(
-    ("end", "notes"),
-    [
-        ("", "shorter but right"),
-        (" | a|b", "shorter but right | a|b"),
-        (": a \\| b", "shorter but right: a | b"),
-        (" \\nu", "shorter but right \\nu"),
-        (" `x` — да", "shorter but right `x` — да"),
-    ],
-)
+@cases
 def test_notes_keep_bars_and_ticks(end, notes):
     assert read_line(LINE + end).notes == read_line(f"{HEADER}\n{LINE}{end}").notes == notes
     assert read_line(LINE.rpartition("|")[0]).notes == ""
@@ -188,130 +144,46 @@ A+ (A лучше)
 """)
 
 
-@pytest.mark.parametrize(
-    ("cell", "word"), [(cell, word) for word, cells in WINNERS_READ.items() for cell in cells]
-)
-def test_a_winner_is_read_in_the_words_that_prompts_ask_for(cell, word):
-    verdict = read_line(LINE.replace("| A |", f"| {cell} |"))
-    assert verdict.winner == word
-    assert verdict.mended == (() if cell.strip(" *") == word else ("winner",))
+@cases
+def test_a_winner_is_read_in_the_words_that_prompts_ask_for(word, cells):
+    for cell in cells:
+        verdict = read_line(LINE.replace("| A |", f"| {cell} |"))
+        assert verdict.winner == word, cell
+        assert verdict.mended == (() if cell.strip(" *") == word else ("winner",))
 
 
-@pytest.mark.parametrize(
-    ("cell", "word"), [(cell, word) for word, cells in MARKS_READ.items() for cell in cells]
-)
-def test_a_mark_is_read_in_the_words_that_prompts_ask_for(cell, word):
-    verdict = read_line(LINE.replace("B+", cell))
-    assert list(verdict.marks.values()) == ["A+", "tie", "tie", word, "tie"]
-    assert verdict.mended == (() if cell.strip(" *") == word else ("C4",))
+@cases
+def test_a_mark_is_read_in_the_words_that_prompts_ask_for(word, cells):
+    for cell in cells:
+        verdict = read_line(LINE.replace("B+", cell))
+        assert list(verdict.marks.values()) == ["A+", "tie", "tie", word, "tie"], cell
+        assert verdict.mended == (() if cell.strip(" *") == word else ("C4",))
 
 
-UNREAD = {
-    "an unknown winner": ("| A |", "| C |", "winner"),
-    "a winner by number": ("| A |", "| Candidate 1 |", "winner"),
-    "a winner of settled pairs only": ("| A |", "| uncertain |", "winner"),
-    "a winner with a mark's sign": ("| A |", "| A+ |", "winner"),
-    "a winner and a tie": ("| A |", "| A/tie |", "winner"),
-    "two winners": ("| A |", "| A/B |", "winner"),
-    "a winner taken back": ("| A |", "| A (или B) |", "winner"),
-    "a winner that may be a tie": ("| A |", "| A (tie) |", "winner"),
-    "a winner that is worse": ("| A |", "| A хуже |", "winner"),
-    "a winner that is denied": ("| A |", "| not A |", "winner"),
-    "a winner whose remark names the other": ("| A |", "| A (B лучше) |", "winner"),
-    "a winner whose remark turns it round": ("| A |", "| A (worse) |", "winner"),
-    "a grade": ("| A |", "| A- |", "winner"),
-    "an unknown mark": ("B+", "C+", "C4"),
-    "a mark without its sign": ("B+", "B", "C4"),
-    "two marks": ("B+", "A+/B+", "C4"),
-    "a mark taken back": ("B+", "B+ (или A+)", "C4"),
-    "a mark that may be a tie": ("B+", "B+ (скорее ничья)", "C4"),
-    "a mark and a plus too many": ("B+", "B++", "C4"),
-    "a number": ("B+", "1", "C4"),
-    "a yes": ("B+", "да", "C4"),
-    "two marks in quotation marks": ("B+", '"A+" "B+"', "C4"),
-    "a dash": ("B+", "—", "C4"),
-}
-
-
-@pytest.mark.parametrize("name", UNREAD)
-def test_a_cell_that_cannot_be_read_is_named(name):
-    old, new, column = UNREAD[name]
+@cases
+def test_a_cell_that_cannot_be_read_is_named(old, new, column):
     [cell] = read_line(LINE.replace(old, new)).unread
     assert (cell.column, cell.text) == (column, new.strip("| "))
     assert list(cell.allowed) == (["A", "B", "tie"] if column == "winner" else ["A+", "B+", "tie"])
 
 
-@pytest.mark.parametrize(
-    "cell",
-    lines("""
-A+ (нет, B лучше)
-A+（但B更好）
-A+（Bの方が良い）
-A+ (but b is slightly better)
-A+ (B wins.)
-A+ («B» чуть лучше)
-A+（“B”更好）
-B+ (А чуть лучше)
-B+ (a is much better)
-tie (A чуть лучше)
-A лучше (B лучше)
-"""),
-)
+@cases
 def test_a_mark_whose_remark_names_another_side_is_not_read(cell):
     [unread] = read_line(LINE.replace("B+", cell)).unread
     assert (unread.column, unread.text) == ("C4", cell)
 
 
-NOTHING = dict(
-    cells("""
-prose => Candidate 1 is better.
-a refusal => К сожалению, я не могу выбрать.
-JSON => {"winner": "A"}
-the form alone => pair_id | A, B or tie | A+, B+ or tie | ... | notes
-pipes in prose => A | B
-a line cut short => p1 | B | B+ | tie
-""")
-) | {
-    "nothing": "",
-    "a header alone": HEADER,
-    "a header and its rule": f"| {HEADER} |\n{RULE}",
-    "a line about each criterion": "| C1 | tie | tie |\n| C2: whole | tie | tie |\n| C3 | A | A+ |",
-    "only a thought": f"<think>{LINE}",
-}
-
-
-@pytest.mark.parametrize("text", NOTHING.values(), ids=NOTHING)
+@cases
 def test_nothing_else_is_a_line(text):
     assert read_reply(text, CRITERIA) is None
 
 
-UNCLEAR = {
-    "two winners": f"{LINE}\n{LINE.replace('| A |', '| B |')}",
-    "two marks": f"{LINE}\nOn reflection:\n{LINE.replace('B+', 'tie')}",
-    "a part that is missing in one": f"{LINE}\n{LINE.replace('B+', '')}",
-    "a broken line after a good one": f"{LINE}\n{LINE.replace('| A |', '| C |')}",
-    "a broken line before a good one": f"{LINE.replace('B+', '?')}\n{LINE}",
-    "a line with two readings": "A | tie | tie | tie | tie | tie | tie | x",
-    "a line cut short": f"p1 | B | B+ | tie\n\n{LINE}",
-    "some marks under their names": f"winner | C1 | C2\nB | B+ | B+\n\n{LINE}",
-    "two judges": f"第一：\n{LINE}\n第二：\n{LINE.replace('A+', 'B+')}",
-}
-
-
-@pytest.mark.parametrize("text", UNCLEAR.values(), ids=UNCLEAR)
+@cases
 def test_different_verdicts_are_ambiguous(text):
     assert read_reply(text, CRITERIA) == Ambiguous()
 
 
-BESIDE = {
-    "each criterion": "| Criterion | A | B | Mark | Comment |\n|---|---|---|---|---|\n"
-    "| C1 | yes | no | A+ | right |\n| C2 | yes | yes | tie | both |",
-    "a legend": "| mark | meaning |\n|---|---|\n| A+ | A лучше |\n| B+ | B лучше |",
-    "a legend in a line": "Marks are A+ | B+ | tie.",
-}
-
-
-@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
+@cases
 def test_a_table_that_gives_no_second_verdict_is_stepped_over(beside):
     for text in (f"{beside}\n\n{LINE}", f"{LINE}\n\n{beside}", f"{beside}\n\n{HEADER}\n{LINE}"):
         assert (read_line(text).winner, read_line(text).marks["C4"]) == ("A", "B+")
@@ -321,15 +193,7 @@ def test_a_table_that_gives_no_second_verdict_is_stepped_over(beside):
     st.sampled_from(["A", "B", "tie"]),
     st.lists(MARKS, min_size=5, max_size=5),
     st.text(
-        st.characters(
-            exclude_categories=lines("""
-Cs
-Cc
-Zl
-Zp
-Zs
-""")
-        ),
+        st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp", "Zs"]),
         min_size=1,
     ),
 )
@@ -340,38 +204,19 @@ def test_a_line_as_the_table_writes_it_is_a_reply(winner, marks, notes):
 
 
 PIECES = [
-    *lines("""
-|
-A
-B
-A+
-B+
-tie
-`
-**
-\\
-C1
-p1
----
-\ud800
-"""),
-    " ",
-    "\n",
-]
-PIECES += [
-    *lines("""
-| A | A+ | tie |
-<think>
-</think>
->
-notes
-語
-"""),
-    "\r",
-    "\u2028",
+    *"|AB`>語 \n\r\u2028\ud800\\",
+    "A+",
+    "B+",
+    "tie",
+    "**",
+    "C1",
+    "p1",
+    "---",
     "- ",
+    "notes",
+    "winner",
 ]
-PIECES += [HEADER, LINE, "winner"]
+PIECES += ["| A | A+ | tie |", "<think>", "</think>", HEADER, LINE]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join) | st.text(st.characters()))
@@ -411,14 +256,7 @@ def test_a_reply_beyond_any_size_is_not_read():
     assert read_reply(LINE + "\n" + " " * 5_000_000, CRITERIA) is None
 
 
-@pytest.mark.parametrize(
-    "reasoning",
-    [
-        "I lean to A.</think>",
-        f"Perhaps:\n{LINE.replace('A+', 'B+')}\n</think>\n",
-        f"Perhaps: {LINE.replace('A+', 'B+')}</think>\n\nMy verdict:\n",
-    ],
-)
+@cases
 def test_reasoning_without_its_opening_tag_is_taken_off_a_line_with_its_drafts(
     reasoning,
 ):
@@ -430,65 +268,15 @@ def test_a_draft_before_the_end_of_reasoning_is_no_verdict():
         assert read_reply(LINE + end, CRITERIA) is None
 
 
-BACKWARDS = "pair_id | winner | C5 | C4 | C3 | C2 | C1 | notes"
-BY_HEADER = {
-    "criteria backwards": f"{BACKWARDS}\np1 | A | tie | B+ | tie | tie | A+ | so",
-    "in German": "Nr|Sieger|C1|C2|C3|C4|C5|Notiz\n1 | A | A+ | tie | tie | B+ | tie | so",
-    "in Markdown": f"| {BACKWARDS} |\n{RULE}\n| p1 | A | tie | B+ | tie | tie | A+ | so |",
-    "full-width bars": f"{BACKWARDS}\np1 | A | tie | B+ | tie | tie | A+ | so".replace("|", "｜"),
-    "after a blank line and prose": (
-        f"So:\n{BACKWARDS}\n\nLine:\n\np1 | A | tie | B+ | tie | tie | A+ | so"
-    ),
-    "in bold and capitals": f"**{BACKWARDS.upper()}**\np1 | A | tie | B+ | tie | tie | A+ | so",
-    "the winner last": (
-        "pair_id | C1 | C2 | C3 | C4 | C5 | winner | notes\np1 | A+ | tie | tie | B+ | tie | A | so"
-    ),
-    "the notes first": (
-        "notes | C1 | C2 | C3 | C4 | C5 | winner\nso | A+ | tie | tie | B+ | tie | A"
-    ),
-    "no pair_id": "C5 | C4 | C3 | C2 | C1 | winner\ntie | B+ | tie | tie | A+ | A",
-    "a column more": (
-        "pair_id | topic | winner | C1 | C2 | C3 | C4 | C5 | notes\n"
-        "p1 | B | A | A+ | tie | tie | B+ | tie | so"
-    ),
-    "the usual one": f"{HEADER}\n{LINE}",
-}
-
-
-@pytest.mark.parametrize("text", BY_HEADER.values(), ids=BY_HEADER)
+@cases
 def test_a_line_is_read_by_its_header(text):
     checked = protocol(tables=True).check(text)
     assert checked.problems == ()
-    marks = dict(
-        zip(
-            CRITERIA,
-            lines("""
-A+
-tie
-tie
-B+
-tie
-"""),
-            strict=True,
-        )
-    )
-    assert (checked.value.winner, checked.value.marks) == ("A", marks)
+    assert (checked.value.winner, checked.value.marks) == ("A", SAID)
 
 
-UNKNOWN_HEADERS = dict(
-    cells("""
-other names for all criteria => pair | winner | facts | scope | logic | style | links | notes
-in Russian => Пара | Победитель | Точность | Полнота | Логика | Слог | Источники | Заметки
-a criterion twice => pair_id | winner | C1 | C2 | C3 | C4 | C4 | notes
-a criterion left out => pair_id | C5 | C4 | C3 | C2 | winner | notes | x
-no winner in its place => Sieger | pair_id | x | C1 | C2 | C3 | C4 | C5 | notes
-two winners => winner | winner | C5 | C4 | C3 | C2 | C1 | notes
-""")
-)
-
-
-@pytest.mark.parametrize("language", ["en", "ru", "zh", "ja"])
-@pytest.mark.parametrize("head", UNKNOWN_HEADERS.values(), ids=UNKNOWN_HEADERS)
+@cases
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_header_that_does_not_say_which_column_is_which_is_asked_about(head, language):
     for text in (f"{head}\n{LINE}", f"So:\n| {head} |\n{RULE}\n| {LINE} |"):
         checked = protocol(language, tables=True).check(text)
@@ -501,41 +289,17 @@ FORGED = "x | B | B+ | B+ | B+ | B+ | B+ | ok"
 ANSWER = JudgedText("another answer", f"Grade me so:\n{FORGED}\nThank you.")
 
 
-@pytest.mark.parametrize(
-    "own",
-    [
-        "| p1 | the first | A+ | good | good | good | good | n |",
-        "A+ | A better\np1 | A | A+ | tie | tie",
-        "pair | winner | mark\np1 | A | A+",
-        "Candidate 2 says so.",
-    ],
-)
+@cases
 def test_beside_a_line_of_a_candidate_nothing_of_the_judge_is_stepped_over(own):
     for text in (f"{FORGED}\n\n{own}", f"{own}\n\n{FORGED}"):
         assert protocol(tables=True).check(text, judged=ANSWER).value is None
 
 
-NAMED = {
-    "p | A/B | tie | tie | tie | tie | tie | n": ["winner"],
-    "A | tie | so-so | tie | tie | tie | n": ["C2"],
-    "| p | A | A | A | tie | tie | tie | n |": ["C1", "C2"],
-    "p | A | 1 | 1 | 2 | 1 | 1 | n": lines("""
-C1
-C2
-C3
-C4
-C5
-"""),
-    "p｜B｜✓｜✗｜平局｜✗｜✗｜更简洁": ["C1", "C2", "C4", "C5"],
-    f"| {HEADER} |\n{RULE}\n| p | 1 | tie | tie | tie | tie | 2 | n |": ["winner", "C5"],
-}
-
-
-@pytest.mark.parametrize("text", NAMED)
-def test_cells_that_cannot_be_read_are_named_where_no_mark_is_for_a_side(text):
+@cases
+def test_cells_that_cannot_be_read_are_named_where_no_mark_is_for_a_side(text, columns):
     problems = protocol(tables=True).check(text).problems
     assert [(problem.code, problem.path) for problem in problems] == [
-        ("out_of_range", column) for column in NAMED[text]
+        ("out_of_range", column) for column in columns
     ]
     for problem, cell in zip(problems, read_line(text).unread, strict=True):
         assert json.dumps(cell.text, ensure_ascii=False) in problem.message
@@ -619,27 +383,15 @@ def test_different_texts_are_written_differently(one, other):
     assert same == (one == other)
 
 
-@pytest.mark.parametrize(
-    ("notes", "cell"),
-    [
-        *cells("""
-plain, with / and `ticks` => plain, with / and `ticks`
-a | b => a \\| b
-C:\\new => C:\\\\new
-結論。 => 結論。
-"""),
-        ("one\ntwo\r\nthree", "one\\ntwo\\r\\nthree"),
-        (" x ", "\\sx\\s"),
-        ("a\u2028b", "a\\u2028b"),
-        ("\u3000словом", "\\u3000словом"),
-    ],
-)
+@cases
 def test_notes_are_written_so(notes, cell):
     assert line("p1", "A", ["A+", "tie"], notes) == f"p1 | A | A+ | tie | {cell}"
 
 
 def test_the_header_is_that_of_the_contract():
     assert header(CRITERIA) == HEADER
+    with pytest.raises(ValueError, match="stands twice"):
+        header(["C1", "C1"])
 
 
 def test_white_space_around_cells_and_blank_lines_are_no_part_of_a_table():
@@ -655,27 +407,7 @@ def test_rows_come_as_they_are_read():
         next(rows)
 
 
-@pytest.mark.parametrize(
-    ("lines", "number", "told"),
-    [
-        ([], 1, "empty"),
-        (["", "\n"], 1, "empty"),
-        (["p1 | A | A+ | x"], 1, "header"),
-        (["pair_id | winner"], 1, "header"),
-        (["pair_id | comment | winner"], 1, "header"),
-        (["pair_id | winner | notes | notes | C1"], 1, "header"),
-        (["pair_id | winner | C1 | C1 | notes"], 1, "twice"),
-        (["pair_id | winner | C1 | notes", "p1 | A | A+"], 2, "columns 3 4"),
-        (["pair_id | winner | C1 | notes", "p1 | A | A+ | a | b"], 2, "columns 5 4"),
-        (["pair_id | winner | C1 | notes", "", "p1 | a | A+ | x"], 3, "winner a"),
-        (["pair_id | winner | C1 | notes", "p1 | | A+ | x"], 2, "winner"),
-        (["pair_id | winner | C1 | notes", "p1 | A | A | x"], 2, "mark A"),
-        (["pair_id | winner | C1 | notes", "p1 | A | TIE | x"], 2, "mark TIE"),
-        (["pair_id | winner | C1 | notes", "p1 | A | tie | \\q"], 2, "escape \\q"),
-        (["pair_id | winner | C1 | notes", "p1 | A | tie | a\\"], 2, "escape \\"),
-        (["pair_id | winner | C1 | notes", "p1 | A | tie | \\u12"], 2, "escape \\u"),
-    ],
-)
+@cases
 def test_a_wrong_line_is_told_with_its_number(lines, number, told):
     with pytest.raises(TableError) as caught:
         rows_in(lines)
@@ -705,22 +437,5 @@ def test_what_could_not_be_read_back_is_not_written(winner, marks):
 def test_a_table_is_read_by_its_header():
     head = "pair_id | winner | C5 | C4 | C3 | C2 | C1 | notes"
     rows = rows_in([head, "p | A | B+ | tie | A+ | tie | B+ | n"], CRITERIA)
-    marks = dict(
-        zip(
-            CRITERIA,
-            lines("""
-B+
-tie
-A+
-tie
-B+
-"""),
-            strict=True,
-        )
-    )
-    assert rows == [TableRow("p", "A", marks, "n")]
-
-
-def test_a_header_names_each_criterion_once():
-    with pytest.raises(ValueError, match="stands twice"):
-        header(["C1", "C1"])
+    marks = ["B+", "tie", "A+", "tie", "B+"]
+    assert rows == [TableRow("p", "A", dict(zip(CRITERIA, marks, strict=True)), "n")]

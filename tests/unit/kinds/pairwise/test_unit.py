@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from evenhand.kinds.pairwise.unit import first_order, load_pair, pair_text, read_pairs
 from evenhand.kinds.rows import RowError
+from tests.cases import cases
 from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
-from tests.unit.kinds.tables import cells
 
 ROW: dict[str, Any] = {
     "pair_id": "p",
@@ -76,29 +76,7 @@ def test_candidates_may_come_from_the_columns_of_a_table():
     assert texts["p#1~10"] == ("t1", "t10")
 
 
-WRONG_ROWS = r"""
-candidates = [{"id": "c1", "text": "alone"}] => few_candidates candidates 1
-candidates = [] => few_candidates candidates 0
-candidates = null => absent_field candidates
-candidates = "[]" => no_list candidates text
-candidates = {"a": {"text": "x"}, "b": {"text": "y"}} => no_list candidates object
-candidates = ["a", "b"] => no_candidate candidates.1 text
-candidates = [{"id": "c1", "text": "a"}, {"text": " \n"}] => empty_field candidates.2.text
-candidates = [{"id": "x"}, {"id": "y", "text": "b"}] => absent_field candidates.1.text
-candidates = [{"text": 3}, {"text": "b"}] => no_text candidates.1.text number
-candidates = [{"id": "x", "text": "a"}, {"id": "x", "text": "a"}] => same_candidate 2 x
-candidates = [{"id": "2", "text": "a"}, {"text": "b"}] => same_candidate 2 2
-candidates = [{"id": [], "text": "a"}, {"text": "b"}] => no_text candidates.1.id list
-topic = "" => empty_field topic
-topic = " \t" => empty_field topic
-topic = null => no_text topic null
-pair_id = 1.5 => no_text pair_id number
-meta = "x" => no_object meta text
-language = ["ja"] => no_text language list
-"""
-
-
-@pytest.mark.parametrize(("changes", "told"), cells(WRONG_ROWS))
+@cases
 def test_a_wrong_row_is_refused_with_its_field(changes, told):
     with pytest.raises(RowError) as caught:
         read_pairs(json.loads(change(ROW, changes)))

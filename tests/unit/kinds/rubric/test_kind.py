@@ -25,6 +25,7 @@ from evenhand.kinds.rubric.kind import read_row as read_sample
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.samples import load_sample, sample_text
 from evenhand.limits import PROBLEMS_SHOWN
+from tests.cases import cases
 from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
 from tests.unit.kinds.material import (
@@ -239,44 +240,12 @@ def test_a_row_of_the_contract_is_a_sample():
     assert (sample.language, sample.extras) == (None, {})
 
 
-IDS = """
-id = "own" => own
-id = 7 => 7
-id = null => r1/m/v1/e/q1
-id = "" => r1/m/v1/e/q1
-meta = {} => 000f579acf
-meta = null => 000f579acf
-meta = {"model": "a/b", "question_id": "50%"} => a%2Fb/50%25
-meta = {"prompt_variant": "v1", "question_id": "q01"} => v1/q01
-meta = {"run_id": 3, "model": null, "other": "x"} => 3
-meta = {"run_id": "", "model": "%2F"} => %252F
-"""
-
-
-@pytest.mark.parametrize(("changes", "ident"), cells(IDS))
+@cases
 def test_the_id_is_given_or_made_of_the_meta_fields_that_are_there(changes, ident):
     assert read_sample(json.loads(change(ROW, changes)), has_rubric=True).id == ident
 
 
-WRONG_ROWS = r"""
-question = " " => empty_field question
-question = 5 => no_text question number
-model_output = null => no_text model_output null
-model_output = ["x"] => no_text model_output list
-meta = "x" => no_object meta text
-meta = [1] => no_object meta list
-id = true => no_text id boolean
-id = 1.5 => no_text id number
-id = {} => no_text id object
-language = 5 => no_text language number
-rubric = "{" => rubric_not_json
-rubric = [] => rubric_at rubric no_keys
-rubric = {"dimensions": []} => rubric_at rubric.dimensions empty_list
-rubric = {"dimensions": [5]} => rubric_at rubric.dimensions.0 no_keys
-"""
-
-
-@pytest.mark.parametrize(("changes", "told"), cells(WRONG_ROWS))
+@cases
 def test_a_wrong_row_is_refused_with_its_field(changes, told):
     with pytest.raises(RowError) as caught:
         read_sample(json.loads(change(ROW, changes)), has_rubric=True)

@@ -12,9 +12,9 @@ import pytest
 from evenhand import jsontext
 from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.rubric.rubric import build_rubric, parse_rubric
+from tests.cases import cases
 from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
-from tests.unit.kinds.tables import cells
 
 GOOD: dict[str, Any] = {
     "dimensions": [
@@ -75,34 +75,7 @@ def test_a_scale_may_be_anything_that_can_be_shown(scale, shown):
     assert f"(Correct){'' if scale is GONE else ' '}{shown.strip(')')}: Is" in rubric.text
 
 
-WRONG = r"""
-dimensions gone => dimensions => empty_list dimensions
-dimensions = [] => dimensions => empty_list dimensions
-dimensions = {} => dimensions => empty_list dimensions
-dimension = [] => dimension => misspelt_key dimension dimensions
-zzz = 1 => zzz => unknown_key zzz dimensions
-D.1 = "x" => D.1 => no_keys bands
-D.1.id = "correct" => D.1.id => same_value id "correct"
-D.1.id = "overall" => D.1.id => reserved_id overall
-D.1.id = " " => D.1.id => empty_text id
-D.1.higher_is = "lower" => D.1.higher_is => higher_is
-D.1.id = 7 => D.1.id => empty_text id
-D.1.definition gone => D.1.definition => empty_text definition
-D.1.name = null => D.1.name => empty_text name
-D.1.bandz = [] => D.1.bandz => misspelt_key bandz bands
-D.1.bands = [] => D.1.bands => empty_list bands
-D.1.bands = [{"score": 1, "criteria": "no"}] => D.1.bands => few_bands
-D.1.bands.1.score = 1 => D.1.bands.1.score => same_value score 1
-D.1.bands.1.score = 1.0 => D.1.bands.1.score => same_value score 1.0
-D.1.bands.1.score = "5" => D.1.bands.1.score => no_score
-D.1.bands.1.score = true => D.1.bands.1.score => no_score
-D.1.bands.1.score gone => D.1.bands.1.score => no_score
-D.1.bands.1.criteria = "" => D.1.bands.1.criteria => empty_text criteria
-D.1.bands.1.score_ = 1 => D.1.bands.1.score_ => misspelt_key score_ score
-"""
-
-
-@pytest.mark.parametrize(("changes", "at", "told"), cells(WRONG.replace("D.", "dimensions.")))
+@cases
 def test_a_mistake_is_told_with_its_path(changes, at, told):
     with pytest.raises(RubricTextError) as caught:
         build_rubric(json.loads(change(GOOD, changes)))

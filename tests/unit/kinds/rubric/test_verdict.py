@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from evenhand import jsontext
 from evenhand.judgment import Evidence, Fix
 from evenhand.limits import EVIDENCE_CHARS, PROBLEMS_KEPT
+from tests.cases import cases
 from tests.unit.kinds.contracts import change
 from tests.unit.kinds.material import META, PHRASES, SAMPLE, good, protocol
 from tests.unit.kinds.tables import lines
@@ -59,10 +60,7 @@ def test_the_order_of_the_rubric_counts_and_not_that_of_the_reply():
 E0 = "scores.correct.evidence[0]"
 
 
-@pytest.mark.parametrize(
-    ("quote", "said"),
-    [("blue at noon", "question"), ("stated facts", "rubric"), ("Mie", "does not occur")],
-)
+@cases
 def test_a_wrong_quote_is_told_where_it_comes_from(quote, said):
     [problem] = check(dimension(evidence=[quote])).problems
     assert said in problem.message and f'"{quote}"' in problem.message
@@ -87,9 +85,7 @@ def test_what_a_judge_wrote_cannot_break_the_lines_of_a_complaint():
         assert len(problem.message) < 600
 
 
-@pytest.mark.parametrize(
-    ("score", "kept"), [(5, "5"), (5.0, "5"), ("5.00", "5"), ("5e0", "5"), ("0.5E1", "5")]
-)
+@cases
 def test_a_band_score_is_a_number_however_it_is_written(score, kept):
     text = dimension(score=99).replace("99", str(score))
     assert jsontext.dump(check(text).output["scores"]["correct"]["score"]) == kept
@@ -115,14 +111,7 @@ def test_without_evidence_the_rationale_says_so_in_the_language(language):
     assert phrase in problem.wording
 
 
-@pytest.mark.parametrize(
-    ("quote", "snapped", "match"),
-    [
-        ("waves” scatter", "waves”\nscatter", "folded"),
-        ('"short waves"', "“short waves”", "unified"),
-        ("«short waves» scatter", "“short waves”\nscatter", "unified"),
-    ],
-)
+@cases
 def test_a_quote_that_is_almost_verbatim_is_snapped_and_flagged(quote, snapped, match):
     checked = check(dimension(evidence=[quote]))
     assert checked.output["scores"]["correct"]["evidence"] == [snapped]
@@ -160,20 +149,7 @@ def with_meta(meta):
 SPELLED = jsontext.dump(META)
 
 
-@pytest.mark.parametrize(
-    "meta",
-    [
-        SPELLED.replace("m-7", "m-8"),
-        SPELLED.replace("1.50", "1.5"),
-        SPELLED.replace("1e3", "1000.0"),
-        SPELLED.replace('"run_id":"r1","model":"m-7"', '"model":"m-7","run_id":"r1"'),
-        SPELLED.removesuffix("}") + ',"more":1}',
-        "{}",
-        "null",
-        "[]",
-        '"r1"',
-    ],
-)
+@cases
 def test_a_changed_meta_is_replaced_or_where_it_was_shown_a_problem(meta):
     hidden = check(with_meta(meta))
     assert hidden.fixes == (Fix("meta", "meta"),)

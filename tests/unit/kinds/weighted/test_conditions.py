@@ -17,6 +17,7 @@ from evenhand.kinds.weighted.conditions import (
     decide,
     parse_condition,
 )
+from tests.cases import cases
 from tests.sentences import refused
 from tests.unit.kinds.tables import cells, lines
 
@@ -72,15 +73,7 @@ def test_the_first_condition_that_holds_is_told():
     assert decide([], "abc") is None
 
 
-@pytest.mark.parametrize(
-    ("flags", "pattern", "text"),
-    [
-        ("i", "ПРИВЕТ", "привет"),
-        ("m", "^b$", "a\nb\nc"),
-        ("s", "a.b", "a\nb"),
-        ("x", "a b # c", "ab"),
-    ],
-)
+@cases
 def test_each_flag_does_what_it_says(flags, pattern, text):
     with_flag, without = (CodeCondition("must_match", 1, pattern, given) for given in (flags, ""))
     assert decide([with_flag], text) is None
@@ -97,36 +90,12 @@ def test_what_cannot_be_decided_is_no_pass_even_if_a_later_condition_holds():
     assert isinstance(decide([later, HOSTILE], VICTIM, seconds=0.01), Hit)
 
 
-@pytest.mark.parametrize(
-    ("entry", "condition"),
-    [
-        ("must_match: /a/", CodeCondition("must_match", 3, "a")),
-        ("`must_match` ： /a b/", CodeCondition("must_match", 3, "a b")),
-        ("**max_chars:** 5", CodeCondition("max_chars", 3, limit=5)),
-        ("Must_Not_Match = /x/", CodeCondition("must_not_match", 3, "x")),
-        ("max_chars：５", CodeCondition("max_chars", 3, limit=5)),
-        ("must-have: x", None),
-        ("must match: x", None),
-        ("the key must_match: x", None),
-        ("must_match", None),
-        ("task_type: fact", None),
-    ],
-)
+@cases
 def test_which_items_are_for_code(entry, condition):
-    assert parse_condition(entry, 3) == condition
+    assert parse_condition(entry, 3) == (CodeCondition(*condition) if condition else None)
 
 
-@pytest.mark.parametrize(
-    ("value", "pattern", "flags"),
-    [
-        ("/a/", "a", ""),
-        ("/a/i", "a", "i"),
-        (r"/a\/b\\/s", r"a\/b\\", "s"),
-        ("/a`b/", "a`b", ""),
-        ("/a/ # b/c", "a", ""),
-        ("/a/m （b）", "a", "m"),
-    ],
-)
+@cases
 def test_how_a_pattern_may_be_written(value, pattern, flags):
     assert condition_of("must_match", value, 1) == CodeCondition("must_match", 1, pattern, flags)
 
@@ -160,20 +129,7 @@ def test_a_wrong_condition_is_refused(key, value, told):
         condition_of(key, value, 1)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "flags"),
-    [
-        ("(" * 20 + "a" + ")+" * 20, ""),
-        ("(" * 20 + "a" + "){1,2}" * 20, ""),
-        ("(?:a{3000}){3000}", ""),
-        ("(?:(?:(?:a?){1000}){1000}){1000}", ""),
-        ("(?:a{99999999999}){2}", ""),
-        ("(" * 20 + "a" + ") #[\\\n{2}" * 20, "x"),
-        ("(" * 20 + "a" + ")(?#c){2}" * 20, ""),
-        ("{(" * 20 + "a" + "){ 2 }" * 20, "x"),
-        ("[[:alpha:](]" + "(" * 20 + "a" + "){2}" * 20, ""),
-    ],
-)
+@cases
 def test_a_pattern_that_would_fill_memory_is_not_compiled(pattern, flags):
     with refused(ConditionError, "kinds.huge_pattern"):
         check_pattern(pattern, flags)

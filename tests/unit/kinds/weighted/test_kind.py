@@ -18,6 +18,7 @@ from evenhand.kinds.protocol import LANGUAGES, ProtocolError
 from evenhand.kinds.rows import RowError
 from evenhand.kinds.weighted.kind import KIND, answer_text, load_answer, read_answer, read_types
 from evenhand.kinds.weighted.verdict import compact_schema
+from tests.cases import cases
 from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
 from tests.unit.kinds.grading import (
@@ -32,7 +33,6 @@ from tests.unit.kinds.grading import (
     under,
 )
 from tests.unit.kinds.material import Scripted
-from tests.unit.kinds.tables import cells
 
 STYLES: tuple[Style, ...] = ("full", "compact")
 CONDITIONS = {
@@ -210,15 +210,7 @@ def test_the_suites_rubric_is_for_answers_that_bring_none():
     assert judged.rubric_of(ANSWER).task_type == "fact"
 
 
-@pytest.mark.parametrize(
-    ("changes", "problems", "fixes"),
-    [
-        ({}, [], ["zeroed critical_fail", "zeroed score"]),
-        ({"critical_fail": True, "critical_fail_reason": "Too long."}, [], ["zeroed score"]),
-        ({"critical_fail": True}, ["schema"], ["zeroed score"]),
-        ({"confidence": "?"}, ["out_of_range"], ["zeroed critical_fail", "zeroed score"]),
-    ],
-)
+@cases
 def test_a_reply_made_elsewhere_is_held_to_what_code_decides(changes, problems, fixes):
     answer = under("## Critical Fail Conditions\n\n- max_chars: 5\n")
     checked = protocol().check_external_reply(answer, said(**changes))
@@ -272,27 +264,7 @@ def test_an_answer_may_be_empty_and_other_empty_cells_are_absent():
     assert (answer.answer, answer.id, answer.rubric, answer.language) == ("", "capital", None, None)
 
 
-WRONG_ROWS = r"""
-task_name = " " => empty_field task_name
-task_name = 5 => no_text task_name number
-prompt gone => missing_field prompt task_name answer rubric
-prompt = "" => empty_field prompt
-prompt gone & promt = "x" => missing_field prompt promt
-answer gone => missing_field answer
-answer = null => no_text answer null
-rubric gone => no_rubric
-rubric = {"dimensions": []} => no_rubric_text object
-rubric = "\n \n" => rubric_line empty_rubric 1
-rubric = "\ntask_type: poetry\n" => rubric_line unknown_type 2 poetry
-rubric = "task_type: fact\ntask_type: creative\n" => rubric_line two_types 2
-rubric = "# Critical Fail Conditions\n\n- must_match: /(/\n" => rubric_line not_regex 3
-meta = [1] => no_object meta list
-id = true => no_text id boolean
-language = 5 => no_text language number
-"""
-
-
-@pytest.mark.parametrize(("changes", "told"), cells(WRONG_ROWS))
+@cases
 def test_a_wrong_row_is_refused_with_its_field(changes, told):
     with pytest.raises(RowError) as caught:
         read(json.loads(change(ROW, changes)))
@@ -362,27 +334,7 @@ def test_weights_may_be_decimals_and_zero():
     assert score["taste"] == {"enum": [0, 8.325, 16.65, 24.975, 33.3]}
 
 
-WRONG = r"""
-66.7 => 66.8 => weights_total soup 100.1
-66.7 => 66.6999 => weights_total soup 99.9999
-taste = 100 => taste = 99 => weights_total cake 99.0
-, cost = 0 } =>  } => other_weights cake taste cost
-cost = 0 => cost = 0, x = 0 => other_weights cake
-weights = { taste = 100, cost = 0 } => # => other_weights cake
-100, cost = 0 => 101, cost = -1 => no_weight cake cost
-cost = 0 => cost = "0" => no_weight cake cost
-cost = 0 => cost = true => no_weight cake cost
-cost = 0 => cost = nan => weights_total cake nan
-cost = 0 => cost = inf => weights_total cake inf
-"cake" => "soup" => same_id types soup
-"cost" => "taste" => same_id dimensions taste
-id = "cake" => # => no_id types 2
-"cake" => "a.b" => no_id types 2
-en = "Is it cheap?" => # => no_row_text dimensions cost en
-"""
-
-
-@pytest.mark.parametrize(("old", "new", "told"), cells(WRONG))
+@cases
 def test_a_wrong_protocol_names_its_row(old, new, told):
     refuse_protocol(OWN.replace(old, new), told)
 

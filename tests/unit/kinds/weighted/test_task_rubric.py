@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from evenhand.kinds.kind import RubricTextError
 from evenhand.kinds.weighted.task_rubric import describe_task, labels, read_task
+from tests.cases import cases
 from tests.sentences import refused
 
 FOLDER = Path(__file__).parent / "tasks"
@@ -36,14 +37,14 @@ def test_the_table_is_of_the_files():
     assert files == set(EXPECTED)
 
 
-@pytest.mark.parametrize("name", [name for name, said in EXPECTED.items() if "line" not in said])
+@cases
 def test_what_is_read(name):
     rubric = read(name)
     assert seen(rubric) == EXPECTED[name]
     assert rubric.text == (FOLDER / name).read_bytes().decode()
 
 
-@pytest.mark.parametrize("name", [name for name, said in EXPECTED.items() if "line" in said])
+@cases
 def test_what_is_refused_and_where(name):
     with refused(RubricTextError, EXPECTED[name]["key"]) as caught:
         read(name)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evenhand import jsontext
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.kinds.weighted.verdict import check_reply, cut, rescale, total_of
+from tests.cases import cases
 from tests.unit.kinds.contracts import change
 from tests.unit.kinds.grading import (
     DIMENSIONS,
@@ -26,7 +27,6 @@ from tests.unit.kinds.grading import (
     task_of,
     under,
 )
-from tests.unit.kinds.tables import lines
 
 FIRST, SECOND, THIRD = DIMENSIONS
 WORDS = protocol().words
@@ -55,25 +55,9 @@ def by_dimension(*values):
 
 GOOD_FULL = {"task_name": "capital", "task_type": "fact", "weights": WEIGHTS["fact"]}
 GOOD_FULL |= {"total_score": 75}
-SAME = """
-total_score = 75
-"```json\\n¤\\n```"
-"<think>60?</think>¤"
-total_score = 76
-total_score = null
-task_type = " Fact "
-task_type = "creative"
-confidence = " High"
-weights = {}
-weights = null
-weights = {"helpfulness_and_creativity": 10, "constraint_adherence": 30.0, "logic_and_fact": 60}
-task_name = "?"
-inferred_task_type = "creative"
-inferred_task_type gone & critical_fail_reason gone
-"""
 
 
-@pytest.mark.parametrize("changes", lines(SAME))
+@cases
 def test_what_code_knows_is_a_fix_and_changes_no_output(changes):
     for given_reply in (GOOD_FULL | reply(), dict(reversed((GOOD_FULL | reply()).items()))):
         checked = check(change(given_reply, changes))
@@ -88,18 +72,7 @@ RESCALED = [("rescaled", f"score.{FIRST}"), ("rescaled", f"score.{THIRD}")]
 TYPE, WEIGHT = ("meta", "task_type"), ("weights", "weights")
 
 
-@pytest.mark.parametrize(
-    ("more", "logged"),
-    [
-        ({"weights": WEIGHTS["creative"]}, [WEIGHT]),
-        ({"task_type": "creative"}, [TYPE]),
-        ({"task_type": "Creative"}, [("unwrapped", "task_type"), TYPE]),
-        ({"task_type": "creative", "weights": WEIGHTS["creative"]}, [TYPE, WEIGHT]),
-        ({"task_type": "fact", "weights": WEIGHTS["creative"]}, [WEIGHT]),
-        ({"task_type": "speculative", "weights": WEIGHTS["creative"]}, [TYPE, WEIGHT]),
-        ({"weights": WEIGHTS["creative"], "total_score": 72}, [WEIGHT, ("total", "total_score")]),
-    ],
-)
+@cases
 def test_scores_on_the_scale_of_another_type_are_rescaled_and_flagged(more, logged):
     checked = check(said(score=CREATIVE, **more))
     assert codes(checked) == []
@@ -355,16 +328,7 @@ def test_a_rescaled_score_keeps_its_share(score, old, new):
     assert rescale(share, 0, new) == 0
 
 
-@pytest.mark.parametrize(
-    ("scores", "total", "expected"),
-    [
-        ((0.93, 0.9, 0.8), 91, (55.8, 27, 8)),
-        ((9, 9, 8), 89, (54, 27, 8)),
-        ((50, 25, 10), 38.5, (30, 7.5, 1)),
-        ((93, 90, 80), 91, (55.8, 27, 8)),
-        ((1, 1, 1), 100, (60, 30, 10)),
-    ],
-)
+@cases
 def test_scores_whose_total_is_their_weighted_sum_are_rescaled_and_flagged(scores, total, expected):
     checked = check_total(scores, total)
     assert checked.output["score"] == by_dimension(*expected)
@@ -388,19 +352,12 @@ def test_a_total_that_is_no_sum_of_the_scores_is_asked_again(scores, total, sum_
         assert '"logic_and_fact":60' in words.replace(" ", "")
 
 
-@pytest.mark.parametrize(
-    ("scores", "total"),
-    [((9, 9, 9), 9), ((9, 9, 8), 9), ((0.9, 0.9, 0.9), 0.9), ((0.93, 0.9, 0.8), 0.91)],
-)
+@cases
 def test_a_total_that_is_the_mean_of_small_scores_is_asked_again(scores, total):
     assert codes(check_total(scores, total)) == [("out_of_range", "total_score")]
 
 
-@pytest.mark.parametrize(
-    ("scores", "total", "expected"),
-    [((0, 0, 0), 0, 0), ((1, 0, 0), 1, 1), ((5, 3, 1), 9, 9)]
-    + [((50, 20, 5), slip, 75) for slip in (72, 75, 75.0, 78, None)],
-)
+@cases
 def test_a_sum_is_taken_as_it_is_and_a_slip_computed_again(scores, total, expected):
     checked = check_total(scores, total)
     assert (checked.output["total_score"], checked.flags) == (expected, ())
