@@ -76,7 +76,7 @@ TYPE, WEIGHT = ("meta", "task_type"), ("weights", "weights")
 def test_scores_on_the_scale_of_another_type_are_rescaled_and_flagged(more, logged):
     checked = check(said(score=CREATIVE, **more))
     assert codes(checked) == []
-    assert sorted(fixes(checked)) == sorted([*RESCALED, *logged])
+    assert sorted(fixes(checked)) == sorted([*RESCALED, *map(tuple, logged)])
     assert checked.flags == ("other_type",)
     assert checked.output["score"] == {FIRST: 54, SECOND: 15, THIRD: 7.5}
     assert checked.output["total_score"] == 76.5
