@@ -56,6 +56,20 @@ class ScoredUnit(NamedTuple):
     """Of the unit's own rubric, where it brings one."""
     length: int
     """Of what was judged, in characters."""
+    pass_scores: Mapping[str, float] = {}
+    """By dimension of its own rubric, the score that passes."""
+
+
+class PassMarks(NamedTuple):
+    """What a verdict must reach to pass; nothing passes or fails by an empty one."""
+
+    scores: Mapping[str, float] = {}
+    """By dimension, the score: at least, or at most where more is worse."""
+    overall: float | None = None
+    """The share of the scale."""
+
+
+_NO_MARKS = PassMarks()
 
 
 class Scored(NamedTuple):
@@ -179,10 +193,15 @@ def describe_unit(
 
 
 def observe_scores(
-    scored: Scored, ends: Ends, tags: Sequence[str] = (), *, has_critical_fails: bool = False
+    scored: Scored,
+    ends: Ends,
+    tags: Sequence[str] = (),
+    *,
+    has_critical_fails: bool = False,
+    marks: PassMarks = _NO_MARKS,
 ) -> Iterator[Observation]:
     """Yield the observations of a verdict in scores."""
-    shares = []
+    shares, overall = [], scored.total
     for name, score in scored.scores.items():
         most = scored.most.get(name)
         low, high = (0.0, most) if most else ends.get(name, (score, score))
@@ -190,18 +209,34 @@ def observe_scores(
         shares.append(share)
         yield Observation(name, share, score, max(low, high) if share is not None else None)
     known = [share for share in shares if share is not None]
-    if scored.total is not None:
-        yield Observation(OVERALL, scored.total)
-    elif known and len(known) == len(shares):
-        yield Observation(OVERALL, sum(known) / len(known))
-    if scored.passed is not None:
-        yield Observation(PASSED, float(scored.passed))
+    if overall is None and known and len(known) == len(shares):
+        overall = sum(known) / len(known)
+    if overall is not None:
+        yield Observation(OVERALL, overall)
+    passed = _passes(scored, ends, marks, overall)
+    if passed is not None:
+        yield Observation(PASSED, float(passed))
     for tag in tags:
         yield Observation(f"{TAG}{tag}", float(tag in scored.tags))
     if has_critical_fails:
         yield Observation(CRITICAL_FAIL, float(scored.is_critical))
     if scored.inferred_type:
         yield Observation(f"{INFERRED_TYPE}{scored.inferred_type}", 1.0)
+
+
+def _passes(scored: Scored, ends: Ends, marks: PassMarks, overall: float | None) -> bool | None:
+    """Return True if a verdict reaches every mark and is no critical fail; None where nothing says
+    what passes."""
+    held = [] if scored.passed is None else [scored.passed]
+    for name, mark in marks.scores.items():
+        if name in scored.scores:
+            low, high = ends[name]
+            score = scored.scores[name]
+            held.append(score >= mark if low < high else score <= mark)
+    if marks.overall is not None and overall is not None:
+        # A mean of 0.7, 0.7 and 0.7 is 0.7, whatever its last bits are.
+        held.append(round(overall, 9) >= marks.overall)
+    return all(held) and not scored.is_critical if held else None
 
 
 def observe_votes(voted: Voted) -> Iterator[Observation]:

@@ -18,7 +18,7 @@ from evenhand import limits
 from evenhand.errors import UsageError, nearest
 from evenhand.folders import is_within, read_text
 from evenhand.store.address import Address, is_postgres, read_address
-from evenhand.suite_file import TABLES, SuiteFile
+from evenhand.suite_file import TABLES, SuiteFile, keys_of
 from evenhand.tomltext import Loc, TomlError, find_line, parse_toml
 from evenhand.units import META_FIELDS
 from evenhand.words import Code, Sentence, words
@@ -73,7 +73,7 @@ class Suite:
         of the folder that the user has not named."""
         if "\0" in name:
             raise UsageError(
-                Sentence("suite.no_file_name", key=key, name=name), where=self._where(key)
+                Sentence("suite.no_file_name", key=key, name=name), where=self.where(key)
             )
         path = self.folder / name
         if self._allow_outside or key in self._user_keys:
@@ -81,7 +81,7 @@ class Suite:
         if not is_within(path, self.folder):
             flag = "--store" if key == "store" else "--allow-outside"
             what = Sentence("suite.outside", key=key, name=name, flag=Code(flag))
-            raise UsageError(what, where=self._where(key))
+            raise UsageError(what, where=self.where(key))
         return Located(path, self.folder)
 
     def located_files(self, key: str, name: str) -> list[Located]:
@@ -96,7 +96,7 @@ class Suite:
         if not files:
             folder = str(self.folder.resolve())
             what = Sentence("suite.no_match", key=key, pattern=name, folder=folder)
-            raise UsageError(what, where=self._where(key))
+            raise UsageError(what, where=self.where(key))
         return [self.locate(key, file) for file in files]
 
     def path_fields(self, name: str, path: Path) -> dict[str, str]:
@@ -143,15 +143,16 @@ class Suite:
         if strangers or settings:
             key = "suite.strange_host" if strangers else "suite.strange_setting"
             name = strangers[0] if strangers else min(settings)
-            raise UsageError(Sentence(key, name=name), where=self._where("store"))
+            raise UsageError(Sentence(key, name=name), where=self.where("store"))
 
     def address_place(self, url: str | None) -> str:
         """Return where the file gives a judge this `base_url`, `proxy` or `ca_file`, also for a
         judge that the command line names; empty where it does not, and the user does."""
         return self._addresses.get(url or "", "")
 
-    def _where(self, key: str) -> str:
-        return _line_of(self.path, _text(self.path), (key,)) if self.path else ""
+    def where(self, *loc: str | int) -> str:
+        """Return the file and the line of a key; empty where there is no file."""
+        return _line_of(self.path, _text(self.path), loc) if self.path else ""
 
 
 def _line_of(path: Path, text: str, loc: Loc) -> str:
@@ -236,7 +237,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             raise UsageError(
                 Sentence("suite.too_many_names", n=limits.NAME_PARTS), where=variable[:200]
             )
-        if top in SuiteFile.model_fields:
+        if top in keys_of(SuiteFile):
             nested: Any = value
             for key in reversed(rest):
                 nested = {key: nested}
@@ -298,7 +299,7 @@ def _explain(item: ErrorDetails, loc: Loc) -> Sentence:
     name = ".".join(map(str, loc))
     if item["type"] == "extra_forbidden":
         tables = [TABLES[str(step)] for step in loc[:-1] if step in TABLES]
-        keys = list((tables[-1] if tables else SuiteFile).model_fields)
+        keys = keys_of(tables[-1] if tables else SuiteFile)
         if near := nearest(str(loc[-1]), keys, cutoff=0.5):
             return Sentence("suite.unknown_key_near", name=name, near=near)
         return Sentence("suite.unknown_key", name=name, keys=Code(", ".join(keys)))

@@ -110,6 +110,8 @@ class Settings(_Table):
     repairs: Annotated[int, Field(ge=0, le=limits.REPAIRS_MAX)] = limits.REPAIRS
     pass_share: Share | None = None
     """Checklist: the lowest score that passes; the protocol's own unless given."""
+    pass_score: Annotated[float, Field(ge=0, le=100)] | None = None
+    """Weighted: the lowest total that passes; the protocol's own unless given."""
     expose_meta: bool = False
     """Rubric: send `meta` to the judge too."""
     max_rounds: Annotated[int, Field(ge=1, le=limits.MAX_ROUNDS_MOST)] | None = None
@@ -120,6 +122,15 @@ class Settings(_Table):
     """Pairwise: leave out a judge that shares its family with a candidate."""
     panel: Literal["each", "relay"] = "each"
     """Pairwise: several judges each settle a pair, or take a round each."""
+
+
+class PassSpec(_Table):
+    """`[pass]`: what a score must reach to pass. No judge is told."""
+
+    all: bool = True
+    """Every dimension that says `pass` must pass."""
+    min_overall: Share | None = None
+    """The share of the scale that the overall score must reach."""
 
 
 class CompareSpec(_Table):
@@ -225,6 +236,7 @@ class SuiteFile(_Table):
     settings: Settings = Settings()
     store: StoreSpec = StoreSpec()
     compare: CompareSpec | None = None
+    pass_: Annotated[PassSpec | None, Field(alias="pass")] = None
     stop: StopSpec | None = None
     gate: GateSpec | None = None
     columns: Annotated[
@@ -236,12 +248,18 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "judges": JudgeSpec,
     "limits": Limits,
     "settings": Settings,
+    "pass": PassSpec,
     "store": StoreSpec,
     "price": PriceSpec,
     "compare": CompareSpec,
     "stop": StopSpec,
     "gate": GateSpec,
 }
+
+
+def keys_of(part: type[BaseModel]) -> list[str]:
+    """Return the keys of a table, as a suite writes them."""
+    return [field.alias or name for name, field in part.model_fields.items()]
 
 
 def suite_schema() -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from evenhand.cli.common import (
     folder_notice,
@@ -22,12 +23,16 @@ from evenhand.cli.common import (
 )
 from evenhand.cli.language import speaker, terminal_words
 from evenhand.files.protocols import find_protocol
+from evenhand.files.rubrics import suite_rubric
+from evenhand.judges.credentials import environment
 from evenhand.limits import MAX_ROUNDS_MOST
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.summary import outcome_lines
+from evenhand.runs.prepare import suite_settings
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.rules import NewRules, RuleChange, changed_rules, read_weights_file, rules_of
 from evenhand.runs.settle import settle_run
+from evenhand.suite import Suite, load_suite
 from evenhand.words import Sentence
 
 
@@ -55,6 +60,12 @@ from evenhand.words import Sentence
     metavar="N",
     help="Pairs: count only the first N rounds. Default: the run's.",
 )
+@click.option(
+    "--suite",
+    metavar="SUITE",
+    type=click.Path(path_type=Path),
+    help="Use the pass marks, checks, settings and rubric of this suite. Default: the run's.",
+)
 @store_option
 @json_option
 def settle_command(
@@ -63,6 +74,7 @@ def settle_command(
     weights: Path | None,
     priority: str | None,
     max_rounds: int | None,
+    suite: Path | None,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -76,6 +88,7 @@ def settle_command(
     evenhand settle latest --priority C2,C1
     evenhand settle latest --weights weights.toml
     evenhand settle latest --protocol my-protocol
+    evenhand settle latest --suite evenhand.toml
     """
     values: dict[str, Any] = {}
     if weights is not None:
@@ -88,6 +101,8 @@ def settle_command(
     with closing(store_at(store)) as opened:
         recorded = find_run(opened.archive, run)
         speaker().choose(recorded.manifest.judging.language)
+        if suite is not None:
+            rules = _with_suite(rules, recorded, load_suite(suite, environment()))
         summary = wait(settle_run(recorded, opened, rules))
         changes = _changes(recorded, find_run(opened.archive, summary.run))
     if protocol is None:
@@ -110,8 +125,18 @@ def settle_command(
         tell("cli.side_by_side", run=summary.run, source=source)
 
 
-def _changes(recorded: Recorded, new_run: Recorded) -> list[RuleChange]:
-    """Return the rules by which the new run was settled and the old one was not."""
-    before, after = recorded.manifest.judging, new_run.manifest.judging
+def _with_suite(rules: NewRules, recorded: Recorded, suite: Suite) -> NewRules:
+    """Return the rules with the settings and the rubric of a suite; raise UsageError."""
     protocol = recorded.protocol
-    return changed_rules(rules_of(protocol, before), rules_of(protocol, after))
+    settings = suite_settings(suite, protocol.kind)
+    return replace(rules, settings=settings, rubric=suite_rubric(suite, protocol))
+
+
+def _changes(recorded: Recorded, new_run: Recorded) -> list[RuleChange]:
+    """Return the rules and settings by which the new run was settled and the old one was not."""
+    protocol = recorded.protocol
+    before, after = (
+        {**record.settings, **rules_of(protocol, record)}
+        for record in (recorded.manifest.judging, new_run.manifest.judging)
+    )
+    return changed_rules(before, after)

@@ -23,7 +23,7 @@ from evenhand.kinds.prompt import CustomPrompt, Prompt, fence_blocks, shown_extr
 from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import Checked, V
 from evenhand.limits import PROBLEMS_SHOWN, REPAIRS
-from evenhand.observation import Ends
+from evenhand.observation import Ends, PassMarks
 
 
 class Try(NamedTuple, Generic[V]):
@@ -164,6 +164,11 @@ class PreparedProtocol(ABC):
     def ends(self) -> Ends:
         """The ends of the scores on each dimension, as far as protocol or suite give them."""
         return {}
+
+    @property
+    def pass_marks(self) -> PassMarks:
+        """What a verdict must reach to pass, as far as protocol or suite say it."""
+        return PassMarks()
 
     @property
     def dimension_ids(self) -> list[str]:

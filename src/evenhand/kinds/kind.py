@@ -272,6 +272,10 @@ class ReadyKind:
         default = self._languages[terms.language]
         self.dimensions, self.rounds = default.dimension_ids, default.rounds
         self.ends = default.ends
+        rule, marks = terms.settings.get("pass", {}), default.pass_marks
+        shares = [each for each in (marks.overall, rule.get("min_overall")) if each is not None]
+        self._marks = marks._replace(overall=max(shares, default=None))
+        self._must_all = rule.get("all", True)
         self._tags: Sequence[str] = ()
         if isinstance(kind.measure, Scoring):
             self._tags = list(kind.measure.tags(protocol, [terms.language]))
@@ -307,9 +311,13 @@ class ReadyKind:
         measure = self.kind.measure
         if isinstance(measure, Voting):
             return list(observe_votes(measure.judgment(judgment)))
-        scored = measure.judgment(judgment)
+        scored, unit = measure.judgment(judgment), measure.unit(body)
         if scored is None:
             return []
-        ends = {**self.ends, **measure.unit(body).ends}
+        ends = {**self.ends, **unit.ends}
+        pass_scores = unit.pass_scores if unit.ends else self._marks.scores
+        marks = self._marks._replace(scores=pass_scores if self._must_all else {})
         critical = measure.has_critical_fails
-        return list(observe_scores(scored, ends, self._tags, has_critical_fails=critical))
+        return list(
+            observe_scores(scored, ends, self._tags, has_critical_fails=critical, marks=marks)
+        )

@@ -302,6 +302,17 @@ def protocol_toml(file: str, text: str) -> Mapping[str, Any]:
         raise ProtocolError(file, error.args[0]) from None
 
 
+def read_pass_mark(protocol: Protocol, name: str, most: float) -> float | None:
+    """Return the lowest score that passes, from 0 to `most`, where a protocol says one; raise
+    ProtocolError."""
+    mark = protocol.given.get(name)
+    is_number = isinstance(mark, int | float) and not isinstance(mark, bool)
+    if mark is not None and not (is_number and 0 <= mark <= most):
+        message = Sentence("kinds.no_pass_score", name=name, low=0, high=most)
+        raise ProtocolError(PROTOCOL_FILE, message)
+    return mark
+
+
 def require_same_ids(protocol: Protocol, asked: Protocol, table: str) -> None:
     """Raise ProtocolError for rules about other things than those that replies speak of."""
     ids, asked_ids = protocol.ids(table), asked.ids(table)

@@ -46,7 +46,7 @@ def judging_differences(manifest: Manifest, before: Manifest) -> list[str]:
     else:
         words += filter(None, map(_judge_words, record.judges, old.judges))
     changes = changed_rules(old.settings, record.settings)
-    kept = [change for change in changes if change.name in old.settings]
+    kept = [change for change in changes if change.name in (*old.settings, "pass", "checks")]
     return words + [change.phrase("[settings]") for change in kept]
 
 

@@ -21,7 +21,7 @@ from evenhand.files.rubrics import TableUnits, suite_rubric
 from evenhand.judges import PROVIDERS, JudgeOptions, Provider, split_name
 from evenhand.judges.credentials import Environment
 from evenhand.kinds import KINDS
-from evenhand.kinds.kind import ReadyKind
+from evenhand.kinds.kind import ReadyKind, Scoring
 from evenhand.kinds.protocol import Protocol
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.store.ports import IncomingUnit
@@ -51,7 +51,7 @@ def prepare(
         suite.locate("protocol", suite.file.protocol)
     protocol = find_protocol(suite.file.protocol, suite.folder, prompt_files)
     spoken_beside(protocol, suite.file.language, str(suite.path or ""))
-    settings = _settings(suite, protocol.kind)
+    settings = suite_settings(suite, protocol.kind)
     for finding in custom_prompt_findings(protocol, prompt or "", settings):
         notify(Sentence("runs.prompt_note", file=finding.file, message=finding.message))
     plan = Plan(
@@ -182,7 +182,7 @@ def _table_units(
     return units
 
 
-def _settings(suite: Suite, kind: str) -> dict[str, Any]:
+def suite_settings(suite: Suite, kind: str) -> dict[str, Any]:
     """Return the settings of a suite that its kind has; raise UsageError for one that it has
     not."""
     values, names = suite.file.settings.model_dump(), KINDS[kind].settings
@@ -193,7 +193,12 @@ def _settings(suite: Suite, kind: str) -> dict[str, Any]:
                 Sentence("runs.no_setting", kind=kind, name=name, names=few(list(names), 20)),
                 where=str(suite.path or ""),
             )
-    return {name: values[name] for name in names} | {"use": suite.file.use}
+    settings = {name: values[name] for name in names} | {"use": suite.file.use}
+    if suite.file.pass_ is not None:
+        if not isinstance(KINDS[kind].measure, Scoring):
+            raise UsageError(Sentence("runs.no_pass", kind=kind), where=suite.where("pass"))
+        settings["pass"] = suite.file.pass_.model_dump()
+    return settings
 
 
 def _price(spec: JudgeSpec, provider: Provider, model: str) -> Price | None:

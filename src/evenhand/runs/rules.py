@@ -16,13 +16,15 @@ from evenhand.errors import UsageError
 from evenhand.folders import read_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import Protocol, ProtocolError, protocol_toml
-from evenhand.manifest import JudgingRecord
+from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.words import Code, Names, Sentence
 
 _KEYS = {"priority": "priority", "max_rounds": "max_rounds", "weights": "types"}
 """Rules by the keys of a protocol that say them."""
 
 
+_TABLES = {"pass": "[pass]", "checks": "[[checks]]"}
+"""Settings that are tables of their own in a suite."""
 _FORMS = {
     "toml": Code("fact = { logic_and_fact = 50, ... }"),
     "json": Code('{"fact": {"logic_and_fact": 50, ...}}'),
@@ -37,6 +39,9 @@ class NewRules(Struct, frozen=True):
     """One whose rules are to hold, whatever its prompts are."""
     values: Mapping[str, Any] = {}
     """Single rules by name: `priority`, `max_rounds`, `weights`."""
+    settings: Mapping[str, Any] | None = None
+    """Those of a suite, where it says how to settle; then `rubric` is the suite's."""
+    rubric: Any = None
 
 
 class RuleChange(NamedTuple):
@@ -48,7 +53,7 @@ class RuleChange(NamedTuple):
 
     def phrase(self, table: str = "") -> Sentence:
         """Return the change in words, after the name of the table of the suite."""
-        name = Code(f"{table} {self.name}".lstrip())
+        name = Code(_TABLES.get(self.name) or f"{table} {self.name}".lstrip())
         return Sentence(
             "runs.differs_rule", name=name, new=_value_text(self.new), old=_value_text(self.old)
         )
@@ -61,14 +66,16 @@ def _value_text(value: object) -> str | None:
     """Return a rule or a setting as it is written in a suite; None for that of the kind."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, list):
-        return ", ".join(map(str, cast("list[object]", value))) or "[]"
-    if isinstance(value, Mapping):
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(cast("list[str]", value)) or "[]"
+    if isinstance(value, Mapping) and all(isinstance(row, Mapping) for row in value.values()):
         rows = cast("Mapping[str, Mapping[str, float]]", value)
         return "; ".join(
             f"{kind} {'/'.join(jsontext.dump(weight) for weight in row.values())}"
             for kind, row in rows.items()
         )
+    if isinstance(value, list | Mapping):
+        return jsontext.dump(value)
     return None if value is None else str(value)
 
 
@@ -85,8 +92,8 @@ def changed_rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[RuleCh
     """Return the rules that differ. Of weights, the types that do."""
     return [
         RuleChange(name, _differing(old.get(name), value), _differing(value, old.get(name)))
-        for name, value in new.items()
-        if value != old.get(name)
+        for name in {**old, **new}
+        if (value := new.get(name)) != old.get(name)
     ]
 
 
@@ -102,6 +109,9 @@ def under_rules(protocol: Protocol, record: JudgingRecord, new: NewRules) -> Jud
     """Return the judging of the same prompts and judges that settles by new rules; raise UsageError
     where its kind has no such rule, or where other replies would be needed."""
     kind = KINDS[protocol.kind]
+    if new.settings is not None:
+        rubric = rubric_json(new.rubric)
+        record = replace(record, settings=new.settings, rubric_json=rubric)
     own_rules, rules = dict(kind.resettle_settings(protocol, protocol)), rules_of(protocol, record)
     if new.protocol is not None:
         rules |= _rules_of_folder(new.protocol, protocol)

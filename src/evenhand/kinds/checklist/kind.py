@@ -35,7 +35,7 @@ from evenhand.kinds.checklist.verdict import (
 from evenhand.kinds.evidence import fragments
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
 from evenhand.kinds.prompt import CustomForm, extra_blocks
-from evenhand.kinds.protocol import PROTOCOL_FILE, Protocol, ProtocolError, ProtocolForm
+from evenhand.kinds.protocol import Protocol, ProtocolForm, read_pass_mark
 from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import EXTRAS, TableForm
 from evenhand.kinds.sample_check import Sources
@@ -51,7 +51,6 @@ from evenhand.kinds.samples import (
 from evenhand.limits import REPAIRS
 from evenhand.observation import Ends
 from evenhand.units import Sample, sample_id
-from evenhand.words import Sentence
 
 FIELDS = ("id", "question", "model_output", "meta", "criteria", "language", *EXTRAS)
 
@@ -118,11 +117,7 @@ class ChecklistProtocol(SampleProtocol[Checklist, ChecklistVerdict]):
 
 def read_pass_share(protocol: Protocol) -> float | None:
     """Return the lowest score that passes, where a protocol says one; raise ProtocolError."""
-    share = protocol.given.get("pass_share")
-    is_number = isinstance(share, int | float) and not isinstance(share, bool)
-    if share is not None and not (is_number and 0 <= share <= 1):
-        raise ProtocolError(PROTOCOL_FILE, Sentence("kinds.no_pass_share"))
-    return share
+    return read_pass_mark(protocol, "pass_share", 1)
 
 
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> ChecklistProtocol:

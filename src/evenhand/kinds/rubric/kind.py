@@ -46,7 +46,7 @@ from evenhand.kinds.samples import (
     sample_text,
 )
 from evenhand.limits import REPAIRS
-from evenhand.observation import Ends
+from evenhand.observation import Ends, PassMarks
 from evenhand.units import Sample, sample_id
 from evenhand.words import Sentence
 
@@ -87,6 +87,10 @@ class RubricProtocol(SampleProtocol[Rubric, RubricVerdict]):
     @property
     def ends(self) -> Ends:
         return {} if self.rubric is None else ends_of(self.rubric)
+
+    @property
+    def pass_marks(self) -> PassMarks:
+        return PassMarks({} if self.rubric is None else self.rubric.pass_scores)
 
     def read(self, row: Mapping[str, Any]) -> list[Sample]:
         return [read_row(row, has_rubric=self.rubric is not None)]
@@ -137,7 +141,7 @@ class RubricProtocol(SampleProtocol[Rubric, RubricVerdict]):
         told = rubric.tell(self.words.phrases["higher_is_worse"])
         if self.custom_prompt is not None:
             meta = {"meta": sample.meta} if self.expose_meta else {}
-            blind: dict[str, Any] = {**meta, **parts, "rubric": rubric.value}
+            blind: dict[str, Any] = {**meta, **parts, "rubric": rubric.told_value}
             texts["rubric"] = told
             return self.fill_custom_prompt(self.custom_prompt, blind, sample.extras, texts)
         extras = extra_blocks(sample.extras, self.use)

@@ -6,7 +6,7 @@ bands with different scores. What is wrong is a RubricTextError with the path of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
@@ -47,6 +47,8 @@ class Dimension(Struct, frozen=True):
     bands: tuple[Band, ...]
     higher_is: str = "better"
     """"better" or "worse": what a higher score says of the output."""
+    pass_score: float | None = None
+    """The score that passes: at least, or at most where a higher one is worse."""
 
     @property
     def scores(self) -> list[int | float]:
@@ -68,6 +70,21 @@ class Rubric:
     """As a judge reads it, but for what `tell` adds."""
     value: Mapping[str, Any] = field(compare=False)
     """As it was given."""
+
+    @property
+    def pass_scores(self) -> dict[str, float]:
+        """Return the scores that pass, of the dimensions that have one."""
+        scores = {each.id: each.pass_score for each in self.dimensions}
+        return {name: score for name, score in scores.items() if score is not None}
+
+    @property
+    def told_value(self) -> dict[str, Any]:
+        """Return the value without what must not sway a judge: the scores that pass."""
+        told = [
+            {key: value for key, value in row.items() if key != "pass"}
+            for row in self.value["dimensions"]
+        ]
+        return {"dimensions": told}
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -99,7 +116,7 @@ def build_rubric(value: object) -> Rubric:
 
 
 def _read_dimension(value: object, path: Path) -> Dimension:
-    keys = ("bands", "definition", "higher_is", "id", "name", "scale")
+    keys = ("bands", "definition", "higher_is", "id", "name", "pass", "scale")
     fields = read_object(value, path, keys)
     listed = read_list(fields, "bands", path)
     bands = tuple(_read_band(band, (*path, "bands", i)) for i, band in enumerate(listed))
@@ -114,6 +131,7 @@ def _read_dimension(value: object, path: Path) -> Dimension:
         definition=read_text(fields, "definition", path),
         bands=bands,
         higher_is=_read_direction(fields, path),
+        pass_score=_read_pass(fields, [band.score for band in bands], path),
     )
 
 
@@ -122,6 +140,17 @@ def _read_direction(fields: Mapping[str, Any], path: Path) -> str:
     if value not in ("better", "worse"):
         raise RubricTextError(Sentence("kinds.higher_is"), path=(*path, "higher_is"))
     return str(value)
+
+
+def _read_pass(
+    fields: Mapping[str, Any], scores: Sequence[int | float], path: Path
+) -> float | None:
+    value, low, high = fields.get("pass"), min(scores), max(scores)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and low <= value <= high):
+        message = Sentence("kinds.no_pass_score", name="pass", low=low, high=high)
+        raise RubricTextError(message, path=(*path, "pass"))
+    return value
 
 
 def _read_band(value: object, path: Path) -> Band:

@@ -170,8 +170,12 @@ class _RubricCheck(SampleCheck):
 
 
 def measure(sample: Sample) -> ScoredUnit:
-    """Return the fields of a sample, the ends of its own rubric, and its length."""
-    return measure_sample(sample, _ends_of_text)
+    """Return the fields of a sample, its length, and the ends and marks of its own rubric."""
+    measured = measure_sample(sample, _ends_of_text)
+    if sample.rubric is None:
+        return measured
+    own = parse_rubric(jsontext.dump(sample.rubric))
+    return measured._replace(pass_scores=own.pass_scores)
 
 
 def measure_judgment(judgment: Judgment) -> Scored | None:

@@ -35,6 +35,7 @@ from evenhand.kinds.protocol import (
     Protocol,
     ProtocolError,
     ProtocolForm,
+    read_pass_mark,
     require_same_ids,
 )
 from evenhand.kinds.reply import Checked
@@ -68,7 +69,8 @@ from evenhand.kinds.weighted.verdict import (
     reply_shape,
     under_weights,
 )
-from evenhand.observation import Ends
+from evenhand.limits import REPAIRS
+from evenhand.observation import Ends, PassMarks
 from evenhand.text import hidden_characters
 from evenhand.units import Answer, answer_id, task_name_of
 from evenhand.words import Names, Sentence
@@ -194,6 +196,8 @@ class WeightedProtocol(PreparedProtocol):
     """By task type, where replies are settled by other weights than the judges were told."""
     rubric: str | None = None
     """The rubric for rows that bring none."""
+    pass_score: float | None = None
+    """The lowest total that passes."""
     forms: dict[tuple[str | None, Style], TaskForm] = field(
         default_factory=dict[tuple[str | None, Style], TaskForm], compare=False
     )
@@ -205,6 +209,10 @@ class WeightedProtocol(PreparedProtocol):
             name: (0.0, max(float(each.weights[name]) for each in self.settled_types))
             for name in self.dimensions
         }
+
+    @property
+    def pass_marks(self) -> PassMarks:
+        return PassMarks(overall=None if self.pass_score is None else self.pass_score / FULL_MARKS)
 
     def read(self, row: Mapping[str, Any]) -> list[Answer]:
         types = tuple(task_type.id for task_type in self.types)
@@ -387,25 +395,33 @@ class WeightedProtocol(PreparedProtocol):
 # The record
 
 
+def read_pass_score(protocol: Protocol) -> float | None:
+    """Return the lowest total that passes, where a protocol says one; raise ProtocolError."""
+    return read_pass_mark(protocol, "pass_score", FULL_MARKS)
+
+
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> WeightedProtocol:
+    pass_score = terms.settings.get("pass_score")
     return WeightedProtocol(
         **protocol.prepare(language, terms.settings),
         dimensions=protocol.read_table("dimensions", language),
         types=read_types(protocol, language),
         new_weights=terms.settings.get("weights"),
         rubric=terms.rubric,
+        pass_score=read_pass_score(protocol) if pass_score is None else pass_score,
     )
 
 
 def _check_protocol(protocol: Protocol, language: str) -> None:
     protocol.read_table("dimensions", language)
     read_types(protocol, language)
+    read_pass_score(protocol)
 
 
 def _resettle_settings(protocol: Protocol, asked: Protocol) -> dict[str, Any]:
     for table in ("dimensions", "types"):
         require_same_ids(protocol, asked, table)
-    return {"weights": read_weights(protocol)}
+    return {"weights": read_weights(protocol), "pass_score": read_pass_score(protocol)}
 
 
 def _output_key(output: Mapping[str, Any]) -> str | None:
@@ -415,8 +431,9 @@ def _output_key(output: Mapping[str, Any]) -> str | None:
 KIND = Kind(
     name="weighted",
     question_noun="task",
+    settings={"repairs": REPAIRS, "pass_score": None},
     form=ProtocolForm(
-        keys=("dimensions", "types"),
+        keys=("dimensions", "types", "pass_score"),
         tables=("dimensions", "types"),
         must=frozenset({"prompt", "answer", "rubric"}),
         may=frozenset({"critical", "facts", "extras", "types", "shape"}),
