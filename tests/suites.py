@@ -238,11 +238,12 @@ def write_rows(folder: Path, rows: list[dict[str, Any]], name: str = "samples.js
 def write_suite(
     folder: Path,
     units: int | list[dict[str, Any]] = 3,
-    *judges: Mapping[str, Any],
+    *judges: Mapping[str, Any] | str,
     judge: str = JUDGE,
     **rest: Any,
 ) -> Path:
-    """A suite with its data, rubric and `judge.py`; `rest` are keys of the file and its tables."""
+    """A suite with its data, rubric and `judge.py`. A judge is its table, or the name of a function
+    of `judge.py`; `rest` are keys of the file and its tables."""
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder, samples(units) if isinstance(units, int) else units)
     (folder / "rubric.json").write_text(json.dumps(RUBRIC))
@@ -253,7 +254,7 @@ def write_suite(
 def write_pairs(
     folder: Path,
     units: int | list[dict[str, Any]] = 3,
-    *judges: Mapping[str, Any],
+    *judges: Mapping[str, Any] | str,
     judge: str = PAIR_JUDGE,
     **rest: Any,
 ) -> Path:
@@ -267,7 +268,7 @@ def write_pairs(
 def write_answers(
     folder: Path,
     units: int | list[dict[str, Any]] = 3,
-    *judges: Mapping[str, Any],
+    *judges: Mapping[str, Any] | str,
     judge: str = GRADE_JUDGE,
     **rest: Any,
 ) -> Path:
@@ -292,7 +293,7 @@ def passing(**variants: str) -> list[dict[str, Any]]:
 def write_checklist(
     folder: Path,
     units: int | list[dict[str, Any]] = 3,
-    *judges: Mapping[str, Any],
+    *judges: Mapping[str, Any] | str,
     judge: str = TICK_JUDGE,
     **rest: Any,
 ) -> Path:
@@ -308,7 +309,7 @@ def write_checklist(
 def _write(
     folder: Path,
     top: Mapping[str, Any],
-    judges: Sequence[Mapping[str, Any]],
+    judges: Sequence[Mapping[str, Any] | str],
     judge: str,
     rest: Mapping[str, Any],
 ) -> Path:
@@ -316,7 +317,8 @@ def _write(
     tables = {k: v for k, v in rest.items() if isinstance(v, dict)}
     text = _table({**top, **{k: v for k, v in rest.items() if k not in tables}})
     for one in judges:
-        text += f"[[judges]]\n{_table(one)}"
+        keys = {"model": f"python/judge:{one}"} if isinstance(one, str) else one
+        text += f"[[judges]]\n{_table(keys)}"
     for name, values in tables.items():
         text += f"[{name}]\n{_table(values)}"
     (folder / "evenhand.toml").write_text(text)

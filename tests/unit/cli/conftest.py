@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from shutil import copytree
@@ -14,6 +15,7 @@ from rich.cells import cell_len
 from evenhand.cli.main import main
 from evenhand.data.write import write
 from evenhand.runs.stores import open_archive
+from tests.sentences import is_told
 from tests.unit.cli.weekly import LAST, ROWS, judged_folder
 
 
@@ -46,13 +48,14 @@ class Said(NamedTuple):
 
 
 class CallCommand:
-    """Calls `evenhand ...`, and fails the test where the command must not fail."""
+    """Calls `evenhand ...`, and fails the test where the command must not fail. The first argument
+    is the command line as a user types it; more are words of their own, with their blanks."""
 
     def __init__(self, monkeypatch, capsys):
         self._patch, self._capsys = monkeypatch, capsys
 
-    def __call__(self, *arguments):
-        words = [newest_run() if word == NEWEST else word for word in arguments]
+    def __call__(self, line, *words):
+        words = [newest_run() if word == NEWEST else word for word in (*shlex.split(line), *words)]
         self._patch.setattr(sys, "argv", ["evenhand", *words])
         self._capsys.readouterr()
         with pytest.raises(SystemExit) as left:
@@ -61,30 +64,53 @@ class CallCommand:
         assert isinstance(left.value.code, int)
         return Said(left.value.code, out, err)
 
-    def json(self, *arguments):
-        """The answer as JSON of a command that must work."""
-        said = self(*arguments, "--json")
+    def ok(self, line, *words):
+        """What a command says that must work."""
+        said = self(line, *words)
         assert said.code == 0, said.err
-        return said.json
+        return said
+
+    def json(self, line, *words):
+        """The answer as JSON of a command that must work."""
+        return self.ok(line, *words, "--json").json
 
     def run(self, *options):
         """Judge the suite, and return the id of the run."""
         return str(self.json("run", *options)["run"])
 
+    def export(self, line="", *words):
+        """The rows that `export` writes as JSON lines."""
+        said = self.ok(f"export {line} -o -", *words)
+        return [json.loads(row) for row in said.out.splitlines()]
+
     def take(self, kind, rows, name="rows"):
         """Import rows, and return the id of the run."""
         write(Path(f"{name}.jsonl"), rows)
-        return str(self.json("import", f"{name}.jsonl", "--kind", kind, "--name", name)["run"])
+        return str(self.json(f"import {name}.jsonl --kind {kind} --name {name}")["run"])
 
-    def refused(self, *arguments, code=2):
-        """What stderr says, on one line, of a command that must be refused."""
-        said = self(*arguments)
-        assert (said.code, said.out) == (code, ""), arguments
-        return " ".join(said.err.split())
+    def refused(self, line, *words, code=2, key="", says=()):
+        """What stderr says, on one line, of a command that must be refused: the sentence of this
+        key, with these parts."""
+        said = self(line, *words)
+        assert (said.code, said.out) == (code, ""), (line, said)
+        error = " ".join(said.err.split())
+        assert not key or is_told(error, key), error
+        assert all(part in error for part in says), error
+        return error
 
     def narrow(self, columns=80):
         """Make the terminal as narrow as this."""
         self._patch.setenv("COLUMNS", str(columns))
+
+
+def values(answer, names):
+    """These values of an answer, in order."""
+    return [answer[name] for name in names.split()]
+
+
+def put(name, text):
+    """Write a text file here."""
+    Path(name).write_text(text, encoding="utf-8")
 
 
 NEWEST = "<newest>"
@@ -106,6 +132,14 @@ def call(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     return CallCommand(monkeypatch, capsys)
+
+
+@pytest.fixture
+def no_keys(monkeypatch, tmp_path):
+    """As on a machine that has no key and no embedded model."""
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "OPENROUTER"):
+        monkeypatch.delenv(f"{name}_API_KEY", raising=False)
+    monkeypatch.setenv("EVENHAND_MODELS", str(tmp_path / "models"))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC, TICK_JUDGE
+from tests.unit.cli.conftest import put
 
 LONG = """\
 question,model,answer,area
@@ -41,10 +42,28 @@ def suite(folder, protocol, data, more=""):
     )
 
 
+def table_suite(protocol, rows, more=""):
+    """A suite here on a table, as the text of a CSV file or of JSON lines; or on a table of each
+    variant."""
+    tables = rows if isinstance(rows, dict) else {"a": rows}
+    entries = []
+    for name, text in tables.items():
+        file = f"{name}.jsonl" if text.startswith("{") else f"{name}.csv"
+        put(file, text)
+        field = f', prompt_variant = "{name}"' if tables is rows else ""
+        entries.append(f'{{ file = "{file}"{field} }}')
+    suite(Path(), protocol, f"[{', '.join(entries)}]", more)
+
+
 def units(call):
     """The units of the run by id, as `show` has them."""
-    ran = call("run", "--json")
-    assert ran.code == 0, ran.err
-    call("export", "latest", "--full", "-o", "full.jsonl")
-    rows = [json.loads(line) for line in Path("full.jsonl").read_text("utf-8").splitlines()]
-    return {row["unit"]: call("show", "latest", row["unit"], "--json").json["unit"] for row in rows}
+    call.run()
+    rows = call.export("--full")
+    return {row["unit"]: call.json("show latest", row["unit"])["unit"] for row in rows}
+
+
+def field(value, path):
+    """The value at a dotted path in objects and lists."""
+    for name in path.split("."):
+        value = value[int(name)] if isinstance(value, list) else value[name]
+    return value

@@ -77,19 +77,19 @@ def test_against_labels(call, sides):
 
 def test_judges_of_one_run(call, sides):
     run = sides.judged
-    found = call.json("agreement", run)
+    found = call.json(f"agreement {run}")
     (row,) = found["rows"]
     assert (found["against"], row["judge"], row["other"], row["n"]) == (None, "a", "b", 60)
     for name in (":b", f"{run}:b"):
-        found = call.json("agreement", run, "--against", name)
+        found = call.json(f"agreement {run} --against {name}")
         assert found["against"] == f"{run}:b"
         assert found["rows"][0]["n"] == 60 and found["rows"][0]["verdict"]
     rows = [vote(f"q{k}", judge, "x", "y", "x") for k in range(3) for judge in ("v:1", "v:2")]
     run = call.take("votes", rows)
-    found = call.json("agreement", run, "--against", f"{run[:6]}:v:1")
+    found = call.json(f"agreement {run} --against {run[:6]}:v:1")
     assert (found["against"], found["rows"][0]["n"]) == (f"{run}:v:1", 3)
-    said = call("agreement", sides.labels)
-    assert said.code == 0 and is_told(said.out, "agreement.alone") and "Note" not in said.out
+    said = call.ok(f"agreement {sides.labels}")
+    assert is_told(said.out, "agreement.alone") and "Note" not in said.out
 
 
 def test_scores_of_many_dimensions_with_wide_names_fit(call):
@@ -99,8 +99,8 @@ def test_scores_of_many_dimensions_with_wide_names_fit(call):
         rows = [score(f"u{k}", judge, d, k * step % 5 + 1) for k in range(30) for d in names]
         call.take("scores", rows, name)
     asked = ("agreement", "one", "--against", "other")
-    said = call(*asked)
-    assert said.code == 0 and said.width <= 80 and "\x1b[31m" not in said.out
+    said = call.ok(*asked)
+    assert said.width <= 80 and "\x1b[31m" not in said.out
     assert [row["dimension"] for row in call.json(*asked)["rows"]] == [*names, "overall"]
 
 
@@ -109,7 +109,7 @@ def test_a_judged_run_against_imported_labels_of_one_dimension(call):
     run = call.run()
     units = [row["unit"] for row in stored(Path())][:3]
     call.take("scores", [score(unit, "ann", "correct", 5) for unit in units])
-    found = call.json("agreement", run, "--against", "rows")
+    found = call.json(f"agreement {run} --against rows")
     assert found["units"] == {"matched": 3, "only_run": 1, "only_against": 0}
     assert {row["dimension"] for row in found["rows"]} == {"correct"}
     assert found["rows"][0]["bias"]["value"] == -2.0
@@ -134,11 +134,11 @@ def test_what_is_refused(call, sides):
         (("--against", "renamed"), "agreement.other_candidates", '"q0"', "old", "new", "p", "r"),
         (("--against", "unread"), "agreement.no_verdict_on_both", '"q0"'),
     ):
-        error = call.refused("agreement", sides.judged, *flags)
+        error = call.refused(f"agreement {sides.judged}", *flags)
         assert is_told(error, key) and all(part in error for part in told), error
-    assert "--level" in call.refused("agreement", sides.judged, "--level", "1")
+    assert "--level" in call.refused(f"agreement {sides.judged} --level 1")
     for flags in (("--ties", "drop"), ("--on-conflict", "tie")):
-        call.refused("agreement", "scores", *flags)
+        call.refused("agreement scores", *flags)
 
 
 def test_each_judge_leans_or_not_to_a_position(call):

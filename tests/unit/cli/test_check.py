@@ -59,7 +59,7 @@ def test_check_of_a_rubric(call, tmp_path):
     ):
         rubric["dimensions"][1] |= change
         (tmp_path / "rubric.json").write_text(json.dumps(rubric, indent=1))
-        said = call("check", "--rubric", "rubric.json", "--json")
+        said = call("check --rubric rubric.json --json")
         assert said.code == (2 if change else 0) and place in said.err
         assert is_told(said.err, key) if key else said.json["ok"] is True
     assert call("check").code == 2
@@ -69,13 +69,13 @@ def check_grades(call, folder, rows, *more):
     write_rows(folder, answers(3), "units.jsonl")
     write_rows(folder, rows, "replies.jsonl")
     files = ("--units", "units.jsonl", "--replies", "replies.jsonl")
-    return call("check", "--protocol", "weighted", *files, *more)
+    return call("check --protocol weighted", *files, *more)
 
 
 def test_check_of_raw_replies(call, tmp_path):
     write_answers(tmp_path, 3, UNSURE)
     call("run")
-    shown = call("show", "latest", "t0/m", "--json").json
+    shown = call.json("show latest t0/m")
     raw = shown["judgments"][0]["exchanges"][0]["reply"]
     text = raw if isinstance(raw, str) else raw["text"]
     rows: list[Any] = [
@@ -103,7 +103,7 @@ def test_check_of_raw_replies(call, tmp_path):
 def test_what_was_exported_passes_the_check(call, tmp_path):
     write_answers(tmp_path, 3, UNSURE)
     call("run")
-    call("export", "latest", "-o", "out.jsonl")
+    call("export latest -o out.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     said = check_grades(call, tmp_path, rows, "--json")
     assert (said.code, said.json["ok"], said.json["fixes"]) == (0, 3, []), said.out
@@ -128,15 +128,14 @@ def test_an_output_object_of_which_task_is_not_plain(call, tmp_path):
     write_rows(tmp_path, twice, "units.jsonl")
     write_rows(tmp_path, [row["output"]], "replies.jsonl")
     files = ("--units", "units.jsonl", "--replies", "replies.jsonl")
-    said = call("check", "--protocol", "weighted", *files)
+    said = call("check --protocol weighted", *files)
     assert said.code == 3 and '"t0"' in said.err
 
 
 def test_check_a_rubric_shows_what_was_understood(call, tmp_path):
     facts = "\n## Facts for the grader\n\n- Paris is the capital.\n"
     (tmp_path / "task.md").write_text(TASK + "- max_chars: 90\n" + facts)
-    said = call("check", "--rubric", "task.md")
-    assert said.code == 0, said.err
+    said = call.ok("check --rubric task.md")
     assert is_told(said.out, "kinds.read_type", type="fact")
     lines = {"  - It lies.", "  - Paris is the capital.", "  - +60 if it is right"}
     assert lines <= set(said.out.splitlines())
@@ -144,7 +143,7 @@ def test_check_a_rubric_shows_what_was_understood(call, tmp_path):
         assert f"- {condition} (" in said.out and is_told(
             said.out, "kinds.read_condition", line=line
         )
-    assert call("check", "--rubric", "task.md", "--json").json == {
+    assert call.json("check --rubric task.md") == {
         "ok": True,
         "task_type": "fact",
         "critical": ["It lies."],
@@ -158,14 +157,14 @@ def test_check_a_rubric_shows_what_was_understood(call, tmp_path):
 
 
 def test_check_a_rubric_of_another_protocol(call, tmp_path):
-    call("protocols", "new", "mine", "--from", "weighted")
+    call("protocols new mine --from weighted")
     path = tmp_path / "mine" / "protocol.toml"
     path.write_text(
         path.read_text(encoding="utf-8").replace('"fact"', '"recall"'), encoding="utf-8"
     )
     (tmp_path / "task.md").write_text("task_type: recall\n\n- right\n")
-    assert call("check", "--protocol", "mine", "--rubric", "task.md").code == 0
-    said = call("check", "--rubric", "task.md")
+    call.ok("check --protocol mine --rubric task.md")
+    said = call("check --rubric task.md")
     assert said.code == 2 and "task.md:1: " in said.err
     assert is_told(said.err, "kinds.unknown_type", name="recall")
 
@@ -185,7 +184,7 @@ def test_check_of_good_replies_is_exit_0_and_of_an_unknown_unit_3(call, replies,
 def test_check_a_rubric_that_cannot_be_read(call, tmp_path):
     (tmp_path / "task.md").write_text("task_type: fact\ntask_type: creative\n")
     for more in ((), ("--json",)):
-        done = call("check", "--rubric", "task.md", *more)
+        done = call("check --rubric task.md", *more)
         assert (done.code, done.out) == (2, "")
         assert "task.md:2: " in done.err and is_told(done.err, "kinds.two_types")
 
@@ -196,5 +195,5 @@ def test_replies_made_elsewhere_are_checked_against_any_table(call, tmp_path):
     line = {"unit": f"m1/{question_hash('Why?')}", "reply": json.dumps(scores())}
     write_rows(tmp_path, [line], "replies.jsonl")
     files = ("--units", "units.csv", "--replies", "replies.jsonl", "--rubric", "rubric.json")
-    checked = call("check", "--protocol", "rubric", *files, "--json")
+    checked = call("check --protocol rubric", *files, "--json")
     assert checked.json["ok"] == 1 and not checked.json["problems"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import evenhand
+from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import (
     TASK,
@@ -43,12 +44,12 @@ def copied(call):
     other = Path("colleague").absolute()
     write_pairs(other, 5, name="pairs")
     assert evenhand_here("run", cwd=other).returncode == 0
-    call.json("store", "copy", "sqlite:colleague/evenhand.db", "sqlite:evenhand.db")
+    call.json("store copy sqlite:colleague/evenhand.db sqlite:evenhand.db")
     return str(call.json("runs")["runs"][0]["run"])
 
 
 def run_of(call, name):
-    return str(call.json("show", name)["run"])
+    return str(call.json(f"show {name}")["run"])
 
 
 def test_an_import_or_a_copy_is_not_latest_until_it_is_judged_here(call):
@@ -62,10 +63,10 @@ def test_an_import_or_a_copy_is_not_latest_until_it_is_judged_here(call):
         assert run_of(call, name) == run
     second = judged(call, 4)
     assert {run_of(call, f"{name}~1") for name in ("latest", "pairs")} == {first}
-    compared = call.json("compare", "latest", "--against", "latest~1")
+    compared = call.json("compare latest --against latest~1")
     assert (compared["run"], compared["against"]) == (second, first)
-    call.refused("show", "latest~2")
-    assert call("store", "verify").code == 0
+    call.refused("show latest~2")
+    call.ok("store verify")
     assert judged(call, 5) == theirs
     assert [run_of(call, name) for name in ("latest", "latest~1")] == [theirs, second]
 
@@ -73,18 +74,18 @@ def test_an_import_or_a_copy_is_not_latest_until_it_is_judged_here(call):
 def test_a_store_without_a_run_judged_here_lists_what_it_has(call):
     run = call.take("votes", VOTES, "labels")
     for name in ("latest", "latest~1"):
-        told = call.refused("show", name)
+        told = call.refused(f"show {name}")
         assert is_told(told, "runs.no_latest")
         assert f"{run} (labels)" in told
         with pytest.raises(evenhand.EvenhandError, match=run):
             evenhand.open(name, store="sqlite:evenhand.db")
-    assert call("leaderboard", "labels").code == 0
+    call.ok("leaderboard labels")
 
 
 def test_the_first_line_of_what_reads_names_the_run(call, no_ci):
     run = judged(call, 3)
     Path("labels.csv").write_text("pair_id,winner,annotator\np1,A,ann\np2,B,ann\np3,A,ann\n")
-    call.json("import", "labels.csv", "--for", "latest")
+    call.json("import labels.csv --for latest")
     for command, *options in (
         ("show",),
         ("show", "p1"),
@@ -108,27 +109,7 @@ def overall(found):
     return next(row for row in found["rows"] if row["dimension"] == "overall")
 
 
-@pytest.mark.parametrize(
-    ("flags", "where", "without", "number"),
-    [
-        (["--where", "model=big"], {"model": ["big"]}, {}, 120),
-        (["--without", "model=small"], {}, {"model": ["small"]}, 120),
-        (
-            ["--where", "model=big", "--where", "run_id=r1", "--where", "meta.run_id=r3"],
-            {"model": ["big"], "run_id": ["r1", "r3"]},
-            {},
-            80,
-        ),
-        (
-            ["--where", "model=big", "--without", "run_id=r2", "--without", "question_id=q3"],
-            {"model": ["big"]},
-            {"run_id": ["r2"], "question_id": ["q3"]},
-            72,
-        ),
-        (["--where", "language=en"], {"language": ["en"]}, {}, 240),
-    ],
-    ids=["one", "without", "several", "both", "language"],
-)
+@cases
 def test_a_comparison_is_of_the_units_that_were_selected(
     call,
     weeks,
@@ -162,16 +143,16 @@ def test_every_command_is_of_the_selected_units_and_says_so(call, weeks):
     ):
         shown = call("show", *flags)
         assert shown.answer.startswith(f"Only {line} of 240 units.\n")
-    said = call("export", "-o", "out.jsonl", "--where", "eval_set_variant=hard", "--full")
+    said = call("export -o out.jsonl --where eval_set_variant=hard --full")
     assert "Only eval_set_variant = hard: 120 of 240 units." in said.err
     units = {json.loads(line)["unit"] for line in Path("out.jsonl").read_text().splitlines()}
     assert units == {row.id for row in ROWS if row.eval_set == "hard"}
-    call("export", "-o", "out.jsonl", "--where", "unit=r1/big/v1/hard/q0")
+    call("export -o out.jsonl --where unit=r1/big/v1/hard/q0")
     (line,) = Path("out.jsonl").read_text().splitlines()
     assert json.loads(line)["meta"]["question_id"] == "q0"
     for model in ("big", "small"):
         flags = ("--variant", "v2", "--min-mean", "0.3", "--where", f"model={model}")
-        gate = call("gate", *BY, *flags, "--json").json
+        gate = call.json("gate", *BY, *flags)
         rows = [row.overall for row in ROWS if (row.model, row.variant) == (model, "v2")]
         assert gate["conditions"][0]["value"] == pytest.approx(mean(rows))
         assert gate["selected"]["units"] == 120
@@ -196,11 +177,11 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(call, weeks):
         ("model", "results.no_condition", "FIELD=VALUE"),
         ("=big", "results.no_condition", "FIELD=VALUE"),
     ):
-        error = call.refused("show", "--where", text)
+        error = call.refused(f"show --where {text}")
         assert is_told(error, key) and told in error, error
-    assert '"big"?' in call.refused("show", "--without", "model=bigg")
-    assert '--without "model"' in call.refused("show", "--without", "model")
-    call.refused("show", "--without", "model=big", "--without", "model=small")
+    assert '"big"?' in call.refused("show --without model=bigg")
+    assert '--without "model"' in call.refused("show --without model")
+    call.refused("show --without model=big --without model=small")
 
 
 def test_values_may_be_empty_and_never_together(call):
@@ -209,9 +190,9 @@ def test_values_may_be_empty_and_never_together(call):
         row["meta"] = row["meta"] | {"region": "eu"}
     write_suite(Path(), rows, READ, judge=JUDGE)
     call.run()
-    selected = call.json("show", "--where", "region=")["selected"]
+    selected = call.json("show --where region=")["selected"]
     assert selected["units"] == len(rows) - 2
-    assert call.json("show", "--where", "region=eu")["verdicts"] == 2
+    assert call.json("show --where region=eu")["verdicts"] == 2
     flags = ("--where", "model=big", "--where", "eval_set_variant=easy")
     assert is_told(call.refused("show", *flags), "results.no_such_unit")
 
@@ -231,7 +212,7 @@ def test_pairs_are_selected_on_both_sides(call):
     rates = {row["candidate"]: row["win_rate"] for row in board["rows"]}
     assert rates == {"c1": 1, "c3": 0.5, "c2": 0}
     assert sorted(board["fronts"]) == ["a0", "a1", "a2"]
-    duel = call.json("compare", "--where", "candidate=c1", "--where", "topic=b1")
+    duel = call.json("compare --where candidate=c1 --where topic=b1")
     assert duel["selected"]["units"] == 2
     labels = [
         {"unit": row["pair_id"], "judge": "ann", "first": f"c{one}", "second": f"c{two}"}
@@ -239,7 +220,7 @@ def test_pairs_are_selected_on_both_sides(call):
         for row in rows
         for one, two in ("12", "13", "23")
     ]
-    agreed = call.json("agreement", run, "--against", call.take("votes", labels), *area)
+    agreed = call.json(f"agreement {run} --against", call.take("votes", labels), *area)
     assert agreed["units"] == {"matched": 9, "only_run": 0, "only_against": 0}
     # Of a topic of area a: c1 beats c2 and c3, and c3 beats c2.
     assert agreed["rows"][0]["agreement"]["value"] == pytest.approx(2 / 3)
@@ -255,7 +236,7 @@ def test_answers_to_one_task_go_by_their_fields_in_every_command(call):
     write_answers(Path(), rows)
     call.run()
     assert {row["n"] for row in call.json("compare")["rows"]} == {3}
-    (judgment,) = call.json("show", "latest", "capital/r2/m/v2")["judgments"]
+    (judgment,) = call.json("show latest capital/r2/m/v2")["judgments"]
     assert judgment["unit"] == "capital/r2/m/v2"
     outputs = [(row["unit"], row["output"]) for row in stored(Path())]
     check = ("check", "--protocol", "weighted", "--units", "answers.jsonl", "--replies", "r.jsonl")
@@ -327,6 +308,6 @@ def test_tables_fit_and_names_that_begin_alike_are_told_apart(call, no_ci, kind)
             assert "…" not in said.out, command
     if kind == "scores":  # one judge alone is told in a sentence what is needed
         call.take(kind, [row for row in wide_rows(kind) if row["judge"] == JUDGES[2]], "alone")
-        lines = call("agreement", "alone").out.splitlines()
+        lines = call("agreement alone").out.splitlines()
         assert is_told(lines[1], "agreement.matched_among", n=0, alone=24)
         assert not any("none" in line or "─" in line for line in lines)

@@ -61,8 +61,7 @@ def two_answers(names, *values):
 
 def start(call, rows, *options, file="rows.jsonl"):
     write(Path(file), rows)
-    done = call("init", "--judge", MODEL, "--data", file, *options)
-    assert done.code == 0, done.err
+    done = call.ok(f"init --judge {MODEL} --data {file}", *options)
     return done.out
 
 
@@ -83,7 +82,7 @@ def is_unseen(said):
 
 def assert_sent(call, *texts):
     """A run has nothing to tell of what the judge does not see, and every prompt holds these."""
-    assert not is_unseen(call("run", "--json").err)
+    assert not is_unseen(call("run --json").err)
     for prompt in prompts():
         assert all(text in prompt for text in texts)
 

@@ -28,7 +28,7 @@ def test_the_recorded_part_is_said_in_a_language_and_leaves_a_report(
     call, tmp_path, language, monkeypatch
 ):
     monkeypatch.setenv("COLUMNS", "80")
-    output = call("demo", "--recorded", "--language", language)
+    output = call(f"demo --recorded --language {language}")
     lines = output.out.splitlines()
     assert output.code == 0 and len(lines) <= 110
     assert not [line for line in lines if cell_len(line) > 80 and not line.startswith("$ ")]
@@ -37,20 +37,20 @@ def test_the_recorded_part_is_said_in_a_language_and_leaves_a_report(
 
 
 def test_the_commands_it_shows_can_be_called_in_its_folder(call, tmp_path, monkeypatch):
-    output = call("demo", "--recorded").out
+    output = call("demo --recorded").out
     monkeypatch.chdir(tmp_path / "evenhand-demo")
     for command in COMMANDS:
         _, _, rest = output.partition(f"$ evenhand {command}\n")
-        again = call(*command.split())
-        assert again.code == 0 and rest.startswith(again.out)
+        again = call.ok(*command.split())
+        assert rest.startswith(again.out)
     shown = call(*CONTRADICTION.split())
     assert f"evenhand {CONTRADICTION}" in output and "Assistant 1" in shown.out
 
 
 def test_the_bundled_records_give_what_their_authors_published(call):
-    call("demo", "--recorded")
+    call("demo --recorded")
     rates = ("--judge", "gpt-4", "--on-conflict", "split", "--json", "--store", STORE)
-    rows = call("leaderboard", JUDGES, *rates).json["rows"]
+    rows = call(f"leaderboard {JUDGES}", *rates).json["rows"]
     assert {row["candidate"]: row["win_rate"] for row in rows} == pytest.approx(PUBLISHED, abs=6e-4)
 
 
@@ -67,14 +67,14 @@ def test_every_bundled_record_has_its_source_and_licence():
 
 def test_a_folder_that_cannot_be_made_is_told_before_anything(call, tmp_path):
     (tmp_path / "evenhand-demo").write_text("")
-    output = call("demo", "--recorded")
+    output = call("demo --recorded")
     assert output.code == 2 and is_told(output.err, "cli.no_demo_folder") and not output.out
 
 
 @pytest.mark.model
 def test_the_live_part_warns_judges_and_fits_a_screen(call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    output = call("demo", "--small", "--yes")
+    output = call("demo --small --yes")
     assert output.code in (0, 1)
     live = output.out[output.out.index("2. Live") :]
     assert "no better than chance" in live and live.count("= 1 planned") == len(KINDS)
@@ -84,7 +84,7 @@ def test_where_it_cannot_go_on_it_ends_well(call, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
-    output = call("demo", "--yes", "--small")
-    assert output.code == 0 and "The live part is left out" in output.out
+    output = call.ok("demo --yes --small")
+    assert "The live part is left out" in output.out
     assert resume_advice("sqlite:demo.db").startswith("To continue: ")
     assert "continue" not in resume_advice(MEMORY)

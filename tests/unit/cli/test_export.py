@@ -40,18 +40,18 @@ MIXED = ({"model": "python/judge:good"}, {"model": "python/judge:bad"})
 def run(call, tmp_path):
     """A run of three units by two judges, one of which fails."""
     write_suite(tmp_path, 3, *MIXED)
-    found: str = call("run", "--json").json["run"]
+    found: str = call.json("run")["run"]
     return found
 
 
 def test_the_contract_s_own_objects_are_exported(call, run):
-    rows = [json.loads(line) for line in call("export", run, "-o", "-").out.splitlines()]
+    rows = [json.loads(line) for line in call(f"export {run} -o -").out.splitlines()]
     assert [list(row) for row in rows] == [["meta", "scores", "failure_tags", "notes"]] * 3
     assert [row["meta"] for row in rows] == [row["meta"] for row in samples(3)]
 
 
 def test_full_rows_have_the_pinned_keys(call, run):
-    rows = [json.loads(line) for line in call("export", "--full", "-o", "-").out.splitlines()]
+    rows = [json.loads(line) for line in call("export --full -o -").out.splitlines()]
     pinned = {"unit", "judge", "repeat", "status", "reason", "output", "evidence", "passes"}
     assert all(row.keys() >= pinned | {"fixes", "flags"} for row in rows)
     assert [row["reason"] for row in rows] == [None, "schema"] * 3
@@ -102,7 +102,7 @@ def leaning(folder, number=2):
 
 
 def exported(call, folder, name, *options):
-    assert call("export", "latest", "-o", name, *options).code == 0
+    call.ok(f"export latest -o {name}", *options)
     text = (folder / name).read_text()
     if name.endswith(".csv"):
         return list(csv.DictReader(text.splitlines()))
@@ -159,11 +159,11 @@ def test_an_uncertain_pair_keeps_the_reasons_of_both_sides(call, tmp_path):
         " B shown first: Candidate 1 says A reply worth 2."
     )
     assert notes == both
-    assert both in " ".join(call("show", "latest", "p0").out.split())
+    assert both in " ".join(call("show latest p0").out.split())
     assert exported(call, tmp_path, "full.jsonl", "--full")[0]["output"]["notes"] == both
-    call("export", "latest", "-o", "verdicts.txt")
+    call("export latest -o verdicts.txt")
     assert both in (tmp_path / "verdicts.txt").read_text()
-    call("report", "latest", "-o", "report.html")
+    call("report latest -o report.html")
     assert (
         "B shown first: Candidate 1 says A reply worth 2." in (tmp_path / "report.html").read_text()
     )
@@ -171,15 +171,15 @@ def test_an_uncertain_pair_keeps_the_reasons_of_both_sides(call, tmp_path):
 
 def test_verdicts_with_notes_are_counted_and_listed(call, tmp_path):
     write_suite(tmp_path, samples(5), JUDGE, judge=NOTES_JUDGE)
-    assert call("run", "--json").json["rubric"] == {"notes": 2}
-    assert call("show", "--json").json["rubric"] == {"notes": 2}
+    assert call.json("run")["rubric"] == {"notes": 2}
+    assert call.json("show")["rubric"] == {"notes": 2}
     assert is_told(call("run").out, "unit.noted", n=2)
     rows = exported(call, tmp_path, "notes.jsonl", "--only", "notes")
     assert [row["notes"] for row in rows] == [
         f"Cannot verify: Answer number {i}"[:30] for i in (1, 3)
     ]
     assert len(exported(call, tmp_path, "full.jsonl", "--full", "--only", "notes")) == 2
-    listed = call("show", "latest", "--only", "notes").out
+    listed = call("show latest --only notes").out
     assert "Cannot verify: Answer number 1"[:29] in listed
     assert "u1" in listed and "u3" in listed
     assert "u2" not in listed
@@ -188,11 +188,11 @@ def test_verdicts_with_notes_are_counted_and_listed(call, tmp_path):
 def test_export_gives_the_contracts_own_objects(call, tmp_path):
     write_answers(tmp_path, 6, UNSURE)
     call("run")
-    said = call("export", "latest", "-o", "-")
+    said = call("export latest -o -")
     rows = [json.loads(line) for line in said.out.splitlines()]
     assert len(rows) == 6
     assert all(list(row) == KEYS for row in rows)
-    assert call("export", "latest", "-o", "out.csv").code == 0
+    call.ok("export latest -o out.csv")
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         assert [row["total_score"] for row in csv.DictReader(file)] == ["21", "21", "0"] * 2
 
@@ -203,19 +203,18 @@ def test_export_only_low_confidence(call, tmp_path, full):
     write_answers(tmp_path, rows, UNSURE)
     call("run")
     options = ("--only", "low-confidence", *(("--full",) if full else ()))
-    said = call("export", "latest", "-o", "-", *options)
-    assert said.code == 0, said.err
+    said = call.ok("export latest -o -", *options)
     found = [json.loads(line) for line in said.out.splitlines()]
     outputs = [row["output"] if full else row for row in found]
     assert [row["task_name"] for row in outputs] == ["t1", "t4"]
     assert {row["confidence"] for row in outputs} == {"low"}
-    written = call("export", "latest", "-o", "low.jsonl", *options)
+    written = call("export latest -o low.jsonl", *options)
     assert is_told(written.err, "cli.rows_written", n="2 rows", path="low.jsonl")
 
 
 def test_a_critical_fail_by_the_judge_and_a_failure(call, tmp_path):
     write_answers(tmp_path, 3, STRICT, BAD)
-    found = call("run", "--json").json
+    found = call.json("run")
     assert found["failures"] == {"schema": 2}
     assert found["weighted"]["critical_fails"] == 4
     strict = [row for row in stored(tmp_path) if row["judge"] == STRICT["model"]]
@@ -230,13 +229,13 @@ def test_a_critical_fail_by_the_judge_and_a_failure(call, tmp_path):
 def test_export_tells_of_answers_that_share_a_task_name(call, tmp_path):
     """The contract's own objects are told apart by their task's name alone."""
     write_answers(tmp_path)
-    assert call("run").code == 0
-    assert not is_told(call("export", "-o", "apart.jsonl").err, "cli.namesakes")
+    call.ok("run")
+    assert not is_told(call("export -o apart.jsonl").err, "cli.namesakes")
     again = [{**row, "meta": {"model": "n"}} for row in answers(2)]
     write_answers(tmp_path, [*answers(3), *again])
-    assert call("run").code == 0
-    assert is_told(call("export", "-o", "g.jsonl").err, "cli.namesakes", n="4 units")
-    assert not is_told(call("export", "--full", "-o", "full.jsonl").err, "cli.namesakes")
+    call.ok("run")
+    assert is_told(call("export -o g.jsonl").err, "cli.namesakes", n="4 units")
+    assert not is_told(call("export --full -o full.jsonl").err, "cli.namesakes")
 
 
 VOTES = """unit,judge,first,second,winner,area
@@ -273,7 +272,7 @@ def test_an_import_stores_what_its_judgments_say_when_they_are_measured_again(
     call, tmp_path, kind, text
 ):
     (tmp_path / "t.csv").write_text(text)
-    run = call("import", "t.csv", "--kind", kind, "--json").json["run"]
+    run = call.json(f"import t.csv --kind {kind}")["run"]
     archive = open_archive("sqlite:evenhand.db", tmp_path)
     recorded = find_run(archive, run)
     for _, kept in archive.judgments(recorded.scope):
@@ -297,7 +296,7 @@ def _fields(observation):
 
 def test_scores_in_the_views(call, tmp_path):
     (tmp_path / "t.csv").write_text(SCORES)
-    run = call("import", "t.csv", "--kind", "scores", "--json").json["run"]
+    run = call.json("import t.csv --kind scores")["run"]
     rows = {(row["unit"], row["measure"]): row for row in view(tmp_path, run)}
     # Nobody says on which scale: points are kept, and no share.
     assert rows["q1/m1", "clear"]["points"] == 3 and rows["q1/m1", "clear"]["value"] is None
@@ -315,17 +314,17 @@ def test_exported_observations_are_those_of_the_view(call, tmp_path, is_pairs):
         write_pairs(tmp_path, pairs(4))
     else:
         write_suite(tmp_path, 4)
-    run = call("run", "--json").json["run"]
+    run = call.json("run")["run"]
     expected = sorted_rows(view(tmp_path, run))
     for name in ("o.jsonl", "o.parquet"):
-        assert call("export", run, "--observations", "-o", name).code == 0
+        call.ok(f"export {run} --observations -o {name}")
         found = [row.value for row in read_rows(tmp_path / name)]
         assert [list(row) for row in found[:1]] == [list(json.loads(expected[0]))]
         assert len(found) == len(expected)
         assert sum(row["value"] or 0 for row in found) == pytest.approx(
             sum(json.loads(row)["value"] or 0 for row in expected)
         )
-    assert call("export", run, "--observations", "-o", "o.csv").code == 0
+    call.ok(f"export {run} --observations -o o.csv")
     with (tmp_path / "o.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == len(expected)
     assert sorted_rows(evenhand.open(run).observations()) == expected
@@ -335,11 +334,11 @@ def test_exported_observations_are_those_of_the_view(call, tmp_path, is_pairs):
 
 def test_selected_units_alone_are_exported(call, tmp_path):
     (tmp_path / "t.csv").write_text(VOTES)
-    call("import", "t.csv", "--kind", "votes")
-    call("export", NEWEST, "--observations", "--where", "area=prose", "-o", "o.jsonl")
+    call("import t.csv --kind votes")
+    call(f"export {NEWEST} --observations --where area=prose -o o.jsonl")
     lines = (tmp_path / "o.jsonl").read_text().splitlines()
     assert {json.loads(line)["unit"] for line in lines} == {"q2"}
-    refused = call("export", NEWEST, "--observations", "--full", "-o", "p.jsonl")
+    refused = call(f"export {NEWEST} --observations --full -o p.jsonl")
     assert refused.code == 2
 
 
@@ -347,16 +346,16 @@ def test_selected_units_alone_are_exported(call, tmp_path):
 def test_export_writes_every_format(call, run, tmp_path, ending):
     out = tmp_path / f"out.{ending}"
     for number, more in ((3, ()), (6, ("--full",))):
-        said = call("export", run, "-o", out.name, *more)
+        said = call(f"export {run} -o {out.name}", *more)
         assert (said.code, said.out) == (0, "")
         assert is_told(said.err, "cli.failures_not_written", n="3 failures") is (not more)
         assert sum(1 for _ in read_rows(out)) == number
-    assert call("export", "-o", "out.docx").code == 2
+    assert call("export -o out.docx").code == 2
 
 
 def test_only_low_confidence_is_of_grades(call, tmp_path):
     write_pairs(tmp_path / "pairs", 2)
-    call("run", "pairs")
+    call("run pairs")
     store = ("--store", "sqlite:pairs/evenhand.db")
     for more in ((), ("--full",)):
         said = call("export", *store, "-o", "x.jsonl", *more, "--only", "low-confidence")
@@ -364,6 +363,6 @@ def test_only_low_confidence_is_of_grades(call, tmp_path):
         assert not (tmp_path / "x.jsonl").exists()
     write_answers(tmp_path, 1)
     call("run")
-    table = call("export", "latest", "-o", "x.txt")
+    table = call("export latest -o x.txt")
     assert table.code == 2 and is_told(table.err, "cli.table_of_pairs")
-    assert call("export", "latest", "-o", "x.jsonl", "--only", "high").code == 2
+    assert call("export latest -o x.jsonl --only high").code == 2

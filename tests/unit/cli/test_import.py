@@ -14,9 +14,10 @@ from evenhand.data.write import write
 from evenhand.files.replies import check_file
 from evenhand.runs.imports import VERSION
 from evenhand.words import words
+from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import pair_row, pairs, stored, write_pairs, write_rows, write_suite
-from tests.unit.cli.conftest import NEWEST
+from tests.unit.cli.conftest import NEWEST, values
 
 SCHEMA = words("en").gloss("reason", "schema")
 VOTES = [
@@ -32,13 +33,13 @@ SCORES = [
 ]
 
 
-def take(call, kind, rows, *options, file="rows.jsonl"):
+def take(call, kind, rows, options="", *words, file="rows.jsonl"):
     """What an import says of rows, or of the text of a table."""
     if isinstance(rows, str):
         Path(file).write_text(rows)
     else:
         write(Path(file), rows)
-    return call.json("import", file, "--kind", kind, *options)
+    return call.json(f"import {file} --kind {kind} {options}", *words)
 
 
 def winners(run):
@@ -46,71 +47,58 @@ def winners(run):
 
 
 def test_votes_are_known_to_every_command(call):
-    found = take(call, "votes", VOTES, "--name", "mine", file="votes.csv.gz")
+    found = take(call, "votes", VOTES, "--name mine", file="votes.csv.gz")
     run = found.pop("run")
     assert found == {
-        "name": "mine",
-        "kind": "votes",
-        "rows": 8,
-        "units": 4,
-        "judges": 1,
-        "planned": 4,
-        "verdicts": 3,
-        "failures": {"schema": 1},
-        "unreadable": {"?": 1},
-        "pending": 0,
-        "repeats": 1,
-        "key": ["unit"],
-        "columns": {},
-        "meta_differs": {},
-        "candidates": ["a", "b"],
-        "criteria": [],
-        "settled": {"stable": 2, "uncertain": 1},
+        **{"name": "mine", "kind": "votes", "rows": 8, "units": 4, "judges": 1, "planned": 4},
+        **{"verdicts": 3, "failures": {"schema": 1}, "unreadable": {"?": 1}, "pending": 0},
+        **{"repeats": 1, "key": ["unit"], "columns": {}, "meta_differs": {}, "criteria": []},
+        **{"candidates": ["a", "b"], "settled": {"stable": 2, "uncertain": 1}},
         "on_conflict": "uncertain",
     }
     (row,) = call.json("runs")["runs"]
-    assert (row["run"], row["planned"], row["pending"], row["protocol"]) == (run, 4, 0, "votes")
-    shown = call("show", run).out
+    assert values(row, "run planned pending protocol") == [run, 4, 0, "votes"]
+    shown = call(f"show {run}").out
     assert is_told(shown, "cli.outcome", verdicts=3, failures=1, pending=0, planned=4)
     assert "votes.csv.gz" in shown and is_told(shown, "cli.failed", reason=SCHEMA)
-    figures = call.json("show", run)["pairwise"]
+    figures = call.json(f"show {run}")["pairwise"]
     assert figures["candidates"]["a"] == {"wins": 1, "losses": 1, "ties": 0, "uncertain": 1}
-    unit = call.json("show", run, "q1")
+    unit = call.json(f"show {run} q1")
     assert unit["judgments"][0]["exchanges"] == [] and unit["unit"]["row"] == "q1"
-    assert "uncertain" in call("show", run, "q1").out
-    assert "order 12 says A" in call("show", run, "q3").text
-    call("export", run, "-o", "out.jsonl")
-    lines = Path("out.jsonl").read_text().splitlines()
-    assert [json.loads(line)["winner"] for line in lines] == ["A", "uncertain", "B"]
-    call("export", run, "-o", "table.txt")
+    assert "uncertain" in call(f"show {run} q1").out
+    assert "order 12 says A" in call(f"show {run} q3").text
+    assert [row["winner"] for row in call.export(run)] == ["A", "uncertain", "B"]
+    call(f"export {run} -o table.txt")
     assert Path("table.txt").read_text().splitlines()[1].startswith("q0 | A")
-    assert is_told(call.refused("settle", run), "runs.nothing_to_settle", run=run)
+    call.refused(f"settle {run}", key="runs.nothing_to_settle", says=[run])
 
 
 def test_scores_are_known_to_every_command(call):
     found = take(call, "scores", SCORES)
     run = found["run"]
-    assert (found["name"], found["units"], found["verdicts"]) == ("rows", 6, 6)
-    assert found["key"] == ["unit", "model"] and found["dimensions"] == ["clear", "true"]
-    assert "clear" in call("show", run).out and "clear" in call("show", run, "q1/m2").out
-    assert "6 rows" in call("export", run, "-o", "o.csv").err
-    assert call("export", run, "-o", "o.txt").code == 2
-    said = call("import", "rows.jsonl", "--kind", "scores").out
+    assert values(found, "name units verdicts") == ["rows", 6, 6]
+    assert values(found, "key dimensions") == [["unit", "model"], ["clear", "true"]]
+    assert "clear" in call(f"show {run}").out and "clear" in call(f"show {run} q1/m2").out
+    assert "6 rows" in call(f"export {run} -o o.csv").err
+    assert call(f"export {run} -o o.txt").code == 2
+    said = call("import rows.jsonl --kind scores").out
     assert is_told(said, "cli.told_apart", names="unit, model")
     assert said.splitlines()[-1].endswith(" --by model")
 
 
 def test_people_read_what_came_in(call):
     write(Path("votes.csv"), VOTES)
-    said = call("import", "votes.csv", "--kind", "votes", "--on-conflict", "tie").out
-    assert is_told(said, "cli.imported", rows=8, units=4, judges=1)
-    assert is_told(said, "cli.failures", n=1, reason=SCHEMA) and 'winner "?"' in said
-    assert is_told(said, "cli.unreadable_values", values='"?" (1)')
+    said = call("import votes.csv --kind votes --on-conflict tie").out
     say = words("en")
+    for key, told in (
+        ("cli.imported", {"rows": 8, "units": 4, "judges": 1}),
+        ("cli.failures", {"n": 1, "reason": SCHEMA}),
+        ("cli.unreadable_values", {"values": '"?" (1)'}),
+        ("cli.outcomes", {"rule": say.gloss("rule", "tie")}),
+    ):
+        assert is_told(said, key, **told), key
     settled = say.gloss("settled", "stable"), say.gloss("settled", "uncertain")
-    assert all(text in said for text in settled)
-    assert is_told(said, "cli.outcomes", rule=say.gloss("rule", "tie"))
-    assert "evenhand leaderboard" in said
+    assert all(text in said for text in (*settled, 'winner "?"', "evenhand leaderboard"))
     rows = [
         row
         | {"area": "xy"[i % 2], "first": "a", "second": "a", "judge": f"judge{i}"}
@@ -118,9 +106,8 @@ def test_people_read_what_came_in(call):
         for i, row in enumerate([*VOTES[:2], *(VOTES[0] | {"unit": f"u{i}"} for i in range(200))])
     ]
     write(Path("votes.csv"), rows)
-    said = call("import", "votes.csv", "--kind", "votes").out
-    for field in ("area", "c10"):
-        assert is_told(said, "cli.differs", field=field, n=1)
+    said = call("import votes.csv --kind votes").out
+    assert all(is_told(said, "cli.differs", field=field, n=1) for field in ("area", "c10"))
     assert "c11" not in said and is_told(said, "cli.differs_more", n=3)
     assert is_told(said, "cli.candidates", n=1, names="a")
     shown = call("show", NEWEST).out
@@ -135,119 +122,82 @@ def test_what_cannot_be_done_is_said_and_leaves_no_run(call):
     rows = [row | {"judge": {"seed": i, "model": "gpt"}} for i, row in enumerate(VOTES)]
     write(Path("judges.jsonl"), rows)
     Path("n.jsonl").write_text('{"a": 1}\n')
-    votes = ("votes.csv", "--kind")
-    for arguments, code, *told in (
-        (("nothing.csv", "--kind", "votes"), 2, '"nothing.csv"'),
-        ((*votes, "votes", "--map", "unit"), 2, "NEW=OLD"),
-        ((*votes, "vote"), 2, "vote"),
-        (votes[:1], 2, "--kind"),
-        ((*votes[1:], "votes"), 2, "FILE"),
-        ((*votes, "scores"), 3, "--map score=COLUMN"),
-        ((*votes, "votes", "--map", "winner=winer"), 3, '"winner"?'),
-        ((*votes, "arena-hard"), 3, "--map model=COLUMN"),
-        (("tie.csv", "--kind", "votes"), 3, "tie.csv:3", '"second"', '"tie"'),
-        (("none.csv", "--kind", "votes"), 3, 'winner "??" is none of', SCHEMA, "--sql"),
-        (("t.csv", "--kind", "votes"), 3, '"foo", "bar"', "--map first=COLUMN"),
-        (("judges.jsonl", "--kind", "votes"), 3, "--judge NAME"),
-        (("n.jsonl", "--kind", "objects", "--judge", "j"), 3, "pair_id", "--kind votes"),
+    for line, code, *says in (
+        ("nothing.csv --kind votes", 2, '"nothing.csv"'),
+        ("votes.csv --kind votes --map unit", 2, "NEW=OLD"),
+        ("votes.csv --kind vote", 2, "vote"),
+        ("votes.csv", 2, "--kind"),
+        ("--kind votes", 2, "FILE"),
+        ("votes.csv --kind scores", 3, "--map score=COLUMN"),
+        ("votes.csv --kind votes --map winner=winer", 3, '"winner"?'),
+        ("votes.csv --kind arena-hard", 3, "--map model=COLUMN"),
+        ("tie.csv --kind votes", 3, "tie.csv:3", '"second"', '"tie"'),
+        ("none.csv --kind votes", 3, 'winner "??" is none of', SCHEMA, "--sql"),
+        ("t.csv --kind votes", 3, '"foo", "bar"', "--map first=COLUMN"),
+        ("judges.jsonl --kind votes", 3, "--judge NAME"),
+        ("n.jsonl --kind objects --judge j", 3, "pair_id", "--kind votes"),
     ):
-        error = call.refused("import", *arguments, code=code)
-        assert all(part in error for part in told), error
+        call.refused(f"import {line}", code=code, says=says)
     if Path("evenhand.db").exists():
         assert call.json("runs") == {"runs": []}
     # An object is no judge, but a name in it may be one.
-    named = call.json("import", "judges.jsonl", *votes[1:], "votes", "--map", "judge=judge.model")
+    named = call.json("import judges.jsonl --kind votes --map judge=judge.model")
     assert named["judges"] == 1
 
 
-def test_a_table_that_mostly_cannot_be_read_is_doubted(call):
-    rows = [*VOTES[:2], *(row | {"winner": "who knows"} for row in VOTES[2:])]
-    write(Path("v.csv"), rows)
-    said = call("import", "v.csv", "--kind", "votes", "--json")
-    assert said.code == 0 and said.json["failures"] == {"schema": 3}
-    assert is_told(said.err, "cli.mostly_unread")
-
-
-def test_unreadable_values_are_counted_the_most_frequent_first(call):
-    values = ["не знаю", "первее", "первее", "0", "первее", "0", "first", *"klmnopqrstuv"]
-    rows = [VOTES[0] | {"unit": i, "winner": value} for i, value in enumerate(values)]
+def test_what_is_unreadable_is_counted_the_most_frequent_first_and_much_of_it_doubted(call):
+    names = ["не знаю", "первее", "первее", "0", "первее", "0", "first", *"klmnopqrstuv"]
+    rows = [VOTES[0] | {"unit": i, "winner": value} for i, value in enumerate(names)]
     write(Path("v.csv"), [*rows, *(VOTES[0] | {"unit": f"q{i}"} for i in range(20))])
-    said = call("import", "v.csv", "--kind", "votes").text
-    assert '"первее" (3), "0" (2), "не знаю" (1), "k" (1),' in said
-    assert is_told(said, "list.more", n=3)
+    said = call("import v.csv --kind votes")
+    assert '"первее" (3), "0" (2), "не знаю" (1), "k" (1),' in said.text
+    assert is_told(said.out, "list.more", n=3) and not is_told(said.err, "cli.mostly_unread")
+    write(Path("v.csv"), rows)
+    assert is_told(call.ok("import v.csv --kind votes").err, "cli.mostly_unread")
 
 
 def test_progress_is_told_on_stderr(call, monkeypatch):
     monkeypatch.setattr("evenhand.runs.imports.ROWS_A_NOTICE", 5)
     write(Path("s.csv"), [{"unit": i, "judge": "j", "score": 1} for i in range(12)])
-    said = call("import", "s.csv", "--kind", "scores", "--json")
+    said = call("import s.csv --kind scores --json")
     told = ["5 rows read", "10 rows read", "5 units written", "10 units written"]
     assert said.err.splitlines() == told and said.json["rows"] == 12
 
 
 def test_the_same_options_make_the_same_run_and_others_make_another(call, monkeypatch):
     """Runs also say by which version of the reader their rows were read."""
-    options = (
-        (),
-        ("--on-conflict", "tie"),
-        ("--name", "other"),
-        ("--judge", "b", "--map", "by=judge"),
-    )
-    runs = [take(call, "votes", VOTES, *option)["run"] for option in options]
+    options = ("", "--on-conflict tie", "--name other", "--judge b --map by=judge")
+    runs = [take(call, "votes", VOTES, option)["run"] for option in options]
     assert len(set(runs)) == len(options)
     assert take(call, "votes", VOTES)["run"] == runs[0]
     monkeypatch.setattr("evenhand.runs.imports.VERSION", VERSION + 1)
     assert take(call, "votes", VOTES)["run"] not in runs
-    assert call("store", "verify").code == 0
+    call.ok("store verify")
 
 
 # Columns by other names
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "columns"),
-    [
-        (
-            "votes",
-            "question_id,model_a,model_b,winner\n1,x,y,x\n2,x,y,y\n",
-            {"unit": "question_id", "first": "model_a", "second": "model_b"},
-        ),
-        (
-            "votes",
-            "item id,model 1,model 2,verdict\n1,x,y,tie\n",
-            {"unit": "item id", "first": "model 1", "second": "model 2", "winner": "verdict"},
-        ),
-        (
-            "scores",
-            "номер вопроса,оценщик,критерий,балл\n1,аня,ясность,4\n",
-            {"unit": "номер вопроса", "judge": "оценщик", "dimension": "критерий", "score": "балл"},
-        ),
-    ],
-    ids=["arena", "spaced", "russian"],
-)
+@cases
 def test_usual_names_are_read_and_said(call, kind, text, columns):
     Path("t.csv").write_text(text)
     judge = () if "judge" in columns else ("--judge", "people")
-    said = call("import", "t.csv", "--kind", kind, *judge, "--json")
+    said = call(f"import t.csv --kind {kind}", *judge, "--json")
     assert (said.json["columns"], said.json["failures"]) == (columns, {})
     assert all(f'{field} = "{column}"' in said.err for field, column in columns.items())
 
 
 def test_a_name_that_the_user_gives_goes_before_a_usual_one(call):
     table = "id,item,rater,rating\nq1,i1,ann,3\n"
-    said = take(call, "scores", table, "--map", "unit=item", file="t.csv")
+    said = take(call, "scores", table, "--map unit=item", file="t.csv")
     assert said["columns"] == {"judge": "rater", "score": "rating"}
-    assert call("show", said["run"], "i1").code == 0
-    flags = [
-        part
-        for pair in ("unit=q", "first=one", "second=two", "winner = verdict")
-        for part in ("--map", pair)
-    ]
+    call.ok(f"show {said['run']} i1")
+    flags = "--map unit=q --map first=one --map second=two --judge me --map"
     table = "q,one,two,verdict\nq1,B,A,A\n"
-    said = take(call, "votes", table, *flags, "--judge", "me", file="t.csv")
+    said = take(call, "votes", table, flags, "winner = verdict", file="t.csv")
     assert call.json("runs")["runs"][0]["judges"] == ["me"]
     # The name of a candidate goes before what a word usually means.
-    rows = call.json("leaderboard", said["run"])["rows"]
+    rows = call.json(f"leaderboard {said['run']}")["rows"]
     assert {row["candidate"]: row["wins"] for row in rows} == {"A": 1, "B": 0}
 
 
@@ -261,15 +211,14 @@ def test_columns_that_other_commands_know_by_name_are_only_columns_here(call):
         for at, d in enumerate(("accuracy", "style"))
     ]
     take(call, "scores", rows)
-    asked = ("compare", "rows", "--by", "model", "--baseline", "old")
-    overall = call.json(*asked)["rows"][-1]
-    assert (overall["dimension"], overall["difference"]) == ("overall", 0)
-    assert "wins" not in call(*asked, "--pair-by", "topic").out
-    assert call("report", "rows", "-o", "report.html").code == 0
+    asked = "compare rows --by model --baseline old"
+    found = call.json(asked)["rows"]
+    assert values(found[-1], "dimension difference") == ["overall", 0]
+    assert "wins" not in call(f"{asked} --pair-by topic").out
+    call.ok("report rows -o report.html")
     # What was judged about one question belongs together in every command.
-    clusters = [row["clusters"] for row in call.json(*asked)["rows"]]
-    gate = call.json("gate", "rows", "--min-mean", "0.1")["conditions"]
-    assert {*clusters, *(condition["clusters"] for condition in gate)} == {12}
+    gate = call.json("gate rows --min-mean 0.1")["conditions"]
+    assert {row["clusters"] for row in (*found, *gate)} == {12}
 
 
 def test_judges_by_turns_leave_nothing_pending_and_topics_weigh_alike(call):
@@ -280,14 +229,12 @@ def test_judges_by_turns_leave_nothing_pending_and_topics_weigh_alike(call):
         for pair in range(1 if topic < 40 else 200)
     ]
     take(call, "votes", rows)
-    found = call.json("compare", "rows", "--baseline", "old", "--judge", "bob")
-    count = found["missing"]["new"]
-    assert (count["planned"], count["pending"]) == (20, 0)
+    found = call.json("compare rows --baseline old --judge bob")
+    assert values(found["missing"]["new"], "planned pending") == [20, 0]
     assert found["rows"][-1]["bounds"] == [1, 1]
-    gate = ("gate", "rows", "--judge", "bob", "--baseline", "old")
-    assert call.json(*gate, "--better")["outcome"] == "better"
-    gate = ("gate", "rows", "--candidate", "new", "--min-win-rate", "0.6", "--json")
-    reason = call(*gate).json["reasons"][0]
+    gate = call.json("gate rows --judge bob --baseline old --better")
+    assert gate["outcome"] == "better"
+    reason = call("gate rows --candidate new --min-win-rate 0.6 --json").json["reasons"][0]
     assert is_told(reason, "gate.of_pairs_grouped", n=240, clusters=41)
 
 
@@ -325,13 +272,13 @@ def tables(call):
 def test_every_recipe_gives_what_it_says(call, tables):
     assert [name for _, name, _ in RECIPES] == list(FOUND)
     for kind, name, sql in RECIPES:
-        done = call.json("import", "--kind", kind, "--sql", sql)
+        done = call.json(f"import --kind {kind} --sql", sql)
         assert {key: done[key] for key in FOUND[name]} == FOUND[name]
         assert done["name"] == "query"
     # The columns of a second table are fields.
     sql = "select * from 'scores.csv' left join 'areas.csv' using (unit) order by unit"
-    call("import", "--kind", "scores", "--sql", sql, "--name", "joined")
-    assert call.json("show", NEWEST, "--where", "area=code")["verdicts"] == 1
+    call("import --kind scores --name joined --sql", sql)
+    assert call.json(f"show {NEWEST} --where area=code")["verdicts"] == 1
 
 
 def test_a_query_that_gives_no_judgments_is_refused(call, tables):
@@ -345,10 +292,8 @@ def test_a_query_that_gives_no_judgments_is_refused(call, tables):
         ("create table votes as select 1", 2, "data.one_query"),
         ("copy (select 1) to 'written.csv'", 2, "data.one_query"),
     ):
-        error = call.refused("import", "--kind", "votes", "--sql", sql, code=code)
-        assert is_told(error, key), error
-    both = ("scores.csv", "--sql", "select 1")
-    assert is_told(call.refused("import", "--kind", "votes", *both), "cli.sql_alone")
+        call.refused("import --kind votes --sql", sql, code=code, key=key)
+    call.refused("import --kind votes scores.csv --sql 'select 1'", key="cli.sql_alone")
 
 
 # Other tools: their errors are failures, and never scores
@@ -372,14 +317,14 @@ def test_errors_of_graders_and_scores_off_the_scale_are_failures(call):
     results[8] = {"testIdx": 4, "provider": "new", "failureReason": 2, "error": "timeout"}
     text = json.dumps({"results": {"results": results}})
     found = take(call, "promptfoo", text, file="results.json")
-    assert (found["planned"], found["verdicts"]) == (12, 8)
+    assert values(found, "planned verdicts") == [12, 8]
     assert found["failures"] == {"out_of_range": 1, "schema": 3}
-    said = call("import", "results.json", "--kind", "promptfoo").out
+    said = call("import results.json --kind promptfoo").out
     reason = words("en").gloss("reason", "out_of_range")
     assert is_told(said, "cli.failures", n=1, reason=reason)
     assert "score 85 is off" in said and "HTTP 503" in said
     # On tests 3 and 5, which both have: 0 and 0.5 against 0.5, on a scale from 0 to 1.
-    rows = call.json("compare", NEWEST, "--by", "model", "--baseline", "old")["rows"]
+    rows = call.json(f"compare {NEWEST} --by model --baseline old")["rows"]
     assert rows[-1]["difference"] == -0.25
 
 
@@ -400,15 +345,15 @@ def test_logs_with_other_arguments_are_variants_and_an_errored_sample_failed(
     log("a.json", "CCIC", shots=0, cot=True)
     log("b.json", ["C", None, "C", "C"], shots=5, cot=True)
     log("c.json", "CCIC", shots=5, cot=True)
-    keys = ("units", "verdicts", "repeats", "failures")
-    found = call.json("import", "a.json", "b.json", "--kind", "inspect")
-    assert [found[key] for key in keys] == [8, 7, 1, {"schema": 1}]
+    keys = "units verdicts repeats failures"
+    found = call.json("import a.json b.json --kind inspect")
+    assert values(found, keys) == [8, 7, 1, {"schema": 1}]
     assert found["key"] == ["unit", "model", "task", "task_args.shots"]
-    compared = call("compare", NEWEST, "--by", "task_args.shots", "--baseline", "0")
-    assert compared.code == 0 and "0.333" in compared.out, compared.err
-    for order in (("b.json", "c.json"), ("c.json", "b.json")):  # it hides in no repeat
-        found = call.json("import", *order, "--kind", "inspect")
-        assert [found[key] for key in keys] == [4, 7, 2, {"schema": 1}]
+    compared = call.ok(f"compare {NEWEST} --by task_args.shots --baseline 0")
+    assert "0.333" in compared.out, compared.err
+    for order in ("b.json c.json", "c.json b.json"):  # it hides in no repeat
+        found = call.json(f"import {order} --kind inspect")
+        assert values(found, keys) == [4, 7, 2, {"schema": 1}]
         assert found["key"] == ["unit", "model", "task"]
 
 
@@ -416,15 +361,9 @@ def test_logs_with_other_arguments_are_variants_and_an_errored_sample_failed(
 
 WEIGHTS = {"logic_and_fact": 60, "constraint_adherence": 30, "helpfulness_and_creativity": 10}
 GRADE = {
-    "task_name": "t",
-    "task_type": "fact",
-    "inferred_task_type": None,
-    "weights": WEIGHTS,
-    "score": {"logic_and_fact": 50, "constraint_adherence": 20, "helpfulness_and_creativity": 5},
-    "total_score": 75,
-    "reasoning": {},
-    "critical_fail": False,
-    "critical_fail_reason": None,
+    **{"task_name": "t", "task_type": "fact", "inferred_task_type": None, "weights": WEIGHTS},
+    "score": dict(zip(WEIGHTS, (50, 20, 5), strict=True)),
+    **{"total_score": 75, "reasoning": {}, "critical_fail": False, "critical_fail_reason": None},
     "confidence": "high",
 }
 
@@ -433,14 +372,14 @@ def test_exported_pairs_come_back_and_keep_the_contract(call):
     write_pairs(Path(), pairs(6))
     run = call.run()
     for name in ("o.jsonl", "o.txt"):
-        call("export", run, "-o", name)
-        said = call.json("import", name, "--kind", "objects", "--judge", "team")
-        assert (said["units"], said["verdicts"], said["failures"]) == (6, 6, {})
+        call(f"export {run} -o {name}")
+        said = call.json(f"import {name} --kind objects --judge team")
+        assert values(said, "units verdicts failures") == [6, 6, {}]
         assert winners(said["run"]) == winners(run)
     rows = [{"pair_id": f"p{n}", "winner": "B", "preference": n} for n in (0.75, 1, 7, -1)]
-    said = take(call, "objects", rows, "--judge", "team")
-    assert (said["verdicts"], said["failures"]) == (2, {"out_of_range": 2})
-    assert call("leaderboard", said["run"]).code == 0
+    said = take(call, "objects", rows, "--judge team")
+    assert values(said, "verdicts failures") == [2, {"out_of_range": 2}]
+    call.ok(f"leaderboard {said['run']}")
 
 
 def test_imported_votes_are_exported_by_the_contract(call):
@@ -463,7 +402,7 @@ def test_imported_votes_are_exported_by_the_contract(call):
         run = take(call, "votes", rows)["run"]
         write_rows(Path(), units, "pairs.jsonl")
         for name, number in (("v.jsonl", lines), ("v.txt", 3)):
-            call("export", run, "-o", name)
+            call(f"export {run} -o {name}")
             found = check_file("pairwise", "en", None, Path("pairs.jsonl"), Path(name))
             assert (found.problems, found.units, found.ok) == ([], number, number)
 
@@ -473,10 +412,10 @@ def test_exported_scores_come_back_and_agree_with_themselves(call):
     run = call.run()
     outputs = {row["unit"]: row["output"] for row in stored(Path())}
     rows = [{"unit": unit} | output for unit, output in outputs.items()]
-    said = take(call, "objects", rows, "--judge", "team")
+    said = take(call, "objects", rows, "--judge team")
     back = {row["unit"]: row["output"]["scores"] for row in stored(Path(), said["run"])}
     assert back == {unit: output["scores"] for unit, output in outputs.items()}
-    (row, *_) = call.json("agreement", run, "--against", said["run"])["rows"]
+    (row, *_) = call.json(f"agreement {run} --against {said['run']}")["rows"]
     assert row["agreement"]["value"] == 1
 
 
@@ -484,9 +423,9 @@ def test_grades_and_objects_that_are_none(call):
     bad = GRADE | {"task_name": "u", "score": "seventy"}
     high = GRADE | {"task_name": "v", "score": WEIGHTS | {"logic_and_fact": 61}}
     write_rows(Path(), [GRADE, bad, high], "g.jsonl")
-    assert "--judge NAME" in call.refused("import", "g.jsonl", "--kind", "objects", code=3)
-    said = call.json("import", "g.jsonl", "--kind", "objects", "--judge", "team")
-    assert (said["verdicts"], said["failures"]) == (1, {"out_of_range": 1, "schema": 1})
+    call.refused("import g.jsonl --kind objects", code=3, says=["--judge NAME"])
+    said = call.json("import g.jsonl --kind objects --judge team")
+    assert values(said, "verdicts failures") == [1, {"out_of_range": 1, "schema": 1}]
     outputs = [row["output"] for row in stored(Path(), said["run"]) if row["output"]]
     assert outputs == [GRADE]
-    assert call("show", said["run"]).code == 0
+    call.ok(f"show {said['run']}")

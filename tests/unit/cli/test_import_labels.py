@@ -9,6 +9,7 @@ import pytest
 
 from tests.sentences import is_told
 from tests.suites import pair_row, pairs, stored, write_pairs, write_rows, write_suite
+from tests.unit.cli.conftest import values
 
 LABELS = """pair_id,annotator,preference
 p0,ann,1
@@ -30,12 +31,11 @@ def run(call):
 
 def take(call, run, labels):
     """What an import says of labels, as the text of a table or as rows."""
-    name = "labels.csv" if isinstance(labels, str) else "labels.jsonl"
-    Path(name).write_text(
-        labels if isinstance(labels, str) else "\n".join(map(json.dumps, labels)),
-        encoding="utf-8",
-    )
-    return call.json("import", name, "--for", run)
+    name, text = "labels.csv", labels
+    if not isinstance(labels, str):
+        name, text = "labels.jsonl", "\n".join(map(json.dumps, labels))
+    Path(name).write_text(text, encoding="utf-8")
+    return call.json(f"import {name} --for {run}")
 
 
 def winners(run):
@@ -45,31 +45,26 @@ def winners(run):
 
 def test_labels_join_the_pairs_of_a_run_and_agree_with_it(call, run):
     said = take(call, run, LABELS)
-    assert (said["rows"], said["units"], said["judges"]) == (6, 4, 2)
-    assert (said["verdicts"], said["failures"]) == (6, {})
+    assert values(said, "rows units judges verdicts failures") == [6, 4, 2, 6, {}]
     labels = said["run"]
+    said_by = {"human/ann": ("A", "B", "tie", "B"), "human/bob": ("A", "A")}
     assert winners(labels) == {
-        ("p0", "human/ann"): "A",
-        ("p1", "human/ann"): "B",
-        ("p2", "human/ann"): "tie",
-        ("p3", "human/ann"): "B",
-        ("p0", "human/bob"): "A",
-        ("p1", "human/bob"): "A",
+        (f"p{i}", judge): winner for judge, said in said_by.items() for i, winner in enumerate(said)
     }
     # They are about the same pairs, texts and all.
-    about = [call.json("show", one, "p1")["unit"] for one in (labels, run)]
+    about = [call.json(f"show {one} p1")["unit"] for one in (labels, run)]
     assert about[0] == about[1]
     # The judge says A, B, tie, A of p0 to p3; Ann A, B, tie, B.
-    (row,) = call.json("agreement", run, "--against", f"{labels}:human/ann")["rows"]
+    (row,) = call.json(f"agreement {run} --against {labels}:human/ann")["rows"]
     assert (row["agreement"]["value"], row["n"]) == (0.75, 4)
     assert row["confusion"] == {
         "labels": ["c1", "c2", "tie"],
         "counts": [[1, 1, 0], [0, 1, 0], [0, 0, 1]],
     }
-    printed = call("import", "labels.csv", "--for", run)
+    printed = call(f"import labels.csv --for {run}")
     assert is_told(printed.err, "cli.rows_left_out", n=1, run=run)
     assert f"evenhand agreement {run} --against {labels}" in printed.out
-    assert call("agreement", run, "--against", labels).code == 0
+    call.ok(f"agreement {run} --against {labels}")
 
 
 def test_a_preference_is_read_as_people_write_it(call, run):
@@ -86,8 +81,10 @@ def test_a_preference_is_read_as_people_write_it(call, run):
 def test_what_cannot_be_read_is_a_failed_judgment(call, run):
     """A zero is not guessed at: some write it for a tie, others for the first of two."""
     said = take(call, run, "pair_id,winner\np0,7\np1,\np2,c9\np3,1\np4,0\n")
-    assert (said["verdicts"], said["failures"]) == (1, {"empty": 1, "schema": 3})
-    assert said["unreadable"] == {"7": 1, "c9": 1, "0": 1}
+    unreadable = {"7": 1, "c9": 1, "0": 1}
+    assert values(said, "verdicts failures unreadable") == [
+        *(1, {"empty": 1, "schema": 3}, unreadable)
+    ]
     # Nobody is named: people all the same.
     assert winners(said["run"]) == {("p3", "human"): "A"}
 
@@ -108,9 +105,9 @@ def test_who_was_shown_first_may_be_said(call, run):
 
 def test_what_does_not_fit_is_refused(call, run):
     Path("labels.csv").write_text(LABELS)
-    call.refused("import", "labels.csv")
-    call.refused("import", "labels.csv", "--for", run, "--kind", "scores")
-    for table, *told in (
+    call.refused("import labels.csv")
+    call.refused(f"import labels.csv --for {run} --kind scores")
+    for table, *says in (
         ("pair_id,annotator,remark\np0,ann,1\n", '"winner"'),
         ("annotator,winner\nann,1\n", '"unit"'),
         ("pair_id,winner\nelsewhere,1\n", run, '"p0"', "--map unit=COLUMN"),
@@ -118,8 +115,7 @@ def test_what_does_not_fit_is_refused(call, run):
         ("pair_id,first,second,winner\np0#c1~c2,c1,c3,1\n", '"c3"'),
     ):
         Path("bad.csv").write_text(table)
-        error = call.refused("import", "bad.csv", "--for", run, code=3)
-        assert all(part in error for part in told), error
+        call.refused(f"import bad.csv --for {run}", code=3, says=says)
 
 
 def test_labels_of_topics_are_found_by_their_candidates(call):
@@ -138,20 +134,19 @@ def test_labels_of_topics_are_found_by_their_candidates(call):
         "t1#x~z": "tie",
     }
     # Labels have the language of their run.
-    assert call("show", "labels").code == call("report", "labels").code == 0
+    call.ok("show labels")
+    call.ok("report labels")
     # Those that were exported and imported again meet those they were.
-    call("export", "labels", "-o", "m.jsonl")
-    call("import", "m.jsonl", "--kind", "objects", "--judge", "again", "--name", "back")
-    (row, *_) = call.json("agreement", "back", "--against", "labels")["rows"]
+    call("export labels -o m.jsonl")
+    call("import m.jsonl --kind objects --judge again --name back")
+    (row, *_) = call.json("agreement back --against labels")["rows"]
     assert (row["n"], row["agreement"]["value"]) == (3, 1.0)
 
 
-def test_a_label_by_names_means_the_one_named_first_where_the_row_has_them_turned(
-    call,
-):
-    write_pairs(
-        Path(), [pair_row("q", 1, 2) | {"candidates": pair_row("q", 1, 2)["candidates"][::-1]}]
-    )
+def test_a_label_by_names_means_the_one_named_first_where_the_row_has_them_turned(call):
+    row = pair_row("q", 1, 2)
+    row["candidates"].reverse()
+    write_pairs(Path(), [row])
     # As the pair was called when the topic had three candidates.
     said = take(call, call.run(), "pair_id,winner\nq#c1~c2,1\n")
     (row,) = stored(Path(), said["run"])
@@ -168,9 +163,9 @@ def test_labels_of_scores_join_by_id_or_by_question_and_fields(call):
     ]
     said = take(call, run, [*table, table[0] | {"unit": "elsewhere"}])
     assert (said["units"], said["failures"]) == (len(rows), {})
-    (row, *_) = call.json("agreement", run, "--against", said["run"])["rows"]
+    (row, *_) = call.json(f"agreement {run} --against {said['run']}")["rows"]
     assert row["agreement"]["value"] == 1
-    about, unit = (call.json("show", one, "u1")["unit"] for one in (said["run"], run))
+    about, unit = (call.json(f"show {one} u1")["unit"] for one in (said["run"], run))
     assert about == unit
     label = {"question": unit["question"], **unit["meta"], "dimension": "clear", "score": 99}
     said = take(call, run, [label, label | {"score": 1}])
@@ -184,5 +179,4 @@ def test_a_question_with_several_answers_names_no_unit(call):
     write_suite(Path(), rows)
     run = call.run()
     write_rows(Path(), [{"question": "Q?", "dimension": "clear", "score": 1}], "l.jsonl")
-    error = call.refused("import", "l.jsonl", "--for", run, code=3)
-    assert is_told(error, "runs.several_units", run=run)
+    call.refused(f"import l.jsonl --for {run}", code=3, key="runs.several_units", says=[run])

@@ -64,7 +64,7 @@ def test_a_judged_run_has_the_figures_of_show(call):
     assert made["contradictions"] == pytest.approx(contradictions)
     assert made["rule"] == "uncertain" and made["fronts"] == shown["fronts"] and made["run"]
     assert sorted(made["criteria"]) == ["C1", "C2", "C3", "C4", "C5"]
-    judge = call.json("leaderboard", "--judge", "python/judge:content")
+    judge = call.json("leaderboard --judge python/judge:content")
     assert (judge["n"], judge["failed"], judge["consistency"]) == (12, 0, 1)
     assert call.json("leaderboard") == made
 
@@ -75,18 +75,18 @@ def test_fronts_are_those_that_show_gives_and_of_one_judge_its_own(call):
     call.run()
     made = call.json("leaderboard")["fronts"]
     assert made == call.json("show")["pairwise"]["fronts"] and list(made) == ["three", "two"]
-    assert "c3 1, c2 1; 2 topics" in call("leaderboard", "--verbose").out
+    assert "c3 1, c2 1; 2 topics" in call("leaderboard --verbose").out
     call.take(
         "votes", [vote(i, winner, judge) for i in range(4) for judge, winner in ("xa", "yb", "zb")]
     )
     for flags, best in (((), "b"), (("--judge", "x"), "a"), (("--judge", "y"), "b")):
-        fronts = call.json("leaderboard", "rows", *flags)["fronts"]
+        fronts = call.json("leaderboard rows", *flags)["fronts"]
         assert {tuple(front["front"]) for front in fronts.values()} == {(best,)}
 
 
 def test_rules_for_conflicts(call, imported):
     rules = ("uncertain", "tie", "drop", "split")
-    made = {rule: call.json("leaderboard", imported, "--on-conflict", rule) for rule in rules}
+    made = {rule: call.json(f"leaderboard {imported} --on-conflict {rule}") for rule in rules}
     assert all(one["conflicts"] == 8 and one["rule"] == rule for rule, one in made.items())
     assert [made["drop"][name] for name in ("n", "dropped", "failed")] == [32, 8, 0]
     totals = [
@@ -110,12 +110,12 @@ def test_everything_asked_for_at_once(call, imported):
 
 def test_it_fits_a_terminal(call, imported):
     call.narrow()
-    said = call("leaderboard", imported)
+    said = call(f"leaderboard {imported}")
     assert said.width <= 80 and "春の答え" in said.out
     lines = said.out.splitlines()
     assert [line for line in lines[lines.index("") :] if line != line.rstrip()] == []
     assert re.search(r"winter +\d+ +\d+\.\d \[\d+\.\d, \d+\.\d\] +[+-]\d\.\d\d \[", said.out)
-    every = call("leaderboard", imported, "--verbose")
+    every = call(f"leaderboard {imported} --verbose")
     assert every.width <= 80 and "both orders agree" not in said.text
     assert re.search(r"both orders agree 80 ?% \[\d+, \d+\] of 40 ", every.text)
 
@@ -123,11 +123,11 @@ def test_it_fits_a_terminal(call, imported):
 def test_two_votes_of_a_newcomer_have_an_interval_everywhere(call):
     rows = [vote(k, "ab"[k % 7 > 4]) for k in range(14)]
     call.take("votes", [*rows, *(vote(1, "b", judge, first="c") for judge in "jk")])
-    found = {row["candidate"]: row for row in call.json("leaderboard", "rows")["rows"]}["c"]
+    found = {row["candidate"]: row for row in call.json("leaderboard rows")["rows"]}["c"]
     assert (found["n"], found["votes"], found["win_rate"]) == (1, 2, 0)
     assert (found["low"], found["high"]) == pytest.approx((0, 1.0))
-    assert re.search(r"c +1 +0\.0 \[0\.0, 100\.0\]", call("leaderboard", "rows").out)
-    call("report", "rows", "-o", "report.html", "--summary")
+    assert re.search(r"c +1 +0\.0 \[0\.0, 100\.0\]", call("leaderboard rows").out)
+    call("report rows -o report.html --summary")
     page = Path("report.html").read_text(encoding="utf-8")
     answer = page.split('<div class="answer">')[1].split("</div>")[0]
     assert is_told(answer, "answer.rate", candidate="c", rate="0%")
@@ -135,10 +135,10 @@ def test_two_votes_of_a_newcomer_have_an_interval_everywhere(call):
 
 def test_few_votes_have_words(call):
     call.take("votes", [vote(1, "a")])
-    said = call("leaderboard", "rows").text
+    said = call("leaderboard rows").text
     assert is_told(said, "notes.one_topic") and "nan" not in said and "inf " not in said
     call.take("votes", [vote(1, "a"), vote(2, "?", first="c")], "none")
-    said = call("leaderboard", "none", "--where", "unit=q2").text
+    said = call("leaderboard none --where unit=q2").text
     assert is_told(said, "notes.nothing_to_rate") and is_told(said, "terminal.votes_failed", n=1)
 
 
@@ -149,10 +149,10 @@ def test_what_is_refused(call, imported):
         (("--by", "aera"), "stats.no_such_field", '"area"?'),
         (("--criterion", "C1"), "stats.no_criterion", "C1"),
     ):
-        error = call.refused("leaderboard", imported, *flags)
+        error = call.refused(f"leaderboard {imported}", *flags)
         assert is_told(error, key) and told in error
     for flags, told in (("--level", "95"), "0<x<1"), (("--ties", "win"), "davidson"):
-        assert told in call.refused("leaderboard", imported, *flags)
+        assert told in call.refused(f"leaderboard {imported}", *flags)
     write_suite(Path(), samples(2))
     call.run()
     assert is_told(call.refused("leaderboard"), "compare.no_votes")
@@ -166,7 +166,7 @@ def test_votes_on_one_question_are_one_cluster_whatever_their_units_are_called(
     for name in ("question_id", "colour", "topic"):
         rows = [vote(i, "a" if i % 6 < 3 else "b", **{name: f"q{i % 6}"}) for i in range(24)]
         call.take("votes", rows, name)
-        found = call.json("leaderboard", name)
+        found = call.json(f"leaderboard {name}")
         widths[name, found["topics"]] = found["rows"][0]["high"] - found["rows"][0]["low"]
     assert set(widths) == {("question_id", 6), ("colour", 24), ("topic", 24)}
     assert widths["question_id", 6] > 1.5 * widths["colour", 24]
@@ -175,7 +175,7 @@ def test_votes_on_one_question_are_one_cluster_whatever_their_units_are_called(
 def test_a_candidate_against_itself_says_nothing_of_positions(call):
     rows = [vote(i, "b", first=one, second=two) for i in range(10) for one, two in ("ab", "ba")]
     call.take("votes", [*rows, *(vote(f"s{i}", "first", second="a") for i in range(10))])
-    found = call.json("leaderboard", "rows")
+    found = call.json("leaderboard rows")
     assert (found["first_rounds"], found["consistency"]) == (10, 1.0)
 
 
@@ -194,9 +194,9 @@ Counts = dict[str, tuple[int, ...]]
 
 def counts(call, run):
     """The counts of show, leaderboard and report, which are alike."""
-    shown = call.json("show", run)["pairwise"]["candidates"]
+    shown = call.json(f"show {run}")["pairwise"]["candidates"]
     found = {name: tuple(one[key] for key in COUNTED) for name, one in shown.items()}
-    rows = call.json("leaderboard", run)["rows"]
+    rows = call.json(f"leaderboard {run}")["rows"]
     assert all(sum(row[key] for key in COUNTED) == row["pairs"] for row in rows)
     assert {row["candidate"]: tuple(row[key] for key in COUNTED) for row in rows} == found
     with closing(open_archive("sqlite:evenhand.db")) as store:
@@ -216,14 +216,14 @@ def test_a_panel_is_counted_alike_by_every_command(call):
     ]
     run = call.take("votes", rows)
     assert counts(call, run) == PANEL
-    call("export", run, "-o", "v.txt")
+    call(f"export {run} -o v.txt")
     lines = Path("v.txt").read_text().splitlines()[1:]
     assert [line.split("|")[1].strip() for line in lines] == [
         *("A", "B", "tie", "uncertain", "uncertain")
     ]
     for rule in ("tie", "drop", "split"):
         flags = ("--kind", "votes", "--on-conflict", rule)
-        made = call.json("import", "rows.jsonl", *flags)
+        made = call.json("import rows.jsonl", *flags)
         assert (counts(call, made["run"]) == PANEL) == (rule == "split")
 
 
@@ -234,7 +234,7 @@ def test_a_judged_panel_with_repeats_is_counted_alike(call):
     judges[2]["repeats"] = 3
     worths = [(9, 2), (1, 7), (4, 4), (3, 8), (6, 5)]
     write_pairs(Path(), [pair_row(f"p{i}", *both) for i, both in enumerate(worths)], *judges)
-    ran = call("run", "--json").json
+    ran = call.json("run")
     found = counts(call, ran["run"])
     shown = ran["pairwise"]["candidates"]
     assert {name: tuple(one[key] for key in COUNTED) for name, one in shown.items()} == found

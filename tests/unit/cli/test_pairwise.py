@@ -16,6 +16,7 @@ import pytest
 from evenhand.kinds.pairwise.table import read_lines
 from evenhand.units import question_hash
 from tests import provider as p
+from tests.cases import cases
 from tests.suites import (
     CRITERIA,
     PAIR_JUDGE,
@@ -58,8 +59,7 @@ def equal_pairs(number):
 
 def test_people_read_the_figures(call):
     write_pairs(Path(), 6, FIRST)
-    said = call("run")
-    assert said.code == 0
+    said = call.ok("run")
     for line in (
         r"verdicts 0 for A, 0 for B, 0 tied, 6 uncertain",
         r"both orders agree 0 ?% \[0, \d+\] of 6",
@@ -79,7 +79,7 @@ def test_people_read_the_figures(call):
 
 def test_json_has_the_same_figures_in_run_show_and_settle(call):
     write_pairs(Path(), 9, COIN, CONTENT, BAD)
-    told = call("run", "--json").json
+    told = call.json("run")
     figures = told["pairwise"]
     assert figures == call.json("show")["pairwise"]
     assert sum(figures["outcomes"].values()) == sum(figures["settled"].values()) == 18
@@ -89,7 +89,7 @@ def test_json_has_the_same_figures_in_run_show_and_settle(call):
     for name in ("consistency", "first_slot", "agreement"):
         assert figures[name].keys() == {"value", "low", "high", "n"}
     before = stored(Path())
-    settled = call.json("settle", "latest")
+    settled = call.json("settle latest")
     names = ("planned", "verdicts", "failures", "pending", "left_out")
     assert settled["calls"] == 0 and all(settled[name] == told[name] for name in names)
     assert stored(Path()) == before
@@ -101,7 +101,7 @@ def test_json_has_the_same_figures_in_run_show_and_settle(call):
 def test_show_a_pair_with_every_pass_and_how_it_was_drawn(call):
     write_pairs(Path(), 2, FIRST, seed=7)
     call.run()
-    (judgment,) = call.json("show", "latest", "p1")["judgments"]
+    (judgment,) = call.json("show latest p1")["judgments"]
     passes = [(one["round"], one["order"], one["sampling"]) for one in judgment["exchanges"]]
     drawn = {1: (0, 7), 2: (0.7, 8), 3: (0.7, 9)}
     assert passes == [
@@ -109,7 +109,7 @@ def test_show_a_pair_with_every_pass_and_how_it_was_drawn(call):
         for n, (t, s) in drawn.items()
         for order in ("12", "21")
     ]
-    text = call("show", "latest", "p1").out
+    text = call("show latest p1").out
     assert "Round 2, A shown first · python/judge:first · temperature 0.7 · seed 8" in text
     assert "B shown first → B is better" in text and re.search(r"C1 .*B\+ ", text)
     assert text.count("tie · the orders differ") == 5 and "An answer worth 1." in text
@@ -133,8 +133,8 @@ async def test_show_a_pair_whose_second_pass_was_lost(tmp_path):
 def test_show_a_pair_that_failed_or_was_equal(call):
     write_pairs(Path(), equal_pairs(2), BAD)
     call("run")
-    assert "equal_text" in call("show", "latest", "p0").out
-    failed = call("show", "latest", "p1").out
+    assert "equal_text" in call("show latest p0").out
+    failed = call("show latest p1").out
     assert "Failed: schema" in failed and "Raw reply" in failed
     assert "p0 tie stable = = = = =" in call("show").text
 
@@ -168,7 +168,7 @@ def test_export_writes_pairs_in_every_format(call):
     call("run")
     for name in ("out.jsonl", "out.json", "out.csv", "out.parquet"):
         for flags, number in (((), 3), (("--full",), 6)):
-            said = call("export", "latest", "-o", name, *flags)
+            said = call(f"export latest -o {name}", *flags)
             assert (said.code, said.out) == (0, "")
             rows = read(Path(name))
             assert len(rows) == number
@@ -191,14 +191,14 @@ def test_export_writes_pairs_in_every_format(call):
 
 def table(call):
     """The verdict table of the latest run, read back."""
-    call("export", "latest", "-o", "verdicts.txt")
+    call("export latest -o verdicts.txt")
     with Path("verdicts.txt").open(encoding="utf-8", newline="\n") as file:
         return [row.output for row in read_lines(file, CRITERIA)]
 
 
 def check(call, replies="replies.jsonl"):
     files = ("--units", "pairs.jsonl", "--replies", replies)
-    return call("check", "--protocol", "pairwise", *files, "--json")
+    return call("check --protocol pairwise", *files, "--json")
 
 
 def test_a_verdict_table_reads_back_the_same_and_keeps_the_contract(call):
@@ -237,30 +237,13 @@ NOTED, CONTRARY = {"model": "python/judge:noted"}, {"model": "python/judge:contr
 GREATER, LESSER = "the greater | number", "the lesser number"
 
 
-@pytest.mark.parametrize(
-    ("judges", "lines"),
-    [
-        ([CONTRARY, NOTED, CONTENT], [("A", GREATER), ("B", GREATER), ("tie", LESSER)]),
-        (
-            [NOTED, CONTRARY],
-            [
-                ("uncertain", f"A: {GREATER} B: {LESSER}"),
-                ("uncertain", f"A: {LESSER} B: {GREATER}"),
-                ("tie", GREATER),
-            ],
-        ),
-        ([NOTED, TIE], [("uncertain", f"A: {GREATER} tie: by the criteria")]),
-        ([NOTED | {"repeats": 3}], [("A", GREATER), ("B", GREATER), ("tie", GREATER)]),
-        ([BAD], []),
-    ],
-    ids=["majority", "against each other", "win and tie", "repeats", "none"],
-)
+@cases
 def test_a_table_has_the_verdict_of_the_panel_and_the_notes_of_those_that_say_it(
     call, judges, lines
 ):
     write_pairs(Path(), 3, *judges, judge=PAIR_JUDGE + NOTED_JUDGE)
     call("run")
-    found = [(row["winner"], row["notes"]) for row in table(call)]
+    found = [[row["winner"], row["notes"]] for row in table(call)]
     assert found[: len(lines)] == lines and bool(found) == bool(lines)
     assert Path("verdicts.txt").read_text().startswith("pair_id | winner | C1 | C2 | C3 | C4 | C5")
 
@@ -291,7 +274,7 @@ def test_fronts_of_rows_with_many_candidates(call):
 
 def test_dry_run_counts_two_calls_a_pair_and_every_round(call):
     write_pairs(Path(), equal_pairs(4), CONTENT, {**OTHER, "repeats": 2})
-    told = call.json("run", "--dry-run")
+    told = call.json("run --dry-run")
     assert told["planned"] == 12
     # Three pairs by three judgments, two passes each; equal texts cost nothing.
     assert told["calls"] == {"least": 18, "most": 18 * 3 * 3}
@@ -301,7 +284,7 @@ def test_dry_run_counts_two_calls_a_pair_and_every_round(call):
     prices = []
     for price in (dear, cheap):
         write_pairs(Path(), 3, CONTENT | cheap, OTHER | price, settings={"panel": "relay"})
-        told = call.json("run", "--dry-run")
+        told = call.json("run --dry-run")
         assert (told["planned"], told["calls"]["least"]) == (3, 6)
         prices.append(told["price_usd"])
     assert prices[0]["least"] == prices[1]["least"]
@@ -312,7 +295,7 @@ def test_dry_run_counts_two_calls_a_pair_and_every_round(call):
     judges = [at("http://127.0.0.1:9/v1", model=f"openai/{m}") for m in ("gpt-4.1", "claude-3")]
     for panel in ("each", "relay"):
         write_pairs(Path(), [row], *judges, settings={"no_self_judging": True, "panel": panel})
-        assert call.json("run", "--dry-run")["calls"]["least"] == 2
+        assert call.json("run --dry-run")["calls"]["least"] == 2
 
 
 # check
@@ -347,7 +330,7 @@ def test_check_holds_raw_replies_tables_and_verdicts_to_the_contract(call, three
     said = check(call)
     assert (said.code, said.json["units"], said.json["ok"]) == (1, 3, 0)
     files = ("--units", "pairs.jsonl", "--replies", "replies.jsonl")
-    assert "0 of 3 keep the contract" in call("check", "--protocol", "pairwise", *files).err
+    assert "0 of 3 keep the contract" in call("check --protocol pairwise", *files).err
     assert [(one["unit"], one["code"], one["path"]) for one in said.json["problems"]] == [
         *[("p0", "out_of_range", f"criteria.{c}.mark") for c in CRITERIA],
         ("p1", "truncated", ""),
@@ -377,10 +360,9 @@ def test_check_refuses_what_it_cannot_place_with_its_line(call, three):
 
 def test_init_makes_a_suite_of_pairs_that_runs(call):
     for language in ("ru", "zh", "ja", "en"):
-        said = call("init", language, "--protocol", "pairwise", "--language", language)
-        assert said.code == 0, said.err
+        call.ok(f"init {language} --protocol pairwise --language {language}")
         (Path(language) / "judge.py").write_text(PAIR_JUDGE)
-        ran = call.json("run", language, "--judge", "python/judge:tie")
+        ran = call.json(f"run {language} --judge python/judge:tie")
         assert ran["verdicts"] == ran["planned"] >= 4
 
 
@@ -467,7 +449,7 @@ def ids(*models):
 
 def assert_nothing_changed(call, run, before):
     """Two runs have these pairs in common, and all of them came out alike."""
-    rows = call.json("compare", run, "--against", before)["rows"]
+    rows = call.json(f"compare {run} --against {before}")["rows"]
     assert {(row["difference"], row["outcome"]) for row in rows} == {(0, "not enough evidence")}
 
 
@@ -524,7 +506,7 @@ def test_rows_may_stand_anyhow(call):
             again = call.json("run")
             assert (again["run"], again["calls"]) == (first["run"], 0)
     # Two runs of a question are no two questions.
-    found = call.json("compare", "latest")["rows"]
+    found = call.json("compare latest")["rows"]
     assert {(row["n"], row["clusters"]) for row in found} == {(10, 5)}
 
 
@@ -546,7 +528,7 @@ def test_a_row_of_two_with_an_id_keeps_it_and_its_first_candidate_is_a(call):
     for run, names in ((straight, ("zeta", "alpha")), (turned["run"], ("alpha", "zeta"))):
         assert {tuple(row["output"]["candidates"]) for row in stored(Path(), run)} == {names}
     assert_nothing_changed(call, turned["run"], straight)
-    agreed = call.json("agreement", turned["run"], "--against", straight)
+    agreed = call.json(f"agreement {turned['run']} --against {straight}")
     assert agreed["rows"][0]["agreement"]["value"] == 1
     # A third candidate comes, and goes.
     third = [
@@ -570,7 +552,7 @@ def test_labels_and_votes_land_on_the_pair_that_they_name(call):
     for models in (list(WORTHS), list(WORTHS)[::-1], ["mid", "alpha", "zeta"]):
         write_list(answers(*models))
         run = call.run()
-        labels = call.json("import", "labels.csv", "--for", run)["run"]
+        labels = call.json(f"import labels.csv --for {run}")["run"]
         outputs = [(row["unit"], row["judge"], row["output"]) for row in stored(Path(), labels)]
         assert {
             (unit, judge): output["candidates"]["AB".index(output["winner"])]
@@ -589,7 +571,7 @@ def test_labels_and_votes_land_on_the_pair_that_they_name(call):
     call.take("votes", votes)
     called = winners("rows").keys()
     assert called < ids("zeta", "alpha", "mid") and len(called) == 10
-    assert call.json("agreement", run, "--against", "rows")["rows"][0]["n"] == 10
+    assert call.json(f"agreement {run} --against rows")["rows"][0]["n"] == 10
 
 
 def test_ids_stay_apart(call):

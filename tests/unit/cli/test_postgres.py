@@ -34,7 +34,7 @@ def test_a_run_on_postgresql_is_judged_continued_settled_and_read(call, url):
     write_suite(Path(), 4)
     # A store that is not there is told and not made.
     call.refused("runs", *on, code=6)
-    call.json("run", "--dry-run", *on)
+    call.json("run --dry-run", *on)
     call.refused("runs", *on, code=6)
     call.run(*on, "--limit", "3")
     again = call.json("run", *on)
@@ -49,8 +49,8 @@ def test_a_run_on_postgresql_is_judged_continued_settled_and_read(call, url):
     ]
     assert not Path("evenhand.db").exists()
     call.take("votes", rows)
-    call.json("import", "rows.jsonl", "--kind", "votes", *on)
-    assert call.json("leaderboard", "rows", *on)["rows"][0]["candidate"] == "a"
+    call.json("import rows.jsonl --kind votes", *on)
+    assert call.json("leaderboard rows", *on)["rows"][0]["candidate"] == "a"
     # A store of another version is refused.
     schema = url.partition("schema=")[2]
     shared_server().execute(f"UPDATE {schema}.store SET version = 9999")
@@ -61,9 +61,9 @@ def test_a_run_on_postgresql_is_judged_continued_settled_and_read(call, url):
 def test_a_copy_reads_byte_for_byte_like_its_source(call, url, write):
     write(Path(), 6)
     run = call.run()
-    copied = call.json("store", "copy", FILE, url)
+    copied = call.json(f"store copy {FILE} {url}")
     assert copied["copied"]["units"] == 6 and copied["ok"]
-    assert call.json("store", "copy", url, "sqlite:back.db")["copied"] == copied["copied"]
+    assert call.json(f"store copy {url} sqlite:back.db")["copied"] == copied["copied"]
     for command in READERS:
         texts = set()
         for number, store in enumerate((FILE, url, "sqlite:back.db")):
@@ -83,7 +83,7 @@ def test_a_copy_brings_what_is_new_and_nothing_that_was_altered(call, url):
     new = {"units": 0, "runs": 0, "judgments": 3, "calls": 3}
     for expected in (new, dict.fromkeys(new, 0)):
         assert call.json(*copy)["copied"] == expected
-    there = call.json("run", "--store", url)
+    there = call.json(f"run --store {url}")
     assert [there[key] for key in ("verdicts", "calls", "cost_usd")] == [5, 0, 0]
     with closing(sqlite3.connect("evenhand.db")) as database, database:
         database.execute("UPDATE calls SET reply=reply||' '")
@@ -95,7 +95,7 @@ def test_a_schema_with_tables_of_another_program_is_left_as_it_is(call, url):
     write_suite(Path(), 1)
     schema, server = url.partition("schema=")[2], shared_server()
     server.execute(f"CREATE SCHEMA {schema}", f"CREATE TABLE {schema}.calls (no int)")
-    error = call.refused("run", "--store", url, code=6)
+    error = call.refused(f"run --store {url}", code=6)
     assert "tables of another program" in error and "?schema=" in error
     tables = f"SELECT relname FROM pg_class WHERE relnamespace='{schema}'::regnamespace"
     assert server.execute(tables) == [("calls",)]

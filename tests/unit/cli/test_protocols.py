@@ -6,6 +6,7 @@ import pytest
 
 from evenhand.kinds import KINDS
 from evenhand.kinds.protocol import LANGUAGES
+from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import (
     write_answers,
@@ -16,12 +17,12 @@ from tests.suites import (
 
 
 def test_protocols_are_listed_and_shown(call):
-    listed = call("protocols", "--json").json["protocols"]
+    listed = call.json("protocols")["protocols"]
     assert [(one["name"], one["kind"]) for one in listed] == [(kind,) * 2 for kind in sorted(KINDS)]
     for one in listed:
         assert set(one["languages"]) == set(LANGUAGES)
         assert one["name"] in call("protocols").out
-    assert call("protocols", "show", "rubrik").code == 2
+    assert call("protocols show rubrik").code == 2
 
 
 WRITE = {
@@ -42,45 +43,42 @@ SHOWN = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_protocol_lints_clean_and_runs(call, tmp_path, kind):
-    made = call("protocols", "new", "mine", "--from", kind)
-    assert made.code == 0, made.err
+    made = call.ok(f"protocols new mine --from {kind}")
     for line in made.out.split("\n\n")[0].splitlines():
         assert (tmp_path / line).is_file()
     assert "protocols lint mine" in made.out
-    linted = call("protocols", "lint", "mine")
+    linted = call("protocols lint mine")
     assert (linted.code, linted.out) == (0, "") and is_told(linted.err, "cli.no_findings")
     for language in LANGUAGES:
         WRITE[kind](tmp_path, 2, protocol="mine", language=language)
-        ran = call("run", "--json")
-        assert ran.code == 0, ran.err
+        ran = call.ok("run --json")
         assert (ran.json["verdicts"], ran.json["planned"]) == (2, 2)
 
 
 def test_nothing_is_overwritten_and_an_origin_is_needed(call, tmp_path):
     (tmp_path / "mine").mkdir()
-    said = call("protocols", "new", "mine", "--from", "rubric")
+    said = call("protocols new mine --from rubric")
     assert said.code == 2 and is_told(said.err, "cli.another_folder")
     assert list((tmp_path / "mine").iterdir()) == []
-    assert call("protocols", "new", "other").code == 2
-    assert call("protocols", "new", "other", "--from", "poetry").code == 2
+    assert call("protocols new other").code == 2
+    assert call("protocols new other --from poetry").code == 2
     assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_show_prints_the_prompt_as_a_judge_would_see_it(call, tmp_path, kind, language):
-    call("protocols", "new", "mine", "--from", kind)
-    full = call("protocols", "show", kind, "--language", language)
-    assert full.code == 0, full.err
+    call(f"protocols new mine --from {kind}")
+    full = call.ok(f"protocols show {kind} --language {language}")
     assert full.out.startswith("system:\n") and "\nuser:\n" in full.out
     assert all(block in full.out for block in SHOWN[kind]) and "{{" not in full.out
-    assert call("protocols", "show", "mine", "--language", language).out == full.out
-    compact = call("protocols", "show", kind, "--language", language, "--compact")
-    assert compact.code == 0 and "{{" not in compact.out and len(compact.out) < len(full.out)
+    assert call(f"protocols show mine --language {language}").out == full.out
+    compact = call.ok(f"protocols show {kind} --language {language} --compact")
+    assert "{{" not in compact.out and len(compact.out) < len(full.out)
     if kind == "weighted":  # types that are not those of the examples
         path = tmp_path / "mine" / "protocol.toml"
         path.write_text(path.read_text("utf-8").replace('"fact"', '"recall"'), "utf-8")
-        assert "[[answer " in call("protocols", "show", "mine", "--language", language).out
+        assert "[[answer " in call(f"protocols show mine --language {language}").out
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,8 +86,7 @@ def test_show_fills_a_prompt_of_the_users_own(call, tmp_path, kind):
     names = {"pairwise": "TOPIC", "weighted": "Task_Specific_Rubric"}
     name = names.get(kind, "Question")
     (tmp_path / "mine.md").write_text(f"Urteile: {{{{ {name} }}}} {{{{ nichts }}}}")
-    said = call("protocols", "show", kind, "--prompt", "mine.md", "--language", "de")
-    assert said.code == 0, said.err
+    said = call.ok(f"protocols show {kind} --prompt mine.md --language de")
     system, _, user = said.out.partition("user:\n")
     assert system.startswith("system:\nUrteile: ")
     assert "{{ nichts }}" in system
@@ -97,18 +94,7 @@ def test_show_fills_a_prompt_of_the_users_own(call, tmp_path, kind):
     assert user.startswith('{"')
 
 
-@pytest.mark.parametrize(
-    ("arguments", "key", "says"),
-    [
-        (("show", "rubric", "--language", "de"), "files.no_language", '"de"'),
-        (("show", "rubric", "--prompt", "none.md"), "files.unreadable", "none.md: "),
-        (("show", "empty"), "kinds.no_protocol_file", "empty/protocol.toml: "),
-        (("lint", "none"), "files.no_protocol", '"none"'),
-        (("lint", "empty"), "kinds.no_protocol_file", "empty/protocol.toml: "),
-        (("lint",), "cli.lint_what", "--prompt"),
-        (("lint", "--prompt", "fair.md"), "files.prompt_of_none", "--prompt fair.md"),
-    ],
-)
+@cases
 def test_what_cannot_be_shown_or_linted_is_told(call, tmp_path, arguments, key, says):
     (tmp_path / "empty").mkdir()
     (tmp_path / "fair.md").write_text("Be fair.")
@@ -118,19 +104,19 @@ def test_what_cannot_be_shown_or_linted_is_told(call, tmp_path, arguments, key, 
 
 
 def test_lint_tells_each_finding_on_a_line_and_as_json(call, tmp_path):
-    call("protocols", "new", "mine", "--from", "weighted")
+    call("protocols new mine --from weighted")
     path = tmp_path / "mine" / "protocol.toml"
     text = path.read_text(encoding="utf-8").replace("logic_and_fact = 60", "logic_and_fact = 70")
     path.write_text(text, encoding="utf-8")
-    said = call("protocols", "lint", "mine")
+    said = call("protocols lint mine")
     assert said.code == 1
     assert "mine/protocol.toml: " in said.out
     assert is_told(said.out, "kinds.weights_total", type="fact", total=110)
-    found = call("protocols", "lint", "mine", "--json")
+    found = call("protocols lint mine --json")
     assert (found.code, found.json["ok"]) == (1, False)
     assert found.json["findings"][0]["file"] == "protocol.toml"
     assert len(found.json["findings"]) == len(said.out.splitlines())
-    clean = call("protocols", "lint", "weighted", "--json")
+    clean = call("protocols lint weighted --json")
     assert (clean.code, clean.json) == (0, {"ok": True, "findings": []})
 
 
@@ -148,17 +134,17 @@ OWN_PROMPTS = {
 def test_lint_of_a_prompt_of_the_users_own(call, tmp_path, kind):
     prompt, expected = OWN_PROMPTS[kind]
     (tmp_path / "mine.md").write_text(prompt, encoding="utf-8")
-    named = call("protocols", "lint", kind, "--prompt", "mine.md")
+    named = call(f"protocols lint {kind} --prompt mine.md")
     lines = named.out.splitlines()
     assert named.code == 1 and all(line.startswith("mine.md: ") for line in lines)
     assert all(is_told(line, key) for line, key in zip(lines, expected, strict=True))
-    guessed = call("protocols", "lint", "--prompt", "mine.md")
+    guessed = call("protocols lint --prompt mine.md")
     assert guessed.out == named.out
     assert is_told(guessed.err, "cli.prompt_of", protocol=kind)
-    found = call("protocols", "lint", "--prompt", "mine.md", "--json")
+    found = call("protocols lint --prompt mine.md --json")
     assert [row["file"] for row in found.json["findings"]] == ["mine.md"] * len(expected)
     (tmp_path / "mine.md").write_text('Score model_output; copy "meta" back.')
-    clean = call("protocols", "lint", "rubric", "--prompt", "mine.md", "--expose-meta")
+    clean = call("protocols lint rubric --prompt mine.md --expose-meta")
     assert (clean.code, clean.out) == (0, "") and is_told(clean.err, "cli.no_findings")
 
 
@@ -166,9 +152,8 @@ def test_lint_of_a_prompt_of_the_users_own(call, tmp_path, kind):
 def test_run_says_what_lint_says_of_a_prompt(call, tmp_path, arguments):
     prompt, expected = OWN_PROMPTS["pairwise"]
     (tmp_path / "mine.md").write_text(prompt, encoding="utf-8")
-    write_pairs(tmp_path, 1, {"model": "python/judge:line"}, judge=LINE_JUDGE, prompt="mine.md")
-    done = call(*arguments)
-    assert done.code == 0, done.err
+    write_pairs(tmp_path, 1, "line", judge=LINE_JUDGE, prompt="mine.md")
+    done = call.ok(*arguments)
     notes = [line for line in done.err.splitlines() if line.startswith("Note: mine.md: ")]
     assert len(notes) == len(expected)
     assert all(is_told(note, key) for key, note in zip(expected, notes, strict=True))

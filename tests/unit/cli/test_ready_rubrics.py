@@ -34,7 +34,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ready_rubrics_are_listed_in_the_language_of_the_terminal(
     call: CallCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = call("protocols", "--json").json["rubrics"]
+    listed = call.json("protocols")["rubrics"]
     assert [each["name"] for each in listed] == list(ready_names())
     needs = {each["name"]: each["needs"] for each in listed}
     assert needs["faithfulness"] == ["context"] and needs["tone"] == []
@@ -51,8 +51,7 @@ def test_ready_rubrics_become_one_rubric_with_examples_that_run(
     call: CallCommand, tmp_path: Path, language: str
 ) -> None:
     names = ("--rubric", "faithfulness", "--rubric", "toxicity")
-    made = call("init", "made", *names, "--language", language)
-    assert made.code == 0, made.err
+    made = call.ok("init made", *names, "--language", language)
     assert all(name in made.out for name in ("faithfulness  ", "toxicity  ", "context"))
     rubric = json.loads((tmp_path / "made/rubric.json").read_text("utf-8"))
     assert [each["id"] for each in rubric["dimensions"]] == ["faithfulness", "toxicity"]
@@ -60,11 +59,11 @@ def test_ready_rubrics_become_one_rubric_with_examples_that_run(
     suite = load_suite(tmp_path / "made", {}).file
     assert (suite.use, suite.language, suite.protocol) == (["context"], language, "rubric")
     (tmp_path / "made/filler.py").write_text(FILLER)
-    ran = call("run", "made", "--judge", "python/filler:f", "--json")
-    assert ran.code == 0 and ran.json["verdicts"] == ran.json["planned"] == 2, ran.err
+    ran = call.ok("run made --judge python/filler:f --json")
+    assert ran.json["verdicts"] == ran.json["planned"] == 2, ran.err
     store = ("--store", f"sqlite:{tmp_path / 'made/evenhand.db'}")
-    assert "[[context " in call("show", "latest", "faithfulness-bad", *store).out
-    again = call("init", "made", *names)
+    assert "[[context " in call("show latest faithfulness-bad", *store).out
+    again = call("init made", *names)
     assert again.code == 2 and "made" in again.err
 
 
@@ -74,13 +73,12 @@ def test_ready_rubrics_judge_a_table_in_its_language_and_name_the_columns_it_lac
     rows = [{"question": "Почему?", "answer": "Потому что.", "context": "Так вышло."}]
     write_rows(tmp_path, rows, "a.jsonl")
     names = ("--rubric", "faithfulness", "--rubric", "correctness")
-    done = call("init", "--data", "a.jsonl", *names)
-    assert done.code == 0, done.err
+    done = call.ok("init --data a.jsonl", *names)
     assert "--map reference=COLUMN" in done.out and "--map context=COLUMN" not in done.out
     assert load_suite(tmp_path, {}).file.use == ["reference", "context"]
     assert "Верность контексту" in (tmp_path / "rubric.json").read_text("utf-8")
     (tmp_path / "filler.py").write_text(FILLER)
-    assert call("run", "--judge", "python/filler:f", "--json").json["verdicts"] == 1
+    assert call.json("run --judge python/filler:f")["verdicts"] == 1
 
 
 def test_a_conversation_holds_the_earlier_messages_that_a_ready_rubric_needs(
@@ -94,10 +92,10 @@ def test_a_conversation_holds_the_earlier_messages_that_a_ready_rubric_needs(
     ]
     messages = [{"role": role, "content": text} for role, text in turns]
     write_rows(tmp_path, [{"messages": messages}], "chats.jsonl")
-    done = call("init", "--data", "chats.jsonl", "--rubric", "conversation")
-    assert done.code == 0 and "--map messages" not in done.out, done.err
+    done = call.ok("init --data chats.jsonl --rubric conversation")
+    assert "--map messages" not in done.out, done.err
     assert load_suite(tmp_path, {}).file.use == []
-    assert call("run", "--dry-run").code == 0
+    call.ok("run --dry-run")
 
 
 @pytest.mark.parametrize("data", [(), ("--data", "a.csv")])
@@ -105,10 +103,10 @@ def test_a_ready_rubric_that_is_not_there_is_answered_with_those_that_are(
     call: CallCommand, tmp_path: Path, data: tuple[str, ...]
 ) -> None:
     (tmp_path / "a.csv").write_text("question,answer\nWhy?,So it is.\n")
-    told = call("init", "made", "--rubric", "nosuch", *data)
+    told = call("init made --rubric nosuch", *data)
     assert told.code == 2 and '"nosuch"' in told.err
     assert all(name in told.err for name in ready_names())
-    paired = call("init", "made", "--rubric", "tone", "--protocol", "pairwise", *data)
+    paired = call("init made --rubric tone --protocol pairwise", *data)
     assert paired.code == 2 and "pairwise" in paired.err
     assert not (tmp_path / "made").exists()
 
@@ -119,10 +117,9 @@ def test_examples_of_ready_rubrics_get_verdicts_from_an_embedded_judge(
     call: CallCommand, tmp_path: Path
 ) -> None:
     """Verdicts, not scores: the smallest model judges no better than chance."""
-    made = call("init", "--rubric", "relevancy", "--rubric", "format")
-    assert made.code == 0, made.err
-    ran = call("run", "--judge", f"embedded/{SMALL_MODEL}", "--limit", "2", "--json")
-    assert ran.code == 0 and ran.json["verdicts"] == 2, ran.err
+    call.ok("init --rubric relevancy --rubric format")
+    ran = call.ok(f"run --judge embedded/{SMALL_MODEL} --limit 2 --json")
+    assert ran.json["verdicts"] == 2, ran.err
     for row in stored(tmp_path):
         if row["output"]:
             assert all(1 <= each["score"] <= 4 for each in row["output"]["scores"].values())

@@ -35,21 +35,21 @@ BROKEN = {"no_worse_then": 0.1}
 @pytest.mark.parametrize("command", ["compare", "gate", "report"])
 def test_a_broken_suite_file_is_an_error_also_where_the_store_is_named(call, tmp_path, command):
     suite(tmp_path, compare=BY_VARIANT, gate={"max_failure_rate": 0.5})
-    assert call("run").code == 0
+    call.ok("run")
     suite(tmp_path, compare=BY_VARIANT, gate=BROKEN)
     for store in ((), ("--store", "sqlite:evenhand.db")):
         said = call(command, "latest", *store)
         assert said.code == 2, said.out
         assert "evenhand.toml:" in said.err and "no_worse_then" in said.err
     suite(tmp_path, name="another", gate=BROKEN)
-    said = call("compare", "test", "--store", "sqlite:evenhand.db", "--json")
-    assert said.code == 0 and said.json["baseline"] == "v1"
+    said = call.ok("compare test --store sqlite:evenhand.db --json")
+    assert said.json["baseline"] == "v1"
 
 
 @pytest.mark.parametrize("command", ["show", "export", "agreement", "leaderboard"])
 def test_a_broken_suite_file_stops_nobody_who_asks_it_nothing(call, tmp_path, command):
     suite(tmp_path)
-    assert call("run").code == 0
+    call.ok("run")
     (tmp_path / "evenhand.toml").write_text('name = "test"\n[limits\n')
     rest = ("-o", "out.jsonl") if command == "export" else ()
     said = call(command, "latest", *rest, "--store", "sqlite:evenhand.db")
@@ -66,7 +66,7 @@ def test_python_answers_the_question_that_the_suite_asks_now(call, tmp_path, mon
     assert is_told(call("run").out, "answer.none_overall", variant="v1", baseline="v2")
     suite(tmp_path, compare=BY_AREA)
     assert (run.compare().by, run.compare().baseline) == ("area", "b")
-    assert call("compare", "--json").json["by"] == "area"
+    assert call.json("compare")["by"] == "area"
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

@@ -69,9 +69,9 @@ def edit(path, old, new):
 
 def test_another_priority_turns_verdicts_without_a_call(call, tmp_path):
     write_pairs(tmp_path, pairs_of_two(4), JUDGE, judge=PRIORITY_JUDGE)
-    old = call("run", "--json").json
+    old = call.json("run")
     assert winners(tmp_path) == ["B"] * 4
-    settled = call("settle", "latest", "--priority", "C2,C1", "--json").json
+    settled = call.json("settle latest --priority C2,C1")
     assert (settled["calls"], settled["verdicts"], settled["pending"]) == (0, 4, 0)
     assert settled["run"] != old["run"]
     assert settled["settled_from"] == old["run"]
@@ -81,9 +81,9 @@ def test_another_priority_turns_verdicts_without_a_call(call, tmp_path):
     flags = [flag for row in stored(tmp_path, settled["run"]) for flag in row["flags"]]
     # The judge kept to the rule that it was told.
     assert "self_contradiction" not in flags
-    assert call("show", settled["run"], "--json").json["pairwise"]["self_contradictions"] == 0
+    assert call.json(f"show {settled['run']}")["pairwise"]["self_contradictions"] == 0
     # What was sent is shown as it was sent.
-    (judgment,) = call("show", settled["run"], "p0", "--json").json["judgments"]
+    (judgment,) = call.json(f"show {settled['run']} p0")["judgments"]
     assert [len(one["messages"]) for one in judgment["exchanges"]] == [2, 2]
 
 
@@ -91,9 +91,9 @@ def test_rules_add_up_from_one_settling_to_the_next(call, tmp_path):
     write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
 
     def settle(run, *rules):
-        return call("settle", run, *rules, "--json").json
+        return call.json(f"settle {run}", *rules)
 
-    old = call("run", "--json").json["run"]
+    old = call.json("run")["run"]
     same = settle(old, "--priority", "C1,C2,C5", "--max-rounds", "3")
     assert (same["run"], same["settled_from"], same["rules"]) == (old, None, {})
     new = settle(old, "--priority", "C2")["run"]
@@ -108,23 +108,23 @@ def test_fewer_rounds_settle_and_more_rounds_are_pending(call, tmp_path):
     write_pairs(
         tmp_path, pairs_of_two(3), {"model": "python/judge:first"}, settings={"max_rounds": 2}
     )
-    old = call("run", "--json").json["run"]
+    old = call.json("run")["run"]
     assert {row["output"]["rounds"] for row in stored(tmp_path, old)} == {2}
-    fewer = call("settle", old, "--max-rounds", "1", "--json").json
+    fewer = call.json(f"settle {old} --max-rounds 1")
     assert (fewer["verdicts"], fewer["pending"], fewer["calls"]) == (3, 0, 0)
     assert {row["output"]["rounds"] for row in stored(tmp_path, fewer["run"])} == {1}
-    said = call("settle", old, "--max-rounds", "5")
+    said = call(f"settle {old} --max-rounds 5")
     assert is_told(said.err, "cli.not_settled", n="3 judgments")
-    more = call("settle", old, "--max-rounds", "5", "--json").json
+    more = call.json(f"settle {old} --max-rounds 5")
     assert (more["verdicts"], more["pending"], more["calls"]) == (0, 3, 0)
     assert winners(tmp_path, old) == ["uncertain"] * 3
 
 
 def test_new_weights_rescale_and_flag(call, tmp_path):
     write_answers(tmp_path, answers(3))
-    old = call("run", "--json").json["run"]
+    old = call.json("run")["run"]
     (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
-    settled = call("settle", old, "--weights", "weights.json", "--json").json
+    settled = call.json(f"settle {old} --weights weights.json")
     assert (settled["calls"], settled["verdicts"], settled["pending"]) == (0, 3, 0)
     first, second, failed = stored(tmp_path, settled["run"])
     assert first["output"]["weights"] == FACT
@@ -141,12 +141,12 @@ def test_new_weights_rescale_and_flag(call, tmp_path):
     assert failed["output"]["critical_fail"]
     assert (failed["output"]["total_score"], failed["output"]["weights"]) == (0, FACT)
     assert [row["output"]["total_score"] for row in stored(tmp_path, old)] == [21, 21, 0]
-    assert call("store", "verify").code == 0
+    call.ok("store verify")
 
 
 def test_weights_may_stand_in_toml_or_in_a_protocol(call, tmp_path):
     write_answers(tmp_path, answers(1))
-    old = call("run", "--json").json["run"]
+    old = call.json("run")["run"]
     row = ", ".join(f"{name} = {weight}" for name, weight in FACT.items())
     (tmp_path / "plain.toml").write_text(f"fact = {{ {row} }}\n")
     (tmp_path / "nested.toml").write_text(f"[weights]\nfact = {{ {row} }}\n")
@@ -158,7 +158,7 @@ def test_weights_may_stand_in_toml_or_in_a_protocol(call, tmp_path):
     )
     ways = (("--weights", "plain.toml"), ("--weights", "nested.toml"))
     ways += (("--weights", str(mine / "protocol.toml")), ("--protocol", "mine"))
-    runs = {call("settle", old, *way, "--json").json["run"] for way in ways}
+    runs = {call.json(f"settle {old}", *way)["run"] for way in ways}
     assert len(runs) == 1 and runs != {old}
 
 
@@ -174,30 +174,30 @@ def test_points_that_could_not_be_given_are_pending(call, tmp_path):
         '"score": dict.fromkeys(dimensions, 7)', '"score": dict(zip(dimensions, (7, 7, 0)))'
     )
     write_answers(tmp_path, answers(3), judge=judge, protocol="mine")
-    old = call("run", "--json").json
+    old = call.json("run")
     assert old["verdicts"] == 3
     edit(mine / "protocol.toml", most, "logic_and_fact = 60,")
     edit(mine / "protocol.toml", least, "helpfulness_and_creativity = 10")
-    settled = call("settle", old["run"], "--protocol", "mine", "--json").json
+    settled = call.json(f"settle {old['run']} --protocol mine")
     # What code failed has no points to rescale.
     assert (settled["verdicts"], settled["pending"], settled["calls"]) == (1, 2, 0)
 
 
 def test_a_protocol_folder_brings_its_rules(call, tmp_path):
     write_pairs(tmp_path, pairs_of_two(2), JUDGE, judge=PRIORITY_JUDGE)
-    old = call("run", "--json").json["run"]
+    old = call.json("run")["run"]
     priority = ('priority = ["C1", "C2", "C5"]', 'priority = ["C2"]')
     rounds = ("max_rounds = 3", "max_rounds = 2")
     own_protocol(tmp_path / "strict", "pairwise", priority=priority, rounds=rounds)
-    settled = call("settle", old, "--protocol", "strict", "--json").json
+    settled = call.json(f"settle {old} --protocol strict")
     assert settled["rules"] == {
         "priority": {"old": ["C1", "C2", "C5"], "new": ["C2"]},
         "max_rounds": {"old": 3, "new": 2},
     }
     assert winners(tmp_path, settled["run"]) == ["A", "A"]
-    shown = call("show", settled["run"]).out
+    shown = call(f"show {settled['run']}").out
     assert old in shown
-    for text in (call("settle", old, "--protocol", "strict").out, shown):
+    for text in (call(f"settle {old} --protocol strict").out, shown):
         assert is_told(text, "runs.differs_rule", name="priority", new="C2", old="C1, C2, C5")
         assert is_told(text, "runs.differs_rule", name="max_rounds", new=2, old=3)
 
@@ -224,9 +224,9 @@ def test_rules_that_do_not_fit_are_refused_and_leave_nothing(call, tmp_path):
         ("--protocol", "nowhere"): "files.no_protocol",
     }
     for options, key in refusals.items():
-        said = call("settle", "latest", *options)
+        said = call("settle latest", *options)
         assert said.code == 2 and is_told(said.err, key), (options, said.err)
-    assert len(call("runs", "--json").json["runs"]) == 1
+    assert len(call.json("runs")["runs"]) == 1
 
 
 def test_weights_that_do_not_fit_are_refused(call, tmp_path):
@@ -238,14 +238,14 @@ def test_weights_that_do_not_fit_are_refused(call, tmp_path):
         ({"fact": {"logic_and_fact": 100}}, "kinds.other_weights"),
     ):
         (tmp_path / "weights.json").write_text(json.dumps(weights))
-        said = call("settle", "latest", "--weights", "weights.json")
+        said = call("settle latest --weights weights.json")
         assert said.code == 2 and is_told(said.err, key), said.err
-    missing = call("settle", "latest", "--weights", "weight.json")
+    missing = call("settle latest --weights weight.json")
     assert missing.code == 2 and is_told(missing.err, "data.no_file", path="weight.json")
     assert '"weights.json"' in missing.err
-    assert call("settle", "latest", "--max-rounds", "1").code == 2
-    assert call("settle", "latest", "--priority", "C1").code == 2
-    assert len(call("runs", "--json").json["runs"]) == 1
+    assert call("settle latest --max-rounds 1").code == 2
+    assert call("settle latest --priority C1").code == 2
+    assert len(call.json("runs")["runs"]) == 1
 
 
 NOTE = "runs.suite_differs"
@@ -254,7 +254,7 @@ NOTE = "runs.suite_differs"
 def test_a_word_wherever_the_folder_differs_from_what_a_run_used(call, tmp_path):
     mine = own_protocol(tmp_path / "mine", "pairwise")
     write_pairs(tmp_path, pairs_of_two(3), JUDGE, judge=PRIORITY_JUDGE, protocol="mine")
-    old = call("run", "--json").json["run"]
+    old = call.json("run")["run"]
     commands = (("show", old), ("show", old, "p0"), ("compare", old), ("leaderboard", old))
     commands += (("report", old, "-o", "report.html"), ("settle", old))
     assert not [command for command in commands if is_told(call(*command).err, NOTE)]
@@ -262,19 +262,19 @@ def test_a_word_wherever_the_folder_differs_from_what_a_run_used(call, tmp_path)
     edit(mine / "prompts" / "en.md", "{{topic}}", "\n{{topic}}")
     changed = '"prompts/en.md", "protocol.toml"'
     for command in commands:
-        said = call(*command)
-        assert said.code == 0 and is_told(said.err, NOTE, run=old), (command, said.err)
+        said = call.ok(*command)
+        assert is_told(said.err, NOTE, run=old), (command, said.err)
         assert is_told(said.err, "runs.differs_protocol", name="mine", files=changed)
         assert max(map(len, said.err.splitlines())) <= 120
     assert is_told(call("run").err, "runs.differs_protocol", name="mine", files=changed)
-    assert [is_told(call("show", run).err, NOTE) for run in ("latest", old)] == [False, True]
+    assert [is_told(call(f"show {run}").err, NOTE) for run in ("latest", old)] == [False, True]
 
 
 def test_a_rubric_that_was_edited_is_told_too(call, tmp_path):
     write_suite(tmp_path, 2)
-    old = call("run", "--json").json["run"]
+    old = call.json("run")["run"]
     edit(tmp_path / "rubric.json", "Is it clear?", "Is it very clear?")
-    assert is_told(call("show", old).err, "runs.differs_rubric_file", file="rubric.json")
+    assert is_told(call(f"show {old}").err, "runs.differs_rubric_file", file="rubric.json")
     assert "rubric" in call("run").err
 
 
@@ -305,9 +305,9 @@ def test_run_names_each_part_of_the_judging_that_changed(call, tmp_path):
 
 def test_no_word_where_rules_were_set_by_settling(call, tmp_path):
     write_answers(tmp_path, answers(3))
-    old = call("run", "--json").json["run"]
+    old = call.json("run")["run"]
     (tmp_path / "weights.json").write_text(json.dumps({"fact": FACT}))
-    new = call("settle", old, "--weights", "weights.json", "--json").json["run"]
+    new = call.json(f"settle {old} --weights weights.json")["run"]
     for command in (("show", new), ("compare", new, "--against", old), ("show", old)):
         assert not is_told(call(*command).err, NOTE), command
 
@@ -334,11 +334,11 @@ TWO_TAGS = "".join(
 
 def test_tags_of_a_folder_are_applied_and_one_that_is_gone_needs_the_judge(call, tmp_path):
     write_suite(tmp_path, 3, judge=TAGGING_JUDGE)
-    old = call("run", "--json").json["run"]
+    old = call.json("run")["run"]
     folder = own_protocol(tmp_path / "tagged", "rubric")
     with (folder / "protocol.toml").open("a") as file:
         file.write(TWO_TAGS)
-    settled = call("settle", old, "--protocol", "tagged", "--json").json
+    settled = call.json(f"settle {old} --protocol tagged")
     assert settled["rules"]["tags"] == {"old": list("ABCDE"), "new": ["D", "F"]}
     assert (settled["verdicts"], settled["pending"], settled["calls"]) == (2, 1, 0)
     rows = stored(tmp_path, settled["run"])

@@ -33,25 +33,25 @@ MIXED = ({"model": "python/judge:good"}, {"model": "python/judge:bad"})
 def run(call, tmp_path):
     """A run of three units by two judges, one of which fails."""
     write_suite(tmp_path, 3, *MIXED)
-    found: str = call("run", "--json").json["run"]
+    found: str = call.json("run")["run"]
     return found
 
 
 def test_runs_lists_what_the_store_holds(call, run):
-    (row,) = call("runs", "--json").json["runs"]
+    (row,) = call.json("runs")["runs"]
     assert (row["run"], row["planned"], row["verdicts"]) == (run, 6, 3)
     assert row["failures"] == {"schema": 3} and run in call("runs").out
-    said = call("show", run[:5])
+    said = call(f"show {run[:5]}")
     counts = {"verdicts": "3 verdicts", "failures": "3 failures", "pending": "0 pending"}
     assert is_told(said.out, "cli.outcome", **counts, planned=6) and is_told(said.out, "cli.failed")
-    assert call("show", "--json").json["run"] == run
+    assert call.json("show")["run"] == run
     for arguments in (("show", run, "nobody"), ("show", "ffff"), ("export", "x", "-o", "a.csv")):
         said = call(*arguments)
         assert (said.code, said.out) == (2, "")
 
 
 def test_show_a_unit_with_prompts_replies_checks_and_offsets(call, run):
-    found = call("show", run, "u1", "--json").json
+    found = call.json(f"show {run} u1")
     good, bad = found["judgments"]
     output = found["unit"]["model_output"]
     spot = good["evidence"][0]
@@ -61,7 +61,7 @@ def test_show_a_unit_with_prompts_replies_checks_and_offsets(call, run):
     assert [one["reask"] for one in bad["exchanges"]] == [0, 1, 2]
     assert bad["exchanges"][0]["reply"] == "{}"
     assert output in bad["exchanges"][0]["messages"][-1]["content"]
-    text = call("show", run, "u1").out
+    text = call(f"show {run} u1").out
     assert f"[{spot['start']}:{spot['end']}]" in text
     assert "Failed: schema" in text
 
@@ -91,7 +91,7 @@ def test_at_80_columns_names_and_dates_stay_on_one_line_and_crashes_show_their_e
 
 def test_show_parts_its_tables_and_tells_on_one_line_what_is_left_out(call, tmp_path):
     write_suite(tmp_path, 60)
-    run = call("run", "--json").json["run"]
+    run = call.json("run")["run"]
     lines = call("show").out.splitlines()
     assert is_told(lines[-1], "cli.first_units", n="50 units", run=run)
     headers = [
@@ -130,16 +130,16 @@ def leaning(folder, number=2):
 def test_low_confidence_is_listed_by_show_too(call, tmp_path):
     write_answers(tmp_path, answers(6), UNSURE)
     call("run")
-    listed = call("show", "latest", "--only", "low-confidence").out
+    listed = call("show latest --only low-confidence").out
     assert "t1/m" in listed and "t4/m" in listed and "t0/m" not in listed
-    assert call("show", "latest", "--only", "notes").code == 2
-    assert call("export", "latest", "--only", "notes", "-o", "x.jsonl").code == 2
+    assert call("show latest --only notes").code == 2
+    assert call("export latest --only notes -o x.jsonl").code == 2
 
 
 def test_topics_of_two_candidates_have_fronts(call, tmp_path):
     rows = [pair_row("won", 5, 2), pair_row("tied", 3, 3), pair_row("three", 3, 2, 1)]
     write_pairs(tmp_path, rows)
-    fronts = call("run", "--json").json["pairwise"]["fronts"]
+    fronts = call.json("run")["pairwise"]["fronts"]
     assert {topic: sets["front"] for topic, sets in fronts.items()} == {
         "won": ["c1"],
         "tied": ["c1", "c2"],
@@ -147,13 +147,13 @@ def test_topics_of_two_candidates_have_fronts(call, tmp_path):
     }
     assert fronts["won"]["pareto"] == ["c1"]
     assert fronts["tied"]["pareto"] == ["c1", "c2"]
-    assert call("leaderboard", "--json").json["fronts"] == fronts
-    assert call("show", "--json").json["pairwise"]["fronts"] == fronts
+    assert call.json("leaderboard")["fronts"] == fronts
+    assert call.json("show")["pairwise"]["fronts"] == fronts
 
 
 def test_an_uncertain_pair_keeps_both_candidates(call, tmp_path):
     leaning(tmp_path)
-    fronts = call("run", "--json").json["pairwise"]["fronts"]
+    fronts = call.json("run")["pairwise"]["fronts"]
     assert [sets["front"] for sets in fronts.values()] == [["c1", "c2"]] * 2
     text = call("show").out
     assert "kept" in text
@@ -186,16 +186,16 @@ async def test_reasoning_is_shown_beside_the_reply_and_judged_nowhere(tmp_path):
 
 def test_run_and_show_count_low_confidence_and_critical_fails(call, tmp_path):
     write_answers(tmp_path, 1)
-    ahead = call("run", "--dry-run", "--json").json
+    ahead = call.json("run --dry-run")
     assert (ahead["planned"], ahead["calls"]["least"]) == (1, 1)
     assert "low-confidence" not in call("run").out
     write_answers(tmp_path, 7, UNSURE)
-    ahead = call("run", "--dry-run", "--json").json
+    ahead = call.json("run --dry-run")
     assert (ahead["planned"], ahead["calls"]["least"]) == (7, 5), "what code decides sends nothing"
-    done = call("run", "--json").json
+    done = call.json("run")
     assert done["weighted"] == {"critical_fails": 2, "low_confidence": 2}
     assert (done["verdicts"], done["calls"]) == (7, 5)
-    assert call("show", "--json").json["weighted"] == done["weighted"]
+    assert call.json("show")["weighted"] == done["weighted"]
     for said in (call("run"), call("show")):
         text = re.sub(r" +", " ", said.out)
         assert "7 15 0 to 21" in text and is_told(text, "unit.critical_fails", n=2)
@@ -207,8 +207,7 @@ def test_run_and_show_count_low_confidence_and_critical_fails(call, tmp_path):
 def test_show_a_unit_with_its_prompts_and_reasons(call, tmp_path):
     write_answers(tmp_path, 3, UNSURE)
     call("run")
-    said = call("show", "latest", "t1/m")
-    assert said.code == 0
+    said = call.ok("show latest t1/m")
     text = re.sub(r" +", " ", said.out)
     for part in (
         "It is perhaps so.",
@@ -218,10 +217,10 @@ def test_show_a_unit_with_its_prompts_and_reasons(call, tmp_path):
         "Raw reply",
     ):
         assert part in text
-    failed = re.sub(r"\s+", " ", call("show", "latest", "t2/m").out)
+    failed = re.sub(r"\s+", " ", call("show latest t2/m").out)
     assert "Critical fail: Decided by code" in failed
     assert "Raw reply" not in failed
-    told = call("show", "latest", "t2/m", "--json").json
+    told = call.json("show latest t2/m")
     assert told["judgments"][0]["exchanges"] == []
 
 
@@ -234,6 +233,6 @@ def test_what_was_cut_of_a_reasoning_can_still_be_read(call, tmp_path):
     cut = row["output"]["reasoning"]["logic_and_fact"]
     assert len(cut) <= 200 and cut.endswith("…")
     assert row["passes"][0]["uncut"]["reasoning.logic_and_fact"].endswith("It is brief.")
-    assert " ".join(call("show", "latest", "t0/m").out.split()).count("It is brief.") >= 4
-    call("report", "latest", "-o", "report.html")
+    assert " ".join(call("show latest t0/m").out.split()).count("It is brief.") >= 4
+    call("report latest -o report.html")
     assert "It is brief." in (tmp_path / "report.html").read_text()

@@ -40,16 +40,16 @@ MIXED = ({"model": "python/judge:good"}, {"model": "python/judge:bad"})
 def run(call, tmp_path):
     """A run of three units by two judges, one of which fails."""
     write_suite(tmp_path, 3, *MIXED)
-    found: str = call("run", "--json").json["run"]
+    found: str = call.json("run")["run"]
     return found
 
 
 def test_verify_says_whether_all_is_well(call, run, tmp_path):
-    assert is_told(call("store", "verify").out, "cli.all_well")
-    assert call("store", "verify", "--json").json == {"ok": True, "problems": []}
+    assert is_told(call("store verify").out, "cli.all_well")
+    assert call.json("store verify") == {"ok": True, "problems": []}
     with sqlite3.connect(tmp_path / "evenhand.db") as beside:
         beside.execute("UPDATE calls SET reply='altered' WHERE rowid=1")
     beside.close()
-    said = call("store", "verify", "--json")
+    said = call("store verify --json")
     assert said.code == 6
     assert len(said.json["problems"]) == 1

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.words import LANGUAGES
+from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import write_pairs
 from tests.unit.web.serving import run_ids, served
@@ -44,14 +45,14 @@ PANEL = rows(20, 0, "good") + rows(1, 9, "bad")
 def take(call, votes):
     with Path("votes.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("unit", "judge", "first", "second", "winner"), *votes])
-    assert call("import", "votes.csv", "--kind", "votes").code == 0
+    call.ok("import votes.csv --kind votes")
 
 
 MISTRUST = "notes.inconsistent_import"
 
 
 def page(path, language, call):
-    call("report", "votes", "-o", path, "--summary", "--language", language, "--force")
+    call(f"report votes -o {path} --summary --language {language} --force")
     text = html.unescape(re.sub(r"<[^>]+>", " ", Path(path).read_text(encoding="utf-8")))
     return " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split())
 
@@ -75,7 +76,7 @@ def test_orders_that_seldom_agree_are_warned_about(call, no_ci, tmp_path):
         shown = awaited(lambda: ready(site, run), "the figures")
         assert is_told(shown, MISTRUST, n=2, of=11)
     # Of what was judged here no import is blamed.
-    write_pairs(tmp_path, 6, {"model": "python/judge:first"})
+    write_pairs(tmp_path, 6, "first")
     for text in (call("run").out, first_note(call, "leaderboard")):
         assert is_told(text, "notes.inconsistent", n=0, of=6)
 
@@ -129,15 +130,7 @@ def test_a_leader_of_the_judges_own_family_is_told(call, tmp_path):
         assert is_told(awaited(lambda: ready(site, run), "the figures"), LEADS, **FAMILY)
 
 
-@pytest.mark.parametrize(
-    ("leader", "other", "judge"),
-    [
-        ("claude-3-5-sonnet", "gpt-4o", "openai/gpt-4.1-mini"),
-        ("gpt-4o", "gpt-4.1", "openai/gpt-4.1-mini"),
-        ("gpt-4o", "claude-3-5-sonnet", "human/ann"),
-        ("new", "old", "openai/gpt-4.1-mini"),
-    ],
-)
+@cases
 def test_no_other_leader_is(call, leader, other, judge):
     take(call, families(leader, other, judge))
     for command in ("leaderboard", "compare"):

@@ -40,7 +40,7 @@ ALL = rows(*[(FORBIDDEN, FORBIDDEN)] * 3)
 def judged(request, call, tmp_path):
     judges = ({"model": "python/judge:good"}, {"model": "python/judge:unsure"})
     write_answers(tmp_path, request.param, *judges, compare={"by": "model", "baseline": "old"})
-    assert call("run").code == 0
+    call.ok("run")
     return request.param
 
 
@@ -54,12 +54,11 @@ def means(units):
 
 def test_every_command_that_reads_takes_them(call, tmp_path, judged):
     expected = means(judged)
-    compared = call("compare", "--json")
-    assert compared.code == 0, compared.err
+    compared = call.ok("compare --json")
     overall = next(row for row in compared.json["rows"] if row["dimension"] == OVERALL)
     assert overall["mean"] == pytest.approx(expected["new"])
     assert overall["baseline_mean"] == pytest.approx(expected["old"])
-    gate = call("gate", "--max-critical-fails", "0", "--json")
+    gate = call("gate --max-critical-fails 0 --json")
     assert (gate.code, gate.json["outcome"]) == (1, "worse"), gate.err
     reading = (
         ["agreement", "latest", "--json"],
@@ -68,7 +67,7 @@ def test_every_command_that_reads_takes_them(call, tmp_path, judged):
         ["export", "-o", "out.csv"],
     )
     assert {call(*arguments).code for arguments in reading} == {0}
-    assert call("report", "-o", "report.html").code == 0
+    call.ok("report -o report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Forbidden" in page
     with closing(open_archive("sqlite:evenhand.db")) as store:
@@ -78,7 +77,7 @@ def test_every_command_that_reads_takes_them(call, tmp_path, judged):
     if judged is ALL:
         return
     # The units that changed most are told out of 100, as the answer is.
-    text, told = call("compare", "--worst", "1").out, call("compare", "--worst", "1", "--json")
+    text, told = call("compare --worst 1").out, call("compare --worst 1 --json")
     assert "worst 1: -21" in text and "old: 21" in text
     (worst,) = told.json["changed"]["worst"]
     assert worst["difference"] == pytest.approx(-0.21)
@@ -113,19 +112,19 @@ def test_the_type_of_a_task_is_a_field_given_or_inferred(call, tmp_path):
         for model in ("old", "new")
     ]
     (tmp_path / "graded.py").write_text(GRADE_JUDGE)
-    write_answers(tmp_path, units, {"model": "python/judge:typed"}, judge=TYPED_BY_JUDGE)
-    run = call("run", "--json").json["run"]
+    write_answers(tmp_path, units, "typed", judge=TYPED_BY_JUDGE)
+    run = call.json("run")["run"]
     with closing(sqlite3.connect("evenhand.db")) as store:
         sql = "SELECT unit, value FROM unit_fields WHERE run = ? AND field = 'task_type'"
         found = dict(store.execute(sql, [run]).fetchall())
     assert len(found) == len(units)
     assert all(types[unit[:4]] == value for unit, value in found.items())
-    by_type = call("compare", "--by", "task_type", "--pair-by", "model", "--json")
+    by_type = call("compare --by task_type --pair-by model --json")
     variants = {row["variant"] for row in by_type.json["rows"]} | {by_type.json["baseline"]}
     assert variants == set(types.values())
     assert not {row["dimension"] for row in by_type.json["rows"]} & {"task_type:creative"}
     for selected in ("fact", "creative"):
-        one = call("compare", "--by", "model", "--where", f"task_type={selected}", "--json")
+        one = call(f"compare --by model --where task_type={selected} --json")
         assert {row["n"] for row in one.json["rows"]} == {3}
-    within = call("compare", "--by", "model", "--within", "task_type", "--json")
+    within = call("compare --by model --within task_type --json")
     assert {block["value"] for block in within.json["within"]["blocks"]} == set(types.values())

@@ -10,6 +10,7 @@ import pytest
 from evenhand.data import rows, write
 from evenhand.data.files import guess_encoding
 from evenhand.errors import DataError, UsageError
+from tests.cases import cases
 from tests.sentences import refused
 
 
@@ -84,15 +85,7 @@ def test_utf_8_is_no_guess(tmp_path):
     assert [row.value for row in rows(path)] == [{"question": RUSSIAN}]
 
 
-@pytest.mark.parametrize(
-    ("encoding", "written", "text"),
-    [
-        ("shift_jis", "cp932", "№ ① ㈱"),
-        ("gbk", "gb18030", "€ 𠮷 囍"),
-        ("gb2312", "gbk", "囍 镕"),
-        ("euc-kr", "cp949", "뷁 똠"),
-    ],
-)
+@cases
 def test_signs_that_makers_added_to_an_encoding_are_read(tmp_path, encoding, written, text):
     """A table that Excel saved on a Japanese Windows has them in its header already."""
     file = tmp_path / "table.csv"

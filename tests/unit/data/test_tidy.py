@@ -21,6 +21,7 @@ from evenhand.data.layouts.tidy import (
 from evenhand.data.write import write
 from evenhand.errors import DataError
 from evenhand.jsontext import parse
+from tests.cases import cases
 from tests.sentences import refused
 
 VOTE = {"unit": "q1", "judge": "j", "first": "a", "second": "b"}
@@ -45,31 +46,23 @@ def test_votes_come_from_any_kind_of_data_file(tmp_path, name):
     assert all(row.where.startswith(str(path)) for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("winner", "said"),
-    [
-        ("first", "first"),
-        ("second", "second"),
-        ("tie", "tie"),
-        (" tie ", "tie"),
-        ("a", "first"),
-        ("b", "second"),
-    ],
-)
-def test_a_winner_is_a_side_a_tie_or_a_name(winner, said):
-    assert read(VOTE | {"winner": winner}).side == said
+@cases
+def test_what_a_vote_says(row, side, failed, detail, preference):
+    vote = read(VOTE | row)
+    assert (vote.side, vote.failed, vote.preference) == (side, failed, preference)
+    assert detail in vote.detail
 
 
-@pytest.mark.parametrize("winner", ["A", "Tie", "gpt", "neither", "?", 7, True, ["a"]])
-def test_any_other_label_is_a_failure_that_keeps_it(winner):
-    vote = read(VOTE | {"winner": winner})
-    assert (vote.side, vote.failed) == ("", "schema")
-    assert (winner if isinstance(winner, str) else "") in vote.detail
+@cases
+def test_what_a_score_says(row, failed, detail, score):
+    found = read_score(SCORE | row)
+    assert (repr(found.score), found.failed) == (repr(score), failed)
+    assert detail in found.detail
 
 
-@pytest.mark.parametrize("row", [{"winner": ""}, {"winner": None}, {}, {"preference": ""}])
-def test_no_label_is_a_failure_too(row):
-    assert read(VOTE | row).failed == "empty"
+def test_a_value_of_nothing_is_an_empty_cell():
+    assert read(VOTE | {"winner": None}).failed == "empty"
+    assert read_score(SCORE | {"score": None}).failed == "empty"
 
 
 @pytest.mark.parametrize("side", ["first", "second"])
@@ -79,57 +72,9 @@ def test_a_candidate_called_like_a_word_for_a_side_is_an_error(side, name):
         read(VOTE | {side: name, "winner": "a"})
 
 
-@pytest.mark.parametrize(
-    ("preference", "said"), [(0, "first"), ("0.49", "first"), (0.5, "tie"), ("1", "second")]
-)
-def test_without_a_winner_the_preference_names_it(preference, said):
-    vote = read(VOTE | {"preference": preference})
-    assert (vote.side, vote.preference) == (said, float(preference))
-
-
-@pytest.mark.parametrize("preference", [-0.1, 1.01, "much", "nan", "inf", True])
-def test_a_preference_outside_0_to_1_is_a_failure(preference):
-    vote = read(VOTE | {"winner": "first", "preference": preference})
-    assert vote.failed == "schema" and "from 0 to 1" in vote.detail
-
-
-@pytest.mark.parametrize(
-    ("winner", "preference"), [("first", 0.9), ("b", "0.1"), ("tie", 1), ("second", 0.5)]
-)
-def test_a_winner_and_a_preference_that_contradict_are_a_failure(winner, preference):
-    vote = read(VOTE | {"winner": winner, "preference": preference})
-    assert (vote.side, vote.preference, vote.failed) == ("", None, "schema")
-    assert vote.detail == (f'winner "{winner}" and preference {preference} contradict each other')
-    agreed = read(VOTE | {"winner": "a", "preference": 0.1})
-    assert (agreed.side, agreed.preference, agreed.failed) == ("first", 0.1, "")
-
-
-def test_names_are_told_apart_by_case_from_words_for_a_side():
-    assert read({"first": "Tie", "second": "b", "winner": "Tie"}).side == "first"
-
-
 def test_a_vote_that_does_not_say_whom_it_compares_is_an_error():
     with refused(DataError, "data.cell_empty", r'v\.csv:3: .*"first"'):
         read(VOTE | {"first": " "}, "v.csv:3")
-
-
-@pytest.mark.parametrize(
-    ("score", "read"), [(3, 3), ("3", 3), ("2.50", 2.5), (0.25, 0.25), ("-1", -1), (" 4 ", 4)]
-)
-def test_a_score_is_a_number_or_a_text_of_one(score, read):
-    found = read_score(SCORE | {"score": score})
-    assert (found.score, type(found.score), found.failed) == (read, type(read), "")
-
-
-@pytest.mark.parametrize("score", ["4:5", "five", "nan", "1e999", "1_000", [3], {"a": 1}, 10**400])
-def test_what_is_no_number_is_a_failure_that_keeps_it(score):
-    found = read_score(SCORE | {"score": score})
-    assert (found.score, found.failed) == (None, "schema") and "is not a number" in found.detail
-
-
-@pytest.mark.parametrize("row", [{"score": ""}, {"score": None}, {}])
-def test_no_score_is_a_failure_too(row):
-    assert read_score(SCORE | row).failed == "empty"
 
 
 def test_without_a_dimension_there_is_one_called_score():
@@ -164,14 +109,7 @@ def test_a_name_to_rename_that_is_not_there_gets_a_hint(tmp_path):
     assert caught.value.advice.values["near"] == "verdict"
 
 
-@pytest.mark.parametrize(
-    ("kind", "header", "missing", "key"),
-    [
-        ("votes", "unit,judge,frist,second,winner", "first", "column"),
-        ("votes", "unit,judge,first,second,winer", "winner", "verdict_column"),
-        ("scores", "unit,judge,dimension,scores", "score", "verdict_column"),
-    ],
-)
+@cases
 def test_a_missing_column_is_named_with_those_there_are(tmp_path, kind, header, missing, key):
     path = tmp_path / "t.csv"
     path.write_text(f"{header}\n{','.join('x' * len(header.split(',')))}\n")

@@ -19,6 +19,7 @@ from evenhand.data import rows, write
 from evenhand.data.cells import guard, unguard
 from evenhand.errors import DataError, UsageError
 from evenhand.jsontext import dump, parse
+from tests.cases import cases
 from tests.sentences import refused
 
 ENDINGS = ["jsonl", "json", "csv", "parquet"]
@@ -106,13 +107,7 @@ def test_an_object_that_is_null_in_some_rows_has_no_column_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize(
-    ("held", "key"),
-    [
-        ([{"a": 1}, {"a": {"b": 2}}], "data.value_and_object"),
-        ([{"a.b": 1, "a": {"b": 2}}], "data.field_twice"),
-    ],
-)
+@cases
 def test_rows_that_make_no_table_are_refused(tmp_path, ending, held, key):
     with refused(DataError, key):
         write(tmp_path / f"a.{ending}", held)

@@ -23,6 +23,7 @@ from evenhand.kinds.prompt import extra_blocks
 from evenhand.kinds.rows import EXTRAS
 from evenhand.kinds.rubric.rubric import Rubric, build_rubric, parse_rubric
 from evenhand.words import LANGUAGES
+from tests.cases import cases
 
 NAMES = [
     *("faithfulness", "hallucination", "relevancy", "correctness", "completeness", "toxicity"),
@@ -147,10 +148,7 @@ def test_a_name_that_is_given_twice_counts_once() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("names", "rows"),
-    [(["tone", "toxicity"], 4), (["faithfulness", "toxicity"], 2), (["summary", "correctness"], 4)],
-)
+@cases
 def test_examples_without_a_needed_column_are_left_out_where_others_have_it(
     names: list[str], rows: int
 ) -> None:

@@ -12,6 +12,7 @@ from evenhand.data.write import write, write_text
 from evenhand.errors import DataError, UsageError
 from evenhand.files.replies import check_file
 from evenhand.kinds.pairwise.table import header, line
+from tests.cases import cases
 from tests.sentences import refused
 from tests.suites import CRITERIA, pair_reply, pairs, write_rows
 from tests.unit.kinds.material import META, RUBRIC_TEXT, SAMPLE, good
@@ -180,14 +181,7 @@ def test_two_judges_may_each_say_something_of_a_pair(tmp_path):
     assert check_pairs(tmp_path, "v.jsonl").ok == 2
 
 
-@pytest.mark.parametrize(
-    ("lines", "where", "key", "says"),
-    [
-        (["", HEADER, "", "", told("p9")], 5, "files.no_unit", '"p9"'),
-        ([HEADER, "", "p0 | A | A+"], 3, "kinds.table_columns", "3.*8"),
-        (["", "p0 | A"], 2, "kinds.table_header", ""),
-    ],
-)
+@cases
 def test_a_line_is_told_with_its_number_once(tmp_path, lines, where, key, says):
     write_text(tmp_path / "v.txt", lines)
     with refused(DataError, key, says) as caught:
@@ -213,13 +207,7 @@ def test_an_unknown_ending_tells_of_tables_too(tmp_path):
         assert ".jsonl" in caught.value.advice and ".txt" in caught.value.advice
 
 
-@pytest.mark.parametrize(
-    ("change", "path", "code"),
-    [
-        ({"notes": 5}, "notes", "schema"),
-        ({"criteria": dict.fromkeys(CRITERIA[1:], "tie")}, "criteria.C1", "schema"),
-    ],
-)
+@cases
 def test_a_settled_verdict_that_breaks_the_contract(tmp_path, change, path, code):
     write_rows(tmp_path, [VERDICT, VERDICT | change], "v.jsonl")
     found = check_pairs(tmp_path, "v.jsonl")
@@ -228,16 +216,7 @@ def test_a_settled_verdict_that_breaks_the_contract(tmp_path, change, path, code
     assert found.problems[0]["message"].startswith(f"{path}: ")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"winner": "uncertain", "settled": "uncertain", "rounds": 3},
-        {"settled": "resolved", "unstable": []},
-        {"winner": "tie", "rounds": 0},
-        {"settled": "one_order", "preference": 0.25},
-        {"criteria": {}, "unstable": []},
-    ],
-)
+@cases
 def test_a_settled_verdict_that_keeps_it(tmp_path, change):
     write_rows(tmp_path, [VERDICT | change], "v.jsonl")
     assert check_pairs(tmp_path, "v.jsonl").problems == []

@@ -6,7 +6,6 @@ import re
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from evenhand.report.gate import headline, junit, markdown, workflow_commands
 from evenhand.stats.conditions import Condition
 from evenhand.stats.gate import Gate
 from evenhand.words import words
+from tests.cases import cases
 
 STARTED = "2026-03-01T10:20:30.123+00:00"
 OUTCOMES: list[Any] = ["better", "worse", "not enough evidence"]
@@ -99,15 +99,7 @@ def test_the_same_gate_gives_the_same_bytes():
     assert written(one).startswith(b"<?xml version='1.0' encoding='UTF-8'?>\n<testsuites>")
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "key", "counts"),
-    [
-        ("better", "gate.passed", {"n": 1}),
-        ("worse", "gate.failed", {"n": 1, "of": 1}),
-        ("worse worse better", "gate.failed", {"n": 2, "of": 3}),
-        ("better not_enough_evidence", "gate.open", {"n": 1, "of": 2}),
-    ],
-)
+@cases
 def test_the_headline_counts(outcomes, key, counts):
     names: list[Any] = [name.replace("_", " ") for name in outcomes.split()]
     say = words("ru")

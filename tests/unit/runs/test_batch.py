@@ -13,6 +13,7 @@ from evenhand.runs.batch import BatchOptions
 from evenhand.runs.stores import open_archive
 from evenhand.store.verify import verify
 from tests.batch_provider import KEYS, PROVIDERS, BatchProvider, Faults, fitting
+from tests.cases import cases
 from tests.provider import valid_reply
 from tests.sentences import refused
 from tests.suites import judged, pairs, prepared, samples, stored, write_pairs, write_suite
@@ -335,14 +336,7 @@ async def test_a_provider_that_stumbles_is_asked_again(tmp_path, fault):
     assert set(server.paid.values()) == {1}
 
 
-@pytest.mark.parametrize(
-    ("faults", "said", "advice", "batches"),
-    [
-        ({"create": ["quota"]}, "quota", "", 0),
-        ({"refuse": ["the model is gone"]}, "the model is gone", "--limit", 1),
-    ],
-    ids=["quota", "refused"],
-)
+@cases
 async def test_a_batch_that_is_refused_as_a_whole_ends_the_run(
     tmp_path, faults, said, advice, batches
 ):

@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from tests import provider as p
+from tests.cases import cases
 from tests.conftest import SMALL_MODEL
 from tests.sentences import is_told
 from tests.suites import (
@@ -251,16 +252,7 @@ def test_a_prompt_that_cannot_be_used_is_told_and_nothing_is_sent(tmp_path, name
         assert "mine.md: " in done.stderr and is_told(done.stderr, key), done.stderr
 
 
-@pytest.mark.parametrize(
-    ("protocol", "place", "key"),
-    [
-        ("none", '"none"', "files.no_protocol"),
-        ("empty", "empty/protocol.toml: ", "kinds.no_protocol_file"),
-        ("foreign", "foreign/protocol.toml: ", "files.unreadable"),
-        ("unkind", "unkind/protocol.toml: ", "kinds.unknown_kind"),
-        ("mute", "evenhand.toml: ", "files.no_language"),
-    ],
-)
+@cases
 def test_a_protocol_folder_that_cannot_be_used_is_told_and_nothing_is_sent(
     tmp_path, protocol, place, key
 ):

@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.files.protocols import find_protocol, lint, protocol_texts
 from evenhand.kinds.protocol import ProtocolError
+from tests.cases import cases
 from tests.sentences import refused
 from tests.suites import evenhand_here, samples, write_suite
 from tests.unit.web.serving import listed, served
@@ -111,15 +112,7 @@ def test_the_view_names_and_filters_by_them(judged_folder):
         assert listed(site, "latest", "tag=F1") == ["u1"]
 
 
-@pytest.mark.parametrize(
-    ("tags", "key", "says"),
-    [
-        ("[[tags]]\nid = 'F.1'\nzh = 'x'\n", "kinds.no_id", "1"),
-        ("[[tags]]\nzh = 'x'\n", "kinds.no_id", "1"),
-        (TAGS + "[[tags]]\nid = 'F1'\nzh = 'x'\n", "kinds.same_id", "F1"),
-        ("[[tags]]\nid = 'F1'\nen = 'x'\n", "kinds.no_row_text", '"F1".*"zh"'),
-    ],
-)
+@cases
 def test_what_is_wrong_with_them_is_told(tmp_path, tags, key, says):
     house(tmp_path, tags)
     protocol = find_protocol("house", tmp_path)

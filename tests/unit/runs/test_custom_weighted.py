@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from tests import provider as p
+from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import TASK, answers, at, evenhand_here, judged, stored, write_answers
 
@@ -166,14 +167,7 @@ def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(tmp_path, name
     assert place in done.stderr and is_told(done.stderr, key), done.stderr
 
 
-@pytest.mark.parametrize(
-    ("given", "file"),
-    [
-        ({}, ""),
-        ({}, "data/task.md"),
-        ({"rubric": "data/task.md"}, None),
-    ],
-)
+@cases
 def test_a_rubric_may_stand_in_the_row_beside_the_data_or_in_the_suite(tmp_path, given, file):
     data = tmp_path / "data"
     data.mkdir()

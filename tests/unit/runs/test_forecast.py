@@ -17,6 +17,7 @@ from evenhand.limits import MAX_ROUNDS, REPAIRS
 from evenhand.runs.forecast import forecast
 from evenhand.runs.stores import open_archive
 from evenhand.words import words
+from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import (
     at,
@@ -82,11 +83,7 @@ async def test_a_finished_run_has_nothing_ahead(tmp_path):
     assert figures(await foreseen(tmp_path / "samples"))[:4] == (3, 2, 2, 1)
 
 
-@pytest.mark.parametrize(
-    ("other", "done"),
-    [({"name": "another"}, 3), ({"settings": {"repairs": 1}}, 0)],
-    ids=["the same judging", "another judging"],
-)
+@cases
 async def test_another_run_that_the_ledger_answers_costs_nothing(tmp_path, other, done):
     write_pairs(tmp_path, 3, judge("coin"))
     summary = await judged(tmp_path)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.cases import cases
 from tests.unit.web.serving import SAMPLES, listed, run_named
 
 
@@ -37,9 +38,7 @@ def test_filters_offer_what_there_is(site, first):
     assert 'value="B" selected' in chosen
 
 
-@pytest.mark.parametrize(
-    ("name", "judgments"), [("first", SAMPLES), ("pairs", 60), ("graded", 30), ("waiting", 10)]
-)
+@cases
 def test_pages_hold_every_judgment_once_and_in_order_either_way(site, name, judgments):
     run = run_named(site, name)
     forward = listed(site, run)
@@ -78,23 +77,7 @@ def test_units_that_wait_and_pairs_and_answers_are_found(site):
     assert listed(site, run_named(site, "graded"), "confidence=low")
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("ANSWER 12,", 1),
-        ("ОТВЕТ", SAMPLES),
-        ("回答", SAMPLES),
-        ("答え", SAMPLES),
-        ("What is 7?", 1),
-        ("it is CLEAR", SAMPLES - 19),
-        ("m0/v0/q008", 1),
-        ("model_output", 0),
-        ("rationale", 0),
-        ("blake2b", 0),
-        ("%", 0),
-        ("_", 0),
-    ],
-)
+@cases
 def test_search_reads_texts_ids_and_reasons_but_no_keys(site, first, text, found):
     assert len(listed(site, first, f"text={quote(text)}")) == found
 

@@ -16,6 +16,7 @@ from evenhand.report.html.charts import (
 )
 from evenhand.report.model import Bar
 from evenhand.words import LANGUAGES, words
+from tests.cases import cases
 from tests.unit.report.reports import make_report, plain_mean
 
 EN = words("en")
@@ -49,16 +50,7 @@ def test_what_a_picture_of_means_leaves_out_is_counted():
     assert "and 4 more in the table" in plain.about and len(plain.legend) == 6
 
 
-@pytest.mark.parametrize(
-    ("values", "low", "high", "parts"),
-    [
-        ((0.0, 1.0), 0.0, 1.0, 5),
-        ((-0.31, 0.12), -0.4, 0.2, 3),
-        ((1.2, 4.9), 1.0, 5.0, 4),
-        ((7.0, 7.0), 6.5, 7.5, 2),
-        ((0.0, 1234.0), 0.0, 1500.0, 3),
-    ],
-)
+@cases
 def test_a_scale_has_round_ends_that_hold_all_values(values, low, high, parts):
     scale = make_scale(values)
     assert (scale.low, scale.high) == pytest.approx((low, high))

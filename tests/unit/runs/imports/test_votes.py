@@ -13,6 +13,7 @@ from evenhand.kinds.pairwise.verdict import pair_passes
 from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs, row_sizes
 from evenhand.stats.pairwise import topic_fronts
+from tests.cases import cases
 from tests.unit.runs.importing import vote
 
 UNCERTAIN = ("uncertain", "uncertain")
@@ -20,7 +21,7 @@ UNCERTAIN = ("uncertain", "uncertain")
 
 def outcomes(judgments):
     outputs = [one.output or {"winner": one.reason, "settled": ""} for one in judgments.values()]
-    return [(one["winner"], one["settled"]) for one in outputs]
+    return [[one["winner"], one["settled"]] for one in outputs]
 
 
 def test_both_orders_that_agree_are_one_stable_judgment(imported):
@@ -45,19 +46,7 @@ def test_both_orders_that_agree_are_one_stable_judgment(imported):
     assert (body["lengths"], body["meta"]) == ([12, 7], {"area": "x"})
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ("ab:first ba:first", [UNCERTAIN]),
-        ("ab:first ba:tie", [UNCERTAIN]),
-        ("ab:tie ba:tie", [("tie", "stable")]),
-        ("ab:second ba:first", [("B", "stable")]),
-        ("ab:first", [("A", "one_order")]),
-        ("aa:first:1 aa:first:2", [UNCERTAIN]),
-        ("ab:a ab:a ba:a ab:b", [("A", "stable"), ("A", "one_order"), ("B", "one_order")]),
-        ("ab:a::0 ab:b::1 ba:b::1 ba:a::0", [("A", "stable"), ("B", "stable")]),
-    ],
-)
+@cases
 def test_orders_are_settled_as_a_pass_pair(imported, rows, expected):
     """Each row: the order, the winner, the pass and the sample, which is a repeat of its own."""
     votes = []
