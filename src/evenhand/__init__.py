@@ -1,7 +1,8 @@
 """Judge the answers of language models with other language models, and trust the result.
 
-    verdict = evenhand.prefer(topic, first, second, judge="openai/gpt-4.1-mini", language="ru")
+    found = evenhand.prefer(topic, first, second, judge="openai/gpt-4.1-mini", language="ru")
     scores = evenhand.score(question, output, rubric=rubric, judge="openai/gpt-4.1-mini")
+    found = evenhand.checklist(question, output, criteria=["Is it polite?"])
     grade = evenhand.grade(prompt, answer, rubric="task.md", judge="openai/gpt-4.1-mini")
     run = evenhand.run("evenhand.toml"); run.judgments()
     run = evenhand.run(dataframe, rubric="Is the answer polite?", judge="openai/gpt-4.1-mini")
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenhand.api import (
-        Run,
+        checklist,
+        checklist_async,
         grade,
         grade_async,
         import_,
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
         run_async,
         score,
         score_async,
-        verify,
-        verify_async,
     )
     from evenhand.errors import EvenhandError, NoVerdictsWarning
     from evenhand.judgment import Failure, Judgment, LeftOut, Verdict
@@ -37,12 +37,15 @@ if TYPE_CHECKING:
     from evenhand.kinds.pairwise.verdict import PairVerdict
     from evenhand.kinds.rubric.verdict import RubricVerdict
     from evenhand.kinds.weighted.verdict import Grade
+    from evenhand.results.judged import JudgedUnit, assert_passes
+    from evenhand.results.run import Run
 
 __all__ = [
     "ChecklistVerdict",
     "EvenhandError",
     "Failure",
     "Grade",
+    "JudgedUnit",
     "Judgment",
     "LeftOut",
     "NoVerdictsWarning",
@@ -50,6 +53,9 @@ __all__ = [
     "RubricVerdict",
     "Run",
     "Verdict",
+    "assert_passes",
+    "checklist",
+    "checklist_async",
     "grade",
     "grade_async",
     "import_",
@@ -61,8 +67,6 @@ __all__ = [
     "run_async",
     "score",
     "score_async",
-    "verify",
-    "verify_async",
 ]
 
 _HOMES = {
@@ -70,12 +74,15 @@ _HOMES = {
     "EvenhandError": "evenhand.errors",
     "Failure": "evenhand.judgment",
     "Grade": "evenhand.kinds.weighted.verdict",
+    "JudgedUnit": "evenhand.results.judged",
     "Judgment": "evenhand.judgment",
     "LeftOut": "evenhand.judgment",
     "NoVerdictsWarning": "evenhand.errors",
     "PairVerdict": "evenhand.kinds.pairwise.verdict",
     "RubricVerdict": "evenhand.kinds.rubric.verdict",
+    "Run": "evenhand.results.run",
     "Verdict": "evenhand.judgment",
+    "assert_passes": "evenhand.results.judged",
 }
 
 

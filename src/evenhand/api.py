@@ -6,55 +6,38 @@ from __future__ import annotations
 import asyncio
 import sys
 import warnings
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from msgspec import structs
 
 from evenhand.engine.loop import wait_for
 from evenhand.engine.progress import Tally
-from evenhand.errors import (
-    DataError,
-    EvenhandError,
-    NoVerdicts,
-    NoVerdictsWarning,
-    StoreBusy,
-    UsageError,
-)
-from evenhand.files.outputs import check_output
+from evenhand.errors import DataError, NoVerdicts, NoVerdictsWarning, StoreBusy, UsageError
 from evenhand.files.protocols import find_protocol
-from evenhand.files.rubrics import read_rubric
+from evenhand.files.rubrics import check_needs, read_rubric
 from evenhand.judges.credentials import environment
-from evenhand.judgment import Judgment
 from evenhand.kinds import KINDS
 from evenhand.kinds.rows import RowError
-from evenhand.notebook import fields_table
-from evenhand.observation import Rule
-from evenhand.results.frames import Frame, Judgments, flat_rows, observation_rows
-from evenhand.results.units import full_rows
-from evenhand.runs.differences import with_present_suite
+from evenhand.observation import Rule, read_observations
+from evenhand.results.judged import JudgedUnit
+from evenhand.results.run import Run
 from evenhand.runs.judge import Options, Summary, judge_run
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
-from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
-from evenhand.runs.tables import is_table, rubric_value, table_plan, table_sources
-from evenhand.store.archive import Archive
+from evenhand.runs.tables import Rubric, is_table, rubric_value, table_plan, table_sources
 from evenhand.store.ledger import Store
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
 from evenhand.suite_file import StoreSpec
 from evenhand.text import visible
 from evenhand.words import Sentence
-
-if TYPE_CHECKING:
-    from evenhand.stats.agreement_result import Agreement
-    from evenhand.stats.comparison import Comparison
-    from evenhand.stats.leaderboard import Leaderboard
 
 BUSY_SECONDS = 0.05
 """Between looks at a question that another process or task is just asking."""
@@ -72,6 +55,12 @@ def _waiting(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
         return result
 
     return wait
+
+
+def _async_form(waiting: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Return the function that `_waiting` made this form of."""
+    function: Callable[P, Coroutine[Any, Any, T]] = vars(waiting)["__wrapped__"]
+    return function
 
 
 def _warning(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
@@ -92,150 +81,258 @@ def _warn(result: object) -> None:
         warnings.warn(f"run {result.id}: {result.warning}", NoVerdictsWarning, stacklevel=3)
 
 
-async def score_async(
+@_waiting
+async def score(
     question: str,
     output: str,
     *,
-    rubric: Mapping[str, Any] | str | Path,
-    judge: str = "embedded",
+    rubric: Rubric,
+    context: str | Sequence[str] | None = None,
+    reference: str | None = None,
+    judge: str | Mapping[str, Any] = "embedded",
     language: str = "en",
     meta: Mapping[str, Any] | None = None,
     store: str = MEMORY,
     options: Options | None = None,
-    **judge_settings: Any,
-) -> Judgment:
-    """Score one output on every dimension of a rubric; the evidence is verified.
+) -> JudgedUnit:
+    """Score one output on every dimension of a rubric, with verified quotes.
 
-    `rubric` is the rubric itself, the path of a .json or .toml file, or one sentence.
-    `judge_settings` are the keys of a `[[judges]]` entry, such as `base_url` or `max_tokens`. With
-    a `store` that is a file, the same question is never paid for twice. `options` say how it is
-    carried out, e.g. from a budget that several questions share. A failure is a value: see
-    `.status`.
+    Args:
+        question: what was asked.
+        output: the answer to judge.
+        rubric: the name of a ready rubric, such as `"faithfulness"`; a sentence; a list of these;
+            the rubric itself as a dict; or the path of a .json or .toml file.
+        context: the text or texts that the answer had to work with; the judge sees them.
+        reference: a right answer; the judge sees it.
+        judge: `"provider/model"`, or a dict with `model` and other keys of a `[[judges]]` entry:
+            `{"model": "openai/mine", "base_url": "http://localhost:8000/v1"}`.
+        language: that of the judge's prompts: `en`, `ru`, `zh` or `ja`.
+        meta: fields of your own, copied into the output; no judge sees them.
+        store: keeps the replies, e.g. `"sqlite:scores.db"`, so that no question is paid for twice.
+            By default nothing is kept.
+        options: how it is carried out, e.g. a budget that several calls share.
+
+    Returns:
+        The judgment, which prints as a table: `.scores`, `.overall`, `.passed`, `.output`. Without
+        a verdict `.status` is `"failure"`, and `.reason` and `.detail` say why.
+
+    Raises:
+        EvenhandError: nothing could be judged: a wrong argument, no key, no more budget.
+
+    Example:
+        >>> scores = evenhand.score(question, answer, rubric="faithfulness", context=passages,
+        ...     judge="openai/gpt-4.1-mini")
+        >>> scores.scores["faithfulness"]
     """
+    extras = _extras(context, reference)
+    check_needs(rubric, extras)
     value = rubric_value(rubric, find_protocol("rubric"), language)
     row = {"question": question, "model_output": output, "rubric": value, "meta": meta or {}}
-    plan = _plan_row("rubric", row, language, judge, judge_settings)
+    plan = _plan_row("rubric", row, extras, judge, language)
     return await _judge_row(plan, store, options)
 
 
-async def prefer_async(
+@_waiting
+async def prefer(
     topic: str,
     first: str,
     second: str,
     *,
-    judge: str = "embedded",
+    context: str | Sequence[str] | None = None,
+    reference: str | None = None,
+    judge: str | Mapping[str, Any] = "embedded",
     language: str = "en",
     names: tuple[str, str] = ("first", "second"),
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     store: str = MEMORY,
     options: Options | None = None,
-    **judge_settings: Any,
-) -> Judgment:
-    """Say which of two answers to a topic is better, on content alone: both orders, and another
-    round where they contradict each other.
+) -> JudgedUnit:
+    """Say which of two answers is better, in both orders, with another round if these disagree.
 
-    `.output["winner"]` is `A` (the first), `B`, `tie` or `uncertain`. `names` are the candidates'
-    own, e.g. their models; no judge sees them. `settings` are keys of `[settings]`, such as
-    `max_rounds`; the rest is as for `score`.
+    Args:
+        topic: what both answers are about.
+        first: an answer, called A in the result.
+        second: the other answer, called B.
+        context: as for `score`.
+        reference: as for `score`.
+        judge: as for `score`.
+        language: as for `score`.
+        names: the names of the candidates, e.g. their models; no judge sees them.
+        settings: keys of `[settings]` in a suite, such as `max_rounds`.
+        seed: decides which order is asked first.
+        store: as for `score`.
+        options: as for `score`.
+
+    Returns:
+        The judgment: `.winner` is `A`, `B`, `tie` or `uncertain`.
+
+    Raises:
+        EvenhandError: as for `score`.
+
+    Example:
+        >>> found = evenhand.prefer(question, old, new, judge="openai/gpt-4.1-mini")
+        >>> found.winner
     """
     texts = zip(names, (first, second), strict=True)
     candidates = [{"id": name, "text": text} for name, text in texts]
     row = {"pair_id": "pair", "topic": topic, "candidates": candidates}
-    keys = {"settings": dict(settings or {}), "seed": seed}
-    plan = _plan_row("pairwise", row, language, judge, judge_settings, **keys)
+    extras, keys = _extras(context, reference), {"settings": dict(settings or {}), "seed": seed}
+    plan = _plan_row("pairwise", row, extras, judge, language, **keys)
     return await _judge_row(plan, store, options)
 
 
-async def grade_async(
+@_waiting
+async def grade(
     prompt: str,
     answer: str,
     *,
     rubric: str | Path,
-    judge: str = "embedded",
+    context: str | Sequence[str] | None = None,
+    reference: str | None = None,
+    judge: str | Mapping[str, Any] = "embedded",
     language: str = "en",
     task_name: str = "task",
     store: str = MEMORY,
     options: Options | None = None,
-    **judge_settings: Any,
-) -> Judgment:
+) -> JudgedUnit:
     """Grade one answer out of 100 by its task's own rubric, critical-fail conditions first.
 
-    `rubric` is the Markdown itself or the path of a .md or .toml file; the rest is as for `score`.
-    `.output["total_score"]` is the grade.
+    Args:
+        prompt: the task.
+        answer: the answer to judge.
+        rubric: the Markdown text itself, or the path of a .md or .toml file.
+        context: as for `score`.
+        reference: as for `score`.
+        judge: as for `score`.
+        language: as for `score`.
+        task_name: the name of the task, copied into the output.
+        store: as for `score`.
+        options: as for `score`.
+
+    Returns:
+        The judgment: `.total_score`, `.scores`, `.critical_fail`.
+
+    Raises:
+        EvenhandError: as for `score`.
+
+    Example:
+        >>> found = evenhand.grade(task, answer, rubric="task.md", judge="openai/gpt-4.1-mini")
+        >>> found.total_score
     """
     form = KINDS["weighted"].rubric_form
     value: Any = rubric
     if isinstance(rubric, Path) or (form and form.is_file(rubric)):
         value = read_rubric(Path(rubric), find_protocol("weighted"))
     row = {"task_name": task_name, "prompt": prompt, "answer": answer, "rubric": value}
-    plan = _plan_row("weighted", row, language, judge, judge_settings)
+    plan = _plan_row("weighted", row, _extras(context, reference), judge, language)
     return await _judge_row(plan, store, options)
 
 
-async def verify_async(
+@_waiting
+async def checklist(
     question: str,
     output: str,
     *,
-    criteria: Sequence[Any] | Mapping[str, Any] | str | Path,
-    judge: str = "embedded",
+    criteria: Rubric,
+    context: str | Sequence[str] | None = None,
+    reference: str | None = None,
+    judge: str | Mapping[str, Any] = "embedded",
     language: str = "en",
     meta: Mapping[str, Any] | None = None,
     pass_share: float | None = None,
     store: str = MEMORY,
     options: Options | None = None,
-    **judge_settings: Any,
-) -> Judgment:
-    """Say which criteria one output meets, each answer backed by verified evidence.
+) -> JudgedUnit:
+    """Say which criteria one output meets, with verified quotes.
 
-    `criteria` are a list of sentences or of objects such as `{"text": "Is it polite?", "points": 2,
-    "must": True}`, one sentence, or the path of their file; `pass_share` is the lowest score that
-    passes. The rest is as for `score`. `.output["pass"]` is the outcome.
+    Args:
+        question: what was asked.
+        output: the answer to judge.
+        criteria: a sentence; a list of sentences or of dicts such as
+            `{"text": "Is it polite?", "points": 2, "must": True}`; a dict that holds such a list
+            as `criteria`; or the path of a .txt, .json or .toml file.
+        context: as for `score`.
+        reference: as for `score`.
+        judge: as for `score`.
+        language: as for `score`.
+        meta: as for `score`.
+        pass_share: the lowest score that passes, from 0 to 1.
+        store: as for `score`.
+        options: as for `score`.
+
+    Returns:
+        The judgment: `.passed`, `.scores` with 1 for a criterion that is met and 0 for one that is
+        not, `.overall`.
+
+    Raises:
+        EvenhandError: as for `score`.
+
+    Example:
+        >>> found = evenhand.checklist(question, answer, criteria=["Is it polite?"])
+        >>> found.passed
     """
     value = rubric_value(criteria, find_protocol("checklist"), language)
     row = {"question": question, "model_output": output, "meta": meta or {}, **value}
-    keys = {"settings": {"pass_share": pass_share}}
-    plan = _plan_row("checklist", row, language, judge, judge_settings, **keys)
+    extras, keys = _extras(context, reference), {"settings": {"pass_share": pass_share}}
+    plan = _plan_row("checklist", row, extras, judge, language, **keys)
     return await _judge_row(plan, store, options)
 
 
-score, prefer, grade = _waiting(score_async), _waiting(prefer_async), _waiting(grade_async)
-verify = _waiting(verify_async)
+score_async, prefer_async = _async_form(score), _async_form(prefer)
+grade_async, checklist_async = _async_form(grade), _async_form(checklist)
+
+
+def _extras(context: str | Sequence[str] | None, reference: str | None) -> dict[str, Any]:
+    """Return what was given beside the judged text, which is all shown to the judge."""
+    several = context is not None and not isinstance(context, str)
+    extras = {"reference": reference, "context": list(context or ()) if several else context}
+    return {name: value for name, value in extras.items() if value is not None}
 
 
 def _plan_row(
     protocol: str,
     row: Mapping[str, Any],
+    extras: Mapping[str, Any],
+    judge: str | Mapping[str, Any],
     language: str,
-    judge: str,
-    judge_settings: Mapping[str, Any],
     **keys: Any,
 ) -> Plan:
     """Return the plan of a suite whose data is one row; raises UsageError. Rows that are judged at
     the same time are runs of their own, for a run is its data."""
     top = {"name": protocol, "protocol": protocol, "language": language, "data": ["-"]}
-    file = suite_of_keys({**top, "judges": [{"model": judge, **judge_settings}], **keys})
+    file = suite_of_keys({**top, "judges": _judges(judge), "use": list(extras), **keys})
     plan = prepare(Suite(file, Path()), environment(), lambda notice: None)
     try:
         units = [
             IncomingUnit(unit.id, "one unit", unit.body, description=unit.description)
-            for unit in plan.judging.read(row)
+            for unit in plan.judging.read({**row, **extras})
         ]
     except RowError as error:
         raise UsageError(error.args[0]) from None
     return structs.replace(plan, units=lambda judging: iter(units))
 
 
-async def _judge_row(plan: Plan, store: str, options: Options | None) -> Judgment:
+def _judges(judge: str | Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"model": judge} if isinstance(judge, str) else dict(judge)]
+
+
+async def _judge_row(plan: Plan, store: str, options: Options | None) -> JudgedUnit:
     with closing(open_store(store)) as opened:
         summary = await _judge_in_turn(plan, opened, options)
         if summary.stopped:
             raise summary.stopped
-        for _, stored in opened.archive.judgments(summary.scope):
-            return plan.kind.read_judgment(stored.text)
-    (unit,) = plan.units(plan.judging)
+        for unit, stored in opened.archive.judgments(summary.scope):
+            judgment = plan.kind.read_judgment(stored.text)
+            observed = read_observations(stored.text.observations)
+            return JudgedUnit(
+                judgment,
+                plan.kind.present(plan.kind.load(unit.body), [judgment]),
+                {each.measure: each for each in observed if not each.pass_number},
+            )
+    (asked,) = plan.units(plan.judging)
     judge = plan.setups[0].judge.name
-    raise DataError(Sentence("api.no_reply", judge=judge, unit=unit.id))
+    raise DataError(Sentence("api.no_reply", judge=judge, unit=asked.id))
 
 
 async def _judge_in_turn(plan: Plan, store: Store, options: Options | None) -> Summary:
@@ -247,111 +344,12 @@ async def _judge_in_turn(plan: Plan, store: Store, options: Options | None) -> S
             await asyncio.sleep(BUSY_SECONDS)
 
 
-class Run:
-    """A run in a store. `.summary` is as `evenhand run --json` prints it, `.stopped` the error that
-    stopped it early, `.warning` why there are no verdicts."""
-
-    def __init__(
-        self,
-        run: str,
-        store_url: str,
-        folder: Path,
-        summary: Mapping[str, Any],
-        stopped: EvenhandError | None = None,
-        suite: Path | None = None,
-        warning: str = "",
-    ) -> None:
-        self.id, self.stopped, self.warning = run, stopped, warning
-        self.summary = dict(summary)
-        self._url, self._folder, self._suite = store_url, folder, suite or folder
-
-    def judgments(self) -> Judgments:
-        """Return every judgment with all that is known about it, failures included; `.to_pandas()`
-        makes a table of them, with the texts, scores, reasons and quotes."""
-        with self._open() as (store, recorded):
-            return Judgments(full_rows(store, recorded), self._flat_rows)
-
-    def observations(self) -> Frame:
-        """Return what its judgments say in numbers, as the view `observations` of the store;
-        `.to_pandas()` makes a table of them."""
-        with self._open() as (store, recorded):
-            return Frame(observation_rows(store, recorded))
-
-    def _flat_rows(self) -> list[dict[str, Any]]:
-        with self._open() as (store, recorded):
-            return list(flat_rows(store, recorded))
-
-    def _repr_html_(self) -> str:
-        return fields_table({"run": self.id, **self.summary})
-
-    def compare(
-        self, by: str | Sequence[str] = (), baseline: str | None = None, **options: Any
-    ) -> Comparison:
-        """Return its variants side by side, as `evenhand compare`; `options` are `pair_by`,
-        `judge`, `level`, `margin` and, for pairs, `rule`."""
-        from evenhand.results.compare import compare_run
-
-        with self._open() as (store, recorded):
-            return compare_run(store, recorded, _as_tuple(by), baseline, **options)
-
-    def leaderboard(self, **options: Any) -> Leaderboard:
-        """Return its candidates ranked, as `evenhand leaderboard`; `options` are those of that
-        command."""
-        from evenhand.results.board import rank
-
-        with self._open() as (store, recorded):
-            return rank(store, recorded, **options)
-
-    def agreement(self, against: Run | str | None = None, **options: Any) -> Agreement:
-        """Return how far its judges agree with another run of its store, with a judge
-        (`RUN:JUDGE`, `:JUDGE`), or among themselves, as `evenhand agreement`; `options` are
-        `judges`, `by`, `level`, `majority`, `every` and, for pairs, `ties` and `rule`."""
-        from evenhand.results.agreement import agreement_of, label_source
-
-        name = against.id if isinstance(against, Run) else against
-        with self._open() as (store, recorded):
-            labels = None if name is None else label_source(store, recorded, name)
-            return agreement_of(store, recorded, labels, **options)
-
-    def report(
-        self,
-        path: str | Path = "report.html",
-        *,
-        language: str | None = None,
-        by: str | Sequence[str] = (),
-        baseline: str | None = None,
-        summary: bool = False,
-        force: bool = False,
-    ) -> Path:
-        """Write the run as one HTML file and return its path; `summary` leaves the units out, and
-        `force` replaces a file that is no report."""
-        from evenhand.results.report import ReportOptions, write_report
-
-        options = ReportOptions(
-            language=language, by=_as_tuple(by), baseline=baseline, summary=summary
-        )
-        check_output(Path(path), force=force)
-        with self._open() as (store, recorded):
-            write_report(Path(path), store, recorded, options)
-        return Path(path)
-
-    @contextmanager
-    def _open(self) -> Iterator[tuple[Archive, Recorded]]:
-        with closing(open_archive(self._url, self._folder)) as archive:
-            archive.set_frozen(True)
-            run = find_run(archive, self.id)
-            yield archive, with_present_suite(run, self._suite, environment(self._folder))
-
-
-def _as_tuple(by: str | Sequence[str]) -> tuple[str, ...]:
-    return (by,) if isinstance(by, str) else tuple(by)
-
-
-async def _run_async(
+@_waiting
+async def run(
     data: object = FILE,
     *,
-    rubric: Mapping[str, Any] | str | Path | None = None,
-    judge: str | None = None,
+    rubric: Rubric | None = None,
+    judge: str | Mapping[str, Any] | None = None,
     limit: int | None = None,
     allow_outside: bool = False,
     progress: bool | None = None,
@@ -370,7 +368,7 @@ async def _run_async(
     if isinstance(overrides.get("store"), str):
         overrides["store"] = {"url": overrides["store"]}
     if judge is not None:
-        overrides["judges"] = [{"model": judge}]
+        overrides["judges"] = _judges(judge)
     if is_table(data):
         plan = table_plan(data, rubric, overrides, notify)
     else:
@@ -389,18 +387,19 @@ async def _run_async(
     return Run(summary.run, url, folder, summary.json(), stopped, plan.suite.path, warning)
 
 
-run, run_async = _waiting(_run_async), _warning(_run_async)
+run_async = _warning(_async_form(run))
 
 
 def _plan_suite(
     path: Path,
-    rubric: Mapping[str, Any] | str | Path | None,
+    rubric: Rubric | None,
     overrides: Mapping[str, Any],
     *,
     allow_outside: bool,
 ) -> Plan:
-    if isinstance(rubric, str | Path):
-        overrides = {**overrides, "rubric": str(rubric)}
+    if rubric is not None and not isinstance(rubric, Mapping):
+        given = str(rubric) if isinstance(rubric, str | Path) else list(rubric)
+        overrides = {**overrides, "rubric": given}
     environ = environment(path if path.is_dir() else path.parent)
     suite = load_suite(path, environ, overrides, allow_outside=allow_outside)
     plan = prepare(suite, environ, lambda notice: None)

@@ -138,14 +138,6 @@ class Judgment(ABC):
     def evidence(self) -> tuple[Evidence, ...]:
         return ()
 
-    def _repr_html_(self) -> str:
-        from evenhand.notebook import fields_table
-
-        why = {"reason": self.reason, "detail": self.detail} if self.output is None else {}
-        return fields_table(
-            {"status": self.status, **why, **(self.output or {}), "flags": list(self.flags)}
-        )
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)

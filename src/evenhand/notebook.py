@@ -1,23 +1,41 @@
-"""Values as a notebook shows them: plain HTML tables, everything escaped, without style."""
+"""Values as a REPL and a notebook show them: short tables of text, and plain HTML tables, in which
+everything is escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
+from io import StringIO
+from typing import Any, NamedTuple
+
+from evenhand.text import visible
+
+WIDTH = 80
+"""Columns of a table of text, which is as wide wherever it is printed."""
 
 
-def html_table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """Return a table; fractions have three digits, None is an empty cell."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+class ShownTable(NamedTuple):
+    """A table with lines above and below it; fractions have three digits, None is an empty cell."""
+
+    header: Sequence[str]
+    rows: Iterable[Sequence[object]]
+    caption: str = ""
+    notes: Sequence[str] = ()
 
 
-def fields_table(fields: Mapping[str, Any]) -> str:
-    """Return a JSON object as a table of two columns, see `flat_fields`."""
-    return html_table((), flat_fields(fields))
+class Shown:
+    """A value that prints as tables, and that a notebook shows as HTML."""
+
+    __slots__ = ()
+
+    def _tables(self) -> Iterator[ShownTable]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(text_table, self._tables()))
+
+    def _repr_html_(self) -> str:
+        return "".join(map(_html_table, self._tables()))
 
 
 def flat_fields(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, object]]:
@@ -32,12 +50,43 @@ def flat_fields(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[st
             yield path, value
 
 
-def paragraph(text: str) -> str:
-    """Return a line of text."""
-    return f"<p>{escape(text)}</p>"
+def _html_table(table: ShownTable) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.header)
+    cells = (map(escape, map(_cell, row)) for row in table.rows)
+    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells)
+    title = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    notes = "".join(f"<p>{escape(note)}</p>" for note in table.notes)
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def text_table(table: ShownTable) -> str:
+    """Return a table without the columns in which no row has anything."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = [[visible(_cell(value)) for value in row] for row in table.rows]
+    header = table.header or [""] * len(rows[0] if rows else ())
+    kept = [i for i in range(len(header)) if any(row[i : i + 1] > [""] for row in rows)]
+    has_head = bool(table.header)
+    grid = Table(box=SIMPLE_HEAD, show_edge=False, show_header=has_head, padding=(0, 1, 0, 0))
+    for i in kept:
+        grid.add_column(Text(visible(header[i])), overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(row[i]) for i in kept))
+    stream = StringIO()
+    # Told of a terminal or a notebook, rich would colour the text, or show it itself.
+    out = Console(
+        file=stream, width=WIDTH, color_system=None, force_terminal=False, force_jupyter=False
+    )
+    for part in (table.caption, grid, *table.notes):
+        if part:
+            out.print(Text(visible(part)) if isinstance(part, str) else part)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        value = f"{value:.3g}"
-    return f"<td>{escape('' if value is None else str(value))}</td>"
+        return f"{value:.3g}"
+    return "" if value is None else str(value)

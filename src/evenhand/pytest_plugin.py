@@ -1,4 +1,4 @@
-"""The pytest plugin: an `evenhand` fixture that scores, grades and prefers inside tests.
+"""The pytest plugin: an `evenhand` fixture that judges inside tests.
 
 All tests of a session share one store, so that a rerun is free, and one budget. The package is
 imported when a test first asks for a judgment: collecting tests loads nothing, reads nothing and
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenhand.engine.prices import CallBudget
     from evenhand.engine.progress import Tally
     from evenhand.engine.stop import Stop
-    from evenhand.judgment import Judgment
+    from evenhand.results.judged import JudgedUnit
 
 OPTIONS = {
     "judge": "The judge of tests that name none, e.g. openai/gpt-4.1-mini.",
@@ -69,64 +69,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.fixture
 def evenhand(request: pytest.FixtureRequest) -> Evenhand:
-    """Judges inside a test: `evenhand.score(question, output, rubric=...)`, `grade`, `prefer`."""
+    """Judges inside a test: `evenhand.score(question, output, rubric=...)`, `checklist`, `grade`,
+    `prefer`; `evenhand.assert_passes(...)` of what they return."""
     stash = request.config.stash
     if _SESSION not in stash:
         stash[_SESSION] = _Session(request)
     return Evenhand(stash[_SESSION], request.node)
-
-
-class JudgedUnit:
-    """A judgment inside a test: `.scores["correct"]`, `.total_score`, `.winner`, and all that a
-    Judgment has. Without a verdict there is nothing to compare, so those fail the test."""
-
-    def __init__(self, judgment: Judgment) -> None:
-        self.judgment = judgment
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.judgment, name)
-
-    @property
-    def scores(self) -> dict[str, float]:
-        """Return the score of each dimension, of a score or a grade."""
-        __tracebackhide__ = True
-        scores = self._output("scores", "score")
-        return {
-            name: score["score"] if isinstance(score, Mapping) else score
-            for name, score in scores.items()
-        }
-
-    @property
-    def total_score(self) -> float:
-        """Return the total of a grade, out of 100."""
-        __tracebackhide__ = True
-        return float(self._output("total_score"))
-
-    @property
-    def critical_fail(self) -> bool:
-        """Return True if a grade is a critical fail."""
-        __tracebackhide__ = True
-        return bool(self._output("critical_fail"))
-
-    @property
-    def winner(self) -> str:
-        """Return the winner of a preference: `A` (the first), `B`, `tie` or `uncertain`."""
-        __tracebackhide__ = True
-        return str(self._output("winner"))
-
-    def _output(self, *names: str) -> Any:
-        __tracebackhide__ = True
-        from evenhand.words import Sentence
-
-        judgment = self.judgment
-        if judgment.output is None:
-            status = judgment.reason or judgment.status
-            pytest.fail(Sentence("api.no_verdict", status=status, detail=judgment.detail))
-        for name in names:
-            if name in judgment.output:
-                return judgment.output[name]
-        # Not an AttributeError: Python would look for the name in the judgment.
-        raise LookupError(Sentence("api.no_field", name=names[0]))
 
 
 class Evenhand:
@@ -141,6 +89,11 @@ class Evenhand:
         __tracebackhide__ = True
         return self._judge("score", question, output, **settings)
 
+    def checklist(self, question: str, output: str, **settings: Any) -> JudgedUnit:
+        """Check one output, as `evenhand.checklist`."""
+        __tracebackhide__ = True
+        return self._judge("checklist", question, output, **settings)
+
     def grade(self, prompt: str, answer: str, **settings: Any) -> JudgedUnit:
         """Grade one answer, as `evenhand.grade`."""
         __tracebackhide__ = True
@@ -151,6 +104,13 @@ class Evenhand:
         __tracebackhide__ = True
         return self._judge("prefer", topic, first, second, **settings)
 
+    def assert_passes(self, judged: JudgedUnit, *, at_least: float | None = None) -> None:
+        """Assert that one output passes, as `evenhand.assert_passes`."""
+        __tracebackhide__ = True
+        import evenhand
+
+        evenhand.assert_passes(judged, at_least=at_least)
+
     def _judge(self, name: str, *texts: str, **settings: Any) -> JudgedUnit:
         """Return a judgment, attached to the test: pytest shows it if the test fails."""
         __tracebackhide__ = True
@@ -158,12 +118,12 @@ class Evenhand:
         from evenhand.errors import KeyMissing
 
         try:
-            judgment = getattr(evenhand, name)(*texts, **self._session.settings(settings))
+            judged: JudgedUnit = getattr(evenhand, name)(*texts, **self._session.settings(settings))
         except evenhand.EvenhandError as error:
             failed = error
         else:
-            self._item.add_report_section("call", "evenhand", "".join(_lines(judgment)))
-            return JudgedUnit(judgment)
+            self._item.add_report_section("call", "evenhand", "".join(_lines(judged)))
+            return judged
         is_ci = os.environ.get("CI", "").lower() not in ("", "false", "no", "0")
         if isinstance(failed, KeyMissing) and not is_ci:
             self._session.counts["keyless"] += 1
@@ -269,12 +229,12 @@ def _summary(counts: Mapping[str, int], budget: str) -> str:
     return say.join(parts, between="semicolon")
 
 
-def _lines(judgment: Judgment) -> Iterator[str]:
+def _lines(judged: JudgedUnit) -> Iterator[str]:
     """Yield the fields of a judgment, a line each. Every line begins with words of ours: what is
     judged is hostile, and the log of a build takes some lines for commands."""
     from evenhand.notebook import flat_fields
     from evenhand.report.terminal.tables import cut
 
-    output = judgment.output or {"reason": judgment.reason, "detail": judgment.detail}
+    output = judged.output or {"reason": judged.reason, "detail": judged.detail}
     for name, value in flat_fields(output):
         yield f"  {cut(f'{name}: {value}', LINE_CHARS)}\n"

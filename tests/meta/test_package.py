@@ -32,6 +32,7 @@ def test_the_public_names_are_these():
         "EvenhandError",
         "Failure",
         "Grade",
+        "JudgedUnit",
         "Judgment",
         "LeftOut",
         "NoVerdictsWarning",
@@ -39,6 +40,9 @@ def test_the_public_names_are_these():
         "RubricVerdict",
         "Run",
         "Verdict",
+        "assert_passes",
+        "checklist",
+        "checklist_async",
         "grade",
         "grade_async",
         "import_",
@@ -50,8 +54,6 @@ def test_the_public_names_are_these():
         "run_async",
         "score",
         "score_async",
-        "verify",
-        "verify_async",
     ]
     assert all(getattr(evenhand, name).__doc__ for name in evenhand.__all__)
 

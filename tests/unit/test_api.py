@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,7 @@ QUESTION, OUTPUT = "How many?", "There are exactly seven of them."
 
 
 def settings(provider):
-    given = at(provider.url)
-    return {"judge": given.pop("model"), "rubric": RUBRIC, **given}
+    return {"judge": at(provider.url), "rubric": RUBRIC}
 
 
 async def test_score_gives_a_judgment_with_evidence():
@@ -58,7 +58,11 @@ async def test_a_store_that_is_a_file_is_asked_first(tmp_path):
         for _ in range(2):
             asked = [
                 evenhand.score_async(
-                    QUESTION, f"{OUTPUT} {n}", store=store, repeats=2, **settings(provider)
+                    QUESTION,
+                    f"{OUTPUT} {n}",
+                    rubric=RUBRIC,
+                    judge={**at(provider.url), "repeats": 2},
+                    store=store,
                 )
                 for n in range(3)
             ]
@@ -67,14 +71,70 @@ async def test_a_store_that_is_a_file_is_asked_first(tmp_path):
     assert len(provider.calls) == 6
 
 
+@pytest.mark.parametrize("name", ["score", "prefer", "grade", "checklist"])
+async def test_the_judge_sees_what_is_given_beside_the_answer(name):
+    texts = ("Which?", *(["one 1", "two 2"] if name == "prefer" else ["one 1"]))
+    rubric = {"score": {"rubric": RUBRIC}, "grade": {"rubric": TASK}}
+    more = {**rubric, "checklist": {"criteria": "Is it right?"}}.get(name, {})
+    behaviour = p.comparing(p.by_number) if name == "prefer" else p.valid()
+    async with p.Provider(behaviour) as provider:
+        function = getattr(evenhand, f"{name}_async")
+        for context in ("First passage.", ["First passage.", "Second passage."]):
+            given = {"context": context, "reference": "The right one."}
+            found = await function(*texts, judge=at(provider.url), **given, **more)
+            assert found.status == "verdict"
+            blocks = p.shown(provider.calls[-1].body)
+            assert (
+                "First passage." in blocks["context"] and blocks["reference"] == given["reference"]
+            )
+    assert "Second passage." in blocks["context"]
+
+
+async def test_a_rubric_may_be_the_name_of_a_ready_one_or_a_list():
+    async with p.Provider() as provider:
+        given = {"judge": at(provider.url), "language": "ja", "context": "Seven stand there."}
+        for rubric, names in (
+            ("faithfulness", {"faithfulness"}),
+            (["faithfulness", "Is it polite?"], {"faithfulness", "criterion"}),
+            (["Is it polite?", "Is it short?"], {"c1", "c2"}),
+        ):
+            found = await evenhand.score_async(QUESTION, OUTPUT, rubric=rubric, **given)
+            assert found.scores.keys() == names
+    for name, rubric in (
+        ("faithfulness", "faithfulness"),
+        ("correctness", ["tone", "correctness"]),
+    ):
+        with refused(UsageError, "files.ready_needs", name):
+            evenhand.score(QUESTION, OUTPUT, rubric=rubric)
+        with refused(UsageError, "files.ready_needs", name):
+            evenhand.run(
+                [{"question": QUESTION, "answer": OUTPUT}], rubric=rubric, judge="openai/m"
+            )
+    with refused(UsageError, "files.ready_is_scored", "tone"):
+        evenhand.checklist(QUESTION, OUTPUT, criteria="tone")
+
+
+@pytest.mark.parametrize("name", ["score", "prefer", "grade", "checklist"])
+def test_an_editor_sees_every_parameter_and_what_it_means(name):
+    wait, asynchronous = getattr(evenhand, name), getattr(evenhand, f"{name}_async")
+    signature = inspect.signature(wait)
+    assert signature == inspect.signature(asynchronous)
+    assert inspect.iscoroutinefunction(asynchronous) and not inspect.iscoroutinefunction(wait)
+    for parameter in signature.parameters.values():
+        assert parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        assert f"        {parameter.name}: " in wait.__doc__
+    for part in ("Args", "Returns", "Raises", "Example"):
+        assert f"    {part}:\n" in wait.__doc__
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         {"language": "fr"},
-        {"temperature": "hot"},
-        {"max_tokns": 5},
+        {"judge": {"model": "openai/m", "temperature": "hot"}},
+        {"judge": {"model": "openai/m", "max_tokns": 5}},
+        {"judge": {"model": "openai/m", "api_key": "sk-secret"}},
         {"rubric": {}},
-        {"api_key": "sk-secret"},
     ],
 )
 async def test_what_is_wrong_is_told(wrong):
@@ -272,7 +332,7 @@ def test_what_is_wrong_with_a_preference_is_raised(arguments, settings, key, sai
 async def test_a_pair_is_the_same_two_questions_the_other_way_round(tmp_path):
     store = f"sqlite:{tmp_path / 'pairs.db'}"
     async with p.Provider(p.comparing(p.by_number)) as provider:
-        rest = {"judge": "openai/test-model", "base_url": provider.url, "store": store}
+        rest = {"judge": at(provider.url), "store": store}
         for _ in range(2):
             found = await evenhand.prefer_async(TOPIC, NINE, TWO, **rest)
         # The other way round these are the same two questions.
@@ -290,8 +350,7 @@ async def test_a_judge_of_a_candidate_s_family_may_be_left_out():
             TOPIC,
             NINE,
             TWO,
-            judge="openai/gpt-4.1",
-            base_url=provider.url,
+            judge={"model": "openai/gpt-4.1", "base_url": provider.url},
             names=("gpt-4o", "mine"),
             settings={"no_self_judging": True},
         )

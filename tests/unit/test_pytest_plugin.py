@@ -15,7 +15,7 @@ from evenhand.errors import StoppedEarly
 from evenhand.pytest_plugin import dollars
 from tests.provider import child
 from tests.sentences import is_told, refused
-from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC, TASK
+from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC, TASK, TICK_JUDGE
 
 pytest_plugins = ["pytester"]
 
@@ -41,7 +41,8 @@ def _no_settings(monkeypatch):
 
 def write(pytester, tests, **ini):
     """Tests, and judges beside them."""
-    for name, source in {"judge": JUDGE, "pairs": PAIR_JUDGE, "grades": GRADE_JUDGE}.items():
+    sources = {"judge": JUDGE, "pairs": PAIR_JUDGE, "grades": GRADE_JUDGE, "ticks": TICK_JUDGE}
+    for name, source in sources.items():
         (pytester.path / f"{name}.py").write_text(source)
     pytester.makepyfile(test_it=HEAD + tests)
     lines = "".join(f"evenhand_{key} = {value}\n" for key, value in ini.items())
@@ -61,8 +62,8 @@ def ran(pytester, *arguments, apart=False):
 
 def remote(url, **more):
     """Settings of a judge at the loopback provider, as source."""
-    given = {"judge": "openai/test-model", "base_url": url, "max_tokens": 256, "rubric": RUBRIC}
-    return f"REMOTE = {given | more!r}\n"
+    judge = {"model": "openai/test-model", "base_url": url, "max_tokens": 256, **more}
+    return f"REMOTE = { {'judge': judge, 'rubric': RUBRIC}!r}\n"
 
 
 def calls(url):
@@ -109,7 +110,7 @@ def test_grade(evenhand):
     found.stdout.fnmatch_lines(
         [
             ">   *.scores*correct* >= 4",
-            "E *3 >= 4*",
+            "E *3.0 >= 4*",
             "*Captured evenhand call*",
             "  scores.correct.score: 3",
             "  scores.correct.evidence: Too short to say.",
@@ -120,6 +121,34 @@ def test_grade(evenhand):
         ]
     )
     found.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+def test_an_assertion_says_what_was_judged_and_why(pytester):
+    tests = """
+def test_low(evenhand):
+    evenhand.assert_passes(evenhand.score("Q?", "Too short to say.", rubric=RUBRIC), at_least=0.7)
+
+def test_passes(evenhand):
+    ticks = evenhand.checklist("Q?", "Long enough.", criteria="Right?", judge="python/ticks:good")
+    evenhand.assert_passes(ticks)
+
+def test_judge_fails(evenhand):
+    judged = evenhand.score("Q?", "An answer.", rubric=RUBRIC, judge="python/judge:bad")
+    evenhand.assert_passes(judged, at_least=0.7)
+"""
+    write(pytester, tests, judge="python/judge:good")
+    found = ran(pytester)
+    found.assert_outcomes(failed=2, passed=1)
+    found.stdout.fnmatch_lines(
+        [
+            ">   *assert_passes*at_least=0.7*",
+            'E *AssertionError: Overall 0.50*0.70: "Too short to say."',
+            'E *correct: 3 of 5. fits "Too short to say."',
+            "E *NoVerdicts: *schema: *",
+        ]
+    )
+    found.stdout.no_fnmatch_line("*judged.py:*")
+    found.stdout.no_fnmatch_line("*pytest_plugin.py:*")
 
 
 def test_what_a_judge_says_is_no_command_to_the_log(pytester):
@@ -154,7 +183,7 @@ def test_of_another_kind(evenhand):
     found.assert_outcomes(passed=1, failed=2)
     found.stdout.fnmatch_lines(
         [
-            "E *Failed: *schema: *",
+            "E *NoVerdicts: *schema: *",
             "E *LookupError: *scores*.output*",
             "evenhand: * calls sent, 3 answered from the store; $0; 2 without a verdict",
         ]

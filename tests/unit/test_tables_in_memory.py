@@ -170,6 +170,11 @@ def test_a_notebook_shows_tables():
     assert "win_rate" in pages[3]
     assert "&lt;b&gt;so&lt;/b&gt;" in pages[4] and "<b>" not in pages[4]
     assert "schema" in pages[5]
+    texts = list(map(repr, [*values, run.observations(), run.agreement()]))
+    assert max(len(line) for text in texts for line in text.splitlines()) <= 80
+    assert run.id in texts[0] and "m2" in texts[2] and "win_rate" in texts[3]
+    assert texts[1].split()[:5] == ["unit", "correct", "clear", "overall", "reason"]
+    assert texts[6].split()[:3] == ["unit", "measure", "value"]
 
 
 def test_progress_is_told_where_it_is_wanted(capsys):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand import jsontext
 from evenhand.data.files import advise
 from evenhand.errors import DataError, UsageError
+from evenhand.files.ready_rubrics import needs_of, ready_names, ready_rubrics
 from evenhand.folders import is_within, read_text
 from evenhand.kinds import KINDS
 from evenhand.kinds.kind import ReadyKind, RubricForm, RubricTextError
@@ -24,7 +25,7 @@ from evenhand.limits import ROWS_A_NOTICE
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import FILE
 from evenhand.tomltext import find_line
-from evenhand.words import Code, Sentence
+from evenhand.words import LANGUAGES, Code, Sentence
 
 if TYPE_CHECKING:
     from evenhand.data.columns import Row
@@ -83,6 +84,7 @@ def suite_rubric(suite: Suite, protocol: Protocol) -> Any:
         raise UsageError(Sentence("runs.no_rubric", kind=protocol.kind), where=where)
     if key == "criteria" and (file.rubric is not None or key not in kind.table_form.fields):
         raise UsageError(Sentence("files.criteria_elsewhere"), where=where)
+    check_needs(given, file.use)
     if not isinstance(given, str):
         return rubric_of_value(given, protocol, file.language, key, where)
     if is_rubric_text(given):
@@ -125,6 +127,8 @@ def rubric_of_text(text: str, protocol: Protocol, language: str, where: str) -> 
         raise UsageError(Sentence("files.takes_no_rubric", protocol=protocol.name), where=where)
     if form.has_bands:
         return sentence_rubric(text, language=language)
+    if text in ready_names():
+        raise UsageError(Sentence("files.ready_is_scored", name=text), where=where)
     return _parse(f"{where}: rubric", text, form.endings[0], form, protocol)
 
 
@@ -175,20 +179,25 @@ def _is_sentence(rubric: object) -> bool:
 
 
 def is_rubric_text(rubric: str) -> bool:
-    """Return True if this is a rubric itself and not the name of a file: it has several lines, or
-    is no single name and has no file's ending."""
+    """Return True if this is a rubric itself and not the name of a file: it has several lines, is
+    the name of a ready rubric, or is no single name and has no file's ending."""
     text = rubric.strip()
     if text[:1] in ("{", "["):
         return False
-    if "\n" in text:
+    if "\n" in text or text in ready_names():
         return True
     return bool(text) and not _FILE.fullmatch(text) and not _ONE_NAME.fullmatch(text)
 
 
 def sentence_rubric(*sentences: str, language: str) -> dict[str, Any]:
     """The rubric with a dimension that asks what each sentence says, with bands in a language; in
-    English where nobody has written them."""
+    English where nobody has written them. The name of a ready rubric stands for its dimensions."""
     texts = [" ".join(sentence.split()) for sentence in sentences]
+    if named := [text for text in texts if text in ready_names()]:
+        ready = ready_rubrics(named, language if language in LANGUAGES else "en")
+        rest = [text for text in texts if text not in named]
+        own = sentence_rubric(*rest, language=language)["dimensions"] if rest else []
+        return {"dimensions": [each for one in ready for each in one.dimensions] + own}
     ids = [f"c{number}" for number in range(1, len(texts) + 1)] if texts[1:] else [DIMENSION]
     bands = _bands().get(language) or _bands()["en"]
     scored = [{"score": int(score), "criteria": bands[score]} for score in sorted(bands)]
@@ -204,6 +213,15 @@ def sentence_rubric(*sentences: str, language: str) -> dict[str, Any]:
             for ident, text in zip(ids, texts, strict=True)
         ]
     }
+
+
+def check_needs(rubric: object, given: Collection[str]) -> None:
+    """Raise UsageError if a ready rubric among these needs a column that the judge does not see."""
+    names = [rubric] if isinstance(rubric, str) else rubric if isinstance(rubric, list) else []
+    for name in ready_names():
+        for need in needs_of(ready_rubrics([name], "en")) if name in names else ():
+            if need not in given:
+                raise UsageError(Sentence("files.ready_needs", name=name, column=need))
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -10,25 +10,31 @@ from evenhand.errors import UsageError
 from evenhand.judgment import Judgment
 from evenhand.kinds.blocks import ShownUnit
 from evenhand.kinds.kind import Scoring, Voting
-from evenhand.notebook import html_table, paragraph
+from evenhand.notebook import Shown, ShownTable, text_table
 from evenhand.observation import (
+    OVERALL,
+    PASSED,
     UNCERTAIN,
     ScoredUnit,
     Voted,
     VotedUnit,
     read_observations,
 )
+from evenhand.report.terminal.tables import cut
 from evenhand.results.units import judge_name, question_of, texts_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.archive import Archive
 from evenhand.words import Sentence
 
 ROWS_SHOWN = 20
+REASON_SHOWN = 100
+"""Columns of a terminal for the first reason of a judgment."""
+_BRIEF = (OVERALL, "total", PASSED, "winner", "settled")
 
 FlatRows = Callable[[], list[dict[str, Any]]]
 
 
-class Frame(list[Mapping[str, Any]]):
+class Frame(Shown, list[Mapping[str, Any]]):
     """Rows, which may be had as a table of pandas."""
 
     def _flat(self) -> list[dict[str, Any]]:
@@ -41,12 +47,25 @@ class Frame(list[Mapping[str, Any]]):
         except ImportError:
             raise UsageError(Sentence("results.no_pandas")) from None
 
-    def _repr_html_(self) -> str:
-        rows = self._flat()[:ROWS_SHOWN]
+    def _brief(self) -> list[dict[str, Any]]:
+        """Return rows for a screen, without what is the same in all of them."""
+        rows, differ = self._flat(), set[str]()
+        for row in rows:
+            differ |= {name for name in row if row[name] != rows[0].get(name)}
+        return [{name: row[name] for name in row if name in differ or not rows[1:]} for row in rows]
+
+    def _tables(self) -> Iterator[ShownTable]:
+        yield self._table(self._flat())
+
+    def __repr__(self) -> str:
+        return text_table(self._table(self._brief()))
+
+    def _table(self, rows: Sequence[Mapping[str, Any]]) -> ShownTable:
+        rows = rows[:ROWS_SHOWN]
         names = list(dict.fromkeys(name for row in rows for name in row))
-        table = html_table(names, [[row.get(name) for name in names] for row in rows])
         rest = len(self) - len(rows)
-        return table + (paragraph(Sentence("results.more_rows", n=rest)) if rest > 0 else "")
+        notes = [Sentence("results.more_rows", n=rest)] if rest > 0 else []
+        return ShownTable(names, [[row.get(name) for name in names] for row in rows], notes=notes)
 
 
 class Judgments(Frame):
@@ -59,6 +78,22 @@ class Judgments(Frame):
 
     def _flat(self) -> list[dict[str, Any]]:
         return self._flat_rows()
+
+    def _brief(self) -> list[dict[str, Any]]:
+        """Return the figures of each judgment with its first reason."""
+        return list(map(_brief_row, self._flat()))
+
+
+def _brief_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a flat row that fit a screen."""
+    why = [f"{row['reason']}: {row['detail']}"] if row["reason"] else []
+    why += [text for name, text in row.items() if name.startswith("reason.") and text]
+    figures = {
+        name.removeprefix("score."): value
+        for name, value in row.items()
+        if name.startswith("score.") or name in _BRIEF
+    }
+    return {"unit": row["unit"], **figures, "reason": cut(next(iter(why), ""), REASON_SHOWN)}
 
 
 def flat_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, Any]]:
@@ -74,9 +109,11 @@ def flat_rows(store: Archive, recorded: Recorded) -> Iterator[dict[str, Any]]:
             "repeat": stored.repeat,
             "status": judgment.status,
             "reason": judgment.reason,
+            "detail": judgment.detail,
             **_labels(shown.measured.fields),
             "question": question_of(shown.unit),
             **_figures(kind.measure, shown, judgment),
+            **_outcome(stored.text.observations),
             **_reasons(shown),
             "flags": " ".join(judgment.flags),
         }
@@ -138,8 +175,6 @@ def _figures(measure: Scoring | Voting, shown: ShownUnit, judgment: Judgment) ->
     figures |= {f"score.{name}": score for name, score in scored.scores.items()}
     if measure.full_marks is not None and scored.total is not None:
         figures["total"] = scored.total * measure.full_marks
-    if scored.passed is not None:
-        figures["pass"] = scored.passed
     if scored.tags:
         figures["tags"] = " ".join(scored.tags)
     if measure.has_critical_fails:
@@ -147,6 +182,14 @@ def _figures(measure: Scoring | Voting, shown: ShownUnit, judgment: Judgment) ->
     if measure.has_confidence:
         figures["confidence"] = scored.confidence
     return figures
+
+
+def _outcome(observations: str) -> dict[str, Any]:
+    """Return the whole as a share of the scale, and True or False for a pass, where they are
+    known."""
+    values = {each.measure: each.value for each in read_observations(observations)}
+    passed = {PASSED: bool(values[PASSED])} if PASSED in values else {}
+    return ({OVERALL: values[OVERALL]} if OVERALL in values else {}) | passed
 
 
 def _vote(vote: Voted, pair: VotedUnit, texts: Mapping[str, str]) -> dict[str, Any]:

@@ -14,7 +14,13 @@ from evenhand.data.read import MEMORY, memory_rows
 from evenhand.data.tables import ROWS_LOOKED_AT, DataTable, TableSource, extras_in
 from evenhand.files.drafts import language_of
 from evenhand.files.protocols import find_protocol
-from evenhand.files.rubrics import is_rubric_text, read_rubric, rubric_of_text, rubric_of_value
+from evenhand.files.rubrics import (
+    check_needs,
+    is_rubric_text,
+    read_rubric,
+    rubric_of_text,
+    rubric_of_value,
+)
 from evenhand.judges import first_judge
 from evenhand.judges.credentials import environment
 from evenhand.kinds import DEFAULT_KIND, KINDS
@@ -77,6 +83,7 @@ def table_plan(
     plan = prepare(suite, environ, notify, [source])
     if rubric is None:
         return plan
+    check_needs(rubric, suite.file.use)
     return replace(plan, rubric=rubric_value(rubric, plan.protocol, suite.file.language))
 
 

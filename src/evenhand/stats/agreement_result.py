@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from evenhand.notebook import Shown, ShownTable
 from evenhand.observation import OVERALL, WINNER
 from evenhand.stats.coefficients import Coefficient
 from evenhand.stats.leans import LengthLean, PositionLean
@@ -13,6 +14,10 @@ from evenhand.stats.ppi import CorrectedRow
 
 BANDS = ((0.2, "chance"), (0.4, "weak"), (0.6, "fair"), (0.8, "good"))
 """The upper ends of kappa with the names of the bands of Landis and Koch (1977) in plain words."""
+
+
+FIGURES_SHOWN = 3
+"""Of a row, where there is room for the first of its figures only."""
 
 
 def band(kappa: float) -> str:
@@ -52,8 +57,8 @@ class AgreementRow:
         return about | figures
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Agreement(Shown):
     """The agreement between two sides, or among the judges of one."""
 
     matched: int
@@ -91,6 +96,20 @@ class Agreement:
         """Return the row of the whole: that of the winner, or of the overall score."""
         whole = [row for row in self.rows if row.dimension in (WINNER, OVERALL)]
         return (whole or list(self.rows))[0]
+
+    def _tables(self) -> Iterator[ShownTable]:
+        every = dict.fromkeys(name for row in self.rows for name in row.figures)
+        names = list(every)[:FIGURES_SHOWN]
+        rows = [
+            (
+                *(row.dimension, row.variant, row.judge, row.other, row.n),
+                *(row.figures[name].value if name in row.figures else None for name in names),
+                row.verdict and row.verdict.outcome,
+            )
+            for row in self.rows
+        ]
+        header = ("dimension", "variant", "judge", "other", "n", *names, "verdict")
+        yield ShownTable(header, rows, notes=self.notes)
 
     def json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""

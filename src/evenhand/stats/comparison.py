@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from evenhand.notebook import Shown, ShownTable
 from evenhand.stats.estimate import More
 from evenhand.stats.variants import Count
 
@@ -150,8 +151,8 @@ class VariantMean:
         return asdict(self) | {"scale": _pair(self.scale)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Comparison(Shown):
     """Variants beside a baseline."""
 
     by: str
@@ -177,9 +178,7 @@ class Comparison:
     sequential: SequentialTest | None = None
     """The decisions of a run that was to stop early, if they are about this comparison."""
 
-    def _repr_html_(self) -> str:
-        from evenhand.notebook import html_table
-
+    def _tables(self) -> Iterator[ShownTable]:
         header = ("dimension", "variant", "n", self.baseline, "mean", "difference", "low", "high")
         rows = [
             (
@@ -188,7 +187,7 @@ class Comparison:
             )
             for row in (*self.rows, *self.passes)
         ]
-        return html_table((*header, "p", "outcome"), rows, f"by {self.by}")
+        yield ShownTable((*header, "p", "outcome"), rows, f"by {self.by}", self.notes)
 
     def under(self, test: SequentialTest) -> Comparison:
         """Return a copy with the outcomes of the run's own sequential test: on the rows that it

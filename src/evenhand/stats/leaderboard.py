@@ -7,7 +7,7 @@ verdict is left out and counted. Ratings and ranks are those of `rating`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import log
 from typing import Any, Literal, NamedTuple
@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from evenhand.errors import UsageError
+from evenhand.notebook import Shown, ShownTable
 from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
 from evenhand.stats.estimate import is_significant, mean
 from evenhand.stats.leans import Orders, orders
@@ -131,8 +132,8 @@ class Level:
         return self.board.json() | self.orders.json()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaderboard:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Leaderboard(Shown):
     """Everything that `evenhand leaderboard` says."""
 
     board: Board
@@ -149,13 +150,10 @@ class Leaderboard:
     """Win rates by criterion."""
     fronts: Mapping[str, Front] = field(default_factory=dict[str, Front])
 
-    def _repr_html_(self) -> str:
-        from evenhand.notebook import html_table
-
+    def _tables(self) -> Iterator[ShownTable]:
         names = ("candidate", "win_rate", "low", "high", "rating", "wins", "losses", "ties")
-        return html_table(
-            names, [[getattr(row, name) for name in names] for row in self.board.rows]
-        )
+        rows = [[getattr(row, name) for name in names] for row in self.board.rows]
+        yield ShownTable(names, rows, notes=self.board.notes)
 
     def json(self) -> dict[str, Any]:
         """As `--json` prints it."""

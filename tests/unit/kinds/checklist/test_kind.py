@@ -103,15 +103,13 @@ def test_a_share_that_passes_is_a_setting_and_a_rule_to_settle_by(tmp_path: Path
     assert shown["checklist"]["passed"] == 2
 
 
-def test_one_output_is_verified_from_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_output_is_checked_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "judge.py").write_text(TICK_JUDGE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "judge", raising=False)
     criteria = ["Is it right?", {"text": "Is it clear?", "must": True}, "Is it brief?"]
     given = {"criteria": criteria, "judge": "python/judge:good", "meta": {"n": 1}}
     for share, outcome in ((None, True), (0.7, False)):
-        found = evenhand.verify("Why?", "Because it is so.", **given, pass_share=share)
+        found = evenhand.checklist("Why?", "Because it is so.", **given, pass_share=share)
         assert found.output["pass"] is outcome and found.output["meta"] == {"n": 1}
         assert isinstance(found.value, evenhand.ChecklistVerdict)
