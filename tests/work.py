@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 
-def calls_of(work: Callable[..., Any], *given: Any, of: Callable[..., Any] | None = None) -> int:
+def calls_of(work, *given, of=None):
     """How many functions, of Python and of C, are called while `work` is done; or how often the
     one function `of`, of Python, is."""
     count = 0
     code = None if of is None else of.__code__
 
-    def note(frame: FrameType, event: str, argument: object) -> None:
+    def note(frame, event, argument):
         nonlocal count
         if code is None:
             count += event in ("call", "c_call")

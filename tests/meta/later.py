@@ -17,6 +17,6 @@ time.time_ns = lambda: _time_ns() + AHEAD * 10**9
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     ids = [item.nodeid for item in items]
     Path(os.environ["EVENHAND_IDS"]).write_text(json.dumps(ids), encoding="utf-8")

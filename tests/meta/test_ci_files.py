@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,8 +15,8 @@ import yaml
 from tests.suites import JUDGE, RUBRIC
 
 ROOT = Path(__file__).parents[2]
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
-HOOKS: list[dict[str, str]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 ENVIRONMENT = os.environ | {
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
 }
@@ -37,7 +36,7 @@ baseline = "v1"
 """
 
 
-def step(name: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def step(name, folder, **environment):
     """A step of the action, by its name, as GitHub's shell would run it."""
     (script,) = [each["run"] for each in ACTION["runs"]["steps"] if each.get("name") == name]
     files = {"GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "summary"}
@@ -51,7 +50,7 @@ def step(name: str, folder: Path, **environment: str) -> subprocess.CompletedPro
     )
 
 
-def suite(folder: Path, gate: str, questions: int = 8) -> Path:
+def suite(folder, gate, questions=8):
     """A suite whose judge is a function, judged."""
     (folder / "judge.py").write_text(JUDGE)
     (folder / "rubric.json").write_text(json.dumps(RUBRIC))
@@ -80,9 +79,7 @@ def suite(folder: Path, gate: str, questions: int = 8) -> Path:
         ("no_worse_than = 0.001", "pass", 0, "undecided"),
     ],
 )
-def test_the_action_passes_fails_or_leaves_it_open(
-    tmp_path: Path, gate: str, undecided: str, code: int, outcome: str
-) -> None:
+def test_the_action_passes_fails_or_leaves_it_open(tmp_path, gate, undecided, code, outcome):
     folder = suite(tmp_path, gate)
     result = step("Gate", folder, GATE="", UNDECIDED=undecided)
     assert result.returncode == code, result.stderr
@@ -93,18 +90,18 @@ def test_the_action_passes_fails_or_leaves_it_open(
     assert ("::warning" in result.stdout) is (outcome == "undecided" and code == 0)
 
 
-def test_the_action_ends_with_the_code_of_a_mistake(tmp_path: Path) -> None:
+def test_the_action_ends_with_the_code_of_a_mistake(tmp_path):
     result = step("Gate", suite(tmp_path, "max_failure_rate = 0.5"), GATE="--modle x", UNDECIDED="")
     assert result.returncode == 2 and not (tmp_path / "output").exists()
 
 
-def test_inputs_reach_no_script_as_text() -> None:
+def test_inputs_reach_no_script_as_text():
     """What a stranger may write into a pull request must not become a command."""
     for each in ACTION["runs"]["steps"]:
         assert "${{" not in each.get("run", ""), each["name"]
 
 
-def hook(ident: str, folder: Path, *files: str) -> int:
+def hook(ident, folder, *files):
     (entry,) = [each["entry"] for each in HOOKS if each["id"] == ident]
     command = f"{entry} {' '.join(files)}"
     return subprocess.run(
@@ -112,14 +109,14 @@ def hook(ident: str, folder: Path, *files: str) -> int:
     ).returncode
 
 
-def test_the_hook_for_rubrics_fails_for_one_that_cannot_be_read(tmp_path: Path) -> None:
+def test_the_hook_for_rubrics_fails_for_one_that_cannot_be_read(tmp_path):
     (tmp_path / "rubric.json").write_text(json.dumps(RUBRIC))
     (tmp_path / "rubric-bad.json").write_text('{"dimensions": []}')
     assert hook("evenhand-rubric", tmp_path, "rubric.json") == 0
     assert hook("evenhand-rubric", tmp_path, "rubric-bad.json", "rubric.json") == 1
 
 
-def test_the_hook_for_protocols_lints_the_folder_of_a_prompt(tmp_path: Path) -> None:
+def test_the_hook_for_protocols_lints_the_folder_of_a_prompt(tmp_path):
     new = [sys.executable, "-m", "evenhand", "protocols", "new", "mine", "--from", "rubric"]
     subprocess.run(new, cwd=tmp_path, check=True, capture_output=True)
     assert hook("evenhand-protocol", tmp_path, "mine/protocol.toml", "mine/prompts/en.md") == 0
@@ -138,12 +135,12 @@ def test_the_hook_for_protocols_lints_the_folder_of_a_prompt(tmp_path: Path) -> 
         ("README.md", ""),
     ],
 )
-def test_hooks_look_at_their_files_alone(path: str, ident: str) -> None:
+def test_hooks_look_at_their_files_alone(path, ident):
     matching = [each["id"] for each in HOOKS if re.search(each["files"], path)]
     assert matching == ([ident] if ident else [])
 
 
-def test_the_workflow_of_the_docs_uses_inputs_that_the_action_has() -> None:
+def test_the_workflow_of_the_docs_uses_inputs_that_the_action_has():
     page = (ROOT / "docs/ci.md").read_text("utf-8")
     workflow = yaml.safe_load(page.split("```yaml\n")[1].split("```")[0])
     (uses,) = [each for each in workflow["jobs"]["judge"]["steps"] if "with" in each]

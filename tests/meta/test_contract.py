@@ -17,9 +17,7 @@ PAGE = (ROOT / "docs" / "internals" / "contract.md").read_text(encoding="utf-8")
 ROW = re.compile(r"\| ([PRWB]\d+) \| (.+?) \| (.+?) \|")
 LEAST = {"P": 51, "R": 35, "W": 32, "B": 25}
 """The number of rules of each part: none is to be dropped from the page."""
-SHOWN_BY: dict[str, list[str]] = tomllib.loads(
-    TESTS.joinpath("meta", "contract.toml").read_text(encoding="utf-8")
-)
+SHOWN_BY = tomllib.loads(TESTS.joinpath("meta", "contract.toml").read_text(encoding="utf-8"))
 """The tests of each rule, each a folder and the name of a test below it."""
 
 

@@ -32,7 +32,7 @@ each_page = pytest.mark.parametrize(
 )
 
 
-def test_the_page_of_commands_is_their_help() -> None:
+def test_the_page_of_commands_is_their_help():
     script = run_path(str(ROOT / "scripts" / "commands_page.py"))
     page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
     assert page == script["make_page"](), "run python scripts/commands_page.py"
@@ -42,21 +42,21 @@ PARTS = [SuiteFile, JudgeSpec, Limits, Settings, CompareSpec, StopSpec, GateSpec
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_every_key_of_a_suite_is_documented(part: type[SuiteFile]) -> None:
+def test_every_key_of_a_suite_is_documented(part):
     page = (ROOT / "docs/suite.md").read_text(encoding="utf-8")
     missing = [key for key in keys_of(part) if f"`{key}`" not in page]
     assert not missing
 
 
 @each_page
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
+def test_links_between_pages_lead_somewhere(page):
     for target, anchor in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
         path = page.parent / target if target else page
         assert path.exists(), target
         assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """Return the anchors of a page's headings, as they are made where repositories are shown."""
     text = CODE.sub("", page.read_text(encoding="utf-8"))
     return {
@@ -65,7 +65,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @each_page
-def test_no_line_is_too_long_to_read(page: Path) -> None:
+def test_no_line_is_too_long_to_read(page):
     long = [
         line
         for line in page.read_text(encoding="utf-8").splitlines()
@@ -75,16 +75,16 @@ def test_no_line_is_too_long_to_read(page: Path) -> None:
 
 
 @each_page
-def test_no_page_names_single_tests(page: Path) -> None:
+def test_no_page_names_single_tests(page):
     assert not re.search(r"test_\w+\.py::|::test_", page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", USERS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_no_page_for_users_names_files_of_tests(page: Path) -> None:
+def test_no_page_for_users_names_files_of_tests(page):
     assert not re.search(r"\btests[/.]\w|--long", page.read_text(encoding="utf-8"))
 
 
-def test_the_index_leads_to_every_page() -> None:
+def test_the_index_leads_to_every_page():
     docs = ROOT / "docs"
     listed = {target for target, _ in LINK.findall((docs / "README.md").read_text("utf-8"))}
     pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md")}

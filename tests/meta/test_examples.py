@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -42,7 +41,7 @@ async def test_the_notebook_runs_as_it_is_inside_a_running_loop(tmp_path, monkey
     monkeypatch.chdir(tmp_path / "examples" / "notebook")
     cells = json.loads(Path("dataframe.ipynb").read_text("utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    names: dict[str, Any] = {}
+    names = {}
     _, run, frame, comparison, is_same = [_run_cell(source, names) for source in sources]
     assert run.summary["verdicts"] == 4
     assert list(frame["score.polite"]) == [0, 1, 0, 1]

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,7 @@ def test_stable(value): ...
 """
 
 
-def collected(folder: Path, arguments: Sequence[str], seed: int, **environ: str) -> list[str]:
+def collected(folder, arguments, seed, **environ):
     """The ids of all tests there, in order, as another process collects them after `seed` days."""
     quiet = ("--collect-only", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
     done = subprocess.run(
@@ -56,13 +55,10 @@ def collected(folder: Path, arguments: Sequence[str], seed: int, **environ: str)
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    ids: list[str] = json.loads(Path(environ["EVENHAND_IDS"]).read_text(encoding="utf-8"))
-    return ids
+    return json.loads(Path(environ["EVENHAND_IDS"]).read_text(encoding="utf-8"))
 
 
-def test_another_process_collects_the_same_tests_in_the_same_order(
-    pytestconfig: pytest.Config, tmp_path: Path
-) -> None:
+def test_another_process_collects_the_same_tests_in_the_same_order(pytestconfig, tmp_path):
     """All tests can be collected, and those that this process has collected are among them: these
     are all, where all are run."""
     ids = pytestconfig.stash[IDS]
@@ -76,7 +72,7 @@ def test_another_process_collects_the_same_tests_in_the_same_order(
     assert not [name for name in ids if str(ROOT) in name]
 
 
-def test_an_id_that_changes_is_noticed(tmp_path: Path) -> None:
+def test_an_id_that_changes_is_noticed(tmp_path):
     (tmp_path / "test_unstable.py").write_text(UNSTABLE)
     environ = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "EVENHAND_IDS": str(tmp_path / "ids")}
     once, again = (collected(tmp_path, [], seed, **environ) for seed in (1, 2))

@@ -22,8 +22,8 @@ TESTS = (
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 def test_records_browser_server_and_model_that_are_absent_are_named_with_the_reason(
-    tmp_path: Path, workers: tuple[str, ...]
-) -> None:
+    tmp_path, workers
+):
     nowhere = str(tmp_path / "nowhere")
     absent = {"PATH": nowhere, "EVENHAND_PUBLISHED": nowhere, "EVENHAND_MODELS": nowhere}
     absent["EVENHAND_POSTGRES"] = nowhere

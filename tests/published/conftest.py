@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
 
 import pytest
 
@@ -25,7 +24,6 @@ def call(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as left:
             main()
         assert left.value.code == 0
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
+        return json.loads(capsys.readouterr().out)
 
     return called

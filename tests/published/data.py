@@ -48,6 +48,15 @@ def anchor(ident):
     return next(one for one in anchors if one["id"] == ident)
 
 
+def expected(ident, *keys):
+    """What was published, or a part of it, within its tolerance."""
+    target = anchor(ident)
+    value = target["value"]
+    for key in keys:
+        value = value[key]
+    return pytest.approx(value, abs=target["tolerance"])
+
+
 def imported(call, kind, rows, *arguments):
     """The rows as a run, through a file as `import` takes it."""
     listed = list(rows)

@@ -16,7 +16,6 @@ from evenhand.kinds.pairwise.kind import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.pairwise.verdict import measure_judgment
 from evenhand.stats.pairwise import Judged
-from evenhand.units import Pair
 
 MARKS = {"A": "A+", "B": "B+", "tie": "tie"}
 
@@ -44,7 +43,7 @@ def reply(slot):
 
 def judged(rows, replies, max_rounds=1):
     """Every pair of these rows, judged by what was recorded, in the order of the rows."""
-    pairs: list[Pair] = []
+    pairs = []
     for row in rows:
         # As in a run, every other pair is asked in the order 21 first.
         pairs += read_pairs(row)

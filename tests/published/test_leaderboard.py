@@ -9,7 +9,7 @@ from evenhand.results.observations import observe
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_archive
 from evenhand.stats.rating import Matches, rate, vote_matches
-from tests.published.data import anchor, queried, records
+from tests.published.data import anchor, expected, queried, records
 from tests.published.test_agreement import PANDALM_PEOPLE
 from tests.sentences import is_told
 from tests.unit.cli.conftest import NEWEST
@@ -84,7 +84,7 @@ def test_llmfao_golden_ratings(call):
     told = queried(call, "llmfao/crowd_comparisons.csv.gz", "votes", sql)
     assert told["verdicts"] == told["rows"] == 8931
     found = board(call, "--ties", "half")
-    golden: dict[str, dict[str, float]] = {}
+    golden = {}
     for row in records("llmfao/golden_ratings.csv"):
         golden.setdefault(row["algorithm"], {})[row["item"]] = float(row["score"])
     names = {"average_win_rate": "average_win_rate", "counting": "points"}
@@ -108,36 +108,26 @@ def test_russian_ratings(call, prompt):
     )
     queried(call, "ru_pairwise_bt/verdicts.csv.gz", "votes", sql)
     at = "gigachat_max_26.20_uncen"
-    published, logs = anchor(f"ru_bt.{prompt}"), plain_ratings()[0]
-    mine = {name: 1000 + 400 / np.log(10) * (logs[name] - logs[at]) for name in published["value"]}
-    assert mine == pytest.approx(published["value"], abs=published["tolerance"])
+    names, logs = anchor(f"ru_bt.{prompt}")["value"], plain_ratings()[0]
+    mine = {name: 1000 + 400 / np.log(10) * (logs[name] - logs[at]) for name in names}
+    assert mine == expected(f"ru_bt.{prompt}")
     found = board(call, "--scale", "elo", "--anchor", at)
     assert found[at]["rating"] == 1000
     # Half a vote between any two that met moves ratings by less than their intervals are wide.
     assert all(found[name]["rating_low"] < mine[name] < found[name]["rating_high"] for name in mine)
 
 
-def rakuda(call):
+def test_rakuda_win_rates_and_ratings_with_a_position_term(call):
     sql = (
         "select question_id as unit, 'gpt-3.5' as judge, model1_id as first, model2_id as second,"
         f" {NUMBERED} as winner from FILE"
     )
     queried(call, "rakuda_ja/rakuda_v1_matches.jsonl.gz", "votes", sql)
-
-
-def test_rakuda_win_rates_are_of_all_matches_in_either_order(call):
-    rakuda(call)
     found = board(call, "--on-conflict", "split")
-    published = anchor("rakuda_v1.win_rate")
-    mine = {name: row["win_rate"] for name, row in found.items()}
-    assert mine == pytest.approx(published["value"], abs=published["tolerance"])
-
-
-def test_rakuda_ratings_with_a_position_term(call):
-    rakuda(call)
-    mine, found = plain_ratings(position=True)
-    published = anchor("rakuda_v1.bt_home")
-    assert mine == pytest.approx(published["value"], abs=published["tolerance"])
+    rates = {name: row["win_rate"] for name, row in found.items()}
+    assert rates == expected("rakuda_v1.win_rate")
+    ratings, found = plain_ratings(position=True)
+    assert ratings == expected("rakuda_v1.bt_home")
     assert found.position == pytest.approx(-0.5207, abs=5e-5)
 
 
@@ -148,12 +138,25 @@ def test_peer_judging_by_gpt4(call):
     found = call("leaderboard", NEWEST, "--on-conflict", "split")
     models = ["gpt4", "claude", "vicuna-13b", "gpt35", "bard"]
     at = [found["matrix"]["candidates"].index(model) for model in models]
-    heat, published = found["matrix"]["win_rate"], anchor("prd.gpt4_heatmap")
-    for row, expected in zip(at, published["value"], strict=True):
-        assert [heat[row][column] for column in at] == pytest.approx(expected, abs=1e-9)
+    heat = found["matrix"]["win_rate"]
+    for row, rates in zip(at, anchor("prd.gpt4_heatmap")["value"], strict=True):
+        assert [heat[row][column] for column in at] == pytest.approx(rates, abs=1e-9)
     rates = {row["candidate"]: row["win_rate"] for row in found["rows"]}
-    published = anchor("prd.gpt4_winrate")
-    assert rates == pytest.approx(published["value"], abs=published["tolerance"])
+    assert rates == expected("prd.gpt4_winrate")
+
+
+def test_pandalm_majorities_of_all_and_by_pair_of_models(call):
+    queried(call, PANDALM, "votes", PANDALM_PEOPLE)
+    panel = call("show", NEWEST)["pairwise"]["panel"]
+    counts = [panel.get(winner, 0) for winner in ("tie", "A", "B")]
+    assert counts == anchor("pandalm.label_counts")["value"]
+    assert panel.get("uncertain", 0) == 0  # no three-way split
+    published = anchor("pandalm.human_table")["value"]
+    assert {row["cmp_key"] for row in records(PANDALM)} == set(published)
+    for key, counts in published.items():
+        shown = call("show", NEWEST, "--where", f"cmp_key={key}")["pairwise"]
+        stood = shown["candidates"]["response 1"]
+        assert [stood["wins"], stood["losses"], stood["ties"]] == counts
 
 
 def test_faireval_human_counts(call):
@@ -165,25 +168,3 @@ def test_faireval_human_counts(call):
     row = board(call)["gpt35"]
     counts = [row["wins"], row["losses"], row["ties"]]
     assert counts == anchor("vicuna80.faireval.human_counts")["value"]
-
-
-def pandalm(call):
-    queried(call, PANDALM, "votes", PANDALM_PEOPLE)
-
-
-def test_pandalm_majorities(call):
-    pandalm(call)
-    panel = call("show", NEWEST)["pairwise"]["panel"]
-    counts = [panel.get(winner, 0) for winner in ("tie", "A", "B")]
-    assert counts == anchor("pandalm.label_counts")["value"]
-    assert panel.get("uncertain", 0) == 0  # no three-way split
-
-
-def test_pandalm_majorities_by_pair_of_models(call):
-    pandalm(call)
-    published = anchor("pandalm.human_table")["value"]
-    assert {row["cmp_key"] for row in records(PANDALM)} == set(published)
-    for key, expected in published.items():
-        shown = call("show", NEWEST, "--where", f"cmp_key={key}")["pairwise"]
-        stood = shown["candidates"]["response 1"]
-        assert [stood["wins"], stood["losses"], stood["ties"]] == expected

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.stats.length import Anchored, length_controlled
-from tests.published.data import anchor, fed, queried, records, side_of
+from tests.published.data import anchor, expected, fed, queried, records, side_of
 from tests.published.test_agreement import alpacafarm, with_others
 
 ANNOTATIONS = "alpacaeval/annotations_compact.csv.gz"
@@ -37,8 +37,7 @@ def alpacaeval(call, annotator):
         " preference, len_output_1 as first_length, len_output_2 as second_length, dataset"
         f" from FILE where annotator = '{annotator}'"
     )
-    run: str = queried(call, ANNOTATIONS, "alpacaeval", sql)["run"]
-    return run
+    return queried(call, ANNOTATIONS, "alpacaeval", sql)["run"]
 
 
 def is_as_published(row, published):
@@ -80,9 +79,8 @@ def test_alpacaeval_win_rates_at_equal_length_from_python():
             difficulty=np.array([difficulty[row["row"]] for row in rows]),
             anchored=anchors,
         )
-        target = anchor(f"alpacaeval.lc.{model}")
         assert found is not None and found.low < found.win_rate < found.high
-        assert 100 * found.win_rate == pytest.approx(target["value"], abs=target["tolerance"])
+        assert 100 * found.win_rate == expected(f"alpacaeval.lc.{model}")
 
 
 def column(rows, name):
@@ -105,17 +103,13 @@ def test_mtbench_majorities_of_votes_whoever_gave_them(call):
     for ties, name in (("keep", "kappa_with_ties"), ("drop", "kappa_no_ties")):
         against = ("--against", gpt4, "--majority", "--ties", ties)
         row = call("agreement", human, *against)["rows"][0]
-        target = anchor(f"mtbench.majority.{name}")
-        value, within = target["value"], target["tolerance"]
-        assert row["kappa"]["value"] == pytest.approx(value["kappa"], abs=within)
+        value = anchor(f"mtbench.majority.{name}")["value"]
+        assert row["kappa"]["value"] == expected(f"mtbench.majority.{name}", "kappa")
         assert row["agreement"]["value"] == pytest.approx(value["raw"], abs=0.0005)
         assert row["n"] == value["n"]
-    alpha, target = (
-        call("agreement", human)["rows"][0]["alpha"],
-        anchor("mtbench.human_krippendorff_alpha"),
-    )
-    assert alpha["value"] == pytest.approx(target["value"]["alpha"], abs=target["tolerance"])
-    assert alpha["n"] == target["value"]["units"]
+    alpha, ident = call("agreement", human)["rows"][0]["alpha"], "mtbench.human_krippendorff_alpha"
+    assert alpha["value"] == expected(ident, "alpha")
+    assert alpha["n"] == anchor(ident)["value"]["units"]
 
 
 def test_alpacafarm_of_each_pair_the_first_four_votes_count(call):
@@ -131,11 +125,8 @@ def test_alpacafarm_of_each_pair_the_first_four_votes_count(call):
     rates = [row["win_rate"] for rows in boards for row in rows if row["candidate"] == "1"]
     alike = with_others(people)
     ours = {"human_agreement": alike, "variance": 1 - alike}
-    target = anchor("alpacafarm.humans")
     assert len(people) == 4 * 648
-    assert ours | {"prefer_1": fmean(rates)} == pytest.approx(
-        target["value"], abs=target["tolerance"]
-    )
+    assert ours | {"prefer_1": fmean(rates)} == expected("alpacafarm.humans")
 
 
 # llmbar, judgebench, autoj: labels stand beside verdicts, so that a table is taken in twice
@@ -166,7 +157,7 @@ def test_llmbar_counts_of_all_evaluators(call):
     )
     runs["correct_both"] = queried(call, LLMBAR, "votes", both)["run"]
     published = records("llmbar/published_statistics.csv")
-    counts: dict[tuple[str, str], dict[str, int]] = {}
+    counts = {}
     for subset in dict.fromkeys(row["subset"] for row in published):
         part = ("--where", f"subset={subset}")
         for name, run in runs.items():
@@ -184,13 +175,12 @@ def test_llmbar_counts_of_all_evaluators(call):
         for row in published
     }
     assert len(counts) == anchor("llmbar.all")["value"]["rows"]
-    target = anchor("llmbar.paper.gpt4_vanilla")
     subsets = ("LLMBar/Natural", "LLMBar/Adversarial/Neighbor", "LLMBar/Adversarial/GPTInst")
-    for subset, value in zip(subsets, target["value"], strict=True):
+    for place, subset in enumerate(subsets):
         own = counts[subset, "GPT-4/Vanilla_NoRules"]
         accuracy = (own["correct_ab"] + own["correct_ba"]) / 2
         ours = [100 * accuracy / own["n"], 100 * own["equal"] / own["n"]]
-        assert ours == pytest.approx(value, abs=target["tolerance"])
+        assert ours == expected("llmbar.paper.gpt4_vanilla", place)
 
 
 def test_llmbar_kappa_is_that_of_the_verdicts(call):
@@ -242,7 +232,7 @@ def test_judgebench_accuracies(call):
     judges = queried(call, JUDGEBENCH, "votes", sql)["run"]
     sql = f"{order.format(repr('label'), *'AB', side_of('label'))} from FILE"
     label = queried(call, JUDGEBENCH, "votes", f"{sql} where judge_name = 'arena_hard'")["run"]
-    accuracies: dict[str, list[float]] = {}
+    accuracies = {}
     for category in ("Knowledge", "Reasoning", "Math", "Coding", ""):
         part = ("--where", f"category={category}") if category else ()
         against = ("--against", label, "--on-conflict", "split", *part)
@@ -250,8 +240,7 @@ def test_judgebench_accuracies(call):
             accuracies.setdefault(judge, []).append(100 * row["agreement"]["value"])
     assert len(accuracies) == 4
     for judge, ours in accuracies.items():
-        target = anchor(f"judgebench.{judge}")
-        assert ours == pytest.approx(target["value"], abs=target["tolerance"])
+        assert ours == expected(f"judgebench.{judge}")
     # A reward model never sees two answers at once; the three contradictions are in the file.
     shown = call("show", judges)["pairwise"]["judges"]
     contradictions = {name: one["outcomes"]["uncertain"] for name, one in shown.items()}
@@ -279,13 +268,12 @@ def test_autoj_agreement_and_consistency_by_group(call):
     agreed = {row["variant"] or "Overall": hits(row) for row in rows}
     board = call("leaderboard", both, "--by", "group")
     orders_of = board["by"]["levels"] | {"Overall": board}
-    target = anchor("autoj.pairwise")
-    for group, value in target["value"].items():
+    groups = anchor("autoj.pairwise")["value"].keys()
+    for group in groups:
         orders_in = orders_of[group]
         right = agreed[group] / orders_in["consistency_n"]
         ours = [100 * right, 100 * orders_in["consistency"]]
-        assert ours == pytest.approx(value, abs=target["tolerance"])
-    assert agreed.keys() == target["value"].keys()
-    target = anchor("autoj.single")
+        assert ours == expected("autoj.pairwise", group)
+    assert agreed.keys() == groups
     single = call("agreement", first, "--against", label)["rows"][0]["agreement"]["value"]
-    assert 100 * single == pytest.approx(target["value"], abs=target["tolerance"])
+    assert 100 * single == expected("autoj.single")

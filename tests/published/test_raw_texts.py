@@ -99,32 +99,10 @@ def test_mtbench_raw_texts_settle_as_counted_by_hand(name):
     assert pair_figures(found.values()).settled == how
 
 
-def test_mtbench_raw_figures_are_of_first_rounds_whose_replies_both_read():
-    source = SOURCES["gpt-4, two runs"]
-    texts = texts_of(source)
-    figures = pair_figures(settle(texts, source.rounds).values())
-    hand = {asked.pair: by_hand(texts, asked.pair, 1)[0] for asked in texts}
-    outcomes = Counter(hand.values())
-    tags = Counter(
-        tag
-        for asked, text in texts.items()
-        if asked.round == 1 and hand[asked.pair] != "failure"
-        for tag in VERDICTS
-        if tag in text
-    )
-    assert outcomes["failure"] == 1
-    assert figures.first_rounds == figures.consistency.n == source.pairs - 1
-    assert figures.consistency.value == pytest.approx(
-        1 - outcomes["uncertain"] / figures.first_rounds
-    )
-    assert figures.first_slot.value == tags["[[A]]"] / (tags["[[A]]"] + tags["[[B]]"])
-    assert figures.extra_calls == 2 * outcomes["uncertain"]
-
-
 def test_mtbench_raw_texts_settle_as_published_winner_by_winner():
     """What is uncertain here is `tie (inconsistent)` there, and so is a pair with a reply that
     names no winner, which fails here."""
-    stored: dict[tuple[int, int, str, str], str] = {}
+    stored = {}
     turned = {"model_a": "B", "model_b": "A"}
     straight = {"model_a": "A", "model_b": "B"}
     for row in records("mtbench/gpt4_pair.jsonl.gz"):

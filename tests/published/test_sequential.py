@@ -16,7 +16,7 @@ ALPHA, SEEDS = 0.05, range(10)
 def preferences():
     """Of each published (annotator, model), how far the model is preferred to the baseline. A
     preference of 0 is a draw; one that is empty a failure, and skipped."""
-    found: dict[tuple[str, str], list[float]] = {}
+    found = {}
     for row in records("alpacaeval/annotations_compact.csv.gz"):
         if row["preference"]:
             value = (float(row["preference"]) or 1.5) - 1

@@ -304,7 +304,7 @@ _PLACES = [
     "x\nSet-Cookie: a=b",
 ]
 
-HOSTILE: list[str] = [
+HOSTILE = [
     text.format(run=_RUN, away=_AWAY)
     for text in (
         *_ELEMENTS,
@@ -319,5 +319,5 @@ HOSTILE: list[str] = [
 ]
 """All of them, each once."""
 
-BUNDLES: list[str] = [" ".join(HOSTILE[place::12]) for place in range(12)]
+BUNDLES = [" ".join(HOSTILE[place::12]) for place in range(12)]
 """All of them again, two dozen of different sorts to a text."""

@@ -4,7 +4,6 @@ what went wrong."""
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from tests.security.hostile import HOSTILE
 from tests.suites import PAIR_JUDGE, write_answers, write_pairs, write_suite
@@ -64,9 +63,9 @@ def hostile_suites(folder, texts=HOSTILE, **keep):
     """Suites of the three kinds, a unit for every hostile text, with hostile names of fields,
     variants and candidates that come up often enough to be compared."""
     names = [*texts[:8], *(text for text in texts if "\x1b" in text or "\x00" in text)][:12]
-    samples: list[dict[str, Any]] = []
-    pairs: list[dict[str, Any]] = []
-    answers: list[dict[str, Any]] = []
+    samples = []
+    pairs = []
+    answers = []
     for i, text in enumerate(texts):
         meta = {"model": texts[i % 3], f"key {text}"[:200]: text, "area": text}
         given = {"prompt_variant": texts[i % 2], "question_id": f"q{i // 2}", **meta}

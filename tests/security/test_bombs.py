@@ -10,7 +10,6 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -65,7 +64,7 @@ def _row(folder):
     return "task.md", ("run",)
 
 
-DOORS: dict[str, Door] = {
+DOORS = {
     **{
         f"data {ending}": _data(f"rows.{ending}")
         for ending in ("jsonl", "json", "csv", "tsv", "xlsx", "parquet", "jsonl.gz", "parquet.gz")
@@ -81,7 +80,7 @@ DOORS: dict[str, Door] = {
     "checked rubric": lambda folder: ("r.toml", ("check", "--rubric", "r.toml")),
 }
 REFUSALS = ("files.not_plain", "files.outside", "files.rubric_outside", "suite.outside")
-KINDS: dict[str, Callable[[Path], None]] = {
+KINDS = {
     "pipe": os.mkfifo,
     "endless": lambda path: path.symlink_to("/dev/zero"),
 }
@@ -238,7 +237,7 @@ def crowd(number):
 CROWD = crowd(JSON_ELEMENTS)
 ROW = json.dumps(samples(1)[0] | {"meta": "CROWD"}).replace('"CROWD"', CROWD)
 SETTINGS = f"[settings]\nrepairs = {crowd(TOML_ELEMENTS)}\n"
-CROWDS: dict[str, tuple[str, str, dict[str, Any]]] = {
+CROWDS = {
     "row": ("samples.jsonl", ROW, {}),
     "array": ("samples.json", ROW, {"data": ["samples.json"]}),
     "rubric": ("rubric.json", CROWD, {}),

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
@@ -18,7 +16,7 @@ from tests.sentences import is_told, refused
 from tests.suites import evenhand_here, write_answers, write_pairs, write_suite
 from tests.unit.web.serving import served
 
-SUITES: dict[str, Callable[[Path], object]] = {
+SUITES = {
     "rubric": write_suite,
     "pairwise": write_pairs,
     "weighted": write_answers,

@@ -113,6 +113,14 @@ def settings(folder, home, proxy):
     return Settings(folder, home, proxy)
 
 
+@pytest.fixture
+def strange(settings):
+    """A key of the user's, and an address of the suite's."""
+    settings.put("OPENAI_API_KEY", KEY, "environment")
+    settings.put("", GATEWAY, "suite")
+    return settings
+
+
 PLACES = {
     ("environment", "environment"): True,
     (".env", ".env"): True,
@@ -142,33 +150,29 @@ def test_a_key_goes_where_its_address_came_from(settings, proxy, key_place, addr
     assert KEY not in result.stderr + dry.stderr
 
 
-def test_a_judge_named_on_the_command_line_has_the_address_of_the_file(settings, proxy):
-    settings.put("OPENAI_API_KEY", KEY, "environment")
-    settings.put("", GATEWAY, "suite")
-    assert settings.run("--judge", "openai/test-model").returncode == 2
+def test_a_judge_named_on_the_command_line_has_the_address_of_the_file(strange, proxy):
+    assert strange.run("--judge", "openai/test-model").returncode == 2
     assert proxy.requests == []
 
 
-def test_a_host_is_trusted_once_and_remembered(settings, proxy, home):
-    settings.put("OPENAI_API_KEY", KEY, "environment")
-    settings.put("", GATEWAY, "suite")
-    assert settings.run().returncode == 2
-    assert settings.run("--trust-host", "other.test").returncode == 2
-    assert settings.run("--trust-host", HOST).returncode == 4
+def test_a_host_is_trusted_once_and_remembered(strange, proxy, home):
+    assert strange.run().returncode == 2
+    assert strange.run("--trust-host", "other.test").returncode == 2
+    assert strange.run("--trust-host", HOST).returncode == 4
     assert proxy.has_key
     file = home / "evenhand" / "trusted-hosts"
     assert file.read_text().split() == ["other.test", HOST]
     assert file.stat().st_mode & 0o777 == 0o600
     proxy.requests.clear()
-    assert settings.run().returncode == 4
+    assert strange.run().returncode == 4
     assert proxy.has_key
     file.unlink()
-    assert settings.run().returncode == 2
+    assert strange.run().returncode == 2
     file.symlink_to(home / "elsewhere")
-    assert settings.run("--trust-host", HOST).returncode == 2
+    assert strange.run("--trust-host", HOST).returncode == 2
     assert not (home / "elsewhere").exists()
     file.unlink()
-    assert settings.run(EVENHAND_TRUST_HOSTS=f"a.test, {HOST}").returncode == 4
+    assert strange.run(EVENHAND_TRUST_HOSTS=f"a.test, {HOST}").returncode == 4
 
 
 def test_what_is_no_host_is_not_trusted(settings):
@@ -178,21 +182,14 @@ def test_what_is_no_host_is_not_trusted(settings):
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        f"EVENHAND_TRUST_HOSTS={HOST}",
-        "XDG_CONFIG_HOME=config",
-        "HOME=.",
-    ],
+    "line", [f"EVENHAND_TRUST_HOSTS={HOST}", "XDG_CONFIG_HOME=config", "HOME=."]
 )
-def test_no_file_in_the_suites_folder_trusts_a_host(settings, proxy, line):
+def test_no_file_in_the_suites_folder_trusts_a_host(strange, proxy, line):
     for place in ("evenhand", ".config/evenhand", "config/evenhand"):
-        (settings.folder / place).mkdir(parents=True)
-        (settings.folder / place / "trusted-hosts").write_text(f"{HOST}\n")
-    settings.put("OPENAI_API_KEY", KEY, "environment")
-    settings.put(*line.split("=", 1), place=".env")
-    settings.put("", GATEWAY, "suite")
-    assert settings.run().returncode == 2
+        (strange.folder / place).mkdir(parents=True)
+        (strange.folder / place / "trusted-hosts").write_text(f"{HOST}\n")
+    strange.put(*line.split("=", 1), place=".env")
+    assert strange.run().returncode == 2
     assert proxy.requests == []
 
 
@@ -235,7 +232,6 @@ def test_dotenv_sets_nothing_of_the_suite(settings):
     result = settings.run()
     assert result.returncode == 2
     assert "EVENHAND_LIMITS__BUDGET_USD" in result.stderr and ".env" in result.stderr
-    del settings.dotenv["EVENHAND_LIMITS__BUDGET_USD"]
 
 
 NOT_OPENAIS = (
@@ -278,7 +274,7 @@ OPENAIS = (
 
 def judge_at(url, provider="openai", **more):
     """A judge at an address that the suite names, in an environment with its first key."""
-    options: dict[str, Any] = {"temperature": 0, "max_tokens": 9, "seed": 7, "attempt_seconds": 10}
+    options = {"temperature": 0, "max_tokens": 9, "seed": 7, "attempt_seconds": 10}
     options |= {"name": f"{provider}/m", "base_url": url, "base_url_place": "evenhand.toml:9"}
     options |= {"folder": Path(), "notify": print}
     keys = dict.fromkeys(PROVIDERS[provider].key_names[:1], KEY)
@@ -327,15 +323,13 @@ def test_plain_http_with_a_key_is_told_in_one_line(settings):
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n", 2), ("", 2), ("y", 4)])
-def test_a_terminal_is_asked_once(settings, proxy, home, answer, code):
-    settings.put("OPENAI_API_KEY", KEY, "environment")
-    settings.put("", GATEWAY, "suite")
-    assert settings.run("--dry-run").returncode == 2
+def test_a_terminal_is_asked_once(strange, proxy, home, answer, code):
+    assert strange.run("--dry-run").returncode == 2
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [EVENHAND, "run"],
-        cwd=settings.folder,
-        env=environment(settings.env),
+        cwd=strange.folder,
+        env=environment(strange.env),
         stdin=theirs,
         stdout=subprocess.DEVNULL,
         stderr=theirs,
@@ -401,16 +395,14 @@ def test_the_pytest_plugin_sends_no_key_to_an_address_of_dotenv(settings, proxy)
     assert proxy.requests == [] and KEY not in result.stdout
 
 
-def test_doctor_says_where_a_key_stands_and_may_not_go(settings):
-    settings.put("OPENAI_API_KEY", KEY, "environment")
-    settings.put("", GATEWAY, "suite")
-    settings.run()
-    result = evenhand_here("doctor", cwd=settings.folder, env=settings.env)
+def test_doctor_says_where_a_key_stands_and_may_not_go(strange):
+    strange.run()
+    result = evenhand_here("doctor", cwd=strange.folder, env=strange.env)
     assert result.returncode == 1, result.stdout
     assert f"--trust-host {HOST}" in result.stdout
     assert is_told(result.stdout, "cli.key_in_environment")
-    settings.run("--trust-host", HOST)
-    trusting = evenhand_here("doctor", cwd=settings.folder, env=settings.env)
+    strange.run("--trust-host", HOST)
+    trusting = evenhand_here("doctor", cwd=strange.folder, env=strange.env)
     assert trusting.returncode == 0 and f"trusted hosts: {HOST}" in trusting.stdout
     assert KEY not in result.stdout + trusting.stdout
 

@@ -7,7 +7,6 @@ import base64
 import json
 import traceback
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -51,7 +50,7 @@ async def nonsense(call):
     return web.Response(text=f"<html>{call.headers['Authorization']}</html>")
 
 
-BEHAVIOURS: dict[str, p.Behaviour] = {
+BEHAVIOURS = {
     "verdict": repeating,
     **{str(status): p.echoing_key(status) for status in (401, 400, 429, 500, 307)},
     "nonsense": nonsense,
@@ -61,7 +60,7 @@ BEHAVIOURS: dict[str, p.Behaviour] = {
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
 async def test_an_echoed_key_is_kept_nowhere(tmp_path, name):
-    told: list[str] = []
+    told = []
     async with p.Provider(BEHAVIOURS[name]) as provider:
         write_suite(tmp_path, 2, at(provider.url), settings={"repairs": 1})
         summary = await judged(tmp_path, ENV, notice=told.append)
@@ -154,7 +153,7 @@ async def quoting(call):
     """A reply of any protocol that quotes the key, in its text and as its model's name."""
     key = next(call.headers[name] for name in HEADERS if name in call.headers)
     said = f"Your key is {key}, or {key.encode().hex()}"
-    body: dict[str, Any] = json.loads(p.completion(said))
+    body = json.loads(p.completion(said))
     part = {"type": "text", "text": said}
     body |= {"content": [part], "candidates": [{"content": {"parts": [part]}}]}
     return web.json_response(body | {"model": key, "modelVersion": key, "provider": key})

@@ -150,7 +150,7 @@ PICTURE_FAILED = """() => new Promise((done) => {
 @pytest.mark.parametrize("kind", [*KINDS, "imported"])
 def test_nothing_runs_and_nothing_leaves(files, open_page, kind):
     page = open_page(files[kind], bypass_csp=True)
-    urls: list[str] = []
+    urls = []
     page.on("request", lambda request: urls.append(request.url))
     number = page.evaluate(OPEN_ALL)
     assert number >= (100 if kind == "imported" else 200)
@@ -184,9 +184,9 @@ def test_the_policy_stops_what_would_slip_through(tmp_path, files, chromium):
     slipped.write_text(text.replace("<main>", f"<main>{injected}", 1), encoding="utf-8")
     page = chromium.new_page()
     page.set_default_timeout(1000 * PATIENCE)
-    struck: list[Any] = []
-    urls: list[str] = []
-    stopped: list[tuple[str, str]] = []
+    struck = []
+    urls = []
+    stopped = []
     page.expose_function("struck", lambda *values: struck.append(values))
     page.on("requestfailed", lambda request: stopped.append((request.url, request.failure)))
     page.on("request", lambda request: urls.append(request.url))

@@ -196,20 +196,20 @@ def kinds(tmp_path_factory):
     }
     protocol = find_protocol("rubric").texts["protocol.toml"].encode()
     return {
-        "lines": Files(tree(SAMPLES), all_rows, "x.jsonl", 2000, 1_000_000),
-        "line bytes": Files(raw(LINES), all_rows, "x.jsonl", 1000, 500_000),
+        "lines": Files(tree(SAMPLES), all_rows, "x.jsonl", 700, 1_000_000),
+        "line bytes": Files(raw(LINES), all_rows, "x.jsonl", 500, 500_000),
         "array bytes": Files(
             raw([b"[" + line.replace(b"\n", b",\n")[:-2] + b"]" for line in LINES]),
-            *(all_rows, "x.json", 1000, 500_000),
+            *(all_rows, "x.json", 500, 500_000),
         ),
         "samples": Files(tree(SAMPLES), all_units, "samples.jsonl", 150, 100_000),
         "pairs": Files(tree(pairs(3)), all_units, "pairs.jsonl", 150, 100_000),
         "answers": Files(tree(answers(3)), all_units, "answers.jsonl", 150, 100_000),
-        "csv": Files(raw(CSV), all_rows, "x.csv", 2000, 500_000),
+        "csv": Files(raw(CSV), all_rows, "x.csv", 700, 500_000),
         "tsv": Files(raw(CSV), all_rows, "x.tsv", 500, 200_000),
         "csv.gz": Files(packed(CSV), all_rows, "x.csv.gz", 500, 300_000),
         "xlsx": Files(zipped(parts), all_rows, "x.xlsx", 400, 300_000),
-        "parquet": Files(raw([parquet]), all_rows, "x.parquet", 400, 300_000),
+        "parquet": Files(raw([parquet]), all_rows, "x.parquet", 120, 300_000),
         "suite": Files(
             raw([SUITE]), lambda path: prepared(path.parent), "evenhand.toml", 500, 300_000
         ),

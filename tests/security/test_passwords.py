@@ -239,13 +239,7 @@ def locked():
 
 
 @pytest.mark.parametrize("way", ["address", "PGPASSWORD", "PGPASSFILE", "none", "wrong"])
-def test_it_is_given_as_everywhere_else(
-    call,
-    tmp_path,
-    locked,
-    monkeypatch,
-    way,
-):
+def test_it_is_given_as_everywhere_else(call, tmp_path, locked, monkeypatch, way):
     write_suite(tmp_path, 1)
     monkeypatch.setenv("HOME", str(tmp_path))
     url = locked.url(f"by_{way.lower()}", database=LOCKED)

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +16,6 @@ from tests.suites import (
     RUBRIC,
     TASK,
     answers,
-    pairs,
     samples,
     write_answers,
     write_pairs,
@@ -77,11 +74,25 @@ class Attempt:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).symlink_to(target)
 
+    def by_link(self, link, target, **keys):
+        self.link(link, target)
+        self.link("b.json", "../home/rubric.json")
+        self.suite(**keys)
+
     def copied(self):
         shutil.copytree(self.home / "mine", self.folder / "mine")
         prompt = self.folder / "mine" / "prompts" / "en.md"
         prompt.write_text(prompt.read_text().replace(SECRET, ""))
         return self.folder / "mine"
+
+    def protocol(self, name, target):
+        """A protocol folder in which something is a link into the home."""
+        place = self.copied() / name
+        if place.is_dir():
+            shutil.rmtree(place)
+        place.unlink(missing_ok=True)
+        self.link(f"mine/{name}", self.home / target)
+        self.suite(protocol="mine")
 
 
 @pytest.fixture
@@ -92,34 +103,6 @@ def attempt(tmp_path, secrets):
 @pytest.fixture
 def folder(attempt):
     return attempt.folder
-
-
-def _link_in_protocol(attempt, name, target):
-    file = attempt.copied() / name
-    file.unlink(missing_ok=True)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.symlink_to(attempt.home / target)
-    attempt.suite(protocol="mine")
-
-
-def _linked_prompts(attempt):
-    folder = attempt.copied()
-    for file in (folder / "prompts").rglob("*"):
-        if file.is_file():
-            file.unlink()
-    (folder / "prompts").rename(folder / "old")
-    (folder / "prompts").symlink_to(attempt.home / "mine" / "prompts")
-    attempt.suite(protocol="mine")
-
-
-def _chain(attempt):
-    attempt.link("a.json", "b.json")
-    attempt.link("b.json", "../home/rubric.json")
-    attempt.suite(rubric="a.json")
-
-
-def _pair_prompt(attempt):
-    write_pairs(attempt.folder, 1, judge=KEEPER, prompt="../home/prompt.md")
 
 
 def _table(attempt, column="rubric", **keys):
@@ -149,93 +132,41 @@ def _linked_suite_file(attempt):
     attempt.link("rubric.json", "../home/rubric.json")
 
 
-def _proc(attempt, name):
-    return f"/proc/self/root{attempt.home / name}"
-
-
-def _by_link(link, target, **keys):
-    """A suite with these keys, and in its folder a link to something of the home."""
-
-    def make(attempt):
-        attempt.link(link, target if target.startswith("/") else attempt.home / target)
-        attempt.suite(
-            **{
-                key: [name.format(home=attempt.home) for name in value]
-                if isinstance(value, list)
-                else value.format(home=attempt.home)
-                for key, value in keys.items()
-            }
-        )
-
-    return make
-
-
-def _row_by_link(attempt):
-    attempt.link("t.md", attempt.home / "task.md")
-    attempt.answers("t.md")
-
-
-def _replies(attempt):
-    write_suite(attempt.folder, 1, {"model": "replay/../home/replies.jsonl"})
-
-
-def _replies_by_link(attempt):
-    attempt.link("r.jsonl", attempt.home / "replies.jsonl")
-    write_suite(attempt.folder, 1, {"model": "replay/r.jsonl"})
-
-
-def _data_in_table(attempt):
-    attempt.suite(data=[{"file": "../home/samples.jsonl", "prompt_variant": "v"}])
-
-
-ATTEMPTS: dict[str, Callable[[Attempt], None]] = {
+ATTEMPTS = {
     "rubric absolute": lambda a: a.suite(rubric=str(a.home / "rubric.json")),
-    "rubric above": lambda a: a.suite(rubric="../home/rubric.json"),
-    "rubric through proc": lambda a: a.suite(rubric=_proc(a, "rubric.json")),
-    "rubric through cwd": lambda a: a.suite(rubric="/proc/self/cwd/../home/rubric.json"),
-    "rubric by a link": _by_link("r.json", "rubric.json", rubric="r.json"),
-    "rubric by a chain of links": _chain,
-    "rubric by a linked folder": _by_link("x", "", rubric="x/rubric.json"),
-    "rubric by a link to the root": _by_link("x", "/", rubric="x{home}/rubric.json"),
-    "rubric by a link to proc": _by_link("x", "/proc/self/cwd", rubric="x/../home/rubric.json"),
-    "rubric with dots": lambda a: a.suite(rubric="./././../suite/../home/./rubric.json"),
+    "rubric through proc": lambda a: a.suite(rubric=f"/proc/self/root{a.home}/rubric.json"),
+    "rubric by a chain of links": lambda a: a.by_link("a.json", "b.json", rubric="a.json"),
+    "rubric by a linked folder": lambda a: a.by_link("x", "../home", rubric="x/rubric.json"),
+    "rubric by a link to the root": lambda a: a.by_link("x", "/", rubric=f"x{a.home}/rubric.json"),
+    "rubric by a link to proc": lambda a: a.by_link(
+        "x", "/proc/self/cwd", rubric="x/../home/rubric.json"
+    ),
     "rubric of another case": lambda a: a.suite(rubric="../HOME/rubric.json"),
     "rubric of the home sign": lambda a: a.suite(rubric="~/rubric.json"),
     "rubric with a scheme": lambda a: a.suite(rubric=f"file://{a.home}/rubric.json"),
     "prompt absolute": lambda a: a.suite(prompt=str(a.home / "id_rsa")),
-    "prompt above": lambda a: a.suite(prompt="../home/prompt.md"),
-    "prompt by a link": _by_link("p.md", "id_rsa", prompt="p.md"),
-    "prompt of pairs": _pair_prompt,
+    "prompt of pairs": lambda a: write_pairs(a.folder, 1, judge=KEEPER, prompt="../home/prompt.md"),
     "data absolute": lambda a: a.suite(data=[str(a.home / "samples.jsonl")]),
-    "data above": lambda a: a.suite(data=["../home/samples.jsonl"]),
     "data by a pattern": lambda a: a.suite(data=["../home/*.jsonl"]),
     "data by an absolute pattern": lambda a: a.suite(data=[f"{a.home}/sam*.jsonl"]),
     "data by a pattern of folders": lambda a: a.suite(data=["../*/samples.jsonl"]),
-    "data by a deep pattern": _by_link("x", "", data=["**/samples.jsonl"]),
-    "data by a linked pattern": _by_link("x", "", data=["x/*.jsonl"]),
+    "data by a deep pattern": lambda a: a.by_link("x", "../home", data=["**/samples.jsonl"]),
+    "data by a linked pattern": lambda a: a.by_link("x", "../home", data=["x/*.jsonl"]),
     "data by a set": lambda a: a.suite(data=["[.][.]/home/samples.jsonl"]),
-    "data in a table": _data_in_table,
-    "data by a link": _by_link("d.jsonl", "samples.jsonl", data=["d.jsonl"]),
-    "data through proc": lambda a: a.suite(data=[_proc(a, "samples.jsonl")]),
-    "protocol absolute": lambda a: a.suite(protocol=str(a.home / "mine")),
-    "protocol above": lambda a: a.suite(protocol="../home/mine"),
-    "protocol by a link": _by_link("mine", "mine", protocol="mine"),
-    "prompt linked in a protocol": lambda a: _link_in_protocol(a, "prompts/en.md", "id_rsa"),
-    "prompts linked in a protocol": _linked_prompts,
-    "words linked in a protocol": lambda a: _link_in_protocol(a, "words/en.toml", "id_rsa"),
-    "settings linked in a protocol": lambda a: _link_in_protocol(
-        a, "protocol.toml", "mine/protocol.toml"
+    "data in a table": lambda a: a.suite(
+        data=[{"file": "../home/samples.jsonl", "prompt_variant": "v"}]
     ),
+    "data through proc": lambda a: a.suite(data=[f"/proc/self/root{a.home}/samples.jsonl"]),
+    "protocol absolute": lambda a: a.suite(protocol=str(a.home / "mine")),
+    "prompts linked in a protocol": lambda a: a.protocol("prompts", "mine/prompts"),
+    "words linked in a protocol": lambda a: a.protocol("words/en.toml", "id_rsa"),
+    "settings linked in a protocol": lambda a: a.protocol("protocol.toml", "mine/protocol.toml"),
     "row absolute": lambda a: a.answers(str(a.home / "task.md")),
-    "row above": lambda a: a.answers("../home/task.md"),
-    "row by a link": _row_by_link,
-    "row through proc": lambda a: a.answers(_proc(a, "task.md")),
+    "row through proc": lambda a: a.answers(f"/proc/self/root{a.home}/task.md"),
     "row of a table": _table,
     "row by a mapped column": lambda a: _table(a, "which", columns={"rubric": "which"}),
     "row by a constant": _constant,
     "row beside linked data": _linked_data_folder,
-    "recorded replies": _replies,
-    "recorded replies by a link": _replies_by_link,
     "linked suite file": _linked_suite_file,
 }
 
@@ -269,7 +200,7 @@ def _linked(folder, name):
     return link.name
 
 
-WAYS: dict[str, Callable[[Path, str], str]] = {
+WAYS = {
     "detour": lambda folder, name: f"x/../../home/{name}",
     "link": _linked,
 }
@@ -327,13 +258,14 @@ def test_a_suite_names_nothing_outside_unless_that_is_allowed(attempt, way, key)
     folder = attempt.folder
     (folder / "x").mkdir()
     name = WAYS[way](folder, OUTSIDE[key])
-    value: Any = {"data": [name], "store": {"url": f"sqlite:{name}"}}.get(key, name)
+    value = {"data": [name], "store": {"url": f"sqlite:{name}"}}.get(key, name)
     judge = {"model": f"replay/{name}"} if key == "judges" else GOOD
     write_suite(folder, 2, judge, **({} if key == "judges" else {key: value}))
     told = call("run", cwd=folder)
     assert told.returncode == 2, told.stderr
     assert is_told(told.stderr, "suite.outside") and "evenhand.toml" in told.stderr
     assert "--allow-outside" in told.stderr or key == "store"
+    assert SECRET not in told.stdout + told.stderr
     assert not list(folder.glob("evenhand.db*")) and not (attempt.home / "other.db").exists()
     allowed = call("run", "--allow-outside", cwd=folder)
     assert allowed.returncode not in (2, 3), allowed.stderr
@@ -373,7 +305,7 @@ def test_dotenv_names_no_store(folder):
 
 
 def test_a_protocol_folder_links_to_nothing_outside(attempt):
-    _link_in_protocol(attempt, "prompts/en.md", "id_rsa")
+    attempt.protocol("prompts/en.md", "id_rsa")
     for command in ("run", "run --allow-outside", "protocols show mine"):
         told = call(*command.split(), cwd=attempt.folder)
         assert told.returncode == 2 and is_told(told.stderr, "files.outside"), told.stderr
@@ -404,14 +336,6 @@ def test_texts_larger_than_any_text_are_refused(attempt, key):
         file.truncate(64 * 1024 * 1024)
     told = call("run", cwd=attempt.folder)
     assert told.returncode == 2 and is_told(told.stderr, "files.too_large"), told.stderr
-
-
-def test_pairs_in_a_folder_of_their_own_are_judged(folder):
-    (folder / "data").mkdir()
-    write_rows(folder / "data", pairs(2), "pairs.jsonl")
-    write_pairs(folder, 2, data=["data/pairs.jsonl"])
-    assert call("run", cwd=folder.parent).returncode == 2
-    assert call("run", "suite", cwd=folder.parent).returncode == 0
 
 
 def test_code_is_run_by_run_alone(folder, tmp_path):

@@ -80,7 +80,7 @@ VALUES = {
         confidence="high",
     ),
 }
-JUDGMENTS: list[Judgment] = [
+JUDGMENTS = [
     Failure(reason="schema", detail="wrong", fixes=(Fix("cut", "a"),), flags=("masked:A",)),
     LeftOut(detail="kin"),
 ]

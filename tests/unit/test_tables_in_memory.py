@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas
 import polars
@@ -16,12 +14,12 @@ import evenhand
 from tests.sentences import refused
 from tests.suites import GRADE_JUDGE, JUDGE, PAIR_JUDGE, RUBRIC
 
-ROWS: list[dict[str, Any]] = [
+ROWS = [
     {"question": f"Why {i}?", "model": model, "answer": f"because {i} {model}", "hard": i == 0}
     for i in range(2)
     for model in ("m1", "m2")
 ]
-TABLES: dict[str, Callable[[], Any]] = {
+TABLES = {
     "dicts": lambda: ROWS,
     "generator": lambda: (row for row in ROWS),
     "pandas": lambda: pandas.DataFrame(ROWS),

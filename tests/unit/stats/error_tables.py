@@ -7,7 +7,6 @@ default number of rounds takes about a minute each.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 import numpy as np
 
@@ -157,7 +156,7 @@ def compare_tables(rounds):
     table("95 % intervals", ["law", *(f"n = {n}" for n in SIZES)], held())
 
 
-TABLES: dict[str, Callable[[int], None]] = {
+TABLES = {
     "compare": compare_tables,
     "gate": gate_tables,
     "stopping": stopping_tables,
