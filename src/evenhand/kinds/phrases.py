@@ -1,4 +1,4 @@
-"""Phrases that a judge's reply is flagged by, in four languages; the list is `phrases.toml`.
+"""Words that a judge's reply is read and flagged by, in four languages; the list is `phrases.toml`.
 
 A flag never changes a verdict: these are short lists, and no understanding of a language.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
@@ -15,6 +16,7 @@ from evenhand.kinds.masking import MASK, mask_names
 
 REASON_CHARS = 8_000
 """So much of each of a judge's reasons is looked at: more is no reason."""
+NOTHING_CHARS = 60
 _STEM_CHARS = 6
 """A word is compared by its beginning, without its ending."""
 
@@ -23,6 +25,26 @@ _STEM_CHARS = 6
 def _phrases(table: str) -> list[str]:
     languages = tomllib.loads(files(__package__).joinpath("phrases.toml").read_text("utf-8"))
     return [phrase for phrases in languages[table].values() for phrase in phrases]
+
+
+def any_of(table: str) -> str:
+    """Return the regular expression of any phrase of a table."""
+    return f"(?:{'|'.join(_phrases(table))})"
+
+
+def fold(text: str) -> str:
+    """Return the letters and digits of a text, without case and width."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+@cache
+def _nothings() -> set[str]:
+    return {"", *map(fold, _phrases("nothing"))}
+
+
+def says_nothing(text: str) -> bool:
+    """Return True if a text says that there is nothing to say, or is blank."""
+    return len(text) <= NOTHING_CHARS and fold(text) in _nothings()
 
 
 @cache

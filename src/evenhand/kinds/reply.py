@@ -15,7 +15,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -24,7 +23,7 @@ from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.judgment import Evidence, Fix, FixCode, Problem, Reason, VerdictValue
-from evenhand.kinds.phrases import opens_with_refusal
+from evenhand.kinds.phrases import fold, opens_with_refusal
 from evenhand.kinds.protocol import JudgeWords
 from evenhand.limits import JSON_DEPTH, PROBLEMS_KEPT, REPLY_BYTES, REPLY_ELEMENTS
 from evenhand.text import INVISIBLE
@@ -184,12 +183,12 @@ class JudgedText:
 
     def holds_line(self, line: str) -> bool:
         """Return True if a line of a table stands in one of the texts."""
-        return any(_fold(line) in text for text in self._folded_texts)
+        return any(fold(line) in text for text in self._folded_texts)
 
     @cached_property
     def _folded_texts(self) -> list[str]:
         readings = {text: None for each in self.texts for text in (each, _unescape(each))}
-        return list(map(_fold, readings))
+        return list(map(fold, readings))
 
 
 def _find_leaves(value: object, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -210,20 +209,13 @@ def _stands_in(folded: str, name: str, value: Any) -> bool:
     texts = {jsontext.as_text(value)}
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
         texts |= {str(int(value)), f"{int(value)}.0"}
-    return any(
-        _fold(text if len(text) >= PHRASE_CHARS else name + text) in folded for text in texts
-    )
+    return any(fold(text if len(text) >= PHRASE_CHARS else name + text) in folded for text in texts)
 
 
 def _unescape(text: str) -> str:
     """Return a text with the escapes of JSON, however often nested, and of HTML resolved."""
     plain = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else " ", text)
     return html.unescape(plain)
-
-
-def _fold(text: str) -> str:
-    """Return the letters and digits of a text, without case and width."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 # Checking

@@ -17,6 +17,16 @@ COMPARES = lines("""
 和基线版本比较，没有进步
 比其他样本更完整
 比前一条更好
+不如前一条。
+比其他的更简洁
+优于之前的回答
+Better than the previous one.
+Clearer than the others.
+Better than most answers.
+Лучше предыдущего.
+Точнее остальных по фактам.
+前回より詳しい。
+ほかのものより明確である。
 Compared to variant B, it is clearer.
 More concise than the other answers.
 It is better than the baseline.
@@ -36,6 +46,8 @@ A案と比べて詳しい。
 別のサンプルよりも明確である。
 """)
 JUDGES_ALONE = lines("""
+比其他城市更大的说法有误
+第二点比前一点更清楚
 步骤完整，与问题相关。
 与 2019 年相比，数据有误。
 回答优于预期的标准。
@@ -46,15 +58,20 @@ The answer is better than nothing on this point.
 It compares Python with Java as asked.
 Compared to the baseline of 3 % it is high.
 More detailed than needed.
+Better than no others could expect of a list.
+One step is clearer than the previous step.
 The model is right that 5 is greater than 3.
 Unlike what was asked, it gives a list.
 Ответ полнее, чем требовалось.
 По сравнению с прошлым годом рост указан верно.
+Подробнее остальных разделов описан третий.
+Рост выше прошлого года указан верно.
 Лучше было бы назвать источник.
 В ответе сравниваются два подхода.
 質問に対して正確に答えている。
 前年と比べて増えたと正しく述べている。
 思ったより短い。
+他より高い値を挙げた点は正しい。
 必要な手順より多い。
 No evidence found.
 """)

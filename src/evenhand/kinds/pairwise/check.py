@@ -149,9 +149,19 @@ class _PairCheck(ReplyCheck):
                 self.require_reason(explanation, "explanation")
             for name, part in parts.items():
                 if "comment" in part:
-                    self.require_reason(part["comment"], f"criteria.{name}.comment")
+                    part["comment"] = self._read_comment(
+                        part["comment"], f"criteria.{name}.comment"
+                    )
         replies = {c: CriterionReply(**parts[c]) for c in self.criteria if c in parts}
         return PairReply(replies, explanation, found.get("winner"))
+
+    def _read_comment(self, text: str, path: str) -> str:
+        """Return a comment on one line."""
+        self.require_reason(text, path)
+        lines = [line.strip() for line in text.strip().splitlines()]
+        if len(lines) > 1:
+            self.fix("unwrapped", path)
+        return " ".join(lines) if len(lines) > 1 else text
 
     def read_line(self, reading: Unreadable, text: str) -> PairReply | None:
         """Return the reply that a verdict-table line is, in the place of an object."""
@@ -163,6 +173,8 @@ class _PairCheck(ReplyCheck):
             return self._read_cells(line, text, has_object)
         if line is not None and not has_object:
             self.problem("table_instead", "not_json")
+        elif self.form == "table" and reading.problem in ("not_json", "empty"):
+            self.problem("row_missing", reading.code, allowed=header(self.criteria))
         elif asks_for_line and reading.problem == "not_json":
             self.problem("not_in_form", "not_json")
         else:

@@ -14,12 +14,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from functools import cache
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, cast
 
 from evenhand.errors import quote
 from evenhand.kinds.kind import TableError, TableLine
 from evenhand.kinds.pairwise.verdict import MARKS, OUTCOMES, WINNERS, Mark, Winner
+from evenhand.kinds.phrases import any_of
 from evenhand.kinds.reply import BAR, without_thinking
 from evenhand.limits import REPLY_BYTES
 from evenhand.text import INVISIBLE
@@ -133,52 +135,108 @@ def _read_cells(text: str, number: int) -> list[str]:
 # Cells of a judge
 
 _DECOR = " \t\u00a0\u3000`*_\"'“”„‘’«»「」『』"
-_UNSEEN = re.compile(f"[`*{INVISIBLE}]")
-_TIE = (
-    r"tie[ds]?|draw|equal|ничья|паритет|равны|равно|равенство|одинаково"
-    r"|平局?|平手|持平|引き分け|引分け?|同等|互角"
-)
-_BETTER = r"(?:is )?better|wins?|лучше|побеждает|更好|胜出?|の勝ち|(?:の方)?が(?:良い|よい)"
-_CALLED = "(?:(?:candidate|answer|кандидат|ответ|候选|回答|候補) ?)?"
-# Cyrillic and Greek letters that look like the Latin ones are read as these.
-_SIDE = rf"{_CALLED}(?:(?P<a>[aаα])|(?P<b>[bвβ]))"
-_WINNER = re.compile(rf"(?P<tie>{_TIE})|{_SIDE}(?: ?(?:{_BETTER}))?")
-_MARK = re.compile(rf"(?P<tie>{_TIE})|{_SIDE} ?(?:\+|(?:{_BETTER}))")
-_REMARK = re.compile(r"([^()]*+)\(([^()]*+)\)")
-_LETTER = "[A-Za-zА-яЁё]"
-_A = rf"(?<!{_LETTER})(?:[AАΑ](?!{_LETTER})|a(?= (?:is|wins)))"
-_B = rf"(?<!{_LETTER})[BВΒb](?!{_LETTER})"
-_NOT_SO = (
-    rf"(?i:(?<!\w)(?:{_TIE})(?!\w)|\b(?:not|worse|loses?|lost|second|не|хуже|проигр\w*)\b)"
-    "|[不差负输劣負]|ない"
-)
-_AGAINST = {
-    "A": re.compile(f"{_B}|{_NOT_SO}"),
-    "B": re.compile(f"{_A}|{_NOT_SO}"),
-    "tie": re.compile(f"{_A}|{_B}"),
-}
-"""Words of a remark that may turn the word before it round."""
+_UNSEEN = re.compile(f'[`*"“”„«»「」『』{INVISIBLE}]')
+_ALONE = "(?![a-zа-яё0-9])"
+NOTES_LINES = 20
 LONGEST = 300
 """No cell with a winner or a mark is longer, remark included."""
 
 
+class _Side(NamedTuple):
+    """The patterns of one side of a pair: its names, its number, and what a remark calls it."""
+
+    name: str
+    number: str
+    mention: re.Pattern[str]
+
+
+def _side(letters: str, article: str, number: int, ordinal: str) -> _Side:
+    called = any_of("cell_called")
+    called += r"(?:[ #_-]| ?no\.? ?)?"
+    by_number = rf"{called}{number}{_ALONE}"
+    name = rf"(?:(?:{called})?[{letters}]{_ALONE}|{by_number}|{ordinal})"
+    capitals = rf"(?<![A-Za-zА-яЁё])(?:[{letters.upper()}](?![A-Za-zА-яЁё])|{article})"
+    mention = re.compile(rf"{capitals}|(?i:{by_number}|(?<!\w){ordinal})")
+    return _Side(name, str(number), mention)
+
+
+# Cyrillic and Greek letters that look like the Latin ones are read as these.
+_A = _side("aаα", "a(?= (?:is|wins))", 1, any_of("cell_first"))
+_B = _side("bвβ", "b(?![A-Za-z])", 2, any_of("cell_second"))
+
+
+def _wins(side: _Side, other: _Side) -> str:
+    """Return the pattern of what says that one side is the better one."""
+    name, better, over = side.name, any_of("cell_better"), any_of("cell_over")
+    return (
+        rf"{name} ?{any_of('cell_above')} ?{other.name}|{other.name} ?<+ ?{name}"
+        rf"|{name}{over.replace('@', other.name)}"
+        rf"|{any_of('cell_wins')} ?[:—-]? ?{name}|{name}(?: ?{better})?"
+    )
+
+
+@cache
+def _cell(*, is_mark: bool) -> re.Pattern[str]:
+    """Return the pattern of a cell: what each candidate meets, the word, and a remark."""
+    yes, (a, b) = any_of("cell_yes"), (_wins(_A, _B), _wins(_B, _A))
+    if is_mark:
+        a, b = rf"{_A.name} ?\+|{a}", rf"{_B.name} ?\+|{b}"
+    both = "|".join(rf"{x.name} ?(?:=+|≈) ?{y.name}" for x, y in ((_A, _B), (_B, _A)))
+    tie = rf"{any_of('cell_tie')}(?!\w)|{both}"
+    met = rf"(?:{_A.name}[ :—-]*)?{yes} ?[/,;] ?(?:{_B.name}[ :—-]*)?{yes}[ ,:;.、=→>—–-]*"
+    start = rf" ?[(:;,.、。—–→]| -|<br ?/?>| (?={any_of('cell_by')} )"
+    word = rf"(?:(?P<tie>{tie})|(?P<a>{a})|(?P<b>{b}))"
+    return re.compile(rf"(?:{met})?{word}(?:(?:{start}) ?(?P<remark>.*\w.*))?", re.IGNORECASE)
+
+
+_CLAUSE = re.compile(r"[,;.、。()—–]")
+_NOT_SO = re.compile(
+    rf"(?<!\w)(?:{any_of('cell_tie')}|{any_of('cell_not')})(?!\w)|[不差负输劣負]|ない",
+    re.IGNORECASE,
+)
+_NO = re.compile(rf"(?<!\w){any_of('cell_no')}(?!\w)|[没无]|なし", re.IGNORECASE)
+_FAULT = re.compile(any_of("cell_fault"), re.IGNORECASE)
+_ANSWER = re.compile(rf"{any_of('cell_yes')}(?!\w)(?! ?/)", re.IGNORECASE)
+
+
+def _turns(remark: str, word: str) -> bool:
+    """Return True if a remark may turn the word before it round: it denies something, finds a fault
+    with the side that won, or speaks of the other as of anything but one fault."""
+    own, other = (_A, _B) if word == "A" else (_B, _A)
+    for clause in _CLAUSE.split(remark):
+        of_own, of_other = own.mention.search(clause), other.mention.search(clause)
+        rest, faults = _FAULT.subn("", clause)
+        if word == "tie":
+            against: list[object] = [of_own, of_other]
+        elif of_other:
+            against = [of_own, faults != 1, _NOT_SO.search(rest), _NO.search(rest)]
+        else:
+            against = [of_own and faults, _NOT_SO.search(clause)]
+        if any(against):
+            return True
+    return False
+
+
 def read_cell(text: str, allowed: Sequence[str]) -> str | None:
     """Return the one of the allowed words that a cell holds, in the words that prompts ask for;
-    None if it holds none, or if its remark in brackets names another."""
+    None if it holds none, or if its remark may turn it round."""
     bare = text.strip(_DECOR)
     if bare in allowed or len(bare) > LONGEST:
         return bare if bare in allowed else None
     plain = unicodedata.normalize("NFKC", _UNSEEN.sub("", bare)).strip(_DECOR + ".。")
-    remarked = _REMARK.fullmatch(plain)
-    head, remark = remarked.groups() if remarked else (plain, "")
-    pattern = _MARK if "A+" in allowed else _WINNER
-    reading = pattern.fullmatch(" ".join(head.casefold().strip(_DECOR).split()))
+    is_mark = "A+" in allowed
+    if not is_mark and plain in (_A.number, _B.number):
+        return "A" if plain == _A.number else "B"
+    reading = _cell(is_mark=is_mark).fullmatch(" ".join(plain.split()))
     if reading is None:
         return None
     word = "tie" if reading["tie"] else "A" if reading["a"] else "B"
-    if _AGAINST[word].search(remark):
+    remark = reading["remark"] or ""
+    # `A: no` says if A meets a criterion.
+    is_answer = word != "tie" and _ANSWER.match(remark) and "+" not in plain[: -len(remark)]
+    if is_answer or _turns(remark, word):
         return None
-    return word if word == "tie" or "A+" not in allowed else f"{word}+"
+    return word if word == "tie" or not is_mark else f"{word}+"
 
 
 # The line of a judge's reply
@@ -218,6 +276,8 @@ class Ambiguous(NamedTuple):
 
 LineReading = TableReply | UnknownHeader | Ambiguous
 _WIDE_BAR = re.compile("[｜│]")
+_UP_TO_BAR = re.compile(r"([^|]{1,2000})\|\s*?(?:\n|\Z)")
+_BREAK = re.compile(r"\s*(?:<br ?/?>|[\r\n])\s*")
 _RULE = re.compile(r"\s*+:?[-–—=]++:?\s*+")
 
 
@@ -232,7 +292,8 @@ def read_reply(text: str, criteria: Sequence[str]) -> LineReading | None:
     """
     columns: Sequence[int] = ()
     unknown, others, found = "", 0, list[TableReply]()
-    for row in _split_lines(text) if len(text) <= REPLY_BYTES else ():
+    rows = _split_lines(text) if len(text) <= REPLY_BYTES else []
+    for at, row in enumerate(rows):
         cells = _row_cells(row) if BAR.search(row) else []
         if all(map(_RULE.fullmatch, cells)):
             continue
@@ -242,9 +303,14 @@ def read_reply(text: str, criteria: Sequence[str]) -> LineReading | None:
         elif not any(map(any, words)):
             unknown = row.strip() if len(cells) > len(criteria) else unknown
         elif readings := _read_row(row, cells, criteria, columns):
-            found += readings
+            found += [
+                _join_notes(reading, islice(rows, at + 1, at + NOTES_LINES)) for reading in readings
+            ]
         else:
-            others += any(one[0] and other[1] for one, other in pairwise(words))
+            # A side alone is no mark here: it heads a column of another table.
+            others += any(
+                one[0] and other[1] and other[0] in (None, "tie") for one, other in pairwise(words)
+            )
     whole = {
         (each.winner, *each.marks.values()): each for each in reversed(found) if not each.unread
     }
@@ -265,6 +331,19 @@ def _split_lines(text: str) -> list[str]:
     return (without_thinking(text) or "").splitlines()
 
 
+def _join_notes(reading: TableReply, below: Iterable[str]) -> TableReply:
+    """Return the reading of a line with its notes on one line. Between outer bars they go on below,
+    up to the second bar."""
+    row, notes = reading.text.strip(), [reading.notes]
+    if row[:1] == "|" != row[-1]:
+        more = _UP_TO_BAR.match("\n".join(below))
+        notes += [more[1]] if more else []
+    joined = _BREAK.sub(" ", "\n".join(notes)).strip()
+    if joined == reading.notes:
+        return reading
+    return reading._replace(notes=joined, mended=(*reading.mended, "notes"))
+
+
 def _row_cells(row: str) -> list[str]:
     """Return the cells of a line without the outer pipes of Markdown."""
     bare = (row if "|" in row else _WIDE_BAR.sub("|", row)).strip().strip("`*_> ")
@@ -277,18 +356,27 @@ def _find_names(cells: Sequence[str], criteria: Sequence[str]) -> list[int]:
     nothing of another line; the notes are -1 where there are none. A prompt in another language may
     call the winner and the notes by other names, if the columns are in the contract's order."""
     names = [cell.strip(_DECOR).casefold() for cell in cells]
-    marks = [name.casefold() for name in criteria]
-    if any(names.count(name) != 1 for name in marks):
+    found = [_find_columns(names, name.casefold()) for name in criteria]
+    if any(len(each) != 1 for each in found):
         return []
-    columns = [names.index(name) for name in marks]
+    columns = [each[0] for each in found]
     notes = names.index("notes") if "notes" in names else -1
     if names.count("winner") == 1:
         return [names.index("winner"), *columns, notes]
     first = columns[0] if columns else 0
-    after = first + len(marks)
+    after = first + len(columns)
     if "winner" in names or first not in (1, 2) or columns != list(range(first, after)):
         return []
     return [first - 1, *columns, after if after < len(names) else -1]
+
+
+def _find_columns(names: Sequence[str], criterion: str) -> list[int]:
+    """Return the columns called by a criterion; where none is, those whose name begins with it."""
+    return [at for at, name in enumerate(names) if name == criterion] or [
+        at
+        for at, name in enumerate(names)
+        if name.startswith(criterion) and not name[len(criterion)].isalnum()
+    ]
 
 
 def _read_row(
@@ -300,6 +388,9 @@ def _read_row(
     ways = [way for way in ([columns] if columns else bare) if len(cells) >= max(way)]
     readings = [_read_way(row, cells, criteria, way) for way in ways]
     whole = [reading for reading in readings if not reading.unread]
+    # A number before a winner is the pair's id.
+    if len(whole) > 1 and cells[0].strip(_DECOR) in (_A.number, _B.number):
+        return whole[:1]
     return whole or sorted(readings, key=lambda reading: len(reading.unread))[:1]
 
 
