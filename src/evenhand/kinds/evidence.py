@@ -1,9 +1,10 @@
 """Quotes and their places in the judged text.
 
-A quote is matched exactly first, then after NFC and white-space folding, then with quotation marks
-and ellipses unified. Last, harmless changes are undone: quotation marks put around the quote, an
-ellipsis after it, spaces between CJK and other writing, punctuation of the other width; then the
-quote must stand at exactly one place. Offsets are code points of the original text, half-open.
+A quote is matched exactly first, then after NFC and white-space folding, then with quotation marks,
+dashes and ellipses unified. Last, harmless changes are undone: quotation marks put around the
+quote, an ellipsis after it, spaces between CJK and other writing, punctuation of the other width;
+then the quote must stand at exactly one place. Offsets are code points of the original text,
+half-open.
 
 A text is folded once, however many quotes are sought in it, in time linear in its length.
 """
@@ -28,7 +29,7 @@ CUTS_MOST = 1000
 
 _STRETCH = re.compile(r"\s+|\S+")
 _QUOTES = "\"'`´«»“”„‟‘’‚‛‹›「」『』〝〞〟＂＇"
-_UNIFIED = str.maketrans(dict.fromkeys(_QUOTES, '"'))
+_UNIFIED = str.maketrans({**dict.fromkeys(_QUOTES, '"'), **dict.fromkeys("‐‑‒–−", "-")})
 _ELLIPSIS = re.compile(r"(?:[…⋯]|\.{3})[…⋯.]*+")
 _CJK = r"\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CJK_LETTER = re.compile(f"[{_CJK}]")

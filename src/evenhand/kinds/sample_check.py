@@ -9,7 +9,7 @@ from typing import Any
 from evenhand import jsontext
 from evenhand.judgment import Evidence
 from evenhand.kinds.evidence import SearchText, is_substantial_quote
-from evenhand.kinds.phrases import compares, guesses_source, join_reasons
+from evenhand.kinds.phrases import compares, guesses_source, join_reasons, says_nothing
 from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import TEXT, JudgedText, ReplyCheck, is_blank
 from evenhand.limits import EVIDENCE_CHARS, EVIDENCE_MAX, NOTES_CHARS
@@ -118,9 +118,13 @@ class SampleCheck(ReplyCheck):
         return "evidence_from_rubric" if self.sources.rubric.locate(quote) else "evidence_nowhere"
 
     def flag_notes(self, notes: str) -> str:
-        """Return the notes, flagged where there are any and where they are long."""
-        if not is_blank(notes):
-            self.flags.append("has_notes")
+        """Return the notes, flagged where there are any and where they are long; empty where they
+        say that there is nothing to note."""
+        if says_nothing(notes):
+            if notes.strip():
+                self.fix("unwrapped", "notes")
+            return ""
+        self.flags.append("has_notes")
         if len(notes) > NOTES_CHARS:
             self.flags.append("long_notes")
         self.reasons.append(notes)

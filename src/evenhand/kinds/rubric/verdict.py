@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from evenhand import jsontext
 from evenhand.judgment import Judgment, JudgmentReader, Pass, Verdict
+from evenhand.kinds.phrases import says_nothing
 from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import ANYTHING, TEXT, Checked, allow
@@ -131,6 +132,10 @@ def check_reply(
     if exposed or asked_meta or "meta" in reply:
         check.compare_meta(reply.get("meta"), exposed=exposed)
     allowed_tags = tags or tuple(words.tags)
+    match reply.get("failure_tags"):
+        case [str(tag)] if tag not in allowed_tags and says_nothing(tag):
+            check.fix("tags", "failure_tags")
+            reply["failure_tags"] = []
     found = check.match(reply, allow(reply_schema(rubric, allowed_tags), meta=ANYTHING))
     scores = found.get("scores", {})
     verdict = RubricVerdict(

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain
 from typing import Any, NamedTuple
-from unicodedata import category, normalize
 
 from evenhand.errors import nearest
 from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
+from evenhand.kinds.phrases import fold, says_nothing
 from evenhand.kinds.prompt import unknown
 from evenhand.kinds.protocol import Protocol
 from evenhand.kinds.weighted.conditions import CodeCondition, ConditionError, parse_condition
@@ -130,12 +130,7 @@ def labels() -> Mapping[str, Mapping[str, Sequence[str]]]:
 def _keys(*tables: str) -> Mapping[str, str]:
     """Return each label of some tables by its key."""
     words = (words for table in tables for words in labels()[table].values())
-    return {_key(label): label for each in words for label in each}
-
-
-def _key(text: str) -> str:
-    """Return letters and digits alone, in lower case: labels are compared by these."""
-    return "".join(c for c in normalize("NFKC", text).casefold() if category(c)[0] in "LN")
+    return {fold(label): label for each in words for label in each}
 
 
 _REMARK = re.compile(r"[(（][^()（）]*[)）][\s:：]*$")
@@ -151,7 +146,7 @@ def _split_label(line: str) -> tuple[str, str]:
     what stands after it; a remark in parentheses at the end is left out."""
     plain = _REMARK.sub("", line[:_LABEL_CHARS]).strip(" |")
     label, *beside = re.split("[:：=|]", plain, maxsplit=1)
-    return _key(_NUMBERING.sub("", label, count=1)), "".join(beside)
+    return fold(_NUMBERING.sub("", label, count=1)), "".join(beside)
 
 
 # The task type.
@@ -176,15 +171,22 @@ def _take_type(lines: list[str], blocks: Sequence[Block], types: Sequence[str]) 
     return next(iter(found), None)
 
 
+def find_type(value: str, types: Iterable[str]) -> str | None:
+    """Return the type that a value names, itself or in one of the four languages, before a remark
+    in parentheses; None if it names none."""
+    key, words = fold(_REMARK.sub("", value)), labels()["values"]
+    named = (name for name in types if key in map(fold, (name, *words.get(name, ()))))
+    return next(named, None)
+
+
 def _name_type(value: str, types: Sequence[str], line: int) -> str | None:
     """Return the type that a value names, itself or in one of the four languages; None where it
     says that none is given."""
-    if not _key(value):
+    if not fold(value):
         raise RubricTextError(Sentence("kinds.empty_type", type=types[0]), line=line)
-    words = {name: labels()["values"].get(name, ()) for name in types}
-    named = [name for name in types if _key(value) in map(_key, (name, *words[name]))]
-    if named or _key(value) in _keys("none"):
-        return named[0] if named else None
+    named = find_type(value, types)
+    if named or says_nothing(value):
+        return named
     raise RubricTextError(unknown("type", value.strip(" *_`\"'"), types), line=line)
 
 
@@ -229,11 +231,11 @@ def _name_section(lines: list[str], block: Block) -> str | None:
     known, is_prose = _keys("critical", "facts"), block.kind in ("heading_open", "paragraph_open")
     for index in range(block.start, block.end):
         key, beside = _split_label(lines[index])
-        if key in known and block.level and not _key(beside):
+        if key in known and block.level and not fold(beside):
             return "critical" if key in _keys("critical") else "facts"
-        if key in known and _key(beside) in _keys("none"):
+        if key in known and fold(beside) and says_nothing(beside):
             lines[index] = ""
-        elif key in known and (is_prose or not _key(beside)):
+        elif key in known and (is_prose or not fold(beside)):
             message = Sentence("kinds.no_heading", line=lines[index].strip(), heading=known[key])
             raise RubricTextError(message, line=index + 1)
         if block.level and len(key) > 7 and (near := nearest(key, known, cutoff=0.87)):
@@ -252,14 +254,14 @@ def _read_entries(section: RubricSection) -> list[tuple[int, str]]:
     kinds = [block.kind for block, _ in section.blocks[1:]]
     for (block, text), after in zip(section.blocks, [*kinds, ""], strict=False):
         is_lead = block.kind == "paragraph_open" and after == "list_item_open"
-        if is_lead or block.kind == "html_block" or not _key(text):
+        if is_lead or block.kind == "html_block" or not fold(text):
             continue
         if block.kind not in ("list_item_open", "paragraph_open"):
             raise RubricTextError(Sentence("kinds.no_condition"), line=block.start + 1)
         entries.append((block.start + 1, _ITEM.sub("", text, count=1).strip()))
     if not entries:
         raise RubricTextError(Sentence("kinds.no_conditions"), line=section.number)
-    return [entry for entry in entries if _key(entry[1]) not in _keys("none")]
+    return [entry for entry in entries if not says_nothing(entry[1])]
 
 
 def _decide(line: int, entry: str) -> CodeCondition | None:
@@ -273,7 +275,7 @@ def _read_facts(section: RubricSection) -> str:
     """Return the text of a section, empty where it says that there are no facts."""
     if not section.text.strip():
         raise RubricTextError(Sentence("kinds.no_facts"), line=section.number)
-    return "" if _key(section.text) in _keys("none") else section.text
+    return "" if says_nothing(section.text) else section.text
 
 
 # Files

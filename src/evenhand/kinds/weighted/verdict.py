@@ -18,6 +18,7 @@ from msgspec.structs import asdict, replace
 
 from evenhand import jsontext
 from evenhand.judgment import Fix, FixCode, Judgment, JudgmentReader, Pass, Verdict
+from evenhand.kinds.phrases import says_nothing
 from evenhand.kinds.prompt import object_of
 from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import (
@@ -31,6 +32,7 @@ from evenhand.kinds.reply import (
     is_blank,
 )
 from evenhand.kinds.rows import plain_number
+from evenhand.kinds.weighted.task_rubric import find_type
 from evenhand.observation import Scored, ScoredUnit
 from evenhand.units import Answer
 
@@ -114,6 +116,10 @@ class Task(NamedTuple):
     def dimensions(self) -> list[str]:
         """The ids of the dimensions, which all types share."""
         return list(self.types[0].weights)
+
+    @property
+    def type_ids(self) -> list[str]:
+        return [task_type.id for task_type in self.types]
 
 
 def reply_shape(dimensions: Sequence[str]) -> dict[str, Any]:
@@ -215,6 +221,7 @@ class _GradeCheck(ReplyCheck):
         """Return the grade that the reply's object gives."""
         is_failed_by_judge = reply.get("critical_fail") is True
         is_failed = is_failed_by_judge or self.task.failed is not None
+        reply = self._name(reply)
         found = self.match(reply, self._form(is_failed, is_failed_by_judge))
         self._check_critical_fail(found)
         task_type = self.task.given
@@ -247,6 +254,28 @@ class _GradeCheck(ReplyCheck):
         self._note_replaced(found, grade)
         return grade
 
+    def _name(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """Return the reply in the contract's own words for types, weights, and nothing."""
+        ids = self.task.type_ids
+        named = dict[str, Any]()
+        for key in ("task_type", "inferred_task_type"):
+            if isinstance(value := reply.get(key), str) and value.strip().casefold() not in ids:
+                word = find_type(value, ids)
+                named |= {key: word} if word or says_nothing(value) else {}
+        weights = reply.get("weights")
+        if isinstance(weights, dict) and any(
+            isinstance(weight, str) for weight in weights.values()
+        ):
+            named["weights"] = {name: _read_percent(weight) for name, weight in weights.items()}
+        reason = reply.get("critical_fail_reason")
+        if isinstance(reason, str) and not is_blank(reason) and says_nothing(reason):
+            named["critical_fail_reason"] = None
+        for key in named:
+            # A type that is named as none is another value, which is noted where it is replaced.
+            if named[key] is not None or key == "critical_fail_reason":
+                self.fix("unwrapped", key)
+        return reply | named
+
     def _form(self, is_failed: bool, is_failed_by_judge: bool) -> dict[str, Any]:
         """Return the schema of what only the judge knows: not the type where it is given, a reason
         only for its own critical fail, and nothing of what a critical fail ends. The whole output
@@ -268,8 +297,7 @@ class _GradeCheck(ReplyCheck):
             needless |= {"reasoning", "score"}
             properties |= dict.fromkeys(("reasoning", "score", "weights", "total_score"), ANYTHING)
         elif task.given:
-            ids = [task_type.id for task_type in task.types]
-            properties["task_type"] = {"type": ["string", "null"], "enum": ids}
+            properties["task_type"] = {"type": ["string", "null"], "enum": task.type_ids}
         required = [name for name in form["required"] if name not in needless]
         return {**form, "required": required}
 
@@ -402,6 +430,15 @@ class _GradeCheck(ReplyCheck):
         others = [each for each in self.task.types if each.id in said or each.weights in said]
         if any(each.id != grade.task_type and each.weights != grade.weights for each in others):
             self.flags.append("other_type")
+
+
+_PERCENT = re.compile(r"\s*+(\d{1,3}(?:\.\d{1,2})?)\s*+[%％]?\s*")
+
+
+def _read_percent(weight: object) -> object:
+    """Return a weight that is written as text as its number; what is none as it is."""
+    number = _PERCENT.fullmatch(weight) if isinstance(weight, str) else None
+    return plain_number(float(number[1])) if number else weight
 
 
 def total_of(scores: Scores) -> float:
