@@ -51,30 +51,28 @@ def flat_fields(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[st
 
 
 def _html_table(table: ShownTable) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.header)
-    cells = (map(escape, map(_cell, row)) for row in table.rows)
-    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells)
+    header, rows = _filled_columns(table)
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(f"<tr><td>{'</td><td>'.join(map(escape, row))}</td></tr>" for row in rows)
     title = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
     notes = "".join(f"<p>{escape(note)}</p>" for note in table.notes)
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
 def text_table(table: ShownTable) -> str:
-    """Return a table without the columns in which no row has anything."""
+    """Return a table as text of 80 columns, in which nothing is hidden."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    rows = [[visible(_cell(value)) for value in row] for row in table.rows]
-    header = table.header or [""] * len(rows[0] if rows else ())
-    kept = [i for i in range(len(header)) if any(row[i : i + 1] > [""] for row in rows)]
+    header, rows = _filled_columns(table)
     has_head = bool(table.header)
     grid = Table(box=SIMPLE_HEAD, show_edge=False, show_header=has_head, padding=(0, 1, 0, 0))
-    for i in kept:
-        grid.add_column(Text(visible(header[i])), overflow="fold")
+    for name in header or [""] * len(rows[0] if rows else ()):
+        grid.add_column(Text(visible(name)), overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(row[i]) for i in kept))
+        grid.add_row(*(Text(visible(cell)) for cell in row))
     stream = StringIO()
     # Told of a terminal or a notebook, rich would colour the text, or show it itself.
     out = Console(
@@ -84,6 +82,14 @@ def text_table(table: ShownTable) -> str:
         if part:
             out.print(Text(visible(part)) if isinstance(part, str) else part)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def _filled_columns(table: ShownTable) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows, without the columns in which no row has anything."""
+    rows = [[_cell(value) for value in row] for row in table.rows]
+    kept = [i for i, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+    header = [table.header[i] for i in kept] if table.header else []
+    return header, [[row[i] for i in kept] for row in rows]
 
 
 def _cell(value: object) -> str:
