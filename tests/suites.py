@@ -175,6 +175,9 @@ async def good(messages, schema, params):
     return reply(messages, schema, lambda text, place: place < 2)
 
 async def picky(messages, schema, params):
+    "Of what is poor nothing is met; what is broken never gets a verdict."
+    if any("broken" in message["content"] for message in messages):
+        return "{}"
     return reply(messages, schema, lambda text, place: place < 2 and "poor" not in text)
 
 async def varied(messages, schema, params):
@@ -280,11 +283,12 @@ def write_answers(
 
 
 def passing(**variants: str) -> list[dict[str, Any]]:
-    """A row a question and variant that `picky` passes (+) or fails (-)."""
+    """A row a question and variant that `picky` passes (+), fails (-) or cannot judge (?)."""
+    worth = {"+": "good", "-": "poor", "?": "broken"}
     return [
         {"id": f"{variant}-{n}", "meta": {"prompt_variant": variant, "question_id": f"q{n}"}}
         | {"question": f"Question {n}?"}
-        | {"model_output": f"A {'good' if mark == '+' else 'poor'} answer of {variant} to {n}."}
+        | {"model_output": f"A {worth[mark]} answer of {variant} to {n}."}
         for variant, marks in variants.items()
         for n, mark in enumerate(marks)
     ]

@@ -140,6 +140,9 @@ class GateRule(Struct, frozen=True, kw_only=True):
     no_worse_than: float | None = None
     min_mean: float | None = None
     min_win_rate: float | None = None
+    min_pass_rate: float | None = None
+    every: bool = False
+    no_case_worse_than: float | None = None
     max_critical_fails: int | None = None
     max_failure_rate: float | None = None
 

@@ -172,6 +172,11 @@ class GateSpec(_Table):
     """How much lower than the baseline the mean may be."""
     min_mean: float | None = None
     min_win_rate: Share | None = None
+    min_pass_rate: Share | None = None
+    every: bool = False
+    """No judged unit may fail."""
+    no_case_worse_than: Annotated[float, Field(ge=0)] | None = None
+    """How much lower than the baseline a single case may be; none may turn from pass to fail."""
     max_critical_fails: Annotated[int, Field(ge=0)] | None = None
     max_failure_rate: Share | None = None
 

@@ -73,6 +73,16 @@ _SHARE = click.FloatRange(0, 1)
 @click.option(
     "--min-win-rate", type=_SHARE, metavar="W", help="Pairs: require a win rate of W or more."
 )
+@click.option("--min-pass-rate", type=_SHARE, metavar="R", help="Require a pass rate of R or more.")
+@click.option(
+    "--every", is_flag=True, help="Require that no unit fails. Decides for few units too."
+)
+@click.option(
+    "--no-case-worse-than",
+    type=click.FloatRange(min=0),
+    metavar="D",
+    help="Require that no case falls by more than D from the baseline, or from pass to fail.",
+)
 @click.option(
     "--max-critical-fails",
     type=click.IntRange(min=0),

@@ -118,22 +118,24 @@ def markdown(gate: Gate, run: str, name: str) -> str:
 
 def _row(condition: Condition) -> str:
     whom = " ".join(part for part in (condition.variant, condition.dimension) if part)
+    most = condition.points
     interval = (
-        f"{_number(condition.low)} to {_number(condition.high)}"
+        f"{_number(condition.low, most)} to {_number(condition.high, most)}"
         if condition.low is not None
         else ""
     )
     cells = [
         _plain(f"{condition.name} {whom}".strip()),
         _english().gloss("gate_outcome", condition.outcome),
-        _number(condition.value),
+        _number(condition.value, most),
         interval,
+        _number(condition.threshold, most),
     ]
-    return f"| {' | '.join([*cells, _number(condition.threshold), str(condition.n)])} |"
+    return f"| {' | '.join([*cells, str(condition.n)])} |"
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
+def _number(value: float | None, most: float) -> str:
+    return "" if value is None else f"{value * most:.4g}"
 
 
 def _plain(text: str) -> str:

@@ -72,9 +72,14 @@ class RunAnswer:
             )
             between = tuple(in_points(test, most) for test in blocks.between)
             blocks = replace(blocks, blocks=tuple(parts), between=between)
+        stability = self.stability
+        if stability is not None:
+            stability = replace(stability, rows=tuple(row.out_of(most) for row in stability.rows))
         changed = self.changed and self.changed.out_of(most)
         comparison = self.comparison.out_of(most)
-        return replace(self, comparison=comparison, blocks=blocks, changed=changed)
+        return replace(
+            self, comparison=comparison, blocks=blocks, stability=stability, changed=changed
+        )
 
     def json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""

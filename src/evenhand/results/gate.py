@@ -43,6 +43,7 @@ def conditions_of(recorded: Recorded, flags: Mapping[str, Any]) -> tuple[Conditi
     settings = {**compared, **conditions}
     if not any(is_set(settings.get(name)) for name in CONDITIONS):
         raise UsageError(Sentence("gate.no_condition", flags=Code(", ".join(CONDITIONS.values()))))
+    settings["full_marks"] = recorded.full_marks
     settings["dimensions"] = tuple(settings.pop("dimension", None) or (OVERALL,))
     settings["by"] = _by(settings.get("by") or (), pairs=pairs)
     settings["pair_by"] = tuple(field_names(settings.get("pair_by") or ()))
@@ -82,6 +83,8 @@ def _fits(request: Conditions, kind: Kind) -> None:
         raise UsageError(Sentence("gate.pairs_without_mean"))
     if pairs and (request.by or request.pair_by):
         raise UsageError(Sentence("gate.pairs_by_candidate"))
+    if pairs and request.no_case_worse_than is not None:
+        raise UsageError(Sentence("gate.cases_of_scores"))
     if not pairs and request.min_win_rate is not None:
         raise UsageError(Sentence("gate.win_rate_of_pairs"))
     if not pairs and request.candidate is not None:
@@ -135,11 +138,17 @@ def _on_scale(request: Conditions, table: Observations) -> None:
             continue
         low, high = table.scale(measure).ends
         about = {"dimension": name, "low": low, "high": high}
-        mean, margin = request.min_mean, request.no_worse_than
+        mean = request.min_mean
         if mean is not None and not low <= mean <= high:
             raise UsageError(Sentence("gate.mean_off_scale", value=mean, **about))
-        if margin is not None and margin >= high - low:
-            raise UsageError(Sentence("gate.margin_off_scale", value=margin, **about))
+        margins = {
+            "--no-worse-than": request.no_worse_than,
+            "--no-case-worse-than": request.no_case_worse_than,
+        }
+        for flag, margin in margins.items():
+            if margin is not None and margin >= high - low:
+                error = Sentence("gate.margin_off_scale", flag=Code(flag), value=margin, **about)
+                raise UsageError(error)
 
 
 def _sequential(

@@ -216,7 +216,7 @@ class _Judgments:
             values, scale = _to_measure(cells[0], cells[1], cells[2], ends.get(name))
             whole = np.full(self.size, np.nan)
             whole[np.asarray(rows)] = values
-            columns[name] = _Column(whole, scale)
+            columns[name] = _Column(whole, Scale() if is_passing(name) else scale)
         if columns and WINNER not in columns and OVERALL not in columns:
             scored = [
                 each for name, each in columns.items() if not is_passing(name) and not is_flag(name)

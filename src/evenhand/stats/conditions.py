@@ -15,11 +15,12 @@ import numpy as np
 
 from evenhand.observation import OVERALL
 from evenhand.stats.bounded import interval
+from evenhand.stats.cases import Failing
 from evenhand.stats.compare import Shared
 from evenhand.stats.comparison import Outcome, Row
 from evenhand.stats.estimate import LARGEST, More, more_questions, question_means
 from evenhand.stats.observations import Floats, Ints
-from evenhand.words import Code, Sentence, Value
+from evenhand.words import Code, Sentence, Value, few
 
 OPEN: Outcome = "not enough evidence"
 CONDITIONS = {
@@ -27,12 +28,17 @@ CONDITIONS = {
     "no_worse_than": "--no-worse-than D",
     "min_mean": "--min-mean M",
     "min_win_rate": "--min-win-rate W",
+    "min_pass_rate": "--min-pass-rate R",
+    "every": "--every",
+    "no_case_worse_than": "--no-case-worse-than D",
     "max_critical_fails": "--max-critical-fails K",
     "max_failure_rate": "--max-failure-rate R",
 }
-AGAINST = ("better", "no_worse_than")
+AGAINST = ("better", "no_worse_than", "no_case_worse_than")
 """Conditions that compare with a baseline."""
 _ROUNDING = 1e-12
+NAMED = 5
+"""So many units that fail are named in a sentence; JSON has them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +58,17 @@ class Conditions:
     no_worse_than: float | None = None
     min_mean: float | None = None
     min_win_rate: float | None = None
+    min_pass_rate: float | None = None
+    every: bool = False
+    no_case_worse_than: float | None = None
     max_critical_fails: int | None = None
     max_failure_rate: float | None = None
+    full_marks: float | None = None
+    """The highest total, where there is one; flags and values are shares of it all the same."""
+
+    def points(self, dimension: str) -> float:
+        """Return how many points a reader is told for a value of 1."""
+        return (self.full_marks or 1) if dimension == OVERALL else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,8 @@ class Figure:
     """The noun for what `n` counts."""
     unfit: Sentence | None = None
     """Why it cannot decide, whatever it is."""
+    points: float = 1
+    """What a value of 1 is told as."""
     left: bool = False
     """True if the run leaves units on purpose, which only `--to-the-end` judges."""
 
@@ -153,6 +170,10 @@ class Condition:
     """On how many questions: what is about one hangs together."""
     more: More | None = None
     """The number of further questions that would decide, in words; None if unknown."""
+    units: tuple[str, ...] = ()
+    """Those that fail, where none may."""
+    points: float = 1
+    """What a value of 1 is told as."""
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -181,11 +202,22 @@ def subject(
     return Sentence(f"gate.{key}", variant=variant, baseline=baseline, dimension=dimension)
 
 
+def in_points(value: float, points: float) -> Value:
+    """Return a threshold as it is told."""
+    if points == 1:
+        return value
+    return Sentence("gate.points", value=round(value * points, 9), most=points)
+
+
 def no_worse_than(figure: Figure, margin: float, variant: str, base: str, of: str) -> Condition:
     """Return whether the difference to the baseline is not below -margin: non-inferiority."""
     claim = Claim(
         name="no_worse_than",
-        values={"who": subject(variant, of), "baseline": base, "margin": margin},
+        values={
+            "who": subject(variant, of),
+            "baseline": base,
+            "margin": in_points(margin, figure.points),
+        },
         threshold=margin,
         dimension=of,
         variant=variant,
@@ -216,8 +248,9 @@ def is_better(row: Row, figure: Figure, base: str, *, is_duel: bool = False) -> 
 
 def at_least(name: str, figure: Figure, least: float, who: Sentence, **about: Any) -> Condition:
     """Return whether a mean or a rate is not below its threshold."""
-    is_rate = name == "min_win_rate"
-    values = {"who": who, "least": 100 * least if is_rate else least}
+    is_rate = name in ("min_win_rate", "min_pass_rate")
+    told = round(100 * least, 9) if is_rate else in_points(least, figure.points)
+    values = {"who": who, "least": told}
     claim = Claim(name=name, values=values, threshold=least, is_rate=is_rate, **about)
     return _held_to(claim, figure, least)
 
@@ -243,7 +276,10 @@ def _unless_missing(claim: Claim, figure: Figure, outcome: Outcome, threshold: f
     is_turned |= most is not None and outcome == "worse" and most >= threshold - _ROUNDING
     if not is_turned:
         return _condition(claim, figure, outcome)
-    why = Sentence("gate.turned", low=least, high=most)
+    key, points = ("turned_rate", 100) if claim.is_rate else ("turned", figure.points)
+    digits = 3 if points == 1 else 1
+    low, high = (None if end is None else round(points * end, digits) for end in (least, most))
+    why = Sentence(f"gate.{key}", low=low, high=high)
     return _condition(claim, figure, OPEN, why, _missing(is_left=figure.left))
 
 
@@ -275,6 +311,26 @@ def count_at_most(
     figure = Figure(value=number, low=number, high=number + missing, n=0, clusters=0)
     why = Sentence("gate.missing", n=missing)
     return _exact(claim, figure, most, why, _missing(is_left=left))
+
+
+def none_of(
+    name: str,
+    failing: Failing,
+    who: Sentence,
+    *,
+    left: bool = False,
+    values: Mapping[str, Value] | None = None,
+    **about: Any,
+) -> Condition:
+    """Return whether none of some units or cases fails: exact but for those that are not judged in
+    full. The first of those that fail are named."""
+    number, of = len(failing.units), failing.of
+    told = {"who": who, "n": number, "of": of, "names": few(failing.units, NAMED)}
+    claim = Claim(name=name, values={**told, **(values or {})}, **about)
+    figure = Figure(value=number, low=number, high=number + failing.unsure, n=of, clusters=of)
+    why = Sentence("gate.unsure", n=failing.unsure)
+    found = _exact(claim, figure, 0, why, _missing(is_left=left))
+    return replace(found, units=failing.units)
 
 
 def share_at_most(name: str, counts: JudgmentCounts, most: float) -> Condition:
@@ -344,6 +400,7 @@ def _result(claim: Claim, figure: Figure, outcome: Outcome, reason: Sentence) ->
         variant=claim.variant,
         n=figure.n,
         clusters=figure.clusters,
+        points=figure.points,
     )
 
 
@@ -355,12 +412,14 @@ def _measured(claim: Claim, figure: Figure) -> Sentence | None:
         figure = figure.as_rate
     grouped = "" if figure.clusters == figure.n else "_grouped"
     basis = Sentence(f"gate.of_{figure.counted}{grouped}", n=figure.n, clusters=figure.clusters)
-    ends = {"value": figure.value, "low": figure.low, "high": figure.high}
-    if figure.low is None or figure.high is None or figure.low >= figure.high:
-        return Sentence("gate.measured_alone", value=figure.value, basis=basis)
+    value, low, high, most = figure.value, figure.low, figure.high, figure.points
+    if value is None or low is None or high is None or low >= high:
+        return Sentence("gate.measured_alone", value=most * (value or 0.0), basis=basis)
+    most = 100 if claim.is_rate else most
+    ends = {"value": most * value, "low": most * low, "high": most * high}
     if claim.is_rate:
-        shares = {name: 100 * (end or 0.0) for name, end in ends.items()}
-        return Sentence("gate.measured_rate", **shares, basis=basis)
-    is_small = max(abs(figure.low), abs(figure.high)) <= 1
+        return Sentence("gate.measured_rate", **ends, basis=basis)
+    is_small = max(abs(ends["low"]), abs(ends["high"])) <= 1
+    scale = "_hundred" if most > 1 else "" if is_small else "_points"
     key = "difference" if claim.name in ("better", "no_worse_than") else "measured"
-    return Sentence(f"gate.{key}" if is_small else f"gate.{key}_points", **ends, basis=basis)
+    return Sentence(f"gate.{key}{scale}", **ends, basis=basis)

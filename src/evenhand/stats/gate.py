@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import UsageError
-from evenhand.observation import CRITICAL_FAIL, OVERALL
+from evenhand.observation import CRITICAL_FAIL, OVERALL, PASSED
+from evenhand.stats.cases import failing_units, falling_cases
 from evenhand.stats.compare import bounds, cells_of, compare, pair_cells
 from evenhand.stats.comparison import Outcome, Row
 from evenhand.stats.conditions import (
@@ -30,9 +31,11 @@ from evenhand.stats.conditions import (
     at_least,
     count_at_most,
     difference_figure,
+    in_points,
     is_better,
     mean_figure,
     no_worse_than,
+    none_of,
     share_at_most,
     subject,
     unknown_condition,
@@ -40,6 +43,7 @@ from evenhand.stats.conditions import (
 from evenhand.stats.estimate import mean_of_questions
 from evenhand.stats.layout import conflict_notes, lay_out
 from evenhand.stats.observations import Bools, Ints, Observations, place_of, there_are
+from evenhand.stats.stability import judge_noise
 from evenhand.stats.variants import Measure, Variants, candidate_share, unit_measure
 from evenhand.words import Code, Sentence
 
@@ -122,6 +126,8 @@ def hold_to(
     names = (*table.dimensions, OVERALL)
     for name in request.dimensions:
         place_of(names, name, "criterion" if table.is_pairs else "dimension")
+    if (request.every or request.min_pass_rate is not None) and PASSED not in table.measures:
+        raise UsageError(Sentence("gate.no_pass"))
     is_left = counts.left > 0
     if request.by or (table.is_pairs and request.baseline is not None):
         conditions, notes = _of_variants(table, request, decisions, is_left=is_left)
@@ -161,15 +167,19 @@ def _of_variants(
         figure = _difference(variants, name, dimension, request.level, decided)
         if decided:
             row = replace(row, outcome=decided.outcome)
-        figure = replace(figure, left=is_left)
+        figure = replace(figure, left=is_left, points=request.points(dimension))
         if is_duel and not decided:
             figure = replace(figure, counted="pairs")
         conditions += _against(request, row, figure, compared.baseline, is_duel=is_duel)
+        if request.no_case_worse_than is not None:
+            conditions.append(_no_case_worse(table, request, variants, row, left=is_left))
     for name in names if not is_duel else ():
         units = variants.variant == variants.names.index(name)
         cluster = variants.cluster[variants.key]
         conditions += _of_units(table, request, units, cluster, is_left, name)
     notes = () if decisions else compared.notes
+    if request.no_case_worse_than is not None and judge_noise(table, table.main) is None:
+        notes = (Sentence("notes.judged_once"), *notes)
     if is_duel and wanted and notes:
         notes = _notes_between(table, notes, {wanted, compared.baseline})
     return conditions, notes
@@ -215,8 +225,37 @@ def _never_met(request: Conditions, variant: str, base: str, dimension: str) -> 
     why = Sentence("gate.never_compared", variant=variant, baseline=base)
     for name in (*AGAINST, "min_win_rate"):
         if is_set(value := getattr(request, name)):
-            threshold = None if name == "better" else value
-            yield unknown_condition(name, why, threshold, variant=variant, dimension=dimension)
+            about = {"variant": variant, "dimension": dimension}
+            yield unknown_condition(name, why, _threshold(value), **about)
+
+
+def _threshold(value: float | None) -> float | None:
+    """Return the number that a condition names, if it names one."""
+    return None if isinstance(value, bool) else value
+
+
+def _no_case_worse(
+    table: Observations, request: Conditions, variants: Variants, row: Row, *, left: bool
+) -> Condition:
+    """Return the condition that no case falls by more than a margin on a dimension, or from pass to
+    fail."""
+    name, margin = "no_case_worse_than", request.no_case_worse_than
+    assert margin is not None
+    cases = falling_cases(table, variants, row, margin, request.level)
+    if not cases.of:
+        why, about = Sentence("gate.nothing_judged"), {"dimension": row.dimension}
+        return unknown_condition(name, why, margin, variant=row.variant, **about)
+    told = in_points(margin, request.points(row.dimension))
+    return none_of(
+        name,
+        cases,
+        subject(row.variant, row.dimension),
+        left=left,
+        values={"baseline": variants.baseline, "margin": told},
+        variant=row.variant,
+        dimension=row.dimension,
+        threshold=margin,
+    )
 
 
 def _of_candidate(
@@ -262,7 +301,7 @@ def _nothing_yet(counts: JudgmentCounts, request: Conditions) -> Gate:
 def _open_all(request: Conditions, why: Sentence) -> list[Condition]:
     """Return every condition but that on failures, for want of anything to go by."""
     return [
-        unknown_condition(name, why, None if name == "better" else getattr(request, name))
+        unknown_condition(name, why, _threshold(getattr(request, name)))
         for name in CONDITIONS
         if name != "max_failure_rate" and is_set(getattr(request, name))
     ]
@@ -291,12 +330,19 @@ def _of_units(
 ) -> Iterator[Condition]:
     """Yield the conditions on what some units have, whatever the others have; `cluster` is the
     question of each unit."""
-    for name in request.dimensions if request.min_mean is not None else ():
-        assert request.min_mean is not None
+    means = [("min_mean", name, request.min_mean) for name in request.dimensions]
+    means.append(("min_pass_rate", PASSED, request.min_pass_rate))
+    for condition, name, least in means:
+        if least is None:
+            continue
         figure = _mean(unit_measure(table, name).of_entries(units), cluster[units], request.level)
-        figure, who = replace(figure, left=is_left), subject(variant, name)
+        figure = replace(figure, left=is_left, points=request.points(name))
+        who = subject(variant, OVERALL if name == PASSED else name)
         about = {"variant": variant, "dimension": name}
-        yield at_least("min_mean", figure, request.min_mean, who, **about)
+        yield at_least(condition, figure, least, who, **about)
+    if request.every:
+        failing, who = failing_units(table, units), subject(variant)
+        yield none_of("every", failing, who, left=is_left, variant=variant, dimension=PASSED)
     if request.max_critical_fails is not None:
         rows = units[table.unit]
         fails = int(np.nansum(table.column(CRITICAL_FAIL)[rows]))

@@ -50,6 +50,12 @@ class StabilityRow:
     outcome: Outcome
     """Better is steadier."""
 
+    def out_of(self, most: float) -> StabilityRow:
+        """Return it as it is shown: what is overall in points out of `most`."""
+        if self.dimension != OVERALL or self.sd is None or self.baseline_sd is None:
+            return self
+        return replace(self, sd=most * self.sd, baseline_sd=most * self.baseline_sd)
+
     def json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -214,6 +220,20 @@ def repeats(scores: Observations) -> Repeats | None:
         for name in (*scores.dimensions, OVERALL)
     ]
     return Repeats(int(counts.max()), tuple(components))
+
+
+def judge_noise(table: Observations, measure: str) -> tuple[Floats, int] | None:
+    """Return of each unit the variance of one judge's repeats on it, or that of all units pooled
+    where it is greater, and the degrees of freedom of that; None where nothing was judged twice by
+    one judge."""
+    judges, size = max(1, len(table.judges)), len(table.units)
+    cells, place = np.unique(table.unit * judges + table.judge, return_inverse=True)
+    counts, _, squares = _cells(table.column(measure), place, cells.size)
+    free = np.bincount(cells // judges, np.maximum(counts - 1, 0), size)
+    if not free.any():
+        return None
+    own = np.bincount(cells // judges, squares, size) / np.maximum(free, 1)
+    return np.maximum(own, squares.sum() / free.sum()), int(free.sum())
 
 
 def _components(name: str, values: Floats, place: Ints, judge: Ints) -> Components:

@@ -720,3 +720,26 @@ def test_answers_that_never_vary_have_no_ratio(call):
         "not enough evidence",
     ]
     assert call(*asked).code == 0
+
+
+def test_the_stability_of_grades_is_told_out_of_100(call):
+    task = "task_type: fact\n\n## Critical Fail Conditions\n- must_not_match: /Forbidden/\n"
+    rows = [
+        {"task_name": f"t{q}", "prompt": "Task?", "rubric": task}
+        | {"meta": {"model": model, "run_id": f"r{n}"}}
+        | {"answer": "Forbidden." if (q + n) % (2 + (model == "new")) == 0 else "It is certain."}
+        for q in range(6)
+        for model in ("old", "new")
+        for n in range(3)
+    ]
+    write_answers(Path(), rows)
+    call.run()
+    flags = ("--by", "model", "--baseline", "old", "--stability", "run_id")
+    found = call.json("compare", *flags)["stability"]["rows"][-1]
+    assert found["dimension"] == "overall" and 0 < found["sd"] < 1
+    line = next(
+        line
+        for line in call("compare", *flags).out.partition("variance ratio")[2].splitlines()
+        if line.startswith("overall")
+    )
+    assert line.split()[1:3] == [f"{100 * found[key]:.1f}" for key in ("baseline_sd", "sd")]

@@ -8,7 +8,15 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from tests.sentences import is_told
-from tests.suites import answers, pair_row, write_answers, write_pairs, write_suite
+from tests.suites import (
+    answers,
+    pair_row,
+    passing,
+    write_answers,
+    write_checklist,
+    write_pairs,
+    write_suite,
+)
 
 JUDGE = """
 import json, re
@@ -25,7 +33,7 @@ async def good(messages, schema, params):
 AGAINST = ("--by", "prompt_variant", "--baseline", "v1")
 CONDITION = {
     *("name", "clusters", "outcome", "reason", "value", "low", "high", "threshold"),
-    *("dimension", "variant", "n", "more"),
+    *("dimension", "variant", "n", "more", "units", "points"),
 }
 FAIR, GOOD = "3135331353" * 2, "5355535553" * 2
 COMPARE = {"by": "prompt_variant", "baseline": "v1"}
@@ -212,6 +220,88 @@ def test_critical_fails_are_counted(call, tmp_path):
     assert said["conditions"][0]["value"] == 3
 
 
+@pytest.mark.parametrize(
+    ("marks", "flags", "code", "failing"),
+    [
+        ("+++", ["--every"], 0, []),
+        ("++-", ["--every"], 1, ["v1-2"]),
+        ("++?", ["--every"], 7, []),
+        ("-?-", ["--every"], 1, ["v1-0", "v1-2"]),
+        ("+" * 40, ["--min-pass-rate", "0.9"], 0, []),
+        ("+" * 40 + "?" * 8, ["--min-pass-rate", "0.9"], 7, []),
+        ("+++-" * 10, ["--min-pass-rate", "0.9"], 1, []),
+        ("+++-" * 10, ["--min-pass-rate", "0.75", "--max-failure-rate", "0"], 7, []),
+    ],
+)
+def test_answers_are_held_to_a_pass_rate_or_each_to_pass(
+    call, tmp_path, marks, flags, code, failing
+):
+    write_checklist(tmp_path, passing(v1=marks), {"model": "python/judge:picky"})
+    call("run")
+    condition = gate(call, *flags, code=code)["conditions"][0]
+    assert (condition["units"], condition["dimension"]) == (failing, "pass")
+    said = call("gate", *flags)
+    assert said.code == code and all(unit in said.out for unit in failing)
+    assert is_told(said.text, "gate.measured_rate") == ("--every" not in flags)
+    if "?" in marks and code == 7:
+        assert is_told(said.text, "gate.judge_missing")
+
+
+def test_each_case_is_held_to_its_baseline(call, tmp_path):
+    rows = passing(v1="+++-+-", v2="+++--+")
+    conditions = {"no_case_worse_than": 0.9, "every": True, "min_pass_rate": 0.01}
+    write_checklist(
+        tmp_path, rows, {"model": "python/judge:picky"}, compare=COMPARE, gate=conditions
+    )
+    call.run()
+    found = gate(call, code=1)["conditions"]
+    failing = {one["name"]: one["units"] for one in found}
+    assert failing == {
+        "min_pass_rate": [],
+        "every": ["v2-3", "v2-4"],
+        "no_case_worse_than": ["v2-4"],
+    }
+    assert call("gate", "--junit", "gate.xml").code == 1
+    failed = Xml.parse(tmp_path / "gate.xml").findall(".//failure")
+    assert ["v2-4" in one.get("message") for one in failed] == [True, True]
+
+
+def test_a_case_falls_beyond_the_noise_of_the_judge_where_repeats_tell_it(call):
+    noise = (0, 1, -1), (-1, 0, 0), (1, 0, -1), (0, 0, 1)
+    rows = [
+        {"unit": f"{v}{q}", "judge": "j", "dimension": name, "repeat": n, "score": score}
+        | {"variant": v, "question_id": f"q{q}"}
+        for q in range(20)
+        for v, base in (("old", 6), ("new", 1 if q == 7 else 6))
+        for n, off in enumerate(noise[(q + (v == "new")) % 4])
+        for name, score in (("worth", base + off), ("pass", int(base + off > 5)))
+    ]
+    call.take("scores", rows)
+    flags = ("--by", "variant", "--baseline", "old", "--pair-by", "question_id")
+    flags = (*flags, "--dimension", "worth", "--no-case-worse-than", "0.5")
+    found = gate(call, "rows", *flags, code=1)
+    assert found["conditions"][0]["units"] == ["new7"]
+    assert not any(is_told(note, "notes.judged_once") for note in found["notes"])
+    call.take("scores", [row for row in rows if row["repeat"] == 1], "once")
+    found = gate(call, "once", *flags, code=1)
+    assert len(found["conditions"][0]["units"]) > 1
+    assert any(is_told(note, "notes.judged_once") for note in found["notes"])
+
+
+def test_grades_are_told_out_of_100(call, tmp_path):
+    rows = [row | {"meta": {"model": m}} for m in ("old", "new") for row in answers(12)]
+    write_answers(tmp_path, rows)
+    call.run()
+    flags = ("--by", "model", "--baseline", "old", "--min-mean", "0.9", "--no-worse-than", "0.5")
+    found = gate(call, *flags, code=1)
+    said = call("gate", *flags)
+    for value in (90, 50):
+        assert is_told(said.text, "gate.points", value=value, most=100)
+    assert is_told(said.text, "gate.measured_hundred")
+    assert is_told(said.text, "gate.difference_hundred")
+    assert all(one["points"] == 100 and abs(one["value"]) <= 1 for one in found["conditions"])
+
+
 def test_candidates_are_held_to_their_win_rate(call, tmp_path):
     pairs(call, tmp_path)
     (condition,) = gate(call, "--candidate", "c2", "--min-win-rate", "0.55")["conditions"]
@@ -229,6 +319,9 @@ def test_candidates_are_held_to_their_win_rate(call, tmp_path):
     for key, flags in (
         ("pairs_without_mean", ("--min-mean", "3")),
         ("whose_rate", ("--min-win-rate", "0.5")),
+        ("cases_of_scores", ("--baseline", "c1", "--no-case-worse-than", "0.1")),
+        ("no_pass", ("--every",)),
+        ("no_pass", ("--min-pass-rate", "0.5")),
         ("margin_off_scale", ("--baseline", "c1", "--no-worse-than", "1")),
     ):
         assert is_told(call.refused("gate", *flags), f"gate.{key}")

@@ -253,7 +253,7 @@ def test_a_gate_is_widened_by_pending_pairs_of_the_two(folder):
     call("run", ".", "--limit", "12")
     said = held("--baseline", "c1", "--candidate", "c2", "--min-win-rate", "0.6")
     assert said["outcome"] == "not enough evidence"
-    assert is_told(said["reason"], "gate.turned", low=0.5, high=1.0)
+    assert is_told(said["reason"], "gate.turned_rate", low=50.0, high=100.0)
 
 
 def test_a_candidate_that_is_not_judged_yet_keeps_a_gate_on_all_open(folder):
@@ -272,7 +272,7 @@ def test_a_win_rate_against_all_is_widened_by_pending_pairs_of_the_candidate(fol
     assert is_told(said["reason"], "gate.of_pairs_grouped", n=24, clusters=12)
     said = held("--candidate", "c1", "--min-win-rate", "0.3")
     assert said["outcome"] == "not enough evidence"
-    assert is_told(said["reason"], "gate.turned", low=0.0, high=0.5)
+    assert is_told(said["reason"], "gate.turned_rate", low=0.0, high=50.0)
 
 
 def test_a_win_rate_against_all_counts_a_pair_once(folder):

@@ -149,6 +149,27 @@ def test_missing_judgments_open_what_they_could_turn():
         assert gate(scores(v2=GOOD, planned=planned), min_mean=0.7).outcome == outcome
 
 
+@pytest.mark.parametrize("noisy", [1.0, 0.15])
+def test_hardly_any_run_has_a_case_that_falls_by_the_noise_of_the_judge(noisy):
+    random, runs, cases = np.random.default_rng(4), 40, 40
+    fallen, found = 0, 0
+    for _ in range(runs):
+        wobble = (
+            random.normal(0, 0.3, (cases, 2, 3)) * (random.random(cases) < noisy)[:, None, None]
+        )
+        rows = [
+            {"prompt_variant": f"v{side + 1}", "question_id": q, "judge": "j", "repeat": n}
+            | {"scores": {"correct": 3 + wobble[q, side, n] - 2 * (q == side == 1)}}
+            for q in range(cases)
+            for side in range(2)
+            for n in range(3)
+        ]
+        told = gate(scores_of(rows, planned=3), no_case_worse_than=0.0, **AGAINST, **CORRECT)
+        found += bool(told.conditions[0].units)
+        fallen += len(told.conditions[0].units) > 1
+    assert found >= 0.9 * runs and fallen <= 0.1 * runs
+
+
 def test_critical_fails_are_those_of_the_variant():
     table, lacking = scores(v1=GOOD, v2=GOOD, critical=2), scores(v1=GOOD, v2=[*GOOD, None])
     for held, most, asked, outcome in (

@@ -115,7 +115,9 @@ def _stability_table(stability: Stability, rows: list[StabilityRow], say: Words)
     heads += [p_heading(rows, say), say("terminal.outcome")]
     grid = table(*heads, right=(1, 2, 4), whole=[3])
     for row in rows:
-        deviations = [say.number(v, 3) for v in (row.baseline_sd, row.sd)]
+        pair = row.baseline_sd, row.sd
+        places = 3 if max(value or 0.0 for value in pair) <= 1 else 1
+        deviations = [say.number(value, places) for value in pair]
         cells = [*deviations, _ratio(row, say), say.p_value(row.p_adjusted)]
         name = safe(say.dimension(row.dimension))
         grid.add_row(name, *cells, outcome_text(row.outcome, say))
