@@ -29,8 +29,6 @@ settings.register_profile(
 
 ROOT = Path(__file__).parents[1]
 FAST_FOLDERS = ("unit", "meta")
-IDS = pytest.StashKey[list[str]]()
-"""All tests that were collected, before any is deselected."""
 
 
 def pytest_addoption(parser):
@@ -48,7 +46,6 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    config.stash[IDS] = [item.nodeid for item in items]
     if config.getoption("--fast"):
         kept = [item for item in items if _is_fast(item)]
         config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])

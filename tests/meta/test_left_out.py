@@ -20,17 +20,14 @@ TESTS = (
 )
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
-def test_records_browser_server_and_model_that_are_absent_are_named_with_the_reason(
-    tmp_path, workers
-):
+def test_records_browser_server_and_model_that_are_absent_are_named_with_the_reason(tmp_path):
     nowhere = str(tmp_path / "nowhere")
     absent = {"PATH": nowhere, "EVENHAND_PUBLISHED": nowhere, "EVENHAND_MODELS": nowhere}
     absent["EVENHAND_POSTGRES"] = nowhere
     no_index = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0", "PIP_TIMEOUT": "1"}
     kept = {name: value for name, value in os.environ.items() if name != "EVENHAND_CHROMIUM"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *workers, *TESTS],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", *TESTS],
         cwd=ROOT,
         env=kept | absent | no_index,
         stdin=subprocess.DEVNULL,

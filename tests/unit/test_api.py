@@ -14,6 +14,7 @@ from tests import provider as p
 from tests.sentences import refused
 from tests.suites import (
     GRADE_JUDGE,
+    JUDGE,
     PAIR_JUDGE,
     RUBRIC,
     TASK,
@@ -21,6 +22,15 @@ from tests.suites import (
     samples,
     write_suite,
 )
+
+
+@pytest.fixture(autouse=True)
+def judges(tmp_path, monkeypatch):
+    """Judges of each kind in the working folder."""
+    for name, text in (("judge", JUDGE), ("pairs", PAIR_JUDGE), ("grades", GRADE_JUDGE)):
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+
 
 QUESTION, OUTPUT = "How many?", "There are exactly seven of them."
 
@@ -33,7 +43,6 @@ async def test_score_gives_a_judgment_with_evidence():
     async with p.Provider() as provider:
         found = await evenhand.score_async(QUESTION, OUTPUT, meta={"n": 1}, **settings(provider))
     assert found.status == "verdict"
-    assert found.output is not None
     assert found.output["meta"] == {"n": 1}
     quote = found.output["scores"]["correct"]["evidence"][0]
     assert OUTPUT[found.evidence[0].start : found.evidence[0].end] == quote
@@ -144,13 +153,12 @@ async def test_what_is_wrong_is_told(wrong):
     assert "sk-secret" not in str(told.value)
 
 
-def test_the_sync_forms_wait(tmp_path, monkeypatch):
+def test_the_sync_forms_wait(tmp_path):
     write_suite(tmp_path, 3)
     run = evenhand.run(tmp_path, limit=2, rubric=RUBRIC)
     assert run.summary["verdicts"] == 2
     assert [row["unit"] for row in run.judgments()] == ["u0", "u1"]
     assert run.judgments()[0]["output"]["scores"].keys() == {"correct", "clear"}
-    monkeypatch.chdir(tmp_path)
     found = evenhand.score(QUESTION, OUTPUT, rubric="rubric.json", judge="python/judge:good")
     assert found.status == "verdict"
 
@@ -164,9 +172,8 @@ async def test_run_async_takes_keys_of_the_suite(tmp_path):
     assert {row["status"] for row in first.judgments()} == {"verdict"}
 
 
-async def test_inside_a_running_loop_the_sync_forms_wait_too(tmp_path, monkeypatch):
+async def test_inside_a_running_loop_the_sync_forms_wait_too(tmp_path):
     write_suite(tmp_path, 2)
-    monkeypatch.chdir(tmp_path)
     loop = asyncio.get_running_loop()
     assert evenhand.run(tmp_path).summary["verdicts"] == 2
     judgment = evenhand.score(QUESTION, OUTPUT, rubric="rubric.json", judge="python/judge:good")
@@ -205,45 +212,32 @@ def test_a_run_says_what_may_be_concluded(tmp_path):
 PROMPT, ANSWER = "Which city is the capital of France?", "It is Paris."
 
 
-GOOD = "python/judge:good"
+GOOD = "python/grades:good"
 
 
-@pytest.fixture
-def grade_judge(tmp_path, monkeypatch):
-    """`judge.py` in the working folder."""
-    (tmp_path / "judge.py").write_text(GRADE_JUDGE)
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.mark.usefixtures("grade_judge")
 def test_grade_gives_a_total_with_reasons():
     Path("task.md").write_text(TASK)
     for rubric in (TASK, "task.md", Path("task.md")):
         found = evenhand.grade(PROMPT, ANSWER, rubric=rubric, judge=GOOD, task_name="capital")
-        assert found.status == "verdict" and found.output is not None
+        assert found.status == "verdict"
         assert (found.output["task_name"], found.output["task_type"]) == ("capital", "fact")
         assert (found.output["total_score"], found.output["confidence"]) == (21, "high")
 
 
-@pytest.mark.usefixtures("grade_judge")
 async def test_grade_async_infers_a_type_where_none_is_given():
     for language in ("ru", "zh", "ja", "en"):
         given = {"rubric": "- +60 if right\n", "judge": GOOD, "language": language}
         found = await evenhand.grade_async(PROMPT, ANSWER, **given)
-        assert found.output is not None
         assert found.output["inferred_task_type"] == found.output["task_type"] == "fact"
 
 
-@pytest.mark.usefixtures("grade_judge")
 def test_what_code_decides_needs_no_judge_and_a_failure_is_a_value():
-    failed = evenhand.grade(PROMPT, "It is forbidden.", rubric=TASK, judge="python/judge:crash")
-    assert failed.output is not None
+    failed = evenhand.grade(PROMPT, "It is forbidden.", rubric=TASK, judge="python/grades:crash")
     assert (failed.output["critical_fail"], failed.flags) == (True, ("decided_by_code",))
-    spoilt = evenhand.grade(PROMPT, ANSWER, rubric=TASK, judge="python/judge:bad")
+    spoilt = evenhand.grade(PROMPT, ANSWER, rubric=TASK, judge="python/grades:bad")
     assert (spoilt.status, spoilt.reason, spoilt.output) == ("failure", "schema", None)
 
 
-@pytest.mark.usefixtures("grade_judge")
 @pytest.mark.parametrize(
     ("prompt", "settings", "key", "said"),
     [
@@ -258,57 +252,46 @@ def test_what_code_decides_needs_no_judge_and_a_failure_is_a_value():
 def test_what_is_wrong_with_a_grade_is_raised(prompt, settings, key, said):
     Path("bad.md").write_text("\ntask_type: poem\n")
     with refused(evenhand.EvenhandError, key, said):
-        evenhand.grade(prompt, ANSWER, **{"rubric": TASK, "judge": "python/judge:crash"} | settings)
+        evenhand.grade(
+            prompt, ANSWER, **{"rubric": TASK, "judge": "python/grades:crash"} | settings
+        )
 
 
 TOPIC, NINE, TWO = "Which is greater?", "It is 9.", "It is 2."
 
 
-@pytest.fixture
-def pair_judge(tmp_path, monkeypatch):
-    (tmp_path / "judge.py").write_text(PAIR_JUDGE)
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
-@pytest.mark.usefixtures("pair_judge")
 def test_prefer_says_which_is_better(seed):
     for first, second, winner in ((NINE, TWO, "A"), (TWO, NINE, "B"), (NINE, "9 it is", "tie")):
-        found = evenhand.prefer(TOPIC, first, second, judge="python/judge:content", seed=seed)
+        found = evenhand.prefer(TOPIC, first, second, judge="python/pairs:content", seed=seed)
         assert found.status == "verdict"
-        assert found.output is not None
         assert (found.output["winner"], found.output["settled"]) == (winner, "stable")
         assert found.output["candidates"] == ["first", "second"]
         assert sorted(one.order for one in found.passes) == ["12", "21"]
 
 
-@pytest.mark.usefixtures("pair_judge")
 async def test_prefer_async_takes_settings_names_and_a_language():
     found = await evenhand.prefer_async(
         TOPIC,
         "As GPT-4 I say 9.",
         TWO,
-        judge="python/judge:first",
+        judge="python/pairs:first",
         language="ja",
         names=("gpt-4o", "mine"),
         settings={"max_rounds": 2, "blind": "mask"},
     )
-    assert found.output is not None
     assert (found.output["winner"], found.output["rounds"]) == ("uncertain", 2)
     assert found.output["candidates"] == ["gpt-4o", "mine"]
     assert "masked:A" in found.flags
 
 
-@pytest.mark.usefixtures("pair_judge")
 def test_a_failure_is_a_value_and_equal_texts_need_no_judge():
-    failed = evenhand.prefer(TOPIC, NINE, TWO, judge="python/judge:bad")
+    failed = evenhand.prefer(TOPIC, NINE, TWO, judge="python/pairs:bad")
     assert (failed.status, failed.reason, failed.output) == ("failure", "schema", None)
-    equal = evenhand.prefer(TOPIC, NINE, NINE, judge="python/judge:crash")
-    assert equal.output is not None
+    equal = evenhand.prefer(TOPIC, NINE, NINE, judge="python/pairs:crash")
     assert (equal.output["winner"], equal.flags) == ("tie", ("equal_text",))
 
 
-@pytest.mark.usefixtures("pair_judge")
 @pytest.mark.parametrize(
     ("arguments", "settings", "key", "said"),
     [
@@ -326,7 +309,7 @@ def test_a_failure_is_a_value_and_equal_texts_need_no_judge():
 )
 def test_what_is_wrong_with_a_preference_is_raised(arguments, settings, key, said):
     with refused(evenhand.EvenhandError, key, said):
-        evenhand.prefer(*arguments, judge="python/judge:crash", **settings)
+        evenhand.prefer(*arguments, judge="python/pairs:crash", **settings)
 
 
 async def test_a_pair_is_the_same_two_questions_the_other_way_round(tmp_path):
@@ -337,13 +320,10 @@ async def test_a_pair_is_the_same_two_questions_the_other_way_round(tmp_path):
             found = await evenhand.prefer_async(TOPIC, NINE, TWO, **rest)
         # The other way round these are the same two questions.
         turned = await evenhand.prefer_async(TOPIC, TWO, NINE, **rest)
-    assert found.output is not None
-    assert turned.output is not None
     assert (found.output["winner"], turned.output["winner"]) == ("A", "B")
     assert len(provider.calls) == 2
 
 
-@pytest.mark.usefixtures("pair_judge")
 async def test_a_judge_of_a_candidate_s_family_may_be_left_out():
     async with p.Provider(p.comparing(p.by_number)) as provider:
         found = await evenhand.prefer_async(

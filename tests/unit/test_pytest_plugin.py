@@ -66,6 +66,12 @@ def remote(url, **more):
     return f"REMOTE = { {'judge': judge, 'rubric': RUBRIC}!r}\n"
 
 
+ASKED = """
+def test_scored(evenhand):
+    assert evenhand.score("Q?", "An answer.", **REMOTE).scores["correct"] >= 1
+"""
+
+
 def calls(url):
     with urllib.request.urlopen(url.replace("/v1", "/counts")) as answer:
         return json.load(answer)["calls"]
@@ -202,11 +208,7 @@ def test_the_judge_is_named_by_option_then_environment_then_file(pytester, monke
 
 def test_a_rerun_costs_nothing(pytester):
     with child() as url:
-        tests = """
-def test_scored(evenhand):
-    assert evenhand.score("Q?", "An answer.", **REMOTE).scores["correct"] >= 1
-"""
-        write(pytester, remote(url, price=PRICE) + tests)
+        write(pytester, remote(url, price=PRICE) + ASKED)
         first, second = ran(pytester), ran(pytester)
         elsewhere = ran(pytester, "--evenhand-store", "sqlite:kept.db")
         assert calls(url) == 2
@@ -216,9 +218,7 @@ def test_scored(evenhand):
     assert (pytester.path / "kept.db").exists()
 
 
-def test_the_store_stays_where_it_is_when_a_test_changes_the_folder(
-    pytester,
-):
+def test_the_store_stays_where_it_is_when_a_test_changes_the_folder(pytester):
     tests = """
 def test_moved(evenhand, tmp_path, monkeypatch):
     evenhand.score("Q?", "An answer.", rubric=RUBRIC, judge="python/judge:good")
@@ -253,8 +253,7 @@ def test_in_ci_a_test_without_a_key_fails(pytester, monkeypatch, environment, fa
 def test_a_key_that_is_refused_is_no_reason_to_skip(pytester, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-long")
     with child("unauthorized") as url:
-        tests = "def test_scored(evenhand): evenhand.score('Q?', 'An answer.', **REMOTE)"
-        write(pytester, remote(url) + tests)
+        write(pytester, remote(url) + ASKED)
         found = ran(pytester)
     found.assert_outcomes(failed=1)
     found.stdout.fnmatch_lines(["E *ProviderRefused: *", "E *OPENAI_API_KEY*"])
@@ -340,8 +339,7 @@ def pytest_collection_finish(session):
 """
     pytester.makeconftest(conftest)
     with child() as url:
-        tests = "def test_scored(evenhand): evenhand.score('Q?', 'An answer.', **REMOTE)"
-        write(pytester, remote(url) + tests)
+        write(pytester, remote(url) + ASKED)
         found = ran(pytester, "--collect-only", "-s", apart=True)
         assert calls(url) == 0
     found.stdout.fnmatch_lines(["loaded evenhand evenhand.pytest_plugin"])
