@@ -1,7 +1,5 @@
 """A store of each sort, and its ledger."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.contract.stores import STORES

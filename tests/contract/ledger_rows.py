@@ -1,7 +1,5 @@
 """Calls, units and judgments for the contract of ledgers."""
 
-from __future__ import annotations
-
 from msgspec import Raw
 
 from evenhand.exchange import Reply, Usage

@@ -1,10 +1,7 @@
 """The stores that keep the contract: one factory each. A new store is one more line."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
 from evenhand.manifest import JudgingRecord, Manifest
 from evenhand.store.ledger import Store
@@ -27,7 +24,7 @@ def postgres_schema(folder):
     return lambda: postgres_store(url)
 
 
-STORES: dict[str, Callable[[Path], Open]] = {"sqlite": sqlite_file, "postgres": postgres_schema}
+STORES = {"sqlite": sqlite_file, "postgres": postgres_schema}
 
 
 async def begun(

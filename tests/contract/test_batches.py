@@ -1,7 +1,5 @@
 """What every store keeps of batches: noted before they are made, each answer recorded once."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenhand.exchange import Reply, Usage

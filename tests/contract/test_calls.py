@@ -1,7 +1,5 @@
 """What every ledger keeps of calls and money, whatever database is behind it."""
 
-from __future__ import annotations
-
 import inspect
 
 from evenhand.exchange import Reply, Usage

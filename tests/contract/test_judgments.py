@@ -1,7 +1,5 @@
 """What every ledger keeps of judgments; who reads beside a writer, and what is a fault."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from evenhand.errors import DataError
 from evenhand.exchange import Reply
 from evenhand.judgment import write_judgment
-from evenhand.store.ports import Call, IncomingUnit, Scope, StoredUnit
+from evenhand.store.ports import Call, IncomingUnit, Scope
 from evenhand.store.verify import verify
 from tests.contract.ledger_rows import (
     FAILED,
@@ -109,7 +107,7 @@ async def test_open_work_is_what_has_no_standing_judgment(store, ledger):
 
 async def test_open_work_comes_in_pages(store, ledger):
     scope = await begun(ledger, units_of(700))
-    found: list[StoredUnit] = []
+    found = []
     while page := await ledger.open_work(scope, 0, 0, (), found[-1].position if found else 0):
         assert len(page) < 700
         found += page

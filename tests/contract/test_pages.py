@@ -1,10 +1,7 @@
 """Pages of any store: every row once, in order, both ways, however little a search may look at."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from collections.abc import Awaitable
 from typing import NamedTuple
 
 import pytest
@@ -82,7 +79,7 @@ async def fill(store):
     """Three runs with judgings of their own. The store holds their units in another order."""
     async with store.ledger() as ledger:
         await begun(ledger, incoming(*range(UNITS - 1, 9, -2)), "before")
-        runs: dict[str, str] = {}
+        runs = {}
         for name in (OTHER, RUN, "run3"):
             manifest = Manifest(judging=JudgingRecord(protocol=name))
             scope = await begun(ledger, incoming(*range(UNITS)), name, manifest)
@@ -92,7 +89,7 @@ async def fill(store):
 
 
 async def judge_all(store, ledger, scope, name):
-    waiting: list[Awaitable[None]] = []
+    waiting = []
     for unit in store.archive.units(scope):
         i = int(unit.id[1:])
         for judge in range(JUDGES if i % 9 else 0):  # every ninth waits for all
@@ -107,7 +104,7 @@ async def judge_all(store, ledger, scope, name):
     await ledger.flush()
 
 
-EVERY: list[Row] = [
+EVERY = [
     (f"u{i}", judge)
     for i in range(UNITS)
     for judge in (range(JUDGES) if i % 9 else [None])
@@ -128,8 +125,8 @@ def walked(
     reach=8,
 ):
     """All pages, one after the other."""
-    found: list[Row] = []
-    place: Cursor | None = None
+    found = []
+    place = None
     for _ in range(500):
         turn = turns(reach, place=place, forward=forward)
         page = filled.archive.judgment_page(filled.runs[run], browsed, turn)

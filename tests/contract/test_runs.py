@@ -1,7 +1,5 @@
 """What every ledger keeps of runs and their units."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

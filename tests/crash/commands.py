@@ -1,14 +1,11 @@
 """Commands in processes that begin at once: forked from one that has imported them already, so that
 many can be started, killed and started again."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from multiprocessing import get_context
-from multiprocessing.context import ForkServerProcess
 
 from tests.suites import environment
 
@@ -31,7 +28,7 @@ class Command:
     def __init__(self, name, *arguments, cwd, env=None):
         self._said = cwd / name
         values = (str(self._said), arguments, str(cwd), dict(environment(env)), _PATH)
-        self._process: ForkServerProcess = _context.Process(target=_call, args=values)
+        self._process = _context.Process(target=_call, args=values)
         self._process.start()
 
     @property

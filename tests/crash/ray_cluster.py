@@ -4,8 +4,6 @@ its second node when a line says so, or adds one in its place, and ends with its
     python -m tests.crash.ray_cluster FOLDER
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

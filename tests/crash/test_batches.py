@@ -1,8 +1,6 @@
 """A command that judges by the batch dies, at every point that has a name: the next one goes on,
 nothing recorded is lost, and nothing is paid for twice."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -87,7 +85,7 @@ async def test_killed_while_the_provider_holds_its_answer(tmp_path, provider, po
 @pytest.mark.parametrize("point", ["state", "download"])
 async def test_killed_beside_results_of_other_ids_nothing_is_paid_for_again(tmp_path, point):
     """A real process and kill -9; the one after it ends, and asks nothing."""
-    strange = Faults(**{point: ["held"]}, lines=prefixed)  # type: ignore[arg-type]
+    strange = Faults(**{point: ["held"]}, lines=prefixed)
     async with BatchProvider(faults=strange) as server:
         write_suite(tmp_path, UNITS, server.judge("anthropic"))
         (tmp_path / ".env").write_text("ANTHROPIC_API_KEY=sk-x-0123456789\n")

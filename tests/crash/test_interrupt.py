@@ -1,7 +1,5 @@
 """Ctrl-C: nothing new is sent, what is under way is waited for; a second one leaves at once."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

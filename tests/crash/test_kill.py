@@ -3,8 +3,6 @@
 A real process against a provider in a process of its own. Afterwards the same command runs again.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from functools import partial

@@ -1,7 +1,5 @@
 """Killed or interrupted between the two passes of a pair, or between its rounds."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,8 +1,6 @@
 """kill -9 of a process that judges on a PostgreSQL server, and of the server's sessions meanwhile:
 nothing recorded is lost, nothing is paid twice beyond what was in flight."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal
@@ -33,7 +31,7 @@ def replies(url):
 
 def test_killed_and_cut_off_at_random_moments(tmp_path, long):
     store, chance, kills = new_store_url(), random.Random(7), 20 if long else 3
-    recorded: dict[object, object] = {}
+    recorded = {}
     allowed = 0
     with child(delay=0.01) as url:
         write_suite(tmp_path, UNITS, at(url), limits={"concurrency": WIDTH})

@@ -2,8 +2,6 @@
 the same verdicts, no more money spent than there is, and nothing of keys, units and replies in what
 Ray keeps."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Whoever reads a store while a run writes to it sees one state of it, and the run goes on."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

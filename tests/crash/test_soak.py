@@ -1,8 +1,6 @@
 """A provider that fails in every way, and a command that is killed in the midst of it: the short
 form of `bench/soak.py`."""
 
-from __future__ import annotations
-
 from bench.soak import FAULTS, fault_of, soaked
 
 

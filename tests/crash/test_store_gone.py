@@ -1,8 +1,6 @@
 """A store that is deleted, moved or locked in mid-run: the run stops with words, and sends nothing
 that it cannot record."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

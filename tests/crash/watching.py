@@ -1,7 +1,5 @@
 """Looking at a process and a provider from outside: by what they did, never by the clock."""
 
-from __future__ import annotations
-
 import json
 import random
 import sqlite3
@@ -10,7 +8,6 @@ import time
 import urllib.request
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from tests.suites import evenhand_here, started
 from tests.waiting import PATIENCE
@@ -19,8 +16,7 @@ from tests.waiting import PATIENCE
 def counts(url):
     """What the provider has seen."""
     with urllib.request.urlopen(f"{url.removesuffix('/v1')}/counts") as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
+        return json.load(answer)
 
 
 def until(seen, process):
@@ -57,7 +53,7 @@ def finished(folder, planned):
     """Run the same command to its end: everything is settled and all is well."""
     done = evenhand_here("run", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
+    told = json.loads(done.stdout)
     assert (told["planned"], told["verdicts"], told["pending"]) == (planned, planned, 0)
     assert evenhand_here("store", "verify", cwd=folder).returncode == 0
     return told

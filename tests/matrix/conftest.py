@@ -1,7 +1,5 @@
 """Each odd run is made once, and every command is called in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -12,7 +10,7 @@ from unittest import mock
 import pytest
 
 from evenhand.cli.main import main
-from tests.matrix.worlds import IMPORTS, WORLDS, World
+from tests.matrix.worlds import IMPORTS, WORLDS
 from tests.unit.cli.conftest import Said, newest_run
 
 
@@ -65,7 +63,7 @@ class Place:
 @pytest.fixture(scope="session", params=WORLDS, ids=lambda world: world.name)
 def place(request, tmp_path_factory):
     """A folder with one odd run in its store."""
-    world: World = request.param
+    world = request.param
     made = Place(world, tmp_path_factory.mktemp(world.name))
     world.build(made.folder)
     if world.origin == "imported":

@@ -1,7 +1,5 @@
 """A report in another language than English says nothing of its own in English."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 
@@ -26,9 +24,9 @@ class OwnTexts(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self._open: list[tuple[str, bool]] = []
-        self.texts: list[str] = []
-        self.recorded: list[str] = []
+        self._open = []
+        self.texts = []
+        self.recorded = []
 
     def handle_starttag(self, tag, attrs):
         if tag not in VOID:

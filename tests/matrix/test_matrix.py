@@ -1,8 +1,6 @@
 """Every kind, every command that reads, every way a run comes to be, odd but legal units: no crash,
 figures that add up, and the same numbers from every command."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -34,7 +32,7 @@ def counted(rows):
 
 
 def numbers(summary):
-    failures: dict[str, int] = summary["failures"]
+    failures = summary["failures"]
     total = summary["verdicts"] + sum(failures.values()) + summary["pending"]
     assert summary["planned"] == total
     return summary["verdicts"], failures, summary["left_out"]
@@ -177,7 +175,7 @@ def test_a_mean_is_the_same_from_export_compare_and_api(place):
     if place.world.kind == "pairwise" or place.world.origin != "judged":
         return
     by = place.world.by[1]
-    variants: dict[str, dict[str, list[float]]] = {}
+    variants = {}
     for row in full_rows(place):
         if row["status"] != "verdict":
             continue
@@ -229,7 +227,7 @@ def test_pairs_are_counted_alike_by_every_command(place):
 
 def majorities(rows):
     """The panel's verdict of each pair: each judge's repeats settled first, then the judges."""
-    units: dict[str, dict[str, list[str]]] = {}
+    units = {}
     for row in rows:
         if row["status"] == "verdict":
             judges = units.setdefault(row["unit"], {})

@@ -6,8 +6,6 @@ that code fails, a pair that stays uncertain, a judge that is left out, a reply 
 contract.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass

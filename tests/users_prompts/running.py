@@ -1,7 +1,5 @@
 """Judges a suite under a user's prompt with a provider on loopback that answers in many styles."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -63,7 +61,7 @@ async def judged_under(
         return web.Response(body=body, content_type="application/json")
 
     async with p.Provider(behaviour) as provider:
-        overrides: dict[str, Any] = {"settings": settings} if settings else {}
+        overrides = {"settings": settings} if settings else {}
         plan = prepared(folder, judges=[at(provider.url, max_tokens=2048)], **overrides)
         summary = await judged(plan)
         return Judged(summary, {row["unit"]: row for row in stored(folder)}, provider.calls)

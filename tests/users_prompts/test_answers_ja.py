@@ -1,11 +1,8 @@
 """A Japanese prompt inside a Markdown fence, with rubrics of the tasks' own: critical-fail
 conditions, facts for the grader, and a type that is not always given."""
 
-from __future__ import annotations
-
 import json
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from evenhand.files.protocols import lint_prompt, protocol_of_prompt
@@ -117,7 +114,7 @@ def hasty(unit):
     return value if unit.failure is not None else value | {"score": points}
 
 
-STYLES: list[Callable[[Asked], str]] = [
+STYLES = [
     lambda unit: text(graded(unit)),
     lambda unit: text(graded(unit), indent=2),
     lambda unit: f"```json\n{text(graded(unit), indent=2)}\n```",
@@ -134,7 +131,7 @@ STYLES: list[Callable[[Asked], str]] = [
     lambda unit: text(dict(sorted(graded(unit).items()))),
     lambda unit: text(hasty(unit)),
 ]
-PROSE: list[Callable[[Asked], str]] = [
+PROSE = [
     lambda unit: f"採点結果は次のとおりです。\n\n```json\n{text(graded(unit))}\n```\n以上です。",
     lambda unit: f"**採点結果**\n\n{text(graded(unit))}",
     lambda unit: f"意図：簡潔さ。否定的制約：あり。\n\n{text(graded(unit), indent=1)}",

@@ -1,9 +1,7 @@
 """A Russian prompt that asks for a verdict table and a double run."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from evenhand.files.protocols import find_protocol, lint_prompt, protocol_of_prompt
 from tests.suites import CRITERIA
@@ -22,7 +20,7 @@ Cells = Sequence[str]
 
 def rows():
     """Each topic three times: the right answer first, second, and against itself in other words."""
-    made: list[str] = []
+    made = []
     for number, (topic, right, wrong) in enumerate(TOPICS):
         equal, firm = f"{right} Вот и всё.", f"{wrong} Это известно всем."
         for turn, (first, second) in enumerate([(right, wrong), (firm, right), (right, equal)]):
@@ -106,7 +104,7 @@ def twice(row):
     return f"Прогон 1:\n{table(row)}\n\nПрогон 2 (ответы переставлены):\n{table([*turned, row[7]])}"
 
 
-STYLES: list[Callable[[Cells], str]] = [
+STYLES = [
     lambda row: table(row, outer=False),
     lambda row: table(spoken(row, BETTER, SAME)),
     lambda row: table(spoken(row, BETTER, PARITY), outer=False, header=False),

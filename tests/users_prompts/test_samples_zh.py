@@ -1,9 +1,6 @@
 """A Chinese prompt that hands over meta and wants it back byte for byte."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from evenhand import jsontext
@@ -38,7 +35,7 @@ def metas():
 
 def rows():
     """Every question under every meta, spelled as it stands."""
-    made: list[str] = []
+    made = []
     for number, meta in enumerate(metas()):
         question, output = QUESTIONS[number // len(METAS)]
         texts = json.dumps({"question": question, "model_output": output}, ensure_ascii=False)
@@ -122,7 +119,7 @@ def careless(unit):
     return written(Asked(meta, unit.output))
 
 
-STYLES: list[Callable[[Asked], str]] = [
+STYLES = [
     written,
     written,
     lambda unit: f"```json\n{written(unit)}\n```",
@@ -138,7 +135,7 @@ STYLES: list[Callable[[Asked], str]] = [
     spaced,
     careless,
 ]
-PROSE: list[Callable[[Asked], str]] = [
+PROSE = [
     lambda unit: f"评测结果如下：\n\n```json\n{written(unit)}\n```\n\n以上为本条样本的评分。",
     lambda unit: f"**评分结果**\n\n{written(unit)}",
     lambda unit: f"首先通读 question 与 model_output。\n\n{written(unit)}",

@@ -62,7 +62,7 @@ async def interrupted(folder, stop_after):
     """A run of one worker that is stopped after so many calls, and the same run to its end."""
     interrupting, ready = Interrupting(stop_after), prepared(folder, limits={"concurrency": 1})
     for setup in ready.setups:
-        setup.judge.answer = _counting(setup.judge.answer, interrupting)  # type: ignore[method-assign]
+        setup.judge.answer = _counting(setup.judge.answer, interrupting)
     first = await judged(ready, watch=interrupting.watch)
     assert first.stopped is not None
     assert first.counts.failures == {}

@@ -1,9 +1,5 @@
 """What the tests of the checklist protocol judge: the small sample, a checklist, a good reply."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.checklist.criteria import build_checklist
 from evenhand.kinds.checklist.kind import ChecklistProtocol
@@ -26,7 +22,7 @@ CHECKLIST = build_checklist(
 )
 
 
-def protocol(language: str = "en", **settings: Any) -> ChecklistProtocol:
+def protocol(language="en", **settings):
     """The built-in protocol in one language, with this checklist unless told."""
     builtin = find_protocol("checklist")
     return ChecklistProtocol(
@@ -36,7 +32,7 @@ def protocol(language: str = "en", **settings: Any) -> ChecklistProtocol:
     )
 
 
-def good() -> dict[str, Any]:
+def good():
     """A reply that keeps the contract."""
     cause = {"evidence": ["Rayleigh scattering"], "reason": "It is named.", "met": True}
     brief = {"evidence": [], "reason": "It runs on.", "met": False}

@@ -1,11 +1,8 @@
 """A good reply of each kind, and the contract of each held against one."""
 
-from __future__ import annotations
-
 import json
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,7 +11,7 @@ from evenhand.words import Names, Sentence
 from tests.suites import pair_reply
 from tests.unit.kinds import checking, grading, material, pairing
 
-GOOD: dict[str, Any] = {
+GOOD = {
     "pairwise": json.loads(pair_reply("A+")),
     "rubric": material.good(),
     "weighted": grading.reply(),
@@ -45,7 +42,7 @@ def change(good, changes):
     """Return a reply with `PATH = JSON` or `PATH gone` applied, or a JSON text around it."""
     dumped = json.dumps(good, ensure_ascii=False)
     if changes.startswith('"'):
-        text: str = json.loads(changes)
+        text = json.loads(changes)
         return dumped[:-9] if text.endswith("<cut>") else text.replace("¤", dumped)
     copy = json.loads(dumped)
     for part in changes.split(" & "):

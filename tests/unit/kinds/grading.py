@@ -1,9 +1,6 @@
 """What the tests of the weighted protocol judge: one answer, its rubrics, and replies to it."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -65,7 +62,7 @@ def protocol(language="en", **settings):
 
 def reply(*scores, **changes):
     """A reply in the shape that is asked for; a change to `...` leaves the key out."""
-    given: dict[str, Any] = {
+    given = {
         "inferred_task_type": None,
         "critical_fail": False,
         "critical_fail_reason": None,

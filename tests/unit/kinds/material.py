@@ -1,11 +1,9 @@
 """What the tests of the rubric protocol judge: one small sample, one rubric, one good reply."""
 
-from __future__ import annotations
-
 import json
 
 from evenhand import jsontext
-from evenhand.exchange import Question, Reply
+from evenhand.exchange import Reply
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds.rubric.kind import RubricProtocol
 from evenhand.kinds.rubric.rubric import parse_rubric
@@ -69,7 +67,7 @@ class Scripted:
 
     def __init__(self, replies):
         self.replies = [Reply(text=r) if isinstance(r, str) else r for r in replies]
-        self.asked: list[Question] = []
+        self.asked = []
 
     async def __call__(self, question):
         self.asked.append(question)

@@ -1,7 +1,5 @@
 """What the tests of the pairwise protocol judge: one pair, and judges that speak of its slots."""
 
-from __future__ import annotations
-
 import re
 
 from msgspec.structs import replace

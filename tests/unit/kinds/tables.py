@@ -1,7 +1,5 @@
 """Tables of cases, a line for each."""
 
-from __future__ import annotations
-
 
 def lines(text):
     """Return the lines of a table."""

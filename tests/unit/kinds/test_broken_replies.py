@@ -1,11 +1,9 @@
 """One rule broken at a time, in every kind: what is mended, asked again or flagged, and what is
 told in a re-ask. The tables in `broken` name each change and what comes of it."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
@@ -75,7 +73,7 @@ def test_two_verdicts_are_ambiguous(kind):
 )
 def test_a_reply_that_did_not_end_by_itself_is_not_read(kind, finish, code):
     text = json.dumps(GOOD[kind])
-    checks: dict[str, Any] = {
+    checks = {
         "pairwise": lambda: pairing.protocol().check(text, finish=finish),
         "rubric": lambda: material.protocol().check(text, material.SAMPLE, finish=finish),
         "weighted": lambda: grading.protocol().check(text, grading.ANSWER, finish=finish),

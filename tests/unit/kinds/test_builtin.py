@@ -1,7 +1,5 @@
 """The text that ships with each protocol, in four languages: prompts, words and examples."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
@@ -70,7 +68,7 @@ def words(kind, language):
 
 def fields_of(table):
     """Return what each phrase inserts."""
-    made: dict[str, set[str]] = {}
+    made = {}
     for name, value in table.items():
         if isinstance(value, dict):
             made |= {f"{name}.{key}": found for key, found in fields_of(value).items()}
@@ -412,7 +410,7 @@ def test_the_example_samples_are_rows_of_the_contract_with_variants_to_compare()
         assert all(list(row) == ["meta", "question", "model_output"] for row in rows)
         assert all(tuple(row["meta"]) == META_FIELDS for row in rows)
         assert all(row["question"].strip() and row["model_output"].strip() for row in rows)
-        variants: dict[str, set[tuple[str, str]]] = {}
+        variants = {}
         for meta in (row["meta"] for row in rows):
             asked = variants.setdefault(meta["question_id"], set())
             asked.add((meta["model"], meta["prompt_variant"]))

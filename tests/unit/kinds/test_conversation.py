@@ -1,16 +1,11 @@
 """A conversation with a judge, the same in every kind: what is asked, asked again, and given up."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from evenhand.exchange import Message, Question, Reply
-from evenhand.judgment import Judgment
+from evenhand.exchange import Message, Reply
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import LANGUAGES
 from tests.unit.kinds import checking, grading, material, pairing
@@ -23,7 +18,7 @@ BROKEN = {
     "weighted": "score.logic_and_fact = 61",
     "checklist": 'criteria.brief.met = "no"',
 }
-PROTOCOLS: dict[str, Callable[..., Any]] = {
+PROTOCOLS = {
     "pairwise": pairing.protocol,
     "rubric": material.protocol,
     "weighted": grading.protocol,
@@ -53,16 +48,15 @@ def unit_of(kind, text="", **changes):
 
 
 async def judge(kind, ask, language="en", style="full", **settings):
-    context: Any = JudgingContext(ask=ask, styles=(style,))
-    judged: Judgment = await PROTOCOLS[kind](language, **settings).judge(unit_of(kind), context)
-    return judged
+    context = JudgingContext(ask=ask, styles=(style,))
+    return await PROTOCOLS[kind](language, **settings).judge(unit_of(kind), context)
 
 
 def questions(kind, unit, language="en", style="full", **settings):
     """Yield the text of each first question about a unit."""
     protocol = PROTOCOLS[kind](language, **settings)
     context = JudgingContext(ask=Judge(str), styles=(style,))
-    asked: list[Question] = (
+    asked = (
         protocol.questions(unit, context)
         if kind == "pairwise"
         else [protocol.question(unit, protocol.rubric_of(unit), style)]

@@ -1,7 +1,5 @@
 """Quotes are found where they stand in the judged text, and no invented one is."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 
@@ -151,7 +149,7 @@ dots => .
 @pytest.mark.parametrize("name", HEAPS)
 def test_four_times_the_text_is_far_from_sixteen_times_the_work(name):
     """Counted in calls."""
-    work: list[int] = []
+    work = []
     for size in (12_000, 48_000):
         text = "e\u0301" + HEAPS[name] * (size // len(HEAPS[name]))
         work.append(calls_of(SearchText(text).locate, "nowhere to be found"))

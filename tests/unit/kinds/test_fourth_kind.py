@@ -1,7 +1,5 @@
 """A kind that is one folder and one line goes through every command that reads and judges."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

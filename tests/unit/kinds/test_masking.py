@@ -1,7 +1,5 @@
 """The family of a model's name, names in a text, and texts that name their author."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

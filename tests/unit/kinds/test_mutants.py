@@ -4,13 +4,9 @@ The short form tries the same few thousand replies every time, the long form mil
 failure names its seed: `mutant(GOODS[kind], seed)` is the reply again.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import secrets
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -22,7 +18,6 @@ from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.verdict import MARKS, WINNERS
 from evenhand.kinds.prompt import CustomPrompt
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.kinds.reply import Checked
 from tests.suites import CRITERIA, pair_reply
 from tests.unit.kinds import checking, grading, material, mutants, pairing
 
@@ -30,7 +25,7 @@ SHORT, LONG = 2_000, 1_500_000
 """Mutants of each kind."""
 
 META = jsontext.dump(material.META)
-RUBRIC_REPLIES: list[Any] = [
+RUBRIC_REPLIES = [
     material.good(),
     {"meta": json.loads(META), **material.good()},
     material.good() | {"failure_tags": ["E", "A", "A"], "notes": "n" * 400},
@@ -42,20 +37,20 @@ RUBRIC_REPLIES: list[Any] = [
         }
     },
 ]
-WEIGHTED_REPLIES: list[Any] = [
+WEIGHTED_REPLIES = [
     grading.reply(),
     grading.reply(inferred_task_type="creative", confidence="low"),
     grading.reply(0, 0, 0, critical_fail=True, critical_fail_reason="It lies."),
     {**grading.reply(), "task_name": "capital", "task_type": "fact", "total_score": 75}
     | {"weights": grading.WEIGHTS["fact"]},
 ]
-PAIRWISE_REPLIES: list[Any] = [
+PAIRWISE_REPLIES = [
     json.loads(pair_reply("A+")),
     json.loads(pair_reply(dict(zip(CRITERIA, ("tie", "A+", "B+", "tie", "B+"), strict=True)))),
     {"pair_id": "p", "winner": "A", "criteria": dict.fromkeys(CRITERIA, "tie"), "notes": "n"},
     {"criteria": {c: {"mark": "tie"} for c in CRITERIA}, "explanation": "", "winner": "tie"},
 ]
-CHECKLIST_REPLIES: list[Any] = [
+CHECKLIST_REPLIES = [
     checking.good(),
     {"meta": json.loads(META), **checking.good(), "score": 0.5, "pass": True},
     checking.good()
@@ -152,7 +147,7 @@ def checked_pairwise(reply, seed):
     return checked
 
 
-CHECKS: dict[str, Callable[[str, int], Checked]] = {
+CHECKS = {
     "rubric": checked_rubric,
     "weighted": checked_weighted,
     "pairwise": checked_pairwise,

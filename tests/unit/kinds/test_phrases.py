@@ -1,7 +1,5 @@
 """What a judge's reasons should not hold, in four languages, and what only looks like it."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenhand.kinds.phrases import compares, guesses_source

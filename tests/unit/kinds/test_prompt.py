@@ -1,12 +1,9 @@
 """A prompt: how judged text is set into one, and prompts of the user's own."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -361,7 +358,7 @@ def test_a_pair_follows_in_the_order_of_its_pass():
 def test_an_own_prompt_is_asked_without_a_schema_but_a_form_needs_one():
     own = CustomPrompt.parse("x")
     for style, there in (("full", False), ("compact", True)):
-        asked: list[Any] = [
+        asked = [
             material.protocol(custom_prompt=own).question(material.SAMPLE, material.RUBRIC, style),
             grading.protocol(custom_prompt=own).question(grading.ANSWER, style),
         ]

@@ -1,7 +1,5 @@
 """A protocol from the texts of its folder, and what each kind brings."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenhand.examples import example_files
@@ -63,7 +61,7 @@ def test_what_is_wrong_names_its_file(file, text, key):
 
 
 def test_the_settings_of_all_kinds_are_those_of_a_suite():
-    every: dict[str, object] = {}
+    every = {}
     for kind in KINDS.values():
         assert all(every.get(name, value) == value for name, value in kind.settings.items())
         every |= kind.settings

@@ -1,7 +1,5 @@
 """A store in a file with a ledger."""
 
-from __future__ import annotations
-
 import pytest
 
 from evenhand.store.ledger import Ledger

@@ -1,7 +1,5 @@
 """Claims on runs: one process at a time, whatever path leads to the store."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 write at the same moment is waited for. Money that is held open is held in the copy, until a later
 copy finds it released."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from contextlib import asynccontextmanager, closing

@@ -1,7 +1,5 @@
 """Ways to damage a store, and `store verify`, which finds each of them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
@@ -98,7 +96,7 @@ COLUMNS = {
     **{"input_tokens": 1, "cached_tokens": 9, "run": "'somebody'", "judge": "'another'"},
     **{"finish": "'length'", "model": "'another'", "odds": "'{}'", "at": "'2001-01-01'"},
 }
-BY_SQL: dict[str, tuple[str, ...]] = {
+BY_SQL = {
     **{
         f"{name} altered": (f"UPDATE calls SET {name}={to} WHERE no={CALL}",)
         for name, to in COLUMNS.items()
@@ -146,7 +144,7 @@ BY_SQL: dict[str, tuple[str, ...]] = {
     "a prompt altered": ("UPDATE texts SET text=text||'Be kind.'",),
     "a prompt deleted": ("DELETE FROM texts",),
 }
-DAMAGES: dict[str, Damage] = {
+DAMAGES = {
     **{name: by_sql(*statements) for name, statements in BY_SQL.items()},
     "an index lost": index_without("SELECT 1"),
     "a bit of a reply": flipped("SELECT substr(reply, 30, 40) FROM calls"),

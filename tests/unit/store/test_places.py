@@ -3,8 +3,6 @@
 Mounts are made in a name space of a child process, and end with it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

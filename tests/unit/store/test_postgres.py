@@ -1,8 +1,6 @@
 """A PostgreSQL store when its server goes away, comes back, refuses or is another one: every reply
 is there once."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

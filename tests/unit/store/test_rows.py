@@ -1,10 +1,7 @@
 """Calls as rows, and back."""
 
-from __future__ import annotations
-
 import json
 from hashlib import sha256
-from typing import Any
 
 import pytest
 from msgspec import structs
@@ -49,7 +46,7 @@ def test_a_reply_is_kept_whatever_its_judge_says_of_sampling(sampling, kept):
         assert (found.call.reply.sampling, found.altered) == (kept, False)
 
 
-IDENTITY: dict[str, Any] = {"provider": "openai", "base_url": "http://a/v1", "model": "m"}
+IDENTITY = {"provider": "openai", "base_url": "http://a/v1", "model": "m"}
 QUESTION = Question(
     messages=(Message("system", "You judge."), Message("user", "Оцени.")),
     schema=Schema({"type": "object"}),
@@ -83,7 +80,7 @@ def test_keys_do_not_hang_on_the_questions_before():
         assert len(set(alone)) == len(questions) // (1 if "by_unit" in identity else 2)
 
 
-CHANGES: list[dict[str, Any]] = [
+CHANGES = [
     {"messages": (Message("system", "You judge!"), QUESTION.messages[1])},
     {"messages": (Message("user", "You judge."), QUESTION.messages[1])},
     {"messages": QUESTION.messages[1:]},
@@ -94,7 +91,7 @@ CHANGES: list[dict[str, Any]] = [
     {"reask": 1},
 ]
 OF_THE_JUDGE = [{"provider": "x"}, {"base_url": "http://b/v1"}, {"model": "n"}, {"seed": 1}]
-PLACES: list[dict[str, Any]] = [{"unit": "u2"}, {"order": "21"}]
+PLACES = [{"unit": "u2"}, {"order": "21"}]
 
 
 def test_whatever_can_change_the_answer_changes_the_key_and_nothing_else():

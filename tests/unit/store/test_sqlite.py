@@ -1,17 +1,13 @@
 """The SQLite store as a file: damage, a full disk, a move, and the writer behind it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -126,7 +122,7 @@ async def test_whatever_cannot_be_written_is_told_and_nobody_waits_for_ever(
 
 async def test_a_group_of_which_one_reply_is_refused_is_not_written_at_all(ledger, archive):
     await ledger.reserve("run", "k", "a", 9)
-    nameless: Any = None
+    nameless = None
     replies = [call(number) for number in range(40)]
     replies[35] = replies[35]._replace(judge=nameless)
     records = [ledger.record(reply, attempt="a") for reply in replies]
@@ -325,7 +321,7 @@ def in_the_middle_of_a_write(path):
     work.unlink()
 
 
-FOREIGN: dict[str, Callable[[Path], object]] = {
+FOREIGN = {
     "tables": written("CREATE TABLE bookmarks (url)"),
     "a table called like ours": written("CREATE TABLE runs (id TEXT, name TEXT)"),
     "an application id alone": written("PRAGMA application_id = 7"),
@@ -463,7 +459,7 @@ def test_who_writes_before_there_is_a_log_is_waited_for(path):
 
 
 def test_many_make_one_store_at_the_same_time(path):
-    errors: list[BaseException] = []
+    errors = []
     start = threading.Barrier(8)
 
     def make():

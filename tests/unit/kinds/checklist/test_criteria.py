@@ -1,7 +1,5 @@
 """Checklists as they are written, and what is wrong with one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

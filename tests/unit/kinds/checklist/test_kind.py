@@ -1,10 +1,7 @@
 """The checklist kind: prompts, rows, and a run from its suite to every command that reads it."""
 
-from __future__ import annotations
-
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -49,7 +46,7 @@ def test_a_judge_that_fills_a_form_can_only_keep_the_contract(output):
         assert checked.problems == ()
 
 
-def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path: Path) -> None:
+def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path):
     rows = [
         {"id": f"{v}-{n}", "question": f"Q{n}?", "model_output": f"The answer {v} number {n}."}
         | {"meta": {"prompt_variant": v, "question_id": f"q{n}"}}
@@ -59,7 +56,7 @@ def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path: Path) ->
     rows[-1] |= {"id": "own", "criteria": ["Is it short?"]}
     write_checklist(tmp_path, rows)
 
-    def call(*arguments: str) -> str:
+    def call(*arguments):
         done = evenhand_here(*arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -89,7 +86,7 @@ def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path: Path) ->
     assert (done.returncode, {problem["code"] for problem in found}) == (1, {"schema"})
 
 
-def test_a_share_that_passes_is_a_setting_and_a_rule_to_settle_by(tmp_path: Path) -> None:
+def test_a_share_that_passes_is_a_setting_and_a_rule_to_settle_by(tmp_path):
     write_checklist(tmp_path, 2, settings={"pass_share": 1.0}, criteria=["Is it?", "Was it?", "!"])
     ran = evenhand_here("run", "--json", cwd=tmp_path)
     assert json.loads(ran.stdout)["checklist"]["passed"] == 0, ran.stderr
@@ -103,7 +100,7 @@ def test_a_share_that_passes_is_a_setting_and_a_rule_to_settle_by(tmp_path: Path
     assert shown["checklist"]["passed"] == 2
 
 
-def test_one_output_is_checked_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_output_is_checked_from_python(tmp_path, monkeypatch):
     (tmp_path / "judge.py").write_text(TICK_JUDGE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "judge", raising=False)

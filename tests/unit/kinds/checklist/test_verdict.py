@@ -1,7 +1,5 @@
 """Score and pass of a checklist, which code works out, and what statistics take of them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,10 +1,7 @@
 """The pairwise contract held against table lines, compact replies and settled verdicts. What one
 broken rule comes to stands in the tables of `broken`."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +15,7 @@ from tests.unit.kinds.tables import cells
 
 JUDGED = protocol()
 TABLES = protocol(tables=True)
-GOOD: dict[str, Any] = json.loads(pair_reply("A+"))
+GOOD = json.loads(pair_reply("A+"))
 LINE = "A | A+ | tie | B+ | tie | A+ | the first is right"
 TABLE = f"pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes\nanything | {LINE}"
 
@@ -176,7 +173,7 @@ def test_a_table_line_in_json_words_is_told_in_every_language():
 def test_a_settled_verdict_keeps_the_contract(winner):
     for mark in ("A+", "B+", "tie"):
         criteria = dict.fromkeys(CRITERIA, mark)
-        value: dict[str, Any] = {"pair_id": "p", "winner": winner, "criteria": criteria}
+        value = {"pair_id": "p", "winner": winner, "criteria": criteria}
         assert JUDGED.check_output(PAIR, value).problems == ()
         how = "uncertain" if winner == "uncertain" else "stable"
         full = value | {"candidates": ["x", "y"], "settled": how, "rounds": 1, "unstable": []}
@@ -207,7 +204,7 @@ json_values = st.recursive(
 @given(value=json_values)
 def test_the_check_is_total_and_what_it_passes_is_whole(value):
     for style in ("full", "compact"):
-        found = JUDGED.check(json.dumps(value), style)  # type: ignore[arg-type]
+        found = JUDGED.check(json.dumps(value), style)
         assert (found.output is None) == bool(found.problems)
         if found.output is not None:
             assert found.output["winner"] in ("A", "B", "tie")

@@ -1,7 +1,5 @@
 """The pairwise kind as a conversation: passes, rounds, what they come to, what a judge is shown."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from math import log
@@ -233,7 +231,7 @@ def test_settling_against_a_plain_count(winners):
         )
         for both in winners
     ]
-    found = settle(passes)  # type: ignore[arg-type]
+    found = settle(passes)
     agreeing = [i for i, (one, other) in enumerate(winners) if one == other]
     if not agreeing:
         assert (found.winner, found.how) == ("uncertain", "uncertain")
@@ -366,7 +364,7 @@ async def test_a_compact_question_sets_the_texts_against_each_other_as_they_stan
 
 def pair_of(first, second, topic="Which is it?", **rest):
     candidates = {"first": Candidate(id="x", text=first), "second": Candidate(id="y", text=second)}
-    return replace(Pair(id="p", row="p", topic=topic, **candidates), **rest)  # type: ignore[arg-type]
+    return replace(Pair(id="p", row="p", topic=topic, **candidates), **rest)
 
 
 def ties(question):

@@ -1,7 +1,5 @@
 """The verdict table: written, read back, and found in a judge's reply."""
 
-from __future__ import annotations
-
 import json
 from typing import NamedTuple
 

@@ -1,10 +1,7 @@
 """Rows to pairs: ids, orders, and what is wrong with a row."""
 
-from __future__ import annotations
-
 import json
 from itertools import combinations
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +13,7 @@ from tests.cases import cases
 from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
 
-ROW: dict[str, Any] = {
+ROW = {
     "pair_id": "p",
     "topic": "Why?",
     "candidates": [{"id": "x", "text": "Because."}, {"id": "y", "text": "Therefore."}],

@@ -1,11 +1,8 @@
 """The rubric kind: rows, questions, what is asked of a judge and what settles."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -201,7 +198,7 @@ def test_a_form_about_nothing_admits_that_there_is_no_evidence(language):
 @pytest.mark.parametrize("language", PHRASES)
 def test_the_neutral_prompt_has_the_rubric_and_no_text_of_the_unit(language):
     extras = {"reference": "the truth"}
-    more: dict[str, Any] = {"use": ("reference",), "expose_meta": True}
+    more = {"use": ("reference",), "expose_meta": True}
     question = asked(language, replace(SAMPLE, extras=extras), "compact", **more)
     neutral = "\n".join(message.content for message in question.neutral)
     assert RUBRIC.text in neutral

@@ -1,11 +1,8 @@
 """A rubric that parses is sound; one that does not says where."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import json
-from typing import Any
 
 import pytest
 
@@ -16,7 +13,7 @@ from tests.cases import cases
 from tests.sentences import refused
 from tests.unit.kinds.contracts import assert_told, change
 
-GOOD: dict[str, Any] = {
+GOOD = {
     "dimensions": [
         {
             "id": name,
@@ -33,7 +30,7 @@ GONE = object()
 
 
 def with_change(path, value):
-    rubric: Any = copy.deepcopy(GOOD)
+    rubric = copy.deepcopy(GOOD)
     inner = rubric
     for step in path[:-1]:
         inner = inner[step]

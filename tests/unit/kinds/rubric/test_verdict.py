@@ -1,8 +1,6 @@
 """The rubric contract: what becomes of a good reply, of quotes, tags, notes and meta. What one
 broken rule comes to stands in the tables of `broken`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Conditions that code decides, and regular expressions that cannot hang it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,16 +1,12 @@
 """The weighted kind: rows, types and weights, what code decides, what is asked and settled."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evenhand.exchange import Style
 from evenhand.judgment import Fix, Pass
 from evenhand.kinds import load_protocol
 from evenhand.kinds.conversation import JudgingContext
@@ -34,7 +30,7 @@ from tests.unit.kinds.grading import (
 )
 from tests.unit.kinds.material import Scripted
 
-STYLES: tuple[Style, ...] = ("full", "compact")
+STYLES = ("full", "compact")
 CONDITIONS = {
     "must_match": ("- must_match: /Berlin/", "/Berlin/"),
     "must_not_match": ("- must_not_match: /paris/i", "Paris"),
@@ -231,7 +227,7 @@ async def test_an_output_that_code_decided_passes_its_own_check():
 
 
 TYPES = tuple(WEIGHTS)
-ROW: dict[str, Any] = {
+ROW = {
     "task_name": "capital",
     "prompt": "Which?",
     "answer": "Paris.",

@@ -1,12 +1,9 @@
 """What is read from a task rubric, and where one is refused."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +15,7 @@ from tests.cases import cases
 from tests.sentences import refused
 
 FOLDER = Path(__file__).parent / "tasks"
-EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 DOCS = Path(__file__).parents[4] / "docs" / "weighted-rubrics.md"
 
 

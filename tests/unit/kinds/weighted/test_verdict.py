@@ -1,8 +1,6 @@
 """The weighted contract: scales, totals, critical fails and inferred types of a reply. What one
 broken rule comes to stands in the tables of `broken`."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 
