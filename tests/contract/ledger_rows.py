@@ -21,8 +21,8 @@ def incoming(number, body="{}", where="a.jsonl"):
     return IncomingUnit(f"u{number}", f"{where}:{number + 1}", body)
 
 
-def units_of(number):
-    return [incoming(i) for i in range(number)]
+def units_of(number, body="{}"):
+    return [incoming(i, body) for i in range(number)]
 
 
 def call(number, run="run1", cost=5, text="reply"):

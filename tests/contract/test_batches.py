@@ -2,19 +2,12 @@
 
 import pytest
 
-from evenhand.exchange import Reply, Usage
 from evenhand.store.batches import BatchItem, ItemOutcome, NewBatch, item_id, item_key
-from evenhand.store.ports import Call
 from evenhand.store.sqlite import sqlite_store
 from evenhand.store.verify import verify
-from tests.contract.ledger_rows import key
+from tests.contract.ledger_rows import call, key
 from tests.contract.stores import STORES
 from tests.suites import evenhand_here
-
-
-def call(number, text="reply\0"):
-    usage = Usage(input_tokens=7, output_tokens=3, cached_tokens=2, cache_write_tokens=1)
-    return Call(key(number), "run1", "judge", Reply(text=text, usage=usage), 5)
 
 
 def batch(name="b1", *numbers, amount=100):
@@ -67,7 +60,7 @@ async def test_an_answer_is_recorded_once_and_its_money_given_back(store):
     assert (row.stage, row.status, counts) == ("ended", "completed", (1, 1, 2, 0))
     spent = store.archive.spent("run1")
     assert (spent.calls, spent.cost, spent.reserved) == (1, 5, 100)
-    assert (spent.cached_tokens, spent.stored_tokens) == (2, 1)
+    assert (spent.cached_tokens, spent.stored_tokens) == (1, 1)
     assert store.archive.calls([key(1)])[key(1)].call == call(1)
     assert verify(store.archive) == []
 
@@ -86,8 +79,8 @@ async def test_a_batch_that_was_never_made_holds_nothing(store):
 async def test_a_question_that_was_answered_meanwhile_is_kept_beside(store):
     async with store.batches() as book, store.ledger() as ledger:
         await book.prepare(batch("b1", 1))
-        await ledger.record(call(1, "live"))
-        await book.take("b1", [ItemOutcome(key(1), call(1, "batch"))])
+        await ledger.record(call(1, text="live"))
+        await book.take("b1", [ItemOutcome(key(1), call(1, text="batch"))])
         found = await ledger.find(key(1))
         assert found is not None and found.reply.text == "live"
     assert store.archive.spent("run1").calls == 2

@@ -5,7 +5,6 @@ import json
 from typing import NamedTuple
 
 import pytest
-from msgspec.structs import asdict
 
 from evenhand.exchange import Reply, Usage
 from evenhand.judgment import Failure, JudgmentText, write_judgment
@@ -21,6 +20,7 @@ from evenhand.store.ports import (
     StoredJudgment,
 )
 from evenhand.store.rows import CALL_TAG
+from tests.cases import cases
 from tests.contract.stores import STORES, begun, begun_in
 
 RUN, OTHER = "run1", "run2"
@@ -143,54 +143,34 @@ def walked(
     raise AssertionError("no end")
 
 
-def _asked(browsed):
-    """What a page is asked for, as the name of a test."""
-    asked = {name: value for name, value in asdict(browsed).items() if value not in ("", None)}
-    return ",".join(f"{name}={value}" for name, value in asked.items())
+def is_meant(i, j, /, *, judge=None, status="", reason="", winner="", tag="", flag="", **rest):
+    """Return True if a row is to be found: the naive twin, over what `outcome` and `body` say."""
+    is_judged, is_failed = j is not None, i % 10 == 4
+    is_verdict = is_judged and not is_failed
+    fields = {"model": f"m{i % 3}", "n": str(i), "odd": str(i % 2 == 1).lower(), 'a "b".c': "x"}
+    flags = {"masked": i % 6 == 0, "self_contradiction": i % 4 == 0}
+    texts = [f"u{i}", f"вопрос {i}?", f'say "{i}"\n\tand \\ {i}']
+    texts += [f"wrong with {i}" if is_failed else f"note {i} of {j}"] * is_judged
+    return all(
+        (
+            judge in (None, j),
+            not status or (is_judged and status == ("failure" if is_failed else "verdict")),
+            not reason or (is_judged and is_failed and reason == "schema"),
+            not winner or (is_verdict and winner == "AB"[j % 2]),
+            not tag or (is_verdict and tag == "C"),
+            not flag or (is_verdict and flags.get(flag, False)),
+            "field" not in rest or fields[rest["field"]] == rest["value"],
+            any(rest.get("text", "").lower() in one for one in texts),
+        )
+    )
 
 
 @pytest.mark.parametrize(("forward", "reach"), [(True, 1), (False, 1), (False, 8), (True, 1000)])
-@pytest.mark.parametrize(
-    ("browsed", "holds"),
-    [
-        (Browsed(), lambda i, j: True),
-        (Browsed(judge=1), lambda i, j: j == 1),
-        (Browsed(status="failure"), lambda i, j: j is not None and i % 10 == 4),
-        (Browsed(reason="schema", judge=2), lambda i, j: j == 2 and i % 10 == 4),
-        (Browsed(reason="empty"), lambda i, j: False),
-        (Browsed(status="verdict"), lambda i, j: j is not None and i % 10 != 4),
-        (Browsed(status="left_out"), lambda i, j: False),
-        (Browsed(winner="B"), lambda i, j: j == 1 and i % 10 != 4),
-        (Browsed(tag="C"), lambda i, j: j is not None and i % 10 != 4),
-        (Browsed(tag="A"), lambda i, j: False),
-        (Browsed(flag="masked"), lambda i, j: j is not None and i % 6 == 0 and i % 10 != 4),
-        (
-            Browsed(flag="self_contradiction"),
-            lambda i, j: j is not None and i % 4 == 0 and i % 10 != 4,
-        ),
-        (Browsed(flag="mask"), lambda i, j: False),
-        (Browsed(field="model", value="m1"), lambda i, j: i % 3 == 1),
-        (Browsed(field="n", value="17"), lambda i, j: i == 17),
-        (Browsed(field="odd", value="true"), lambda i, j: i % 2 == 1),
-        (Browsed(field='a "b".c', value="x"), lambda i, j: True),
-        (Browsed(field="model", value="%"), lambda i, j: False),
-        (Browsed(text="ВОПРОС 12?"), lambda i, j: i == 12),
-        (Browsed(text='say "7"\n\tand \\ 7'), lambda i, j: i == 7),
-        (Browsed(text="note 8 of 2"), lambda i, j: (i, j) == (8, 2)),
-        (Browsed(text="wrong with 14"), lambda i, j: i == 14),
-        (Browsed(text="u59"), lambda i, j: i == 59),
-        (Browsed(text="model_output"), lambda i, j: False),
-        (Browsed(text="self_contradiction"), lambda i, j: False),
-        (
-            Browsed(text="вопрос", status="failure", field="model", value="m2"),
-            lambda i, j: j is not None and i % 10 == 4 and i % 3 == 2,
-        ),
-    ],
-    ids=lambda one: _asked(one) if isinstance(one, Browsed) else "",
-)
-def test_a_walk_over_pages_finds_every_row_once(filled, browsed, holds, reach, forward):
-    found = walked(filled, browsed, forward=forward, reach=reach)
-    assert found == [(name, judge) for name, judge in EVERY if holds(int(name[1:]), judge)]
+@cases
+def test_a_walk_over_pages_finds_every_row_once(filled, asked, number, reach, forward):
+    found = walked(filled, Browsed(**asked), forward=forward, reach=reach)
+    assert found == [(name, j) for name, j in EVERY if is_meant(int(name[1:]), j, **asked)]
+    assert len(found) == number
 
 
 @pytest.mark.parametrize("forward", [True, False])

@@ -1,12 +1,10 @@
 """Killed or interrupted between the two passes of a pair, or between its rounds."""
 
-import signal
-
 import pytest
 
-from tests.crash.watching import DYING, counts, ended, finished, kept, killed_at_random, until
+from tests.crash.watching import DYING, finished, kept, killed_at_random
 from tests.provider import child
-from tests.suites import PAIR_JUDGE, at, evenhand, started, write_pairs
+from tests.suites import PAIR_JUDGE, at, evenhand, write_pairs
 
 PAIRS = 24
 CALLS = 6 * PAIRS
@@ -54,17 +52,3 @@ def test_killed_at_a_named_point_pays_only_for_the_call_in_flight(tmp_path, poin
     assert told["calls"] == 12 - before
     assert recorded.items() <= kept(tmp_path).items()
     assert len((tmp_path / "log").read_text()) == 13
-
-
-def test_an_interrupt_drains_and_the_next_run_pays_for_the_rest_only(tmp_path):
-    with child("first", delay=0.05) as url:
-        write_pairs(tmp_path, PAIRS, at(url), limits={"concurrency": 5})
-        process = started("run", cwd=tmp_path)
-        assert until(lambda: counts(url)["calls"] >= 17, process)
-        process.send_signal(signal.SIGINT)
-        code, _, told = ended(process)
-        assert (code, "To continue: evenhand run" in told) == (130, True), told
-        sent = counts(url)
-        assert sent["calls"] == sent["answered"] == len(kept(tmp_path)) < CALLS
-        finished(tmp_path, PAIRS)
-        assert counts(url)["calls"] == CALLS

@@ -171,21 +171,35 @@ def ended(folder, script, *arguments):
     )
 
 
-def require_told(said, name=STORE):
+def require_told(said):
     assert said.returncode == 6, said.stderr
-    assert name in said.stderr
+    assert STORE in said.stderr
     assert "--store sqlite:FILE" in said.stderr
 
 
-@pytest.mark.parametrize("code", ["ENOLCK", "EACCES"])
-def test_a_run_that_cannot_be_claimed_is_told(tmp_path, code):
-    write_suite(tmp_path)
-    require_told(ended(tmp_path, REFUSED.format(code=code) + MAIN, "run"))
+LOCKING = """
+import sqlite3
+def refuse(self, *_):
+    error = sqlite3.OperationalError("locking protocol")
+    error.sqlite_errorcode = sqlite3.{code}
+    raise error
+sqlite.SqliteFile._open = refuse
+"""
 
 
-def test_a_question_from_python_is_told_that_nothing_can_be_claimed(tmp_path):
+@pytest.mark.parametrize(
+    ("script", "code", "door"),
+    [
+        (REFUSED, "ENOLCK", MAIN),
+        (REFUSED, "EACCES", MAIN),
+        (REFUSED, "ENOLCK", FROM_PYTHON),
+        # What SQLite says where the system refuses it a lock.
+        *((LOCKING, f"SQLITE_{code}", MAIN) for code in ("PROTOCOL", "IOERR_LOCK", "BUSY")),
+    ],
+)
+def test_a_run_that_cannot_be_claimed_is_told(tmp_path, script, code, door):
     write_suite(tmp_path)
-    require_told(ended(tmp_path, REFUSED.format(code="ENOLCK") + FROM_PYTHON))
+    require_told(ended(tmp_path, script.format(code=code) + door, "run"))
 
 
 def test_readers_need_no_claim(tmp_path):
@@ -204,18 +218,3 @@ def test_a_store_that_another_process_keeps_locked_is_told(tmp_path, lock):
         said = ended(tmp_path, MAIN, "run")
     require_told(said)
     assert "locked" in said.stderr
-
-
-@pytest.mark.parametrize("code", ["SQLITE_PROTOCOL", "SQLITE_IOERR_LOCK", "SQLITE_BUSY"])
-def test_locks_that_sqlite_is_refused_are_told(tmp_path, code):
-    """What SQLite says where the system refuses it a lock."""
-    write_suite(tmp_path)
-    script = f"""
-import sqlite3
-def refuse(self, *_):
-    error = sqlite3.OperationalError("locking protocol")
-    error.sqlite_errorcode = sqlite3.{code}
-    raise error
-sqlite.SqliteFile._open = refuse
-"""
-    require_told(ended(tmp_path, script + MAIN, "run"))

@@ -73,6 +73,11 @@ def source(tmp_path):
     return tmp_path / "here" / "evenhand.db"
 
 
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "target.db"
+
+
 async def test_a_run_that_starts_meanwhile_has_a_number_of_its_own(url, source):
     server = Server(read_address(url))
     lock = "LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"
@@ -129,9 +134,20 @@ def _do(store, sql):
         connection.execute(sql)
 
 
+def _rows(store, sql):
+    with closing(sqlite3.connect(store)) as connection:
+        return connection.execute(sql).fetchall()
+
+
 def _hold(store, attempt, key="(SELECT max(key) FROM calls)"):
     columns = "key, attempt, run, amount"
     _do(store, f"INSERT INTO reservations ({columns}) SELECT {key}, '{attempt}', id, 7 FROM runs")
+
+
+def _begin_batch(store):
+    batch = "'b', id, 'j', 'p', 'i', 'waiting', '', 'now', NULL"
+    _do(store, f"INSERT INTO batches SELECT {batch} FROM runs")
+    _hold(store, "b")
 
 
 def _copy(source, target):
@@ -140,13 +156,10 @@ def _copy(source, target):
 
 def _attempts(store):
     """The attempts that money is held for."""
-    with closing(sqlite3.connect(store)) as connection:
-        rows = connection.execute("SELECT attempt FROM reservations ORDER BY attempt").fetchall()
-    return [attempt for (attempt,) in rows]
+    return [attempt for (attempt,) in _rows(store, "SELECT attempt FROM reservations ORDER BY 1")]
 
 
-def test_what_the_source_released_is_released(source, tmp_path):
-    target = tmp_path / "target.db"
+def test_what_the_source_released_is_released(source, target):
     _hold(source, "lost")
     _hold(source, "unsent", "'never answered'")
     _copy(source, target)
@@ -157,16 +170,15 @@ def test_what_the_source_released_is_released(source, tmp_path):
     assert _attempts(target) == ["lost"]
 
 
-def test_what_the_target_lost_stays_held_when_the_source_has_the_answer(source, tmp_path):
-    target = tmp_path / "target.db"
+def test_what_the_target_lost_stays_held_when_the_source_has_the_answer(source, target):
     _copy(source, target)
     _hold(target, "lost there")
     _copy(source, target)
     assert _attempts(target) == ["lost there"]
 
 
-def test_what_came_from_another_store_stays_held(source, tmp_path):
-    other, target = tmp_path / "other.db", tmp_path / "target.db"
+def test_what_came_from_another_store_stays_held(source, target):
+    other = target.with_name("other.db")
     _copy(source, other)
     _hold(other, "lost in the other")
     _hold(source, "lost here")
@@ -175,8 +187,7 @@ def test_what_came_from_another_store_stays_held(source, tmp_path):
     assert _attempts(target) == ["lost here", "lost in the other"]
 
 
-def test_nothing_is_held_twice_after_a_way_back(source, tmp_path):
-    target = tmp_path / "target.db"
+def test_nothing_is_held_twice_after_a_way_back(source, target):
     _hold(source, "lost")
     for _ in range(2):
         _copy(source, target)
@@ -184,8 +195,7 @@ def test_nothing_is_held_twice_after_a_way_back(source, tmp_path):
     assert _attempts(target) == _attempts(source) == ["lost"]
 
 
-def test_a_source_in_an_earlier_state_releases_nothing(source, tmp_path):
-    target = tmp_path / "target.db"
+def test_a_source_in_an_earlier_state_releases_nothing(source, target):
     _hold(source, "lost after the backup")
     _copy(source, target)
     _do(source, "DELETE FROM reservations")
@@ -194,29 +204,21 @@ def test_a_source_in_an_earlier_state_releases_nothing(source, tmp_path):
     assert _attempts(target) == ["lost after the backup"]
 
 
-def test_what_is_held_for_a_batch_follows_the_batch(source, tmp_path):
-    target = tmp_path / "target.db"
-    batch = "'b', id, 'j', 'p', 'i', 'waiting', '', 'now', NULL"
-    _do(source, f"INSERT INTO batches SELECT {batch} FROM runs")
-    _hold(source, "b")
+def test_what_is_held_for_a_batch_follows_the_batch(source, target):
+    _begin_batch(source)
     _hold(source, "b", "'open'")
     _copy(source, target)
     _do(source, "DELETE FROM reservations WHERE key='open'")
     _copy(source, target)
-    with closing(sqlite3.connect(target)) as connection:
-        ((key, attempt),) = connection.execute("SELECT key, attempt FROM reservations").fetchall()
+    [(key, attempt)] = _rows(target, "SELECT key, attempt FROM reservations")
     assert attempt == "b" and key != "open"
 
 
-def test_a_batch_that_has_ended_in_the_target_stays_so(source, tmp_path):
-    target = tmp_path / "target.db"
-    batch = "'b', id, 'j', 'p', 'i', 'waiting', '', 'now', NULL"
-    _do(source, f"INSERT INTO batches SELECT {batch} FROM runs")
-    _hold(source, "b")
+def test_a_batch_that_has_ended_in_the_target_stays_so(source, target):
+    _begin_batch(source)
     _copy(source, target)
     _do(target, "UPDATE batches SET stage='ended'")
     _do(target, "DELETE FROM reservations WHERE attempt='b'")
     _copy(source, target)
-    with closing(sqlite3.connect(target)) as connection:
-        assert connection.execute("SELECT stage FROM batches").fetchall() == [("ended",)]
+    assert _rows(target, "SELECT stage FROM batches") == [("ended",)]
     assert "b" not in _attempts(target)

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import tomllib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -85,65 +86,9 @@ def index_without(sql):
     return damage
 
 
-CALL, OTHER = "(SELECT MIN(no) FROM calls)", "(SELECT MAX(no) FROM calls)"
-JUDGED = "(SELECT MIN(unit) FROM judgments)"
-SWAPPED = (
-    "UPDATE calls SET reply=(SELECT reply FROM calls c WHERE c.no="
-    f"CASE calls.no WHEN {CALL} THEN {OTHER} ELSE {CALL} END) WHERE no IN ({CALL}, {OTHER})"
-)
-COLUMNS = {
-    **{"reply": "reply||' '", "digest": "'row1:0'", "key": "key||'0'", "cost": 7},
-    **{"input_tokens": 1, "cached_tokens": 9, "run": "'somebody'", "judge": "'another'"},
-    **{"finish": "'length'", "model": "'another'", "odds": "'{}'", "at": "'2001-01-01'"},
-}
-BY_SQL = {
-    **{
-        f"{name} altered": (f"UPDATE calls SET {name}={to} WHERE no={CALL}",)
-        for name, to in COLUMNS.items()
-    },
-    "two replies swapped": (SWAPPED,),
-    "two replies swapped with their digests": (
-        SWAPPED,
-        SWAPPED.replace("reply", "digest"),
-    ),
-    "a key of an unknown form": (f"UPDATE calls SET key='x' WHERE no={CALL}",),
-    "a cost dropped": (f"UPDATE calls SET cost=NULL WHERE no={OTHER}",),
-    "a call deleted": (f"DELETE FROM calls WHERE no={CALL}",),
-    "the last call deleted": (f"DELETE FROM calls WHERE no={OTHER}",),
-    "all calls deleted": ("DELETE FROM calls",),
-    "a verdict altered": (
-        f"UPDATE judgments SET body=replace(body, '3', '5') WHERE unit={JUDGED}",
-    ),
-    "a verdict made a failure": (
-        f"UPDATE judgments SET status='failure', reason='schema' WHERE unit={JUDGED}",
-    ),
-    "a verdict given to another judge": (f"UPDATE judgments SET judge=1 WHERE unit={JUDGED}",),
-    "a count of calls altered": (f"UPDATE judgments SET calls=9 WHERE unit={JUDGED}",),
-    "re-asks altered": (f"UPDATE judgments SET reasks=9 WHERE unit={JUDGED}",),
-    "verdicts swapped between units": (
-        "UPDATE judgments SET unit=-unit",
-        "UPDATE judgments SET unit=4+unit WHERE unit<0",
-    ),
-    "a unit's text altered": ("UPDATE units SET body=replace(body, 'long', 'short')",),
-    "a unit's id altered": ("UPDATE units SET id='another' WHERE id='u1'",),
-    "a unit's digest altered": ("UPDATE units SET digest=zeroblob(16) WHERE id='u1'",),
-    "a unit deleted": ("DELETE FROM units WHERE id='u1'",),
-    "a unit taken out of its run": ("DELETE FROM run_units WHERE position=2",),
-    "units in another order": (
-        "UPDATE run_units SET position=-position",
-        "UPDATE run_units SET position=4+position",
-    ),
-    "a place with a dangling unit": ("UPDATE run_units SET unit=99 WHERE position=2",),
-    "a manifest altered": ("UPDATE runs SET manifest=replace(manifest, '{', '{ ')",),
-    "a run's name altered": ("UPDATE runs SET name='another'",),
-    "a run's start altered": ("UPDATE runs SET started='2001-01-01'",),
-    "a run of a dangling judging": ("UPDATE runs SET judging=99",),
-    "a run deleted": ("DELETE FROM runs",),
-    "a judging altered": ("UPDATE judgings SET record=replace(record, '\"en\"', '\"ru\"')",),
-    "a judging deleted": ("DELETE FROM judgings",),
-    "a prompt altered": ("UPDATE texts SET text=text||'Be kind.'",),
-    "a prompt deleted": ("DELETE FROM texts",),
-}
+CASES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+BY_SQL = CASES["by_sql"]
+CALL = "(SELECT MIN(no) FROM calls)"
 DAMAGES = {
     **{name: by_sql(*statements) for name, statements in BY_SQL.items()},
     "an index lost": index_without("SELECT 1"),
@@ -220,14 +165,6 @@ def test_run_asks_again_for_a_reply_that_was_altered(sound, tmp_path):
     assert json.loads(evenhand_here("run", "--json", cwd=tmp_path).stdout)["calls"] == 0
 
 
-ON_SERVER = (
-    *("reply altered", "a key of an unknown form", "cost altered", "a call deleted"),
-    *("a verdict altered", "a verdict made a failure", "a unit's text altered", "a unit deleted"),
-    *("a unit taken out of its run", "units in another order", "a manifest altered"),
-    *("a run deleted", "a judging altered", "a prompt altered", "a prompt deleted"),
-)
-
-
 @pytest.fixture(scope="module")
 def on_server(sound):
     """The same store on a server."""
@@ -236,7 +173,7 @@ def on_server(sound):
     return url
 
 
-@pytest.mark.parametrize("damage", ON_SERVER)
+@pytest.mark.parametrize("damage", CASES["on_server"])
 def test_verify_finds_on_a_server(on_server, sound, damage):
     copy = new_store_url()
     assert evenhand_here("store", "copy", on_server, copy, cwd=sound).returncode == 0

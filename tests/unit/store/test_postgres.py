@@ -10,18 +10,17 @@ import pytest
 from asyncpg import exceptions as pg
 
 from evenhand.errors import StoreBusy, StoreError
-from evenhand.exchange import Reply, Usage
 from evenhand.store import postgres
 from evenhand.store.address import read_address
-from evenhand.store.ports import Call, IncomingUnit
+from evenhand.store.ports import IncomingUnit
 from evenhand.store.postgres import (
     PostgresSession,
     Server,
     postgres_store,
 )
-from evenhand.store.rows import CALL_TAG
 from evenhand.store.session import VERSION, escape_nul, restore_nul, to_postgres
 from evenhand.store.verify import verify
+from tests.contract.ledger_rows import call, key
 from tests.contract.stores import begun
 from tests.postgres import USER, new_store_url, own_server, shared_server
 from tests.sentences import refused
@@ -50,15 +49,6 @@ def other(url):
     """The same store, opened once more."""
     with closing(postgres_store(url)) as opened:
         yield opened
-
-
-def key(number):
-    return f"{CALL_TAG}{number:040x}"
-
-
-def call(number, text="reply", run="run1"):
-    usage = Usage(input_tokens=7, output_tokens=3)
-    return Call(key(number), run, "judge", Reply(text=text, usage=usage), 5)
 
 
 def schema_of(url):
@@ -233,8 +223,8 @@ async def test_a_read_only_server_can_be_read(url, store):
 async def test_of_two_who_pay_for_one_question_the_first_answers_and_both_count(store, other):
     async with store.ledger() as first, other.ledger() as second:
         await asyncio.gather(
-            *(first.record(call(place, "one", "run1")) for place in range(20)),
-            *(second.record(call(place, "two", "run2")) for place in reversed(range(20))),
+            *(first.record(call(place, "run1", text="one")) for place in range(20)),
+            *(second.record(call(place, "run2", text="two")) for place in reversed(range(20))),
         )
         for place in range(20):
             answers = [await ledger.find(key(place)) for ledger in (first, second)]

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import StoreError
-from evenhand.exchange import Reply
 from evenhand.judgment import JudgmentText
 from evenhand.manifest import JudgingRecord, Manifest
 from evenhand.store.batches import RESERVE
 from evenhand.store.intake import JOIN_RUN, WaitingUnits
-from evenhand.store.ports import Call, IncomingUnit, StoredJudgment
-from evenhand.store.rows import CALL_TAG, digest
+from evenhand.store.ports import StoredJudgment
+from evenhand.store.rows import digest
 from evenhand.store.session import VERSION, GroupWriter, Statement, Write
 from evenhand.store.sqlite import APPLICATION, SqliteFile, sqlite_archive, sqlite_store
 from evenhand.store.verify import verify
+from tests.contract.ledger_rows import call, key, units_of
 from tests.contract.stores import begun, begun_in
 from tests.sentences import refused
 
@@ -33,19 +33,11 @@ def archive(path):
     opened.close()
 
 
-def incoming(number, body="{}"):
-    return [IncomingUnit(f"u{i}", f"a:{i + 1}", body) for i in range(number)]
-
-
 def changed_beside(path, sql):
     """Another hand in the file."""
     with sqlite3.connect(path) as beside:
         beside.execute(sql)
     beside.close()
-
-
-def call(number, text="reply"):
-    return Call(f"{CALL_TAG}{number}", "run", "judge", Reply(text=text), 1)
 
 
 def fill_up(ledger):
@@ -96,7 +88,7 @@ async def test_after_a_failed_commit_every_later_write_fails(ledger):
     await ledger.record(call(1))
     fill_up(ledger)
     with refused(StoreError, "store.cannot_write", "full"):
-        await ledger.record(call(2, "x" * 100_000))
+        await ledger.record(call(2, text="x" * 100_000))
     ledger._writing.rows("PRAGMA max_page_count = 1000000")
     for late in (ledger.record(call(3)), ledger.reserve("run", "k", "a", 1), ledger.flush()):
         with refused(StoreError, "store.cannot_write", "full"):
@@ -109,7 +101,7 @@ async def test_after_a_failed_commit_every_later_write_fails(ledger):
 async def test_an_intake_on_a_full_disk_is_a_store_problem(ledger, archive):
     fill_up(ledger)
     with refused(StoreError, "store.cannot_use", "full"):
-        await begun(ledger, incoming(100, "x" * 1000))
+        await begun(ledger, units_of(100, "x" * 1000))
     assert archive.runs() == []
 
 
@@ -121,7 +113,7 @@ async def test_whatever_cannot_be_written_is_told_and_nobody_waits_for_ever(
 
 
 async def test_a_group_of_which_one_reply_is_refused_is_not_written_at_all(ledger, archive):
-    await ledger.reserve("run", "k", "a", 9)
+    await ledger.reserve("run1", "k", "a", 9)
     nameless = None
     replies = [call(number) for number in range(40)]
     replies[35] = replies[35]._replace(judge=nameless)
@@ -129,7 +121,7 @@ async def test_a_group_of_which_one_reply_is_refused_is_not_written_at_all(ledge
     await ledger.release("k", "a")
     told = await asyncio.gather(*records, return_exceptions=True)
     assert all("NOT NULL" in str(error) for error in told)
-    assert archive.spent("run").reserved == 9
+    assert archive.spent("run1").reserved == 9
     assert not any([await ledger.find(reply.key) for reply in replies])
 
 
@@ -148,12 +140,12 @@ async def test_a_store_in_the_place_of_another_is_not_written_to(ledger, path):
     with refused(StoreError, "store.moved"):
         await ledger.record(call(2))
     with refused(StoreError, "store.moved"):
-        await begun(ledger, incoming(1))
+        await begun(ledger, units_of(1))
 
 
 def test_a_damaged_file_is_told_by_verify_and_by_reading(path):
     store = sqlite_store(path)
-    scope = begun_in(store, incoming(500, "x" * 500))
+    scope = begun_in(store, units_of(500, "x" * 500))
     store.close()
     data = bytearray(path.read_bytes())
     for at in range(4096 * 32, len(data) - 4096, 4096):
@@ -170,9 +162,9 @@ def test_a_damaged_file_is_told_by_verify_and_by_reading(path):
 
 
 async def test_verify_finds_an_altered_reply(ledger, archive):
-    await ledger.record(call(1, "honest"))
+    await ledger.record(call(1, text="honest"))
     ledger._writing.rows("UPDATE calls SET reply='altered'")
-    assert found(archive) == [("altered_reply", f"{CALL_TAG}1")]
+    assert found(archive) == [("altered_reply", key(1))]
 
 
 TEXT = digest("Judge.")
@@ -226,7 +218,7 @@ def found(archive):
 
 @pytest.mark.parametrize("sql", FAULTS, ids=lambda sql: " ".join(sql.split()[:4]))
 async def test_verify_finds_what_does_not_hold_together(ledger, archive, path, sql):
-    scope = await begun(ledger, incoming(3), manifest=Manifest(judging=JUDGING))
+    scope = await begun(ledger, units_of(3), manifest=Manifest(judging=JUDGING))
     for unit in archive.units(scope):
         await ledger.store_judgment(scope.run, StoredJudgment(unit.no, 0, 0, (), 0, VERDICT))
     await ledger.flush()
@@ -240,7 +232,7 @@ async def test_verify_finds_what_does_not_hold_together(ledger, archive, path, s
 
 def test_a_temporary_store_vanishes():
     store = sqlite_store(None)
-    begun_in(store, incoming(1))
+    begun_in(store, units_of(1))
     file = Path(store.archive.session.where)
     assert file.exists()
     store.close()
@@ -276,7 +268,7 @@ async def test_rows_put_lazily_are_written_at_the_end(path):
 
 
 async def test_a_judgment_settled_and_forgotten_in_one_commit_is_forgotten(ledger, archive):
-    scope = await begun(ledger, incoming(1))
+    scope = await begun(ledger, units_of(1))
     [unit] = archive.units(scope)
     await ledger.forget(scope.run, unit.no, 0, 0)
     await ledger.store_judgment(scope.run, StoredJudgment(unit.no, 0, 0, (), 0, VERDICT))
@@ -427,7 +419,7 @@ def test_a_store_with_a_second_name_is_refused(path):
             sqlite_archive(name)
     assert contents(path.parent) == before
     snapshot.unlink()
-    begun_in(sqlite_store(path), incoming(4))
+    begun_in(sqlite_store(path), units_of(4))
 
 
 @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
@@ -438,7 +430,7 @@ def test_a_link_beside_a_store_leads_to_no_file_of_the_users(path, end):
     Path(f"{path}{end}").symlink_to(treasure)
     try:
         store = sqlite_store(path)
-        begun_in(store, incoming(1))
+        begun_in(store, units_of(1))
         store.close()
     except StoreError as error:
         assert error.exit_code == 6
@@ -454,7 +446,7 @@ def test_who_writes_before_there_is_a_log_is_waited_for(path):
         ending.start()
         store = sqlite_store(path)
         ending.join()
-    begun_in(store, incoming(1))
+    begun_in(store, units_of(1))
     store.close()
 
 
@@ -465,7 +457,7 @@ def test_many_make_one_store_at_the_same_time(path):
     def make():
         start.wait()
         try:
-            begun_in(sqlite_store(path), incoming(3))
+            begun_in(sqlite_store(path), units_of(3))
         except StoreError as error:
             if error.key != "store.busy_with":
                 errors.append(error)
