@@ -104,10 +104,15 @@ class Question(Struct, frozen=True, kw_only=True):
     def again(self, reply: str, complaint: str) -> Question:
         """Return the conversation continued with what was wrong in `reply`.
 
-        An empty turn is left out, which endpoints refuse, and an endless one is cut.
+        An endless turn is cut. An empty one is left out, which endpoints refuse; so that the roles
+        still alternate, the complaint then ends the last turn.
         """
-        answer = (Message("assistant", reply[:REASK_CHARS]),) if reply.strip() else ()
-        turns = (*self.messages, *answer, Message("user", complaint))
+        if reply.strip():
+            answer = Message("assistant", reply[:REASK_CHARS])
+            turns = (*self.messages, answer, Message("user", complaint))
+        else:
+            *before, last = self.messages
+            turns = (*before, Message(last.role, f"{last.content}\n\n{complaint}", last.fixed))
         return replace(self, messages=turns, reask=self.reask + 1)
 
 

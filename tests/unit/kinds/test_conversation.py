@@ -87,6 +87,18 @@ async def test_a_problem_is_asked_about_in_the_same_conversation(kind, language,
     assert [len(one.problems) for one in judgment.passes[:2]] == [1, 0]
 
 
+@each_kind
+async def test_after_an_empty_reply_the_roles_still_alternate(kind):
+    good, broken = json.dumps(GOOD[kind]), change(GOOD[kind], BROKEN[kind])
+    ask = Judge(lambda question: ("", broken, " \n", good)[question.reask])
+    judgment = await judge(kind, ask, repairs=3)
+    assert judgment.status == "verdict"
+    for question in ask.asked:
+        roles = [message.role for message in question.messages]
+        turns = ["user", *["assistant", "user"] * (question.reask > 1)]
+        assert roles[roles.index("user") :] == turns
+
+
 @pytest.mark.parametrize("repairs", [0, 1, 2, 5])
 @each_kind
 async def test_it_is_asked_again_at_most_so_often_and_fails_with_the_last_reason(kind, repairs):
