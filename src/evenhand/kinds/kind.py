@@ -102,6 +102,8 @@ class VerdictTable(NamedTuple):
     """The first line, of the names of the dimensions."""
     line: Callable[[str, str, Sequence[str], str], str]
     """One unit without its line break: id, winner, marks, notes."""
+    sides: Callable[[str, str], str]
+    """A line that names the two candidates of the units below it."""
     read: Callable[[Iterable[str], Sequence[str]], Iterator[TableLine]]
     """The lines of a table with these dimensions; raises TableError."""
 

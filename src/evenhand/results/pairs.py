@@ -124,15 +124,19 @@ class CandidatesOfTopics:
 
 def verdict_lines(store: Archive, recorded: Recorded) -> Iterator[str]:
     """Yield the verdict table, one line per pair: what the majority says where several judged
-    it."""
+    it. Before a line whose candidates are others than those above it, they are named."""
     table, criteria = recorded.kind.table, recorded.criteria
     assert table is not None, f"the kind {recorded.kind_name} has no verdict table"
     yield table.header(criteria)
-    groups, scope = recorded.judge_groups, recorded.scope
+    groups, scope, named = recorded.judge_groups, recorded.scope, ""
     for pair in judged_pairs(recorded.kind, store, scope, groups, "uncertain"):
-        if any(isinstance(judgment, Verdict) for judgment in pair.judgments):
+        verdicts = [judgment for judgment in pair.judgments if isinstance(judgment, Verdict)]
+        if verdicts:
+            sides = table.sides(*verdicts[0].output["candidates"])
             winner, marks = panel_winner(pair.votes), panel_marks(pair.votes, criteria)
-            yield table.line(pair.id, winner, marks, _panel_notes(pair, winner))
+            row = table.line(pair.id, winner, marks, _panel_notes(pair, winner))
+            yield row if sides == named else f"{sides}\n{row}"
+            named = sides
 
 
 def _panel_notes(pair: JudgedPair, winner: str) -> str:

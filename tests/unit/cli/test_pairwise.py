@@ -213,6 +213,21 @@ def test_a_verdict_table_reads_back_the_same_and_keeps_the_contract(call):
     assert (checked.code, checked.json["units"], checked.json["ok"]) == (0, 20, 20)
 
 
+def test_a_verdict_table_says_who_a_and_b_are(call):
+    named = [pair_row(f"p{i}", 1, 2) for i in range(4)]
+    for row, names in zip(named, [("v1", "v2")] * 2 + [("#|", "v"), ("v2", "v1")], strict=True):
+        for candidate, name in zip(row["candidates"], names, strict=True):
+            candidate["id"] = name
+    write_pairs(Path(), named, COIN)
+    call.run()
+    assert [row["pair_id"] for row in table(call)] == ["p0", "p1", "p2", "p3"]
+    lines = Path("verdicts.txt").read_text(encoding="utf-8").splitlines()
+    found = [line if line[0] == "#" else line.partition(" ")[0] for line in lines]
+    sides = ["# A = v1, B = v2", "# A = #\\|, B = v", "# A = v2, B = v1"]
+    assert found == ["pair_id", sides[0], "p0", "p1", sides[1], "p2", sides[2], "p3"]
+    assert check(call, "verdicts.txt").json["ok"] == 4
+
+
 def test_a_table_is_checked_by_its_header(call):
     write_pairs(Path(), 1)
     line = "p0 | A | tie | B+ | tie | tie | A+ | so"

@@ -31,7 +31,7 @@ from evenhand.kinds.pairwise.check import (
     reply_shape,
 )
 from evenhand.kinds.pairwise.present import present
-from evenhand.kinds.pairwise.table import header, line, read_lines
+from evenhand.kinds.pairwise.table import header, line, read_lines, sides
 from evenhand.kinds.pairwise.unit import (
     FIELDS,
     first_order,
@@ -472,7 +472,7 @@ KIND = Kind(
         number=TOPIC_ID,
         row_noun="topic",
     ),
-    table=VerdictTable(header, line, read_lines),
+    table=VerdictTable(header, line, sides, read_lines),
     example=ExampleSuite("pairs.jsonl"),
     reply_length=ReplyLength(form=15, prose=80, form_each=22, prose_each=20),
     imports="votes",

@@ -58,9 +58,14 @@ def line(pair_id: str, winner: str, marks: Sequence[str], notes: str) -> str:
     return _join_cells([pair_id, winner, *marks, notes])
 
 
+def sides(first: str, second: str) -> str:
+    """Return the line that says which candidates A and B are from here on. It has no bar."""
+    return _join_cells([f"# A = {first}, B = {second}"])
+
+
 def read_lines(lines: Iterable[str], criteria: Sequence[str] | None = None) -> Iterator[TableLine]:
-    """Yield the lines of a table with the output objects that they are; blank lines are stepped
-    over.
+    """Yield the lines of a table with the output objects that they are; blank lines, and those that
+    begin with # and have no bar, are stepped over.
 
     The first line is the header. Raises TableError at a line that is wrong, and if the header has
     other criteria than those given; it may have none, as where votes from another tool name a
@@ -68,7 +73,7 @@ def read_lines(lines: Iterable[str], criteria: Sequence[str] | None = None) -> I
     """
     names: list[str] = []
     for number, text in enumerate(lines, 1):
-        if not text.strip():
+        if not text.strip() or (text.lstrip()[0] == "#" and len(_split_cells(text)) == 1):
             continue
         cells = _read_cells(text if names else text.removeprefix("\ufeff"), number)
         if not names:
