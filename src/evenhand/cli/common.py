@@ -60,8 +60,9 @@ on_conflict_option = click.option(
 )
 only_option = click.option(
     "--only",
-    type=NearChoice(("low-confidence", "notes")),
-    help="Take only grades with low confidence, or only verdicts with notes. Default: all.",
+    metavar="MARK",
+    help="Take only judgments with this flag or result, e.g. uncertain, notes, low-confidence,"
+    " self_contradiction, or the reason of a failure. Default: all.",
 )
 
 run_argument = click.argument("run", default="latest")

@@ -119,6 +119,7 @@ def show_command(
     evenhand show                       the latest run
     evenhand show latest q17            one unit of it
     evenhand show --only notes          verdicts with notes of the judge
+    evenhand show --only uncertain      pairs that no round settled
     """
     if unit and only:
         raise click.UsageError(Sentence("cli.unit_and_only"))
@@ -175,7 +176,7 @@ def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]
 
 def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
     """Print the verdicts that `only` stands for, with what else their judge said."""
-    is_wanted = selector(run, only)
+    is_wanted = selector(store, run, only)
     if as_json:
         print_json(about_run(run) | {"judgments": list(full_rows(store, run, is_wanted))})
         return
@@ -187,7 +188,7 @@ def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
         if is_wanted(judgment):
             notes = (judgment.output or {}).get("notes") or " ".join(judgment.flags)
             rows.add_row(cut(unit.id, ID_SHOWN), _result(run, unit.body, judgment), safe(notes))
-    none = say(f"cli.none_{only.replace('-', '_')}", run=run.id)
+    none = say("results.no_such_mark", run=run.id, mark=only)
     console().print(rows if rows.row_count else none)
 
 

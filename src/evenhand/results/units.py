@@ -21,32 +21,54 @@ from evenhand.runs.recorded import Recorded
 from evenhand.store.archive import Archive
 from evenhand.store.ports import LedgerCall, Scope, StoredJudgment, StoredUnit
 from evenhand.units import question_hash
-from evenhand.words import Sentence
+from evenhand.words import Code, Sentence
 
 Selector = Callable[[Judgment], bool]
 NAME_CHARS = 80
 """So much of the text of a criterion is its name."""
 
 
-def selector(recorded: Recorded, only: str) -> Selector:
-    """Return what `--only` selects; raise UsageError where the kind has none such."""
-    measure = recorded.kind.measure
-    has_any = isinstance(measure, Scoring) and (
-        measure.has_notes if only == "notes" else measure.has_confidence
-    )
-    if not has_any:
-        key = f"results.no_{only.removeprefix('low-')}"
-        raise UsageError(Sentence(key, run=recorded.id, kind=recorded.kind_name))
-    assert isinstance(measure, Scoring)
-    score = measure.judgment
+def selector(store: Archive, recorded: Recorded, only: str) -> Selector:
+    """Return what `--only` selects; raise UsageError where the run has none such, and its kind
+    never does."""
+    measure, wanted = recorded.kind.measure, _spell(only)
+    known = {"uncertain"}
+    if isinstance(measure, Scoring):
+        offered = {"notes": measure.has_notes, "low-confidence": measure.has_confidence}
+        known = {name for name, is_offered in offered.items() if is_offered}
 
     def is_wanted(judgment: Judgment) -> bool:
-        scored = score(judgment)
-        if scored is None:
-            return False
-        return bool(scored.notes.strip()) if only == "notes" else scored.confidence == "low"
+        return wanted in map(_spell, _marks(measure, judgment))
 
+    present = set[str]()
+    for _, stored in store.judgments(recorded.scope) if wanted not in known else ():
+        judgment = recorded.judgment(stored)
+        if is_wanted(judgment):
+            return is_wanted
+        present |= set(_marks(measure, judgment))
+    if wanted not in known:
+        names = Code(", ".join(sorted(known | present)))
+        raise UsageError(Sentence("results.no_such_mark", run=recorded.id, mark=only, names=names))
     return is_wanted
+
+
+def _spell(name: str) -> str:
+    return name.casefold().replace("_", "-")
+
+
+def _marks(measure: Scoring | Voting, judgment: Judgment) -> Iterator[str]:
+    """Yield the names that `--only` knows a judgment by: its flags, also without what they are
+    about, and its result."""
+    for flag in judgment.flags:
+        yield from dict.fromkeys((flag, flag.partition(":")[0]))
+    if judgment.reason:
+        yield judgment.reason
+    elif isinstance(measure, Voting):
+        voted = measure.judgment(judgment)
+        yield from filter(None, dict.fromkeys((voted.winner, voted.settled)))
+    elif scored := measure.judgment(judgment):
+        yield from ["notes"] * bool(scored.notes.strip())
+        yield from ["low-confidence"] * (scored.confidence == "low")
 
 
 def texts_of(blocks: Iterable[Block]) -> Iterator[Text]:

@@ -359,7 +359,7 @@ def test_only_low_confidence_is_of_grades(call, tmp_path):
     store = ("--store", "sqlite:pairs/evenhand.db")
     for more in ((), ("--full",)):
         said = call("export", *store, "-o", "x.jsonl", *more, "--only", "low-confidence")
-        assert said.code == 2 and is_told(said.err, "results.no_confidence"), said.err
+        assert said.code == 2 and is_told(said.err, "results.no_such_mark"), said.err
         assert not (tmp_path / "x.jsonl").exists()
     write_answers(tmp_path, 1)
     call("run")

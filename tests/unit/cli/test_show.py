@@ -136,6 +136,21 @@ def test_low_confidence_is_listed_by_show_too(call, tmp_path):
     assert call("export latest --only notes -o x.jsonl").code == 2
 
 
+def test_only_takes_a_flag_or_a_result_and_names_those_there_are(call, tmp_path):
+    leaning(tmp_path, 1)
+    write_pairs(tmp_path / "equal", [pair_row("same", 1, 1)])
+    call("run")
+    listed = call.json("show latest --only uncertain")
+    assert [row["output"]["winner"] for row in listed["judgments"]] == ["uncertain"]
+    assert call("show latest --only self-contradiction").code == 2
+    store = "--store sqlite:equal/evenhand.db"
+    call("run equal")
+    assert len(call.json(f"show latest {store} --only mark-contradicts")["judgments"]) == 1
+    said = call(f"export latest {store} -o x.jsonl --only compares")
+    assert said.code == 2 and "mark_contradicts:C1" in said.err
+    assert call(f"show latest {store} --only uncertain").code == 0
+
+
 def test_topics_of_two_candidates_have_fronts(call, tmp_path):
     rows = [pair_row("won", 5, 2), pair_row("tied", 3, 3), pair_row("three", 3, 2, 1)]
     write_pairs(tmp_path, rows)
