@@ -38,6 +38,7 @@ from tests.unit.engine.pair_runs import (
     judge,
     settled_again,
 )
+from tests.unit.kinds.pairing import TURNED, winner_by_rule
 
 RELAY = {"panel": "relay"}
 BACK = {"12": "21", "21": "12"}
@@ -90,17 +91,6 @@ async def test_a_judge_that_always_says_first_leaves_every_pair_uncertain(tmp_pa
     assert found.standings["c1"].uncertain == 7
 
 
-def plain_winner(marks):
-    sides = {mark[0] for mark in marks.values() if mark != "tie"}
-    if len(sides) == 2:
-        chosen = [marks[c][0] for c in ("C1", "C2", "C5") if marks[c] != "tie"]
-        return chosen[0] if chosen else "tie"
-    return sides.pop() if sides else "tie"
-
-
-TURNED = {"A": "B", "B": "A", "A+": "B+", "B+": "A+", "tie": "tie"}
-
-
 async def test_the_counts_of_a_judge_by_chance_match_its_replies(tmp_path):
     """Counted anew from the raw replies of the ledger, by the rules of the specification alone."""
     write_pairs(tmp_path, 40, judge("coin"), seed=3)
@@ -113,11 +103,11 @@ async def test_the_counts_of_a_judge_by_chance_match_its_replies(tmp_path):
         for each in asked:
             said, order = json.loads(each.reply.text), each.question.order
             marks = {c: given["mark"] for c, given in said["criteria"].items()}
-            slots += [plain_winner(marks)] if each.question.round == 1 else []
-            counts["against itself"] += said["winner"] != plain_winner(marks)
+            slots += [winner_by_rule(marks)] if each.question.round == 1 else []
+            counts["against itself"] += said["winner"] != winner_by_rule(marks)
             if order == "21":
                 marks = {c: TURNED[mark] for c, mark in marks.items()}
-            rounds.setdefault(each.question.round, []).append((plain_winner(marks), marks, order))
+            rounds.setdefault(each.question.round, []).append((winner_by_rule(marks), marks, order))
         agreeing = [n for n, (a, b) in sorted(rounds.items()) if a[0] == b[0]]
         assert len(agreeing) <= 1 and len(rounds) == (agreeing or [3])[0]
         how = "uncertain" if not agreeing else "stable" if agreeing == [1] else "resolved"
@@ -149,24 +139,17 @@ def first_orders(folder):
     return [row["passes"][0]["order"] for row in stored(folder) if row["passes"]]
 
 
-@pytest.mark.parametrize(
-    "judges",
-    [
-        [judge("content", repeats=2)],
-        [judge("content"), judge("other")],
-        [judge("content", repeats=2), judge("other"), judge("first", repeats=3)],
-    ],
-    ids=["two repeats", "two judges", "two and one and three"],
-)
-async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(tmp_path, judges):
+async def test_every_other_judgment_of_a_pair_begins_with_the_other_order(tmp_path):
+    """Over the repeats of each judge, and from one judge to the next."""
+    judges = [judge("content", repeats=2), judge("other"), judge("first", repeats=3)]
     write_pairs(tmp_path, 8, *judges, settings={"max_rounds": 1})
     await judged(tmp_path)
     orders = {}
     for row in stored(tmp_path):
         orders.setdefault(row["unit"], []).append(row["passes"][0]["order"])
-    number = sum(one.get("repeats", 1) for one in judges)
+    assert len(orders) == 8
     for found in orders.values():
-        assert found == ([found[0], BACK[found[0]]] * number)[:number]
+        assert found == [found[0], BACK[found[0]]] * 3
 
 
 async def test_orders_are_repeated_by_the_seed_and_other_by_another(tmp_path):

@@ -31,6 +31,7 @@ from evenhand.exchange import Reply, Usage
 from evenhand.limits import JOIN_SECONDS
 from evenhand.runs.early_stop import AHEAD
 from tests import provider as p
+from tests.cases import cases
 from tests.postgres import new_store_url
 from tests.sentences import is_told
 from tests.suites import (
@@ -77,65 +78,29 @@ def choosing(*changes):
     return behaviour
 
 
-SHORT = {"limits": {"attempt_seconds": 0.2, "call_seconds": 0.5}}
 NO_REPAIRS = {"settings": {"repairs": 0}}
 ABSURD = p.completion("{}").replace(b'"prompt_tokens": 900', b'"prompt_tokens": %d' % 10**30)
-CASES = {
-    # The end of the one unit (a verdict and its fix, or the reason of a failure) or the exit code,
-    # the calls it takes where they can be told, and the script.
-    "429": ("", 2, p.busy(), p.valid()),
-    "500 and 503": ("", 3, p.failing(500), p.failing(503), p.valid()),
-    "reset in mid-body": ("", 2, p.resetting(), p.valid()),
-    "slow": ("", 1, p.pausing(0.05)),
-    "HTML once": ("", 2, p.HTML, p.valid()),
-    "always 503": ("transport", 8, p.failing(503)),
-    "always 429 with Retry-After 0": ("transport", 8, p.busy("0")),
-    "HTML with status 200": ("transport", 8, p.HTML),
-    "200 MB body": ("transport", 8, p.flooding(200)),
-    "never answering": ("timeout", 0, p.never(), SHORT),
-    "context overflow": ("context_overflow", 1, p.overflowing()),
-    "fenced": ("unwrapped", 1, p.valid(p.fenced)),
-    "think tags": ("unwrapped", 1, p.valid(p.thinking)),
-    "meta returned": ("meta", 1, p.valid(p.with_meta)),
-    "lone surrogate, bare": ("", 1, p.valid(p.surrogate)),
-    "two equal choices": ("", 1, choosing(str, str)),
-    "repaired by a re-ask": ("", 2, p.valid(p.key_extra), p.valid()),
-    "prose around": ("not_json", 3, p.valid(p.in_prose)),
-    "two verdicts": ("ambiguous", 3, p.valid(p.doubled)),
-    "two choices": ("ambiguous", 3, choosing(str, p.otherwise)),
-    "two choices of one meaning": ("ambiguous", 3, choosing(str, spaced)),
-    "a choice that refuses": ("not_json", 3, choosing(str, lambda _: "I cannot judge this.")),
-    "duplicate key": ("ambiguous", 3, p.valid(p.key_twice)),
-    "extra key": ("schema", 3, p.valid(p.key_extra)),
-    "missing key": ("schema", 3, p.valid(p.key_missing)),
-    "NaN": ("not_json", 3, p.valid(p.scored(float("nan")))),
-    "a score off the bands": ("out_of_range", 3, p.valid(p.scored(4))),
-    "made-up evidence": ("evidence_missing", 3, p.valid(p.quoting("stands nowhere"))),
-    "changed meta": (
-        *("meta_changed", 3, p.valid(p.with_meta)),
-        {"settings": {"expose_meta": True}},
-    ),
-    "refusal": ("refused", 3, p.refusing_to_judge()),
-    "refusal in words": ("refused", 3, p.saying("I'm sorry, I cannot judge this.")),
-    "filtered": ("filtered", 3, p.saying("", finish="content_filter")),
-    "cut by length": ("truncated", 3, p.valid(p.cut_short, finish="length")),
-    "lone surrogate, escaped": ("not_json", 3, p.valid(escaped_surrogate)),
-    "nothing said": ("empty", 3, p.saying("")),
-    "no re-asks allowed": ("schema", 1, p.saying("{}"), NO_REPAIRS),
-    "a form that is refused": ("", 2, p.refusing_schema()),
-    "401": ("4", 1, p.failing(401)),
-    "quota": ("4", 1, p.out_of_quota()),
-    "redirect": ("4", 1, p.redirecting("http://203.0.113.7/v1/chat/completions")),
-    "Retry-After of an hour": ("5", 1, p.busy("3600")),
+CHANGES = "fenced thinking with_meta surrogate key_extra in_prose doubled key_twice key_missing"
+BEHAVIOURS = {name: p.valid(getattr(p, name)) for name in CHANGES.split()} | {
+    "HTML": p.HTML,
+    "escaped": p.valid(escaped_surrogate),
+    "scored_nan": p.valid(p.scored(float("nan"))),
+    "scored_off": p.valid(p.scored(4)),
+    "made_up": p.valid(p.quoting("stands nowhere")),
+    "cut": p.valid(p.cut_short, finish="length"),
+    "filtered": p.saying("", finish="content_filter"),
+    "equal_choices": choosing(str, str),
+    "two_choices": choosing(str, p.otherwise),
+    "spaced_choice": choosing(str, spaced),
+    "refusing_choice": choosing(str, lambda _: "I cannot judge this."),
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-async def test_a_fault_ends_as_the_specification_says(tmp_path, name):
-    ends, calls, *script = CASES[name]
-    settings = script.pop() if isinstance(script[-1], dict) else {}
-    async with p.Provider(script) as provider:
-        write_suite(tmp_path, 1, at(provider.url), **settings)
+@cases
+async def test_a_fault_ends_as_the_specification_says(tmp_path, ends, calls, script, settings):
+    behaviours = [BEHAVIOURS.get(name) or getattr(p, name)(*rest) for name, *rest in script]
+    async with p.Provider(behaviours) as provider:
+        write_suite(tmp_path, 1, at(provider.url), **settings or {})
         summary = await judged(tmp_path)
     told, rows = summary.json(), stored(tmp_path)
     failures, pending = told["failures"], told["pending"]

@@ -28,27 +28,10 @@ from tests.unit.kinds.pairing import (
     scripted,
     steadily,
     turned_round,
+    winner_by_rule,
 )
 
 PRIORITY = ["C1", "C2", "C5"]
-
-
-def rule(marks):
-    """The winner of a pass, word for word as the specification has it."""
-    favour_a = [c for c, mark in zip(CRITERIA, marks, strict=True) if mark == "A+"]
-    favour_b = [c for c, mark in zip(CRITERIA, marks, strict=True) if mark == "B+"]
-    if not favour_a and not favour_b:
-        return "tie"
-    if not favour_b:
-        return "A"
-    if not favour_a:
-        return "B"
-    for criterion in PRIORITY:
-        if criterion in favour_a:
-            return "A"
-        if criterion in favour_b:
-            return "B"
-    return "tie"
 
 
 @pytest.mark.parametrize("own", WINNERS)
@@ -59,7 +42,7 @@ async def test_every_pass_follows_the_rule(own, first_order):
     for marks in product(MARKS, repeat=5):
         said = pair_reply(dict(zip(CRITERIA, marks, strict=True)), own)
         judgment = await judged.judge(pair, context_of(Judge(lambda question, said=said: said)))
-        expected = rule(marks)
+        expected = winner_by_rule(dict(zip(CRITERIA, marks, strict=True)))
         by_order = {one.order: one for one in judgment.passes}
         assert [one.order for one in judgment.passes] == [first_order, TURNED_ORDER[first_order]]
         straight, turned = by_order["12"], by_order["21"]
@@ -91,7 +74,7 @@ def test_the_rule_turns_with_the_candidates(marks, orders):
     assert (
         derive_winner(shuffled, PRIORITY)
         == derive_winner(given_marks, PRIORITY)
-        == rule(tuple(marks))
+        == winner_by_rule(given_marks)
     )
 
 
