@@ -151,6 +151,14 @@ read_fields = Decoder(dict[str, str]).decode
 """Reads the fields of a unit, as a store keeps them."""
 
 
+def read_pass(observations: str) -> bool | None:
+    """Return whether a judgment passes, from its observations as a store keeps them; None where
+    nothing says."""
+    seen = read_observations(observations)
+    values = [each.value for each in seen if each.measure == PASSED]
+    return values[0] == 1 if values else None
+
+
 def is_flag(measure: str) -> bool:
     """Return True of a failure tag or a critical fail, which is there or not."""
     return measure == CRITICAL_FAIL or measure.startswith(TAG)

@@ -63,6 +63,7 @@ CHANGED = 10
 FACETS = (
     "variant",
     "candidates",
+    "passed",
     "verdicts",
     "reasons",
     "flags",

@@ -14,6 +14,7 @@ from evenhand.errors import UsageError
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.blocks import Block, Columns, Text
 from evenhand.kinds.kind import Kind, Scoring, Voting
+from evenhand.observation import read_pass
 from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.summary import FailureDetail
 from evenhand.runs.exchanges import exchanges
@@ -238,7 +239,8 @@ def judged_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> 
         "flags": list(judgment.flags),
         "calls": list(stored.calls),
     }
-    return JudgedRow(judgment, row)
+    passed = read_pass(stored.text.observations)
+    return JudgedRow(judgment, row if passed is None else row | {"passed": passed})
 
 
 class UnitDetail(NamedTuple):

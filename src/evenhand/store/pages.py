@@ -12,6 +12,7 @@ from typing import Any
 
 from evenhand.jsontext import StoredText, as_text, stored_object
 from evenhand.limits import PAGE_ROWS
+from evenhand.observation import read_pass
 from evenhand.store.ports import Browsed, Cursor, JudgmentPage, PageRequest, StoredUnit
 from evenhand.store.rows import JUDGMENT, UNIT, row_judgment
 from evenhand.store.session import Session
@@ -100,7 +101,7 @@ def _fill(
     return (rows if request.forward else rows[::-1]), more, None if more else stopped
 
 
-_UNIT_ID, _UNIT_BODY, _JUDGMENT_BODY = 2, 3, 10
+_UNIT_ID, _UNIT_BODY, _JUDGMENT_BODY, _OBSERVATIONS = 2, 3, 10, 11
 """The indexes of texts in a row of a unit and its judgment."""
 _judgment: StoredText[dict[str, Any]] = StoredText(dict[str, Any], "a judgment")
 _unit: StoredText[dict[str, Any]] = StoredText(dict[str, Any], "a unit")
@@ -111,6 +112,13 @@ def _predicates(browsed: Browsed) -> Iterator[Predicate]:
     if browsed.winner or browsed.confidence or browsed.tag or browsed.flag:
         yield (
             lambda row: row[_JUDGMENT_BODY] is not None and _is_wanted(browsed, row[_JUDGMENT_BODY])
+        )
+    if browsed.passed:
+        yield (
+            lambda row: (
+                row[_OBSERVATIONS] is not None
+                and read_pass(row[_OBSERVATIONS]) is (browsed.passed == "true")
+            )
         )
     if browsed.candidate:
         yield lambda row: any(

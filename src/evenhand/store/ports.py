@@ -183,6 +183,8 @@ class Browsed(Struct, frozen=True, kw_only=True):
     candidate: str = ""
     flag: str = ""
     tag: str = ""
+    passed: str = ""
+    """`true` or `false`."""
     confidence: str = ""
     field: str = ""
     value: str = ""

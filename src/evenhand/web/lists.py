@@ -51,6 +51,7 @@ def read_filters(
     candidate: Text = "",
     flag: Text = "",
     tag: Text = "",
+    passed: Literal["", "true", "false"] = "",
     confidence: Literal["", "high", "medium", "low"] = "",
     field: Text = "",
     value: Text = "",
@@ -133,6 +134,10 @@ class UnitList:
         query = {name: value for name, value in filters.items() if value}
         page = self._read(recorded, selection(recorded, filters), query, after, before)
         say = words.naming_tags(recorded.tag_names(words.language))
+        rows = [_line(recorded, say, query, *row) for row in page.rows]
+        choices = self._choices(recorded, say, query)
+        if filters["passed"] or any(row["line"]["passed"] for row in rows):
+            choices["passed"] = [(name, say.gloss("pass", name)) for name in ("true", "false")]
         offered = self._service.suggestions(recorded)
         values = dict.fromkeys(v for values in offered["values"].values() for v in values)
         return self._render(
@@ -142,8 +147,8 @@ class UnitList:
             run=recorded,
             given=filters,
             filtered=bool(query),
-            choices=self._choices(recorded, say, query),
-            rows=[_line(recorded, say, query, *row) for row in page.rows],
+            choices=choices,
+            rows=rows,
             several=recorded.judgments_per_unit > 1,
             page=page,
             offered=offered | {"all": list(values)[:200]},
@@ -222,12 +227,13 @@ def _line(
     row: Mapping[str, Any] = {"judge": "", "repeat": 0, "status": "pending"}
     if judged is not None:
         row = judged.row
+    line = unit_line(run.kind, unit.id, shown, [judged] if judged else [], say)
     return {
         "href": link(f"/runs/{run.row.id}/unit", {"id": unit.id, **query}),
-        "line": unit_line(run.kind, unit.id, shown, [judged] if judged else [], say),
+        "line": line,
         "text": beginning(shown),
         "judge": f"{row['judge']} #{row['repeat'] + 1}" if row["repeat"] else str(row["judge"]),
-        "tone": _TONES.get(row["status"], ""),
+        "tone": line["tone"] or _TONES.get(row["status"], ""),
     }
 
 

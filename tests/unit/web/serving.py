@@ -119,13 +119,14 @@ def fill(folder):
     one that waits for half of its replies."""
     store = folder / "all.db"
     keep = {"store": {"url": f"sqlite:{store}"}}
+    passed = keep | {"pass": {"min_overall": 0.1}}
     rows = [sample(i) for i in range(SAMPLES)]
     one, other = {"model": "python/judge:one"}, {"model": "python/judge:other"}
     suites = [
         write_suite(folder / "a", rows, one, judge=VARIED, name="first", **keep),
         write_suite(folder / "b", rows, other, judge=VARIED, name="second", **keep),
         write_pairs(folder / "c", _pairs(), *_PANEL, name="pairs", **keep),
-        write_answers(folder / "d", 30, {"model": "python/judge:unsure"}, name="graded", **keep),
+        write_answers(folder / "d", 30, {"model": "python/judge:unsure"}, name="graded", **passed),
         write_suite(folder / "e", 10, {"model": "replay/replies.jsonl"}, name="waiting", **keep),
     ]
     _write_replies(folder / "e" / "replies.jsonl")

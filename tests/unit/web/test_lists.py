@@ -31,6 +31,7 @@ def test_filters_offer_what_there_is(site, first):
     assert list(choices(page, "reason")) == ["not_json"]
     assert list(choices(page, "tag")) == ["A", "B", "C", "D", "E"]
     assert "masked" in choices(page, "flag") and 'name="winner"' not in page
+    assert 'name="passed"' not in page
     pairs = site.get(f"/runs/{run_named(site, 'pairs')}/units").text
     assert list(choices(pairs, "winner")) == ["A", "B", "tie", "uncertain"]
     assert list(choices(site.get(f"/runs/{run_named(site, 'graded')}/units").text, "confidence"))
@@ -74,7 +75,12 @@ def test_units_that_wait_and_pairs_and_answers_are_found(site):
     assert listed(site, pairs, "judge=python/judge:coin&flag=self_contradiction")
     assert len(listed(site, pairs, "candidate=c1")) == 60
     assert listed(site, pairs, "candidate=nobody") == []
-    assert listed(site, run_named(site, "graded"), "confidence=low")
+    graded = run_named(site, "graded")
+    assert listed(site, graded, "confidence=low")
+    assert listed(site, graded, "passed=false") == [f"t{i}/m" for i in range(2, 30, 3)]
+    page = site.get(f"/runs/{graded}/units?passed=true").text
+    assert 'class="good" dir="auto">✓ pass' in page and "✗ fail" not in page
+    assert list(choices(page, "passed")) == ["true", "false"]
 
 
 @cases

@@ -24,7 +24,7 @@ from evenhand.words import Words, words
 CHOICES_MOST = 200
 VARIANTS_SHOWN = 6
 _CODES = ("reasons", "flags", "tags")
-_GLOSSED = {"verdicts": "verdict", "confidence": "confidence"}
+_GLOSSED = {"passed": "pass", "verdicts": "verdict", "confidence": "confidence"}
 _EXPLAINED = {"reasons": "reason", "tags": "tag"}
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple, TypedDict
 
+from evenhand import jsontext
 from evenhand.judgment import Judgment
 from evenhand.kinds import blocks as of_kind
 from evenhand.kinds.blocks import ShownUnit
@@ -331,6 +332,9 @@ class UnitLine(TypedDict):
     result: str
     verdicts: list[str]
     """Codes, see the words' `verdict`."""
+    passed: list[str]
+    """`true` or `false`, by most of the judgments; nothing where none says."""
+    tone: str
     reasons: list[str]
     flags: list[str]
     """Without what follows a colon."""
@@ -361,11 +365,15 @@ def unit_line(
     by_judge = [(entry.row["judge"], entry.judgment) for entry in judged]
     outcome = unit_outcome(kind, shown.measured, by_judge)
     rows = [entry.row for entry in judged]
+    passes = [row["passed"] for row in rows if "passed" in row]
+    passed = jsontext.dump(sum(passes) > len(passes) / 2) if passes else ""
     reasons = _once(row["reason"] for row in rows if row["reason"])
     return {
         "id": visible(ident),
-        "result": _result(outcome, reasons, say),
+        "result": " · ".join(filter(None, [_sign(passed, say), _result(outcome, reasons, say)])),
         "verdicts": list(outcome.codes),
+        "passed": [passed] if passed else [],
+        "tone": {"true": "good", "false": "bad"}.get(passed, ""),
         "reasons": reasons,
         "flags": _once(flag.partition(":")[0] for row in rows for flag in row["flags"]),
         "tags": list(outcome.tags),
@@ -391,6 +399,12 @@ def _result(outcome: UnitOutcome, reasons: Sequence[str], say: Words) -> str:
             for name, mean in outcome.scores.items()
         )
     return " · ".join([say.gloss("verdict", code), *reasons])
+
+
+def _sign(passed: str, say: Words) -> str:
+    """Return a sign and a word for pass or fail; nothing where nothing says."""
+    signs = {"true": "✓", "false": "✗"}
+    return f"{signs[passed]} {say.gloss('pass', passed)}" if passed else ""
 
 
 def _mean(say: Words, mean: float, verdicts: int) -> str:
