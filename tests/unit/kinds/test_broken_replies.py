@@ -11,7 +11,7 @@ from evenhand.judgment import FixCode, Reason
 from evenhand.kinds.protocol import LANGUAGES
 from evenhand.limits import PROBLEMS_KEPT
 from tests.cases import cases
-from tests.unit.kinds import checking, grading, material, pairing
+from tests.unit.kinds import checking, material, pairing
 from tests.unit.kinds.contracts import GOOD, KINDS, change, check, outcome_of, read_table
 
 TABLES = {kind: read_table(kind) + read_table("whole") for kind in KINDS}
@@ -65,22 +65,6 @@ def test_two_verdicts_are_ambiguous(kind):
     changed = change(GOOD[kind], other.get(kind, 'notes = "x"'))
     both = f"{json.dumps(GOOD[kind])}\n{changed}"
     assert outcome_of(check(kind, both)) == ["ambiguous"]
-
-
-@each_kind
-@pytest.mark.parametrize(
-    ("finish", "code"), [("length", "truncated"), ("filtered", "filtered"), ("refused", "refused")]
-)
-def test_a_reply_that_did_not_end_by_itself_is_not_read(kind, finish, code):
-    text = json.dumps(GOOD[kind])
-    checks = {
-        "pairwise": lambda: pairing.protocol().check(text, finish=finish),
-        "rubric": lambda: material.protocol().check(text, material.SAMPLE, finish=finish),
-        "weighted": lambda: grading.protocol().check(text, grading.ANSWER, finish=finish),
-        "checklist": lambda: checking.protocol().check(text, material.SAMPLE, finish=finish),
-    }
-    checked = checks[kind]()
-    assert ([problem.code for problem in checked.problems], checked.value) == ([code], None)
 
 
 @each_kind

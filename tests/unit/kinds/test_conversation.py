@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from evenhand.exchange import Message, Reply
+from evenhand.judgment import Pass
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import LANGUAGES
 from tests.unit.kinds import checking, grading, material, pairing
@@ -117,9 +118,18 @@ async def test_it_is_asked_again_at_most_so_often_and_fails_with_the_last_reason
     [("length", "truncated"), ("filtered", "filtered"), ("refused", "refused")],
 )
 @each_kind
-async def test_a_reply_that_did_not_end_by_itself_fails_with_its_reason(kind, finish, reason):
+async def test_a_reply_that_did_not_end_by_itself_is_not_read(kind, finish, reason):
     ask = Judge(lambda question: Reply(text=json.dumps(GOOD[kind]), finish=finish))
-    assert (await judge(kind, ask, repairs=0)).reason == reason
+    judgment = await judge(kind, ask, repairs=0)
+    assert (judgment.reason, judgment.output) == (reason, None)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "pairwise"])
+async def test_a_good_reply_settles_at_once(kind):
+    ask = Judge(lambda question: json.dumps(GOOD[kind]))
+    judgment = await judge(kind, ask)
+    assert (judgment.status, judgment.fixes, judgment.flags) == ("verdict", (), ())
+    assert (len(ask.asked), judgment.passes) == (1, (Pass(reask=0, problems=()),))
 
 
 @pytest.mark.parametrize("use", [(), ("reference",), ("messages", "context"), tuple(EXTRAS)])

@@ -9,6 +9,8 @@ import math
 import secrets
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evenhand import jsontext
 from evenhand.exchange import Reply
@@ -186,6 +188,25 @@ def mutant(goods, seed):
     """Return a broken reply, as a provider would hand it on."""
     reply = mutants.mutant(goods, seed)
     return reply if isinstance(reply, str) else reply.decode(errors="replace")
+
+
+NAMES = sorted({name for goods in GOODS.values() for good in goods for name in good})
+NAMES += ["mark", "correct", "evidence", "score", "met", *CRITERIA]
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+RAW = st.text(st.characters()) | st.text("AB+tie|C123 \n{}\"'`-", max_size=80)
+
+
+@pytest.mark.parametrize("kind", GOODS)
+@given(value=ANY, key=st.sampled_from(NAMES), raw=RAW, seed=st.integers(0, 99))
+def test_whatever_a_judge_sends_gets_an_answer(kind, value, key, raw, seed):
+    for reply in (raw, json.dumps(value), json.dumps(GOODS[kind][0] | {key: value})):
+        sound(CHECKS[kind](reply, seed))
 
 
 class Babbler:

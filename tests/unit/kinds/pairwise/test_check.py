@@ -4,8 +4,6 @@ broken rule comes to stands in the tables of `broken`."""
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.cases import cases
 from tests.suites import CRITERIA, pair_reply
@@ -185,39 +183,6 @@ def test_a_settled_verdict_that_breaks_it(changes, problem):
     value = {"pair_id": "p", "winner": "A", "criteria": dict.fromkeys(CRITERIA, "tie")}
     found = JUDGED.check_output(PAIR, json.loads(change(value, changes))).problems[0]
     assert f"{found.code} {found.path}" == problem
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from(["A", "A+", "tie", "x", ""]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["criteria", "explanation", "winner", "mark", *CRITERIA]),
-            inner,
-            max_size=5,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(value=json_values)
-def test_the_check_is_total_and_what_it_passes_is_whole(value):
-    for style in ("full", "compact"):
-        found = JUDGED.check(json.dumps(value), style)
-        assert (found.output is None) == bool(found.problems)
-        if found.output is not None:
-            assert found.output["winner"] in ("A", "B", "tie")
-            assert [given["mark"] for given in found.output["criteria"].values()]
-    if isinstance(value, dict):
-        assert JUDGED.check_output(PAIR, value).problems is not None
-
-
-@given(text=st.text(alphabet="AB+tie|C123 \n{}\"'`-", max_size=80))
-def test_no_text_makes_the_check_raise(text):
-    for judged in (JUDGED, TABLES):
-        found = judged.check(text)
-        assert (found.output is None) == bool(found.problems)
 
 
 def test_a_line_with_half_a_surrogate_pair_is_no_text():

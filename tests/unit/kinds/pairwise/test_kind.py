@@ -320,7 +320,9 @@ async def test_a_relay_asks_the_next_judge_in_each_round_and_starts_again():
     styles = ("full", "compact", "full")
     seats = context_of(judge, judges=("one", "two", "three"), styles=styles)
     judgment = await protocol(max_rounds=4).judge(PAIR, seats)
-    assert [one.judge_index for one in judge.asked] == [0, 0, 1, 1, 2, 2, 0, 0]
+    asked = [(one.judge_index, one.round) for one in judge.asked[::2]]
+    assert asked == [(0, 1), (1, 1), (2, 1), (0, 2)], "each judge begins with a first round"
+    assert [one.round for one in judgment.passes[::2]] == [1, 2, 3, 4]
     assert [one.judge for one in judgment.passes] == [
         name for name in ("one", "two", "three", "one") for _ in "12"
     ]
@@ -395,16 +397,6 @@ async def test_equal_texts_are_a_tie_even_for_a_judge_that_would_be_left_out():
     assert (judgment.output["winner"], judgment.flags) == ("tie", ("equal_text",))
 
 
-async def test_the_second_judge_of_a_relay_is_asked_as_for_the_first_time():
-    judge = Judge(
-        lambda question: pair_reply("A+")
-    )  # both orders "first": a contradiction every time
-    context = context_of(judge, judges=("a", "b"), styles=("full", "full"))
-    judgment = await protocol(max_rounds=3).judge(pair_of("One.", "Two."), context)
-    assert [(one.judge_index, one.round) for one in judge.asked[::2]] == [(0, 1), (1, 1), (0, 2)]
-    assert [one.round for one in judgment.passes[::2]] == [1, 2, 3]
-
-
 async def test_a_judge_of_a_relay_that_was_never_asked_is_not_held_against_the_verdict():
     kin = replace(pair_of("One.", "Two."), first=Candidate(id="gpt-4o", text="One."))
     context = context_of(Judge(ties), judges=("a", "openai/gpt-4.1"), styles=("full", "full"))
@@ -458,17 +450,6 @@ async def test_a_candidate_that_names_its_model_is_flagged_or_masked():
         assert judgment.output["winner"] == "A"
 
 
-async def test_texts_that_differ_only_by_their_model_s_name_are_equal_when_masked():
-    pair = PAIR.with_texts("I am GPT-4. It is 9.", "I am Claude. It is 9.")
-    masked = Judge(steadily("A+"))
-    judgment = await protocol(blind="mask").judge(pair, context_of(masked))
-    if masked.asked:
-        texts = [blocks(question)["candidate_1"] for question in masked.asked]
-        assert texts[0] != texts[1]
-    else:
-        assert "equal_text" in judgment.flags
-
-
 def with_odds(question, mark, odds):
     told = {f'"{name}"': log(value) for name, value in odds.items()}
     return Reply(text=pair_reply(of_candidates(question, mark)), odds={"winner": told})
@@ -484,15 +465,3 @@ async def test_odds_are_mapped_back_to_the_candidates():
     assert judgment.flags == ()
     turned = judgment.passes[1].odds["winner"]
     assert turned == pytest.approx({"A": log(0.6), "B": log(0.3), "tie": log(0.1)})
-
-
-async def test_what_was_really_drawn_is_recorded_with_the_pass():
-    def reply(question):
-        drawn = {"temperature": 0.7, "seed": 8.0} if question.round > 1 else {}
-        return Reply(text=pair_reply("A+"), sampling=drawn)
-
-    judgment = await protocol(max_rounds=2).judge(PAIR, context_of(Judge(reply)))
-    assert [one.sampling for one in judgment.passes] == [
-        *({}, {}),
-        *({"temperature": 0.7, "seed": 8.0},) * 2,
-    ]

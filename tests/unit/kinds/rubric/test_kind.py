@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.files.protocols import find_protocol
-from evenhand.judgment import Fix, Pass
+from evenhand.judgment import Fix
 from evenhand.kinds import evidence
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.evidence import SearchText
@@ -52,15 +52,6 @@ def asked(language="en", sample=SAMPLE, style="full", **more):
 
 def prompt(question):
     return "\n".join(message.content for message in question.messages)
-
-
-async def test_a_good_reply_settles_at_once():
-    ask = Scripted([GOOD])
-    judgment = await protocol().judge(SAMPLE, JudgingContext(ask=ask))
-    assert judgment.status == "verdict"
-    assert jsontext.same(judgment.output["meta"], META)
-    assert judgment.passes == (Pass(reask=0, problems=()),)
-    assert len(ask.asked) == 1
 
 
 def test_an_output_is_folded_once_for_all_quotes_of_all_replies():

@@ -4,8 +4,6 @@ broken rule comes to stands in the tables of `broken`."""
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from evenhand import jsontext
@@ -14,7 +12,6 @@ from evenhand.limits import EVIDENCE_CHARS, PROBLEMS_KEPT
 from tests.cases import cases
 from tests.unit.kinds.contracts import change
 from tests.unit.kinds.material import META, PHRASES, SAMPLE, good, protocol
-from tests.unit.kinds.tables import lines
 
 PROTOCOL = protocol()
 EXPOSED = protocol(expose_meta=True)
@@ -163,30 +160,3 @@ def test_a_faithful_copy_of_meta_is_no_fix_and_a_missing_one_no_copy():
         assert jsontext.dump(checked.output["meta"]) == SPELLED
     [problem] = EXPOSED.check(json.dumps(good()), SAMPLE).problems
     assert problem.code == "meta_changed"
-
-
-KEYS = lines("""
-scores
-correct
-brief
-evidence
-score
-notes
-meta
-x
-""")
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
-    ),
-    max_leaves=20,
-)
-
-
-@given(JSON, st.text(st.characters()), st.sampled_from(["scores", "failure_tags", "notes"]))
-def test_no_reply_makes_the_check_raise_or_pass_by_accident(value, raw, key):
-    for reply in (raw, json.dumps(value), good() | {key: value}):
-        checked = check(reply)
-        assert (checked.output is None) == bool(checked.problems)
-        jsontext.dump(checked.output)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evenhand.judgment import Fix, Pass
+from evenhand.judgment import Fix
 from evenhand.kinds import load_protocol
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import LANGUAGES, ProtocolError
@@ -48,15 +48,6 @@ HOSTILE = "## Critical Fail Conditions\n\n- must_match: /(a|aa)+$/\n"
 
 def prompt(question):
     return "\n".join(message.content for message in question.messages)
-
-
-async def test_a_good_reply_settles_at_once():
-    ask = Scripted([said()])
-    judgment = await protocol().judge(ANSWER, JudgingContext(ask=ask))
-    assert (judgment.status, judgment.fixes, judgment.flags) == ("verdict", (), ())
-    assert list(judgment.output) == KEYS
-    assert (judgment.output["task_name"], judgment.output["total_score"]) == ("capital", 75)
-    assert judgment.passes == (Pass(reask=0, problems=()),)
 
 
 async def test_what_the_check_flags_is_flagged_in_the_verdict():
