@@ -112,6 +112,8 @@ def markdown(gate: Gate, run: str, name: str) -> str:
         *(f"- {_plain(_told(condition.reason))}" for condition in gate.conditions),
         *(f"- Note: {_plain(_told(note))}" for note in gate.notes),
         "",
+        _plain(" ".join(map(_told, gate.trust))),
+        "",
     ]
     return "\n".join(lines) + "\n"
 

@@ -418,6 +418,7 @@ def test_the_summary_of_a_job_is_added_to(call, tmp_path, asked, monkeypatch):
     assert text.startswith("before\n### evenhand gate: ")
     assert is_told(text, "gate.failed", n=1, of=2)
     assert "| min\\_mean v2 overall | not met | " in text
+    assert is_told(text.replace("\\", ""), "notes.trust_judges", judges='"python/judge:good"')
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     said = call(*asked)
     assert said.code == 1 and is_told(said.err, "gate.summary_unwritten")
