@@ -26,8 +26,19 @@ class Judged:
     calls: Sequence[p.Call]
 
     @property
+    def asked_again(self):
+        """What was said where a reply was asked for again."""
+        turns = [call.body["messages"] for call in self.calls]
+        return [messages[-1]["content"] for messages in turns if is_reask(messages)]
+
+    @property
     def reasks(self):
-        return sum(is_reask(call.body["messages"]) for call in self.calls)
+        return len(self.asked_again)
+
+    def styles(self, styles):
+        """The style in which each first question was answered."""
+        turns = [call.body["messages"] for call in self.calls]
+        return [styles[style_of(it, len(styles))] for it in turns if not is_reask(it)]
 
 
 def is_reask(messages):

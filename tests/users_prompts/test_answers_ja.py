@@ -86,25 +86,12 @@ def wordy(unit):
     return value | {"total_score": value["total_score"] + 3}
 
 
-def unnamed(unit):
-    """The name is not sent, so the judge makes one up; confidence in capitals."""
-    value = graded(unit)
-    return value | {"task_name": "不明", "confidence": value["confidence"].capitalize()}
-
-
 def ended(unit):
     """After a critical fail nothing more is said; else floats where the prompt shows integers."""
     value = graded(unit)
     if unit.failure is not None:
         return value | {"reasoning": {}, "score": {}, "total_score": 0}
     return value | {"score": {name: float(score) for name, score in value["score"].items()}}
-
-
-def bare(unit):
-    """Only what the judge alone knows."""
-    names = ("inferred_task_type", "critical_fail", "critical_fail_reason", "reasoning", "score")
-    value = graded(unit)
-    return {name: value[name] for name in (*names, "confidence")}
 
 
 def hasty(unit):
@@ -116,28 +103,18 @@ def hasty(unit):
 
 STYLES = [
     lambda unit: text(graded(unit)),
-    lambda unit: text(graded(unit), indent=2),
     lambda unit: f"```json\n{text(graded(unit), indent=2)}\n```",
-    lambda unit: f"```\n{text(graded(unit))}\n```",
     lambda unit: (
         f"<think>\nまず失格条件{{一つずつ}}を見る。次に加点。\n</think>\n{text(graded(unit))}"
     ),
     lambda unit: text(dict(reversed(graded(unit).items()))),
     lambda unit: text(wordy(unit)),
-    lambda unit: f"```json\n{text(wordy(unit))}\n```",
-    lambda unit: text(unnamed(unit)),
     lambda unit: text(ended(unit)),
-    lambda unit: text(bare(unit)),
-    lambda unit: text(dict(sorted(graded(unit).items()))),
     lambda unit: text(hasty(unit)),
 ]
-PROSE = [
-    lambda unit: f"採点結果は次のとおりです。\n\n```json\n{text(graded(unit))}\n```\n以上です。",
-    lambda unit: f"**採点結果**\n\n{text(graded(unit))}",
-    lambda unit: f"意図：簡潔さ。否定的制約：あり。\n\n{text(graded(unit), indent=1)}",
-]
-"""Words around the object, against the prompt: these are asked again."""
-STYLES += PROSE
+PROSE = lambda unit: f"採点結果は次のとおりです。\n\n```json\n{text(graded(unit))}\n```\n以上です。"  # noqa: E731
+"""Words around the object, against the prompt: they are asked again."""
+STYLES += [PROSE]
 
 
 def reply(messages):
@@ -161,14 +138,10 @@ async def test_no_answer_is_lost_and_every_grade_is_the_one_meant(tmp_path):
             assert output[key] == meant[key], (unit, key)
         assert bool(output["critical_fail_reason"]) == output["critical_fail"]
         assert all(0 < len(reason) <= 200 for reason in output["reasoning"].values())
-    styles = [
-        style_of(call.body["messages"], len(STYLES))
-        for call in run.calls
-        if not is_reask(call.body["messages"])
-    ]
-    assert len(set(styles)) >= 11, "the replies are to be varied"
-    prose = sum(STYLES[style] in PROSE for style in styles)
-    assert prose <= run.reasks <= prose + len(styles) / 10
+    styles = run.styles(STYLES)
+    assert set(styles) == set(STYLES), "the replies are to be varied"
+    # Of points in words, those of a critical fail need not be asked again.
+    assert styles.count(PROSE) < run.reasks <= styles.count(PROSE) + styles.count(STYLES[-2])
 
 
 async def test_the_prompt_is_sent_as_it_is_with_the_rubric_in_its_place(tmp_path):

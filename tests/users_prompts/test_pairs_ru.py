@@ -1,7 +1,6 @@
 """A Russian prompt that asks for a verdict table and a double run."""
 
 import json
-from collections.abc import Sequence
 
 from evenhand.files.protocols import find_protocol, lint_prompt, protocol_of_prompt
 from tests.suites import CRITERIA
@@ -15,7 +14,6 @@ TOPICS = [
 """A topic, a right answer and a wrong one."""
 HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
 RULE = "--- | --- | --- | --- | --- | --- | --- | ---"
-Cells = Sequence[str]
 
 
 def rows():
@@ -65,12 +63,8 @@ def spoken(row, winners, marks):
 
 BETTER = {"A": "A лучше", "B": "B лучше", "tie": "tie (ничья)"}
 SAME = {"A+": "A+", "B+": "B+", "tie": "tie"}
-PARITY = {"A+": "A+", "B+": "B+", "tie": "паритет"}
 CYRILLIC = {"A": "А", "B": "В", "tie": "ничья"}
 CYRILLIC_MARKS = {"A+": "А+", "B+": "В+", "tie": "tie"}
-BOLD = {"A": "**A лучше**", "B": "**B лучше**", "tie": "**tie**"}
-BOLD_MARKS = {"A+": "**A+**", "B+": "**B+**", "tie": "tie"}
-REMARKED = {"A+": "A+ (точнее)", "B+": "B+ (точнее)", "tie": "tie (паритет)"}
 
 
 def reasoned(row):
@@ -106,27 +100,16 @@ def twice(row):
 
 STYLES = [
     lambda row: table(row, outer=False),
-    lambda row: table(spoken(row, BETTER, SAME)),
-    lambda row: table(spoken(row, BETTER, PARITY), outer=False, header=False),
+    lambda row: table(row, header=False),
     lambda row: f"Вот результат:\n\n{table(spoken(row, BETTER, SAME))}\n\nУверенность высокая.",
-    lambda row: f"```\n{table(row, outer=False)}\n```",
-    lambda row: f"```markdown\n{table(spoken(row, BETTER, PARITY))}\n```",
-    lambda row: table(spoken(row, BOLD, BOLD_MARKS)),
-    lambda row: f"**{' | '.join(row)}**",
-    lambda row: " ｜ ".join(spoken(row, BETTER, SAME)),
+    lambda row: f"```markdown\n{table(row)}\n```",
     lambda row: table(spoken(row, CYRILLIC, CYRILLIC_MARKS), outer=False),
-    lambda row: table(spoken(row, BETTER, REMARKED)),
-    lambda row: table([*row[:7], row[7].replace(";", " \\|")]),
-    lambda row: table([f"`{cell}`" for cell in row[:7]] + [row[7]]),
-    lambda row: "> " + " | ".join(spoken(row, BETTER, SAME)),
-    lambda row: " | ".join(row[1:]),
-    lambda row: f"{table(row)}\n{table(row, header=False)}",
-    reasoned,
     reasoned,
     as_object,
     thinking,
     twice,
 ]
+"""Whole replies; what else may stand in a line is held to in unit/kinds/realistic."""
 
 
 def reply(messages):
@@ -145,13 +128,10 @@ async def test_no_pair_is_lost_and_few_are_asked_again(tmp_path):
     assert (run.summary.counts.planned, run.summary.counts.verdicts) == (30, 30)
     assert {unit: row["output"]["winner"] for unit, row in run.rows.items()} == EXPECTED
     assert {row["output"]["settled"] for row in run.rows.values()} == {"stable"}
-    assert 0 < run.reasks <= (len(run.calls) - run.reasks) / 10
-    styles = {
-        style_of(call.body["messages"], len(STYLES))
-        for call in run.calls
-        if not is_reask(call.body["messages"])
-    }
-    assert len(styles) >= 18, "the replies are to be varied"
+    styles = run.styles(STYLES)
+    assert set(styles) == set(STYLES), "the replies are to be varied"
+    # Of two equal lines there is one verdict.
+    assert 0 < run.reasks <= styles.count(twice)
 
 
 async def test_the_prompt_is_sent_as_it_is_after_one_sentence_in_its_language(
@@ -173,13 +153,8 @@ async def test_a_double_run_is_asked_again_in_words_that_fit(tmp_path):
 
     run = await judged_under(tmp_path, PROMPT, insisting, rows()[:2], SUITE)
     assert run.summary.counts.verdicts == 2
-    asked_again = [
-        call.body["messages"][-1]["content"]
-        for call in run.calls
-        if is_reask(call.body["messages"])
-    ]
-    assert len(asked_again) == 4
-    for text in asked_again:
+    assert run.reasks == 4
+    for text in run.asked_again:
         assert "ровно одну строку" in text
         assert "обратный порядок проверяется отдельно" in text
         assert "JSON" not in text

@@ -58,17 +58,17 @@ def asked(messages):
     return Asked(text[start : start + length], json.loads(text)["model_output"])
 
 
-def scores(unit, **changes):
+def scores(unit):
     head, tail = unit.output[:8], unit.output[-9:]
     return {
         "accuracy": {"score": 5, "evidence": [head], "rationale": "内容与题意一致，没有差错。"},
         "instruction": {"score": 3, "evidence": [tail], "rationale": "要求基本做到，略有欠缺。"},
-    } | changes
+    }
 
 
-def written(unit, value=None, **rest):
+def written(unit):
     """The object with meta copied to the letter."""
-    parts = {"scores": value or scores(unit), "failure_tags": [], "notes": ""} | rest
+    parts = {"scores": scores(unit), "failure_tags": [], "notes": ""}
     return f'{{"meta":{unit.meta},{json.dumps(parts, ensure_ascii=False)[1:]}'
 
 
@@ -90,29 +90,6 @@ def indented(unit):
     return f'```json\n{{\n  "meta": {meta},{rest}\n```'
 
 
-def quoted(unit):
-    """Evidence in quotation marks, with an ellipsis, and without the spaces around digits."""
-    evidence = {"score": 5, "evidence": [f"“{unit.output[:10]}……”"], "rationale": "说法正确。"}
-    tight = unit.output.replace(" ", "")[:12]
-    other = {"score": 3, "evidence": [tight], "rationale": "做到了大部分。"}
-    return written(unit, {"accuracy": evidence, "instruction": other})
-
-
-def without_evidence(unit):
-    none = {"score": 1, "evidence": [], "rationale": "未找到相关证据，按最低档给分。"}
-    return written(unit, scores(unit, instruction=none), notes="要求是否满足无法判断。")
-
-
-def tagged(unit):
-    return written(unit, failure_tags=["C", "B", "B"], notes="第二个要求只回应了一半。")
-
-
-def spaced(unit):
-    scored = scores(unit)
-    scored["accuracy"]["score"] = 5.0
-    return f"  \n{written(unit, scored)}\n\n"
-
-
 def careless(unit):
     """meta read and written anew, as a serialiser does: numbers respelled, keys sorted."""
     meta = json.dumps(json.loads(unit.meta), ensure_ascii=False, sort_keys=True)
@@ -121,27 +98,14 @@ def careless(unit):
 
 STYLES = [
     written,
-    written,
-    lambda unit: f"```json\n{written(unit)}\n```",
     lambda unit: f"<think>\n先看准确性 {{5 分？}}，再看指令遵循。\n</think>\n{written(unit)}",
     meta_last,
-    meta_last,
     indented,
-    indented,
-    quoted,
-    quoted,
-    without_evidence,
-    tagged,
-    spaced,
     careless,
 ]
-PROSE = [
-    lambda unit: f"评测结果如下：\n\n```json\n{written(unit)}\n```\n\n以上为本条样本的评分。",
-    lambda unit: f"**评分结果**\n\n{written(unit)}",
-    lambda unit: f"首先通读 question 与 model_output。\n\n{written(unit)}",
-]
-"""Words around the object, against the prompt: these are asked again."""
-STYLES += PROSE
+PROSE = lambda unit: f"评测结果如下：\n\n```json\n{written(unit)}\n```\n\n以上为本条样本的评分。"  # noqa: E731
+"""Words around the object, against the prompt: they are asked again."""
+STYLES += [PROSE]
 
 
 def reply(messages):
@@ -170,14 +134,9 @@ async def test_no_sample_is_lost_and_every_meta_comes_back_to_the_byte(tmp_path)
     for row in run.rows.values():
         assert list(row["output"]) == ["meta", "scores", "failure_tags", "notes"]
         assert list(row["output"]["scores"]) == ["accuracy", "instruction"]
-    styles = [
-        style_of(call.body["messages"], len(STYLES))
-        for call in run.calls
-        if not is_reask(call.body["messages"])
-    ]
-    assert len(set(styles)) >= 12, "the replies are to be varied"
-    prose = sum(STYLES[style] in PROSE for style in styles)
-    assert prose <= run.reasks <= prose + len(styles) / 10
+    styles = run.styles(STYLES)
+    assert set(styles) == set(STYLES), "the replies are to be varied"
+    assert styles.count(PROSE) <= run.reasks <= styles.count(PROSE) + styles.count(careless)
 
 
 async def test_the_prompt_is_sent_as_it_is_and_the_whole_sample_follows(tmp_path):
@@ -198,8 +157,8 @@ async def test_a_respelled_meta_is_asked_again_in_the_names_of_the_prompt(tmp_pa
     folder = suite_folder(tmp_path)
     run = await judged_under(folder, PROMPT, respelling, rows()[:1], SUITE, expose_meta=True)
     assert run.summary.counts.verdicts == 1
-    (again,) = [call for call in run.calls if is_reask(call.body["messages"])]
-    assert "`meta`" in again.body["messages"][-1]["content"]
+    (again,) = run.asked_again
+    assert "`meta`" in again
 
 
 async def test_without_exposing_it_meta_is_filled_in_and_the_setting_is_named(
