@@ -164,6 +164,7 @@ ANSWER = re.compile(r"\\[\\[(model_output [0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1\
 
 def reply(messages, schema, met):
     text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]
+    text = text.rpartition(", judged:\\n")[2]
     names = schema["properties"]["criteria"]["properties"]
     answers = {}
     for place, name in enumerate(names):

@@ -17,6 +17,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, final
 
 from msgspec import Struct
 from msgspec.json import Encoder, decode
+from msgspec.structs import asdict
 
 from evenhand.jsontext import StoredText
 
@@ -69,12 +70,19 @@ class Fix(Struct, frozen=True, array_like=True):
 
 
 class Evidence(Struct, frozen=True, array_like=True):
-    """A quote and where it stands: code points of the judged text, half-open."""
+    """A quote and where it stands: code points, half-open, of the judged text, or of a turn of a
+    transcript: its text, a line break, its tool calls."""
 
     dimension: str
     start: int
     end: int
     match: Match
+    turn: int | None = None
+    """The number of the turn."""
+
+    def json(self) -> dict[str, Any]:
+        """Return it as rows about judgments have it, without a turn where there is none."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Pass(Struct, frozen=True, kw_only=True, omit_defaults=True):

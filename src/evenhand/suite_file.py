@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from evenhand import limits
+from evenhand.transcript import Judged
 
 Scalar = str | int | float | bool
 Text = Annotated[str, Field(min_length=1)]
@@ -236,6 +237,9 @@ class SuiteFile(_Table):
     """A judge prompt of your own, any text."""
     seed: int = 0
     use: list[Literal["reference", "context", "messages"]] = []
+    judged: Judged = "last"
+    """Of messages in place of an answer: the assistant's last turn, all of its turns, or its tool
+    calls alone."""
     judges: Annotated[list[JudgeSpec], Field(min_length=1)]
     limits: Limits = Limits()
     settings: Settings = Settings()

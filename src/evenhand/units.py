@@ -7,7 +7,7 @@ unless the suite exposes them.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from evenhand import jsontext
+from evenhand.transcript import Transcript, texts_of
 
 META_FIELDS = ("run_id", "model", "prompt_variant", "eval_set_variant", "question_id")
 APART = ("run_id", "eval_set_variant")
@@ -30,6 +31,8 @@ class Sample(Struct, frozen=True, kw_only=True):
     id: str
     question: str
     model_output: str
+    transcript: Transcript | None = None
+    """The conversation that question and output are taken from, where they are not all of it."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     rubric: Mapping[str, Any] | None = None
     language: str | None = None
@@ -76,6 +79,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
     id: str
     text: str
     model: str = ""
+    transcript: Transcript | None = None
+
+    def map_texts(self, change: Callable[[str], str]) -> Candidate:
+        """Return this candidate with all that it says changed."""
+        transcript = self.transcript and self.transcript.map_answers(change)
+        return replace(self, text=change(self.text), transcript=transcript)
 
 
 class Pair(Struct, frozen=True, kw_only=True):
@@ -99,9 +108,20 @@ class Pair(Struct, frozen=True, kw_only=True):
         return self.first.text, self.second.text
 
     @property
+    def turn_texts(self) -> list[str]:
+        """Return all that is said in the transcripts of both."""
+        return texts_of(self.first.transcript, self.second.transcript)
+
+    @property
     def lengths(self) -> tuple[int | None, int | None]:
         """Return the lengths of both texts in characters; None where nobody knows."""
         return self.given_lengths or (len(self.first.text) or None, len(self.second.text) or None)
+
+    def map_answers(self, change: Callable[[str], str]) -> Pair:
+        """Return this pair with what both candidates say changed."""
+        return replace(
+            self, first=self.first.map_texts(change), second=self.second.map_texts(change)
+        )
 
     def with_texts(self, first: str, second: str) -> Pair:
         """Return this pair with other texts."""
@@ -117,6 +137,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     task_name: str
     prompt: str
     answer: str
+    transcript: Transcript | None = None
     rubric: str | None = None
     """The task's own rubric, Markdown or TOML; None where the suite brings one for all."""
     meta: Mapping[str, Any] = field(default_factory=dict)

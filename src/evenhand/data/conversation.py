@@ -1,8 +1,5 @@
-"""Rows that hold a conversation: a list of messages, as chat models take and give them.
-
-The last message is the answer, and all that precedes it the question: the text of one message, or a
-transcript of several. Rows that hold question and answer of their own are left alone.
-"""
+"""Rows that hold a conversation: a list of messages, as chat models take and give them, in place of
+a question, or of a question and its answer."""
 
 from __future__ import annotations
 
@@ -12,114 +9,68 @@ from typing import Any, NamedTuple
 from evenhand.data.files import LISTED
 from evenhand.data.recognise import recognise
 from evenhand.errors import DataError
-from evenhand.jsontext import dump
-from evenhand.kinds.rows import TableForm, is_given
-from evenhand.words import Code, Sentence, few
-
-_USER, _ASSISTANT = "User", "Assistant"
-_ROLES = {
-    **dict.fromkeys(("user", "human", "prompter", "question"), _USER),
-    **dict.fromkeys(("assistant", "ai", "bot", "chatgpt", "gpt", "model"), _ASSISTANT),
-    **dict.fromkeys(("function_call", "tool_call"), _ASSISTANT),
-    **dict.fromkeys(("system", "developer"), "System"),
-    **dict.fromkeys(("tool", "function", "observation", "tool_response"), "Tool"),
-}
-"""By what the speakers are called in data: their names in a transcript."""
+from evenhand.kinds.messages import fill_question, is_conversation
+from evenhand.kinds.rows import RowError, TableForm
+from evenhand.words import Sentence, few
 
 
-class Turns(NamedTuple):
-    """A column of messages, and the fields that it fills."""
+class Conversation(NamedTuple):
+    """A column of messages."""
 
     column: str
     question: str
     answer: str
+    has_question: bool
+    """False where a question stands beside it, too, which must be the same."""
     has_answer: bool
-    """False where the answer has a column of its own."""
-    own_question: str
-    """A column with a question beside the messages, which must hold it; empty where none is."""
+    """False where the answer has a column of its own: it is the last turn."""
 
     @property
-    def fields(self) -> dict[str, str]:
-        """Return the fields that are filled in every row, each with its meaning for people."""
-        if not self.has_answer:
-            return {self.question: Sentence("data.all_messages", column=self.column)}
-        return {
-            self.answer: Sentence("data.last_message", column=self.column),
-            self.question: Sentence("data.before_answer", column=self.column),
-        }
+    def fields(self) -> list[str]:
+        """Return the fields that need no column."""
+        answer = [self.answer] if self.has_answer else []
+        return ["messages", *([self.question] if self.has_question else []), *answer]
+
+    @property
+    def meaning(self) -> Sentence:
+        """Return what the column is taken for, for people."""
+        key = "transcript" if self.has_answer else "transcript_and_answer"
+        return Sentence(f"data.{key}", column=self.column, answer=self.answer)
 
     def fill(self, row: dict[str, Any], where: str) -> None:
-        """Put question and answer into a row, in place of its messages; raises DataError."""
-        turns = self._read_turns(row.pop(self.column, None), where)
-        role, last = turns[-1]
-        if self.has_answer:
-            if role != _ASSISTANT:
-                raise DataError(Sentence("data.unanswered", column=self.column), where=where)
-            row[self.answer] = last
-        if role == _ASSISTANT and last == row.get(self.answer):
-            turns.pop()
-        if not any(role == _USER for role, _ in turns):
-            raise DataError(Sentence("data.nothing_asked", column=self.column), where=where)
-        transcript = "\n\n".join(f"{role}: {text}" for role, text in turns)
-        question = turns[0][1] if len(turns) == 1 else transcript
-        own = row.get(self.own_question)
-        if is_given(own) and str(own).strip() not in question:
-            raise DataError(
-                Sentence("data.two_questions", own=self.own_question, column=self.column),
-                where=where,
-            )
-        row[self.question] = question
-
-    def _read_turns(self, messages: object, where: str) -> list[tuple[str, str]]:
-        """Return the speaker and the text of each message."""
-        turns = [_read_turn(one) for one in messages] if isinstance(messages, list) else []
-        if not turns or None in turns:
-            raise DataError(Sentence("data.not_messages", column=self.column), where=where)
-        for role, _ in filter(None, turns):
-            if role.casefold() not in _ROLES:
-                raise DataError(
-                    Sentence(
-                        "data.unknown_role",
-                        column=self.column,
-                        role=role,
-                        roles=Code(", ".join(_ROLES)),
-                    ),
-                    where=where,
-                )
-        return [(_ROLES[role.casefold()], text) for role, text in filter(None, turns)]
+        """Put the messages of a row, with its answer and its question, where the contract has them;
+        raise DataError."""
+        messages = row.pop(self.column, None)
+        if self.has_question:
+            row.pop(self.question, None)
+        if not self.has_answer and isinstance(messages, list):
+            answer = {"role": "assistant", "content": row.pop(self.answer, None)}
+            messages = [*messages, *([] if _holds(messages[-1:], answer) else [answer])]
+        row["messages"] = messages
+        if not is_conversation(messages):
+            raise DataError(Sentence("kinds.not_messages"), where=where)
+        try:
+            fill_question(row, self.question, self.answer)
+        except RowError as error:
+            raise DataError(error.args[0], where=where) from None
 
 
-def is_conversation(value: object) -> bool:
-    """Return True if a value is a list of messages, in one of the two forms in use."""
-    return isinstance(value, list) and any(
-        isinstance(message, dict) and ("role" in message or "from" in message) for message in value
-    )
-
-
-def _read_turn(message: object) -> tuple[str, str] | None:
-    """Return the role and the text of a message, with the tools that it calls; None where it has
-    none."""
-    if not isinstance(message, dict):
-        return None
-    role = message.get("role", message.get("from"))
-    content = message.get("content", message.get("value"))
-    parts = content if isinstance(content, list) else [content]
-    texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    if calls := message.get("tool_calls"):
-        texts = [*filter(None, texts), dump(calls)]
-    are_texts = isinstance(role, str) and all(isinstance(text, str) for text in texts)
-    return (str(role), "\n".join(texts)) if are_texts else None
+def _holds(messages: Sequence[object], answer: Mapping[str, object]) -> bool:
+    """Return True if one of the messages says what the answer does."""
+    said = [each for each in messages if isinstance(each, dict)]
+    return any(each.get("content", each.get("value")) == answer["content"] for each in said)
 
 
 def find_conversation(
     sample: Sequence[Mapping[str, Any]], mapped: Mapping[str, str], form: TableForm, where: str
-) -> Turns | None:
+) -> Conversation | None:
     """Return the conversation that rows hold in place of a question, or of question and answer;
     None where both have columns of their own. `mapped` are the fields that the user has named, each
     with its column, or an empty name where it is a constant. Raise DataError where two would
     fit."""
     asked = (form.question, form.answer)
-    others = {column for field, column in mapped.items() if field not in asked}
+    held = (*asked, "messages")
+    others = {column for field, column in mapped.items() if field not in held}
     names = dict.fromkeys(name for row in sample for name in row if name not in others)
     columns = [name for name in names if any(is_conversation(row.get(name)) for row in sample)]
     if not columns or form.several in names:
@@ -127,7 +78,7 @@ def find_conversation(
     texts = [name for name in names if name not in columns]
     own = {field: column for field, column in mapped.items() if column not in columns}
     guesses = recognise(texts, own, form, where).columns
-    named = [field for field in asked if mapped.get(field) in columns]
+    named = [field for field in held if mapped.get(field) in columns]
     there = {**{name: name for name in texts}, **guesses, **own}
     there = {field: there[field] for field in asked if field in there and field not in named}
     if len(there) == len(asked):
@@ -138,5 +89,4 @@ def find_conversation(
             Sentence("data.two_conversations", columns=few(columns, LISTED), first=columns[0]),
             where=where,
         )
-    has_answer = form.answer not in there
-    return Turns(chosen[0], *asked, has_answer, there.get(form.question, ""))
+    return Conversation(chosen[0], *asked, *(field not in there for field in asked))

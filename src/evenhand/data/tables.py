@@ -30,6 +30,7 @@ from evenhand.data.recognise import fields_of, fold, recognise, usual_names
 from evenhand.errors import DataError, quote
 from evenhand.jsontext import as_text
 from evenhand.kinds.masking import family
+from evenhand.kinds.messages import fill_question, holds_messages
 from evenhand.kinds.rows import (
     EXTRAS,
     FieldError,
@@ -190,9 +191,9 @@ class DataTable:
     @property
     def meanings(self) -> Iterator[str]:
         """Yield what was guessed of the columns, for people."""
-        meanings = self.conversation.fields if self.conversation else {}
-        for name, meaning in meanings.items():
-            yield Sentence("data.field_is", field=Code(name), meaning=meaning)
+        if self.conversation:
+            meaning = self.conversation.meaning
+            yield Sentence("data.field_is", field=Code("messages"), meaning=meaning)
         columns, answers = self.recognition.columns, self.recognition.answers
         if columns:
             yield Code(", ".join(f"{name} = {quote(column)}" for name, column in columns.items()))
@@ -210,6 +211,8 @@ class DataTable:
                 continue
             if self.conversation:
                 self.conversation.fill(value, where)
+            elif self._form.several in value:
+                self._fill_topic(value, where)
             if self.recognition.spare:
                 self._keep_spare(value)
             for part in self._split(value):
@@ -221,6 +224,13 @@ class DataTable:
                     part[self._form.answer] = as_text(answer)
                 found.append((number, Row(part, where)))
         return found
+
+    def _fill_topic(self, value: dict[str, Any], where: str) -> None:
+        """Fill in the topic of candidates that are conversations; raise DataError."""
+        try:
+            fill_question(value, self._form.question, self._form.answer, self._form.several)
+        except RowError as error:
+            raise DataError(error.args[0], where=where) from None
 
     def _keep_spare(self, value: dict[str, Any]) -> None:
         spare = {name: value.get(name) for name in self.recognition.spare}
@@ -305,7 +315,7 @@ class Tables:
         own = [(table.source.path, row) for table in wide for _, row in table.rows]
         found += own
         remarks += _length_remarks(row.value.get(self._form.answer) for _, row in own)
-        remarks += _find_unseen([row.value for _, row in found], self._use)
+        remarks += _find_unseen([row.value for _, row in found], self._use, self._form)
         for remark in remarks:
             self._notify(remark)
         return found
@@ -345,10 +355,12 @@ def _length_remarks(answers: Iterable[object]) -> Iterator[str]:
         yield Sentence("data.long_answers", n=long, characters=ANSWER_CHARS)
 
 
-def _find_unseen(rows: Sequence[Mapping[str, Any]], use: Collection[str]) -> Iterator[str]:
+def _find_unseen(
+    rows: Sequence[Mapping[str, Any]], use: Collection[str], form: TableForm
+) -> Iterator[str]:
     """Name what rows hold for the judge that the suite does not show."""
-    hidden = [name for name in EXTRAS if name not in use]
-    names = [name for name in hidden if any(is_given(row.get(name)) for row in rows)]
+    held = _extras_held(rows, form)
+    names = [name for name in EXTRAS if name in held and name not in use]
     if names:
         shown = ", ".join(map(quote, (*use, *names)))
         yield Sentence("data.unseen", names=few(names, LISTED), use=Code(f"use = [{shown}]"))
@@ -357,10 +369,21 @@ def _find_unseen(rows: Sequence[Mapping[str, Any]], use: Collection[str]) -> Ite
 def extras_in(rows: Sequence[Mapping[str, Any]], form: TableForm) -> list[str]:
     """Return what rows hold that the judge should see beside the judged text: messages not where
     the answer stands among them."""
-    found = {name for row in rows for name in EXTRAS if is_given(row.get(name))}
+    found = _extras_held(rows, form)
     if any(_is_among(row.get(form.answer), row.get("messages")) for row in rows):
         found.discard("messages")
     return [name for name in EXTRAS if name in found]
+
+
+def _extras_held(rows: Sequence[Mapping[str, Any]], form: TableForm) -> set[str]:
+    """Return what rows hold beside the judged text: no messages that are judged themselves."""
+    return {
+        name
+        for row in rows
+        for name in EXTRAS
+        if is_given(row.get(name))
+        and (name != "messages" or form.several in row or not holds_messages(row, form.answer))
+    }
 
 
 def _is_among(answer: object, messages: object) -> bool:

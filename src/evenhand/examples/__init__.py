@@ -18,7 +18,7 @@ name = {name}
 protocol = {protocol}
 language = {language}         # ru | zh | ja | en
 data = {data}
-{rubric}{use}seed = 7
+{rubric}{use}{judged}seed = 7
 
 {remark}
 [[judges]]
@@ -71,10 +71,13 @@ def suite_text(
     by: str | None = None,
     baseline: str | None = None,
     use: Sequence[str] = (),
+    has_tool_calls: bool = False,
 ) -> str:
-    """The text of a suite that runs as it is, with its data and rubric beside it."""
+    """The text of a suite that runs as it is, with its data and rubric beside it; where the data
+    have tool calls, with the choice of what is judged."""
     is_local = judge.split("/", maxsplit=1)[0].split(":", maxsplit=1)[0] == EMBEDDED
     say = words(language)
+    judged = f'judged = "last"         # {say("files.suite_judged")}\n'
     return _SUITE.format(
         name=_quote(name),
         protocol=_quote(protocol),
@@ -82,6 +85,7 @@ def suite_text(
         data=_entries([file.text for file in data]),
         rubric=f"rubric = {_quote(rubric)}\n" if rubric else "",
         use=f"use = [{', '.join(map(_quote, use))}]\n" if use else "",
+        judged=judged if has_tool_calls else "",
         about=say("files.suite_about"),
         remark=say("files.suite_local" if is_local else "files.suite_remote"),
         judge=_quote(judge),

@@ -29,6 +29,7 @@ from evenhand.files.ready_rubrics import (
 from evenhand.files.rubrics import TableUnits, rubric_in
 from evenhand.jsontext import as_text
 from evenhand.kinds import DEFAULT_KIND, KINDS
+from evenhand.kinds.messages import has_tool_calls
 from evenhand.kinds.rows import EXTRAS, TableForm, is_given
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.store.intake import repeated_ids
@@ -118,6 +119,7 @@ def draft_suite(
         by=compared.field,
         baseline=compared.values[0] if compared.field else None,
         use=use,
+        has_tool_calls=any(has_tool_calls(row, form.answer, form.several) for row in rows),
     )
     files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.file else {})
     number, remarks = _read_through(
@@ -304,6 +306,8 @@ def _is_pair(source: TableSource, form: TableForm) -> bool:
 def _require_texts(table: DataTable, rows: Sequence[Mapping[str, Any]], form: TableForm) -> None:
     """Refuse a table in which the question or the answers are not found."""
     answers = (form.several,) if form.several and not table.recognition.is_long else (form.answer,)
+    if table.conversation and table.conversation.has_answer:
+        return
     for field in (form.question, *answers):
         if not any(field in row for row in rows):
             raise _unmapped_error(table, Sentence("files.no_column", field=field), field)
@@ -409,13 +413,16 @@ def _column_lines(
         yield Sentence("files.encoding"), table.source.encoding
     if table.source.sheet:
         yield Sentence("files.sheet"), table.source.sheet
-    meanings = table.conversation.fields if table.conversation else {}
-    columns = {**given, **table.recognition.columns, **meanings}
+    columns = {**given, **table.recognition.columns}
+    if table.conversation:
+        yield "messages", table.conversation.meaning
     answer = form.several if form.several and not table.recognition.is_long else form.answer
     if answers := table.recognition.answers:
         columns[answer] = ", ".join(each.column for each in answers)
+    held = table.conversation.fields if table.conversation else ()
     for field in (form.question, answer):
-        yield field, columns.pop(field, field)
+        if field not in held:
+            yield field, columns.pop(field, field)
     for field, column in columns.items():
         yield field, column
     if table.labels:

@@ -8,18 +8,22 @@ worded in the reader's language stands as a `Label` or a `Gloss`, and is looked 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Union
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from evenhand import jsontext
 from evenhand.kinds.prompt import extra_text
 from evenhand.kinds.rows import EXTRAS, is_given
 from evenhand.observation import ScoredUnit, VotedUnit
+from evenhand.transcript import Part, Transcript
 
 NO_BREAK = "\u00a0"
 """A blank at which no line ends."""
 Tone = Literal["", "strong", "first", "second", "warn", "bad", "dim"]
+Look = Literal["turn", "judged", "calls"]
 
 
 class Label(NamedTuple):
@@ -84,6 +88,8 @@ class Text(Struct, frozen=True, kw_only=True):
     marks: Sequence[Mark] = ()
     short: str = ""
     """The label where there is no room: a letter."""
+    look: Sequence[Look] = ()
+    """Of a text that is a part of a turn of a transcript."""
 
 
 class Table(Struct, frozen=True, kw_only=True):
@@ -161,6 +167,51 @@ class ShownUnit(Struct, frozen=True, kw_only=True):
     """Its values for statistics."""
     about: Sequence[Block] = ()
     judgments: Sequence[ShownJudgment] = field(default=())
+
+
+FOLDED_CHARS = 600
+"""A longer result of a tool is folded."""
+
+
+def turn_blocks(
+    transcript: Transcript,
+    short: str = "A",
+    first: int = 1,
+    after: int | None = None,
+    marks: Mapping[int, Sequence[Mark]] = MappingProxyType({}),
+) -> list[Block]:
+    """Return the turns from one number on, up to another one, a text for each part: its speaker,
+    with the marks on the turn. `short` is the letter of what is judged."""
+    asked = next((part for part in transcript.parts if part.text == transcript.question), None)
+    blocks: list[Block] = []
+    for part in transcript.parts:
+        if part.number < first or (after is not None and part.number >= after):
+            continue
+        turn, is_judged = part.turn, part.is_judged
+        about: list[Piece] = [Label("unit.turn", {"number": str(part.number)})]
+        about += [Gloss("speaker", turn.role), turn.tool]
+        about += [Label("unit.calls")] * part.is_calls + [Label("unit.judged")] * is_judged
+        label = Joined(about)
+        end = part.start + len(part.text)
+        text = Text(
+            label=label,
+            text=part.text,
+            marks=[
+                mark._replace(start=mark.start - part.start, end=mark.end - part.start)
+                for mark in marks.get(part.number, ())
+                if part.start <= mark.start and mark.end <= end
+            ],
+            short=short if is_judged else "Q" if part is asked else "",
+            look=_look(part),
+        )
+        is_long = turn.role == "tool" and len(part.text) > FOLDED_CHARS
+        blocks.append(Group(label, [replace(text, label="")]) if is_long else text)
+    return blocks
+
+
+def _look(part: Part) -> list[Look]:
+    looks: dict[Look, bool] = {"turn": True, "judged": part.is_judged, "calls": part.is_calls}
+    return [look for look, has_it in looks.items() if has_it]
 
 
 def about_unit(extras: Mapping[str, Any], meta: Mapping[str, Any]) -> list[Block]:

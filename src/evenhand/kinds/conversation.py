@@ -24,6 +24,15 @@ from evenhand.kinds.protocol import JudgeWords
 from evenhand.kinds.reply import Checked, V
 from evenhand.limits import PROBLEMS_SHOWN, REPAIRS
 from evenhand.observation import Ends, PassMarks
+from evenhand.transcript import Judged, Transcript, count_shared_turns, turn_code
+
+
+class ShownTexts(NamedTuple):
+    """What was asked and what is judged, by their placeholders, and what explains them."""
+
+    parts: dict[str, str]
+    texts: dict[str, str]
+    """Empty, or the sentence on numbered turns, as a prompt inserts it."""
 
 
 class Try(NamedTuple, Generic[V]):
@@ -158,6 +167,8 @@ class PreparedProtocol(ABC):
     words: JudgeWords
     repairs: int = REPAIRS
     use: tuple[str, ...] = ()
+    judged: Judged = "last"
+    """What is judged of a transcript."""
     custom_prompt: CustomPrompt | None = None
 
     @property
@@ -205,6 +216,21 @@ class PreparedProtocol(ABC):
         """Apply the contract to an output object from another tool."""
         return self.check_external_reply(unit, jsontext.dump(output))
 
+    def show_turns(self, parts: Mapping[str, str], *transcripts: Transcript | None) -> ShownTexts:
+        """Return the texts of a unit, of which the first is what was asked and the others are what
+        is judged; of a unit with a transcript for each of those, its turns instead: what all
+        transcripts begin with was asked."""
+        several = [each for each in transcripts if each is not None]
+        if not several:
+            return ShownTexts({**parts}, {})
+        code, shared = turn_code(*several), count_shared_turns(several)
+        (asked, question), *_ = parts.items()
+        before = several[0].show(code, 1, shared + 1) if shared else question
+        judged = zip(list(parts)[1:], several, strict=True)
+        shown = {name: transcript.show(code, shared + 1) for name, transcript in judged}
+        sentence = self.words.phrases["turns"].format(code=code)
+        return ShownTexts({asked: before, **shown}, {"turns": sentence})
+
     def fill_prompt(
         self,
         style: Style,
@@ -218,7 +244,7 @@ class PreparedProtocol(ABC):
         Args:
             blocks: the texts of the unit, each to be fenced, by their placeholders.
             extras: more texts to be fenced, which stand together.
-            texts: what else the prompt may insert; `after_extras` follows those.
+            texts: what else the prompt may insert; `turns` and `after_extras` follow those.
             shared: the placeholders whose values all units have in common.
         """
         prompt, is_compact = self.prompts[style], style == "compact"
@@ -227,7 +253,7 @@ class PreparedProtocol(ABC):
         renamed = {names.get(name, name): text for name, text in blocks.items()}
         fences = fence_blocks({**renamed, **extras}, self.compact_fence_bytes if is_compact else 4)
         values = {name: fences[names.get(name, name)] for name in blocks}
-        closing = [texts["after_extras"]] if "after_extras" in texts else []
+        closing = [texts[name] for name in ("turns", "after_extras") if name in texts]
         joined = "\n".join([*(fences[name] for name in extras), *closing])
         return prompt.messages({**texts, **values, "extras": joined}, shared)
 
@@ -241,6 +267,8 @@ class PreparedProtocol(ABC):
         """Return the opening by the user's own prompt: what it does not insert of the parts and of
         the extras follows it."""
         blind = {**parts, **shown_extras(extras, self.use)}
+        if "turns" in texts:
+            custom_prompt = custom_prompt.prefix(texts["turns"])
         return custom_prompt.messages(blind, self.aliases, texts)
 
     async def converse(

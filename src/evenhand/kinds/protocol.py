@@ -178,6 +178,7 @@ class Protocol(Struct, frozen=True, kw_only=True):
             "words": self.words(language),
             "repairs": settings["repairs"],
             "use": tuple(settings["use"]),
+            "judged": settings.get("judged", "last"),
             "custom_prompt": self.custom_prompt,
         }
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -28,9 +28,11 @@ from evenhand.kinds.blocks import (
     ShownUnit,
     Text,
     about_unit,
+    turn_blocks,
 )
-from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
+from evenhand.kinds.conversation import JudgingContext, PreparedProtocol, ShownTexts
 from evenhand.kinds.kind import RubricTextError
+from evenhand.kinds.messages import take_transcript
 from evenhand.kinds.prompt import size_of
 from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import (
@@ -45,6 +47,7 @@ from evenhand.kinds.rows import (
 )
 from evenhand.kinds.sample_check import Sources
 from evenhand.observation import Ends, ScoredUnit
+from evenhand.transcript import Judged, Transcript, texts_of, to_plain
 from evenhand.units import Sample, sample_id
 from evenhand.words import Sentence
 
@@ -61,6 +64,7 @@ def read_sample(
     build: Callable[[object], Mapping[str, Any]],
     *,
     has_rubric: bool,
+    judged: Judged = "last",
 ) -> Sample:
     """Return the sample of a row; raise RowError.
 
@@ -68,8 +72,9 @@ def read_sample(
         field: that of the row's own rubric.
         build: makes the rubric as the sample keeps it; raises RubricTextError.
         has_rubric: the suite brings a rubric.
+        judged: what is judged of messages in place of an output.
     """
-    row = without_empty(row, _TEXTS)
+    row, transcript = take_transcript(without_empty(row, _TEXTS), *_TEXTS, judged)
     rubric = row.get(field)
     if rubric is None and not has_rubric:
         raise RowError(Sentence("kinds.no_rubric", field=field))
@@ -77,6 +82,7 @@ def read_sample(
         id=sample_id(row),
         question=filled_text_of(row, "question"),
         model_output=text_of(row, "model_output"),
+        transcript=transcript,
         rubric=None if rubric is None else _build(rubric, field, build),
         **common_fields(row),
     )
@@ -94,13 +100,15 @@ def _build(
 
 def sample_text(sample: Sample) -> str:
     """Return a sample as one line of JSON: what the store keeps; `load_sample` reads it back."""
-    return unit_text(sample, "question", "model_output", "meta", "rubric")
+    turns = to_plain(sample.transcript)
+    return unit_text(sample, "question", "model_output", "meta", "rubric", transcript=turns)
 
 
 class _SampleBody(UnitBody, frozen=True, kw_only=True):
     question: str
     model_output: str
     rubric: Raw | UnsetType = UNSET
+    transcript: Transcript | None = None
 
 
 _body: StoredText[_SampleBody] = StoredText(_SampleBody, "a sample")
@@ -110,8 +118,13 @@ def load_sample(text: str) -> Sample:
     """Return the sample of a line that `sample_text` wrote."""
     body = _body.read(text)
     rubric = None if body.rubric is UNSET else read_raw_object(body.rubric)
-    question, output = body.question, body.model_output
-    return Sample(question=question, model_output=output, rubric=rubric, **body.fields)
+    return Sample(
+        question=body.question,
+        model_output=body.model_output,
+        transcript=body.transcript,
+        rubric=rubric,
+        **body.fields,
+    )
 
 
 def output_key(output: Mapping[str, Any], field: str) -> str | None:
@@ -193,6 +206,11 @@ class SampleProtocol(PreparedProtocol, Generic[R, V]):
     def messages(self, sample: Sample, rubric: R, shape: str, style: Style) -> tuple[Message, ...]:
         """Return the opening of the conversation about a sample."""
 
+    def show(self, sample: Sample) -> ShownTexts:
+        """Return question and output as a judge is shown them."""
+        parts = {"question": sample.question, "model_output": sample.model_output}
+        return self.show_turns(parts, sample.transcript)
+
     def check(
         self,
         text: str,
@@ -232,7 +250,8 @@ class SampleProtocol(PreparedProtocol, Generic[R, V]):
         """Return the verdict on a sample, or why there is none."""
         rubric, style = self.rubric_of(sample), context.styles[0]
         sources = Sources(sample, rubric.text)
-        size = size_of(sample.question, sample.model_output, sample.extras)
+        turns = texts_of(sample.transcript)
+        size = size_of(sample.question, sample.model_output, sample.extras, *turns)
         conversation = await self.converse(
             context,
             await context.offload(partial(self.question, sample, rubric, style), size),
@@ -279,18 +298,21 @@ def present_sample(
     """Return a sample, its output with every quote of every judgment marked and numbered."""
     numbers = count(1)
     quotes = [[(next(numbers), quote) for quote in judgment.evidence] for judgment in judgments]
-    marks = [
-        Mark(quote.start, quote.end, number, f"{number} {quote.dimension}")
-        for each in quotes
-        for number, quote in each
-    ]
+    marks: dict[int | None, list[Mark]] = {}
+    for number, quote in chain.from_iterable(quotes):
+        mark = Mark(quote.start, quote.end, number, f"{number} {quote.dimension}")
+        marks.setdefault(quote.turn, []).append(mark)
+    whole = marks.get(None, ())
     texts = [
         Text(label=Label("unit.question"), text=sample.question, short="Q"),
-        Text(label=Label("unit.output"), text=sample.model_output, marks=marks, short="A"),
+        Text(label=Label("unit.output"), text=sample.model_output, marks=whole, short="A"),
     ]
+    by_turn = {turn: several for turn, several in marks.items() if turn is not None}
     return ShownUnit(
         # There are no texts of what was judged elsewhere.
-        unit=[text for text in texts if text.text],
+        unit=turn_blocks(sample.transcript, marks=by_turn)
+        if sample.transcript
+        else [text for text in texts if text.text],
         measured=measured,
         about=about_unit(sample.extras, sample.meta),
         judgments=list(map(present, judgments, quotes)),
@@ -304,8 +326,13 @@ def quote_cell(name: str, evidence: Sequence[str], quotes: Quotes) -> Cell:
     return Cell(Joined(list(map(_present_quote, evidence, located)), "\n"))
 
 
+def _name_turn(number: int) -> Label:
+    return Label("unit.turn", {"number": str(number)})
+
+
 def _present_quote(text: str, numbered: tuple[int, Evidence]) -> Piece:
     number, quote = numbered
-    offsets: list[Piece] = [f"{quote.start}:{quote.end}"]
+    offsets: list[Piece] = [] if quote.turn is None else [_name_turn(quote.turn)]
+    offsets.append(f"{quote.start}:{quote.end}")
     offsets += [] if quote.match == "exact" else [Gloss("match", quote.match)]
     return Joined([f"{number} “{text}” [", Joined(offsets, ", "), "]"], "")

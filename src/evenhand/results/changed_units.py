@@ -13,7 +13,7 @@ from evenhand.kinds.blocks import ShownUnit
 from evenhand.observation import ScoredUnit
 from evenhand.report.html.units import UnitOutcome, unit_outcome
 from evenhand.report.model import ChangedPair, ChangedSide, ChangedUnits, JudgeReason
-from evenhand.results.units import judge_name, question_of, texts_of
+from evenhand.results.units import judge_name, letter_texts, question_of
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import Change, Changes
 from evenhand.store.archive import Archive
@@ -128,13 +128,14 @@ def _fields(read: _Read) -> dict[str, str]:
 def _output(shown: ShownUnit, candidate: str) -> str:
     """Return the text that was answered; of a pair, that of this candidate, or both if it is
     empty."""
-    outputs = [text for text in texts_of(shown.unit) if text.short and text.short != "Q"]
+    texts = letter_texts(shown.unit)
+    outputs = {short: text for short, text in texts.items() if short not in ("", "Q")}
     measured = shown.measured
     if isinstance(measured, ScoredUnit):
-        return outputs[0].text if outputs else ""
+        return next(iter(outputs.values()), "")
     sides = dict(zip(measured.candidates, "AB", strict=True))
-    wanted = [text for text in outputs if not candidate or text.short == sides.get(candidate)]
-    return "\n\n".join(text.text for text in wanted)
+    side = sides.get(candidate)
+    return "\n\n".join(text for short, text in outputs.items() if not candidate or short == side)
 
 
 def _reasons(read: _Read) -> Iterator[JudgeReason]:

@@ -21,7 +21,7 @@ from evenhand.observation import (
     read_observations,
 )
 from evenhand.report.terminal.tables import cut
-from evenhand.results.units import judge_name, question_of, texts_of
+from evenhand.results.units import judge_name, letter_texts, question_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.archive import Archive
 from evenhand.words import Sentence
@@ -163,7 +163,7 @@ def _labels(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _figures(measure: Scoring | Voting, shown: ShownUnit, judgment: Judgment) -> dict[str, Any]:
     """Return the answers with their lengths, and what the verdict says."""
-    texts, unit = {text.short: text.text for text in texts_of(shown.unit)}, shown.measured
+    texts, unit = letter_texts(shown.unit), shown.measured
     if isinstance(measure, Voting):
         assert isinstance(unit, VotedUnit), "votes are on pairs"
         return _vote(measure.judgment(judgment), unit, texts)

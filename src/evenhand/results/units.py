@@ -82,6 +82,15 @@ def texts_of(blocks: Iterable[Block]) -> Iterator[Text]:
                 yield from texts_of(column)
 
 
+def letter_texts(blocks: Iterable[Block]) -> dict[str, str]:
+    """Return the texts of a unit by their letters: the parts of a conversation that have one
+    joined."""
+    joined: dict[str, list[str]] = {}
+    for text in texts_of(blocks):
+        joined.setdefault(text.short, []).append(text.text)
+    return {short: "\n\n".join(texts) for short, texts in joined.items()}
+
+
 def question_of(blocks: Iterable[Block]) -> str:
     """Return the text that a unit is about, as every kind marks it; empty where nobody knows."""
     return next((text.text for text in texts_of(blocks) if text.short == "Q"), "")
@@ -233,7 +242,7 @@ def judged_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> 
         "reason": judgment.reason,
         "detail": judgment.detail,
         "output": judgment.output,
-        "evidence": [asdict(evidence) for evidence in judgment.evidence],
+        "evidence": [evidence.json() for evidence in judgment.evidence],
         "passes": [judged_pass.json() for judged_pass in judgment.passes],
         "fixes": [asdict(fix) for fix in judgment.fixes],
         "flags": list(judgment.flags),

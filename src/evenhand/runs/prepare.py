@@ -26,7 +26,7 @@ from evenhand.kinds.protocol import Protocol
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import Suite
-from evenhand.suite_file import JudgeSpec, Settings
+from evenhand.suite_file import JudgeSpec, Settings, SuiteFile
 from evenhand.words import Sentence, few
 
 if TYPE_CHECKING:
@@ -198,6 +198,9 @@ def suite_settings(suite: Suite, kind: str) -> dict[str, Any]:
         if not isinstance(KINDS[kind].measure, Scoring):
             raise UsageError(Sentence("runs.no_pass", kind=kind), where=suite.where("pass"))
         settings["pass"] = suite.file.pass_.model_dump()
+    # The default is left out: a run that says nothing of it stays the run that it was.
+    if suite.file.judged != SuiteFile.model_fields["judged"].default:
+        settings["judged"] = suite.file.judged
     return settings
 
 

@@ -83,7 +83,7 @@ def test_a_log_of_chats_becomes_a_suite_that_runs(call, tmp_path, protocol):
     write_rows(tmp_path, rows, "chats.jsonl")
     done = call.ok(f"init --data chats.jsonl --protocol {protocol}")
     assert is_told(done.out, "files.understood", "ja", protocol=protocol, language="ja"), done.out
-    assert is_told(done.out, "data.last_message", "ja", column="messages")
+    assert is_told(done.out, "data.transcript", "ja", column="messages")
     assert run(call, protocol)["verdicts"] == (1 if protocol == "pairwise" else 2)
     assert system in call(f"show latest {stored(tmp_path)[0]['unit']}").out
 

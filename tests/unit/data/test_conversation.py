@@ -1,4 +1,4 @@
-"""Rows in the form of a chat: the last message is the answer, what precedes it the question."""
+"""Rows in the form of a chat: which column it is, and the units that it makes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,43 @@ import pytest
 from evenhand.data.read import memory_rows
 from evenhand.data.tables import Tables, TableSource
 from evenhand.errors import DataError
+from evenhand.files.protocols import find_protocol, judging_of
+from evenhand.files.rubrics import TableUnits
 from evenhand.kinds import KINDS
+from evenhand.manifest import JudgingRecord, rubric_json
+from evenhand.units import question_hash
 from tests.sentences import refused
+from tests.suites import CHECKLIST, RUBRIC, TASK
 
 SYSTEM = {"role": "system", "content": "Отвечай кратко."}
 ASKED = {"role": "user", "content": "なぜ空は青いのですか。"}
 ANSWERED = {"role": "assistant", "content": "Air scatters blue light most."}
 AGAIN = {"role": "user", "content": "And in the evening?"}
 RED = {"role": "assistant", "content": "Then it is red."}
+SALTY = {"role": "user", "content": "Why is the sea salty?"}
+RUBRICS = {
+    "rubric": rubric_json(RUBRIC),
+    "checklist": rubric_json({"criteria": CHECKLIST}),
+    "weighted": rubric_json(TASK),
+    "pairwise": rubric_json(None),
+}
 
 
-def read(*rows, kind="rubric", columns=None):
-    """What rows are understood as, and what is told about them."""
+def read(*rows, kind="rubric", columns=None, judged="last"):
+    """The units that rows are understood as, and what is told about them."""
     lines = []
     source = TableSource(path=Path("chats.jsonl"), memory=memory_rows(rows, "chats.jsonl"))
     tables = Tables([source], columns or {}, KINDS[kind].table_form, lines.append)
-    return [row.value for _, row in tables.rows], lines
+    settings = {**KINDS[kind].settings, "use": [], "judged": judged}
+    record = JudgingRecord(language="en", rubric_json=RUBRICS[kind], settings=settings)
+    judging = judging_of(find_protocol(kind), record)
+    units = TableUnits(tables, find_protocol(kind)).read(judging)
+    return [json.loads(unit.body) for unit in units], lines
+
+
+def chat(unit):
+    """The speakers and texts of a unit's turns."""
+    return [(turn["role"], turn.get("text", "")) for turn in unit["transcript"]["turns"]]
 
 
 FORMS = {
@@ -50,52 +71,37 @@ FORMS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", FORMS)
-def test_a_question_and_its_answer_are_read_from_messages(kind, form):
+def test_one_question_and_its_answer_are_the_unit_of_a_plain_row(kind, form):
     rows = [FORMS[form] | {"model": model} for model in ("a", "b")]
+    plain = {"question": ASKED["content"], "answer": ANSWERED["content"]}
     units, lines = read(*rows, kind=kind)
-    fields = KINDS[kind].table_form
-    assert {unit[fields.question] for unit in units} == {ASKED["content"]}
-    answers = [candidate["text"] for unit in units for candidate in unit.get("candidates", ())] or [
-        unit[fields.answer] for unit in units
-    ]
-    assert answers == [ANSWERED["content"]] * 2
-    assert not any("messages" in unit for unit in units)
+    assert units == read(*(plain | {"model": model} for model in ("a", "b")), kind=kind)[0]
     meanings = [line.values["meaning"] for line in lines if line.key == "data.columns"]
-    assert any(fields.question in meaning for meaning in meanings)
+    key = "transcript" if "answer" not in form else "transcript_and_answer"
+    meaning = next(each for each in meanings if getattr(each, "key", "") == "data.field_is")
+    assert meaning.values["meaning"].key == f"data.{key}"
 
 
-def test_the_question_is_all_that_precedes_the_answer():
-    (unit,), lines = read({"messages": [SYSTEM, ASKED, ANSWERED, AGAIN, RED]})
-    assert unit["model_output"] == RED["content"]
-    assert unit["question"] == (
-        "System: Отвечай кратко.\n\nUser: なぜ空は青いのですか。\n\n"
-        "Assistant: Air scatters blue light most.\n\nUser: And in the evening?"
-    )
-    assert "context" not in unit
-    told = [line.values["meaning"].values for line in lines]
-    assert [(values["field"], values["meaning"].key) for values in told] == [
-        ("model_output", "data.last_message"),
-        ("question", "data.before_answer"),
-    ]
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_conversation_is_kept_in_turns_and_called_by_its_first_question(kind):
+    turns = [SYSTEM, ASKED, ANSWERED, AGAIN, RED]
+    rows = [{"messages": turns, "model": model} for model in "ab"]
+    (unit, *_), _ = read(*rows, kind=kind)
+    parties = unit.get("candidates") or [unit]
+    for party in parties:
+        assert chat(party) == [(each["role"], each["content"]) for each in turns]
+        assert (
+            party.get("model_output") or party.get("answer") or party["text"]
+        ) == "Then it is red."
+    assert unit[KINDS[kind].table_form.question] == ASKED["content"]
+    assert question_hash(ASKED["content"]) in unit["id"] + str(unit["meta"])
 
 
-def test_chats_that_end_alike_are_different_questions():
-    other = {"role": "user", "content": "Why is the sea salty?"}
-    chats = [[first, ANSWERED, AGAIN, RED] for first in (ASKED, other)]
-    pairs, _ = read(
-        *({"messages": chat, "model": model} for chat in chats for model in "ab"), kind="pairwise"
-    )
-    assert len({unit["topic"] for unit in pairs}) == 2
-
-
-def test_calls_of_tools_are_of_the_question_or_the_answer():
-    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "sky"}}]}
-    result = {"role": "tool", "content": "blue"}
-    (unit,), _ = read({"messages": [ASKED, call, result, ANSWERED]})
-    assert unit["model_output"] == ANSWERED["content"]
-    assert '"name":"sky"' in unit["question"] and unit["question"].endswith("Tool: blue")
-    (unit,), _ = read({"messages": [ASKED, call]})
-    assert '"name":"sky"' in unit["model_output"]
+def test_the_answer_of_a_column_is_the_last_turn():
+    (unit,), _ = read({"messages": [SYSTEM, ASKED], "answer": RED["content"]})
+    assert chat(unit)[-1] == ("assistant", RED["content"]) and len(chat(unit)) == 3
+    (unit,), _ = read({"messages": [SYSTEM, ASKED, RED], "answer": RED["content"]})
+    assert len(chat(unit)) == 3
 
 
 @pytest.mark.parametrize("role", ["ai", "Bot", "chatgpt", "gpt", "model"])
@@ -103,36 +109,37 @@ def test_calls_of_tools_are_of_the_question_or_the_answer():
 def test_speakers_have_other_names_too(role, asker):
     turns = [{"role": who, "content": text} for text in ("1", "2") for who in (asker, role)]
     (unit,), _ = read({"messages": turns})
-    assert (unit["question"], unit["model_output"]) == ("User: 1\n\nAssistant: 1\n\nUser: 2", "2")
+    assert [who for who, _ in chat(unit)] == ["user", "assistant"] * 2
 
 
-def test_an_unknown_role_is_named_with_the_known_ones():
-    with refused(DataError, "data.unknown_role", '"narrator"') as raised:
-        read({"messages": [{"role": "narrator", "content": "Once"}, ASKED, ANSWERED]})
-    assert raised.value.where == "chats.jsonl:1"
-    assert "user, human" in raised.value.advice and "chatgpt" in raised.value.advice
-
-
-def test_a_context_of_its_own_stays():
-    (unit,), _ = read({"messages": [SYSTEM, ASKED, ANSWERED], "context": ["Page 1.", "Page 2."]})
-    assert unit["context"] == ["Page 1.", "Page 2."]
+def test_candidates_may_be_conversations():
+    """What stands beside them is what they begin with; a text is the answer to the question."""
+    told = {"id": "told", "text": "Salt."}
+    asked = {"id": "asked", "messages": [AGAIN, RED]}
+    (pair,), _ = read({"messages": [SALTY], "candidates": [told, asked]}, kind="pairwise")
+    assert (pair["id"], pair["topic"]) == (
+        f"{question_hash(SALTY['content'])}#asked~told",
+        SALTY["content"],
+    )
+    first, second = pair["candidates"]
+    assert [text for _, text in chat(first)] == [SALTY["content"], AGAIN["content"], RED["content"]]
+    assert chat(second) == [("user", SALTY["content"]), ("assistant", "Salt.")]
+    (pair,), _ = read(
+        {"messages": [SALTY], "candidates": [told, told | {"id": "b"}]}, kind="pairwise"
+    )
+    assert "transcript" not in pair["candidates"][0]
 
 
 def test_a_question_beside_the_messages_must_be_theirs():
     messages = [ASKED, ANSWERED, AGAIN, RED]
     (unit,), _ = read({"question": AGAIN["content"], "messages": messages})
-    assert unit["question"].startswith(f"User: {ASKED['content']}")
-    row = {"question": "Why is the sea salty?", "messages": messages}
-    with refused(DataError, "data.two_questions") as raised:
+    assert unit["question"] == ASKED["content"]
+    row = {"question": SALTY["content"], "messages": messages}
+    with refused(DataError, "kinds.two_questions") as raised:
         read(row)
-    assert "--map question=messages" in raised.value.advice
+    assert raised.value.where == "chats.jsonl:1"
     (unit,), _ = read(row, columns={"question": "messages"})
-    assert unit["question"].startswith(f"User: {ASKED['content']}")
-
-
-def test_an_answer_beside_the_messages_is_not_part_of_the_question():
-    (unit,), _ = read({"messages": [ASKED, ANSWERED], "answer": ANSWERED["content"]})
-    assert (unit["question"], unit["model_output"]) == (ASKED["content"], ANSWERED["content"])
+    assert unit["question"] == ASKED["content"]
 
 
 def test_earlier_messages_of_the_contract_are_left_alone():
@@ -151,27 +158,33 @@ def test_one_of_two_conversations_is_named():
     with refused(DataError, "data.two_conversations", "chosen.*rejected") as raised:
         read(row)
     assert "--map answer=chosen" in raised.value.advice
-    (unit,), _ = read(row, columns={"answer": "rejected"})
-    assert (unit["question"], unit["model_output"]) == (ASKED["content"], RED["content"])
+    for field in ("answer", "messages"):
+        (unit,), _ = read(row, columns={field: "rejected"})
+        assert (unit["question"], unit["model_output"]) == (ASKED["content"], RED["content"])
+
+
+CALL = {"role": "assistant", "tool_calls": [{"function": {"arguments": "{}"}}]}
 
 
 @pytest.mark.parametrize(
-    ("row", "key"),
+    ("messages", "key"),
     [
-        ({"messages": [ASKED, ANSWERED, AGAIN]}, "unanswered"),
-        ({"messages": [SYSTEM, ANSWERED]}, "nothing_asked"),
-        ({"messages": []}, "not_messages"),
-        ({"messages": [{"role": 1, "content": "x"}, RED]}, "not_messages"),
-        (
-            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}, RED]},
-            "not_messages",
-        ),
+        ([SYSTEM, ASKED], "unanswered"),
+        ([SYSTEM, ANSWERED], "nothing_asked"),
+        ([], "not_messages"),
+        ("Hello", "not_messages"),
+        ([{"role": 1, "content": "x"}, RED], "unknown_role"),
+        ([{"role": "narrator", "content": "Once"}, ASKED, ANSWERED], "unknown_role"),
+        ([{"role": "user", "content": [{"type": "image_url"}]}, RED], "no_text_message"),
+        ([{"role": "user", "content": "x"}, "y"], "no_text_message"),
+        ([ASKED, CALL], "no_call"),
+        ([ASKED, {"role": "assistant", "tool_calls": 7}], "no_call"),
     ],
 )
-def test_what_is_no_question_with_an_answer_is_named_with_its_row(row, key):
-    with refused(DataError, f"data.{key}") as raised:
-        read({"messages": [ASKED, ANSWERED]}, row)
-    assert raised.value.where == "chats.jsonl:2"
+def test_messages_that_cannot_be_judged_are_named_with_their_row(messages, key):
+    with refused(DataError, f"kinds.{key}") as raised:
+        read({"messages": [ASKED, ANSWERED]}, {"messages": messages})
+    assert raised.value.where == "chats.jsonl:2" and raised.value.advice
 
 
 def test_rows_of_a_file_are_read_like_rows_in_memory(tmp_path):
@@ -179,5 +192,4 @@ def test_rows_of_a_file_are_read_like_rows_in_memory(tmp_path):
     file.write_text(json.dumps({"messages": [ASKED, ANSWERED], "model": "m"}) + "\n")
     tables = Tables([TableSource(path=file)], {}, KINDS["rubric"].table_form, lambda line: None)
     ((_, row),) = tables.rows
-    assert row.value["model_output"] == ANSWERED["content"]
-    assert row.value["meta"]["model"] == "m"
+    assert (row.value["question"], row.value["meta"]["model"]) == (ASKED["content"], "m")

@@ -237,6 +237,7 @@ evidence_blank path phrase
 evidence_count path
 evidence_from_question path phrase quote
 evidence_from_rubric path phrase quote
+evidence_from_turn path phrase quote turn
 evidence_nowhere path phrase quote
 evidence_slight path phrase quote
 evidence_unsaid path phrase

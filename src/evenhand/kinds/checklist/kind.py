@@ -73,7 +73,8 @@ class ChecklistProtocol(SampleProtocol[Checklist, ChecklistVerdict]):
         return {} if self.rubric is None else ends_of(self.rubric)
 
     def read(self, row: Mapping[str, Any]) -> list[Sample]:
-        return [read_sample(row, "criteria", read_given, has_rubric=self.rubric is not None)]
+        has_rubric, judged = self.rubric is not None, self.judged
+        return [read_sample(row, "criteria", read_given, has_rubric=has_rubric, judged=judged)]
 
     def parse(self, text: str) -> Checklist:
         return parse_checklist(text)
@@ -102,14 +103,13 @@ class ChecklistProtocol(SampleProtocol[Checklist, ChecklistVerdict]):
         self, sample: Sample, rubric: Checklist, shape: str, style: Style
     ) -> tuple[Message, ...]:
         told = rubric.tell(self.words.phrases["fault"])
-        parts = {"question": sample.question, "model_output": sample.model_output}
-        parts |= {"criteria": told}
+        parts, turns = self.show(sample)
+        parts, texts = {**parts, "criteria": told}, {"shape": shape, **turns}
         if self.custom_prompt is not None:
-            texts = {"shape": shape}
             return self.fill_custom_prompt(self.custom_prompt, parts, sample.extras, texts)
         extras = extra_blocks(sample.extras, self.use)
         shared = ("criteria", "shape") if sample.rubric is None else ()
-        return self.fill_prompt(style, parts, extras, {"shape": shape}, shared)
+        return self.fill_prompt(style, parts, extras, texts, shared)
 
 
 # The record

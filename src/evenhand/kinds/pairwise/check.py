@@ -75,7 +75,7 @@ def compact_schema(
     criteria: Sequence[str],
     leading: str,
     topic: str,
-    texts: tuple[str, str],
+    texts: Sequence[str],
     phrases: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the schema for a judge that fills a form by probabilities: it sets the two texts

@@ -19,7 +19,12 @@ from msgspec.structs import replace as replace_fields
 from evenhand import jsontext
 from evenhand.exchange import Message, Question, Reply, Schema, Style
 from evenhand.judgment import Fix, Judgment, LeftOut, Verdict
-from evenhand.kinds.conversation import Conversation, JudgingContext, PreparedProtocol
+from evenhand.kinds.conversation import (
+    Conversation,
+    JudgingContext,
+    PreparedProtocol,
+    ShownTexts,
+)
 from evenhand.kinds.kind import ExampleSuite, Kind, ReplyLength, Terms, VerdictTable, Voting
 from evenhand.kinds.masking import family, mask_names, names_its_author
 from evenhand.kinds.pairwise.check import (
@@ -172,13 +177,13 @@ class PairwiseProtocol(PreparedProtocol):
         return self.max_rounds
 
     def read(self, row: Mapping[str, Any]) -> list[Pair]:
-        return read_pairs(row)
+        return read_pairs(row, self.judged)
 
     # Judging
 
     async def judge(self, pair: Pair, context: JudgingContext) -> Judgment:
         """Ask both orders, compare, ask again on a contradiction; settle, fail or be uncertain."""
-        size = size_of(pair.topic, *pair.texts, pair.extras)
+        size = size_of(pair.topic, *pair.texts, pair.extras, *pair.turn_texts)
         if is_one_text(pair):
             rounds = [tied_round(self.dimension_ids)]
             return await context.offload(partial(self._verdict, pair, pair, rounds, [], []), size)
@@ -212,7 +217,8 @@ class PairwiseProtocol(PreparedProtocol):
     ) -> Sequence[Conversation[PairReply]]:
         """Return the conversations about both orders, held at the same time, in the order of the
         questions."""
-        style, judged = context.styles[judge_index], JudgedText(*visible.texts)
+        style = context.styles[judge_index]
+        judged = JudgedText(*visible.texts, *visible.turn_texts)
 
         def check(reply: Reply) -> Checked[PairReply]:
             topic = visible.topic
@@ -264,7 +270,7 @@ class PairwiseProtocol(PreparedProtocol):
             flags += [f"gives_itself_away:{side}"] if names_its_author(text) else []
         if self.blind == "mask" and visible is pair and not is_one_text(pair):
             flags.append("mask_hides_difference")
-        hidden = hidden_characters(pair.topic, *pair.texts)
+        hidden = hidden_characters(pair.topic, *pair.texts, *pair.turn_texts)
         return tuple(dict.fromkeys([*flags, *(f"hidden_characters:{kind}" for kind in hidden)]))
 
     def eligible_judges(self, pair: Pair, judges: Sequence[str]) -> list[int]:
@@ -280,7 +286,7 @@ class PairwiseProtocol(PreparedProtocol):
         they are all that tells the candidates apart."""
         if self.blind != "mask":
             return pair
-        masked = pair.with_texts(*(mask_names(text, topic=pair.topic) for text in pair.texts))
+        masked = pair.map_answers(partial(mask_names, topic=pair.topic))
         if is_one_text(masked):
             return pair
         extras = {name: _mask_value(value, pair.topic) for name, value in pair.extras.items()}
@@ -310,7 +316,7 @@ class PairwiseProtocol(PreparedProtocol):
     ) -> Checked[PairReply]:
         """Check a reply from another tool, which may be a verdict-table line; flagged as the pass
         of a run would be."""
-        judged = JudgedText(*pair.texts)
+        judged = JudgedText(*pair.texts, *pair.turn_texts)
         checked = self.check(text, finish=finish, topic=pair.topic, judged=judged, is_external=True)
         reply = checked.value
         if reply is None or reply.winner in (None, derive_winner(reply.marks, self.priority)):
@@ -336,11 +342,11 @@ class PairwiseProtocol(PreparedProtocol):
         judgment of a pair starts with the other order."""
         style = context.styles[judge_index]
         is_swapped = (first_order(self.seed, pair) == "21") != bool(context.judgment_index % 2)
-        texts = {"12": pair.texts, "21": pair.texts[::-1]}
+        shown = {order: self._show(pair, order) for order in ORDERS}
         return [
             Question(
-                messages=self._messages(pair, texts[order], style),
-                schema=self._schema(pair, texts[order], style),
+                messages=self._messages(pair, shown[order], style),
+                schema=self._schema(pair, shown[order], style),
                 unit=pair.id,
                 order=order,
                 round=time,
@@ -349,23 +355,30 @@ class PairwiseProtocol(PreparedProtocol):
             for order in (ORDERS[::-1] if is_swapped else ORDERS)
         ]
 
-    def _schema(self, pair: Pair, texts: tuple[str, str], style: Style) -> Schema | None:
+    def _show(self, pair: Pair, order: str) -> ShownTexts:
+        """Return topic and candidates as a judge is shown them in an order."""
+        first, second = (pair.first, pair.second) if order == "12" else (pair.second, pair.first)
+        parts = {"topic": pair.topic, "candidate_1": first.text, "candidate_2": second.text}
+        return self.show_turns(parts, first.transcript, second.transcript)
+
+    def _schema(self, pair: Pair, shown: ShownTexts, style: Style) -> Schema | None:
         """Return None where the prompt may ask for another form than ours; a judge that fills a
         form by probabilities always needs one."""
         if style == "compact":
             criteria = self.dimension_ids
             leading = self._asked_priority[0] if self._asked_priority else criteria[0]
             beside = extra_blocks(pair.extras, self.use).values()
-            topic = "\n".join((*beside, pair.topic))
+            asked, *texts = shown.parts.values()
+            topic = "\n".join((*beside, asked))
             return Schema(compact_schema(criteria, leading, topic, texts, self.words.phrases))
         return None if self.tables or self.custom_prompt else self.schema
 
-    def _messages(self, pair: Pair, texts: tuple[str, str], style: Style) -> tuple[Message, ...]:
-        parts = {"topic": pair.topic, "candidate_1": texts[0], "candidate_2": texts[1]}
+    def _messages(self, pair: Pair, shown: ShownTexts, style: Style) -> tuple[Message, ...]:
+        parts, texts = shown.parts, {**self.texts, **shown.texts}
         if self.custom_prompt is not None:
-            return self.fill_custom_prompt(self.custom_prompt, parts, pair.extras, self.texts)
+            return self.fill_custom_prompt(self.custom_prompt, parts, pair.extras, texts)
         extras = extra_blocks(pair.extras, self.use)
-        return self.fill_prompt(style, parts, extras, self.texts, self.texts)
+        return self.fill_prompt(style, parts, extras, texts, self.texts)
 
 
 def _mask_value(value: Any, topic: str) -> Any:

@@ -28,6 +28,7 @@ from evenhand.kinds.blocks import (
     about_unit,
     cells,
     labels,
+    turn_blocks,
 )
 from evenhand.kinds.pairwise.verdict import (
     CriterionReply,
@@ -36,6 +37,7 @@ from evenhand.kinds.pairwise.verdict import (
     measure_pair,
     pair_passes,
 )
+from evenhand.transcript import count_shared_turns
 from evenhand.units import Candidate, Pair
 
 _TONES: dict[str | None, Tone] = {"A+": "first", "B+": "second", "A": "first", "B": "second"}
@@ -46,22 +48,32 @@ _SHORT = {"A+": "A", "B+": "B", "tie": "="}
 def present(pair: Pair, judgments: Sequence[Judgment]) -> ShownUnit:
     """Return a pair, and each judgment with its rounds."""
     topic = Text(label=Label("unit.topic"), text=pair.topic, short="Q")
-    sides = [[_present_candidate("A", pair.first)], [_present_candidate("B", pair.second)]]
+    # Of votes made elsewhere, the names alone may be known.
+    unit: list[Block] = [*([topic] if pair.topic else [])]
+    sides = {"A": pair.first, "B": pair.second}
+    turns = [each.transcript for each in sides.values() if each.transcript]
+    shared = count_shared_turns(turns) if turns else 0
+    if shared:
+        unit = turn_blocks(turns[0], after=shared + 1)
+    unit.append(Columns([_present_candidate(*side, shared) for side in sides.items()]))
     return ShownUnit(
-        # Of votes made elsewhere, the names alone may be known.
-        unit=[*([topic] if pair.topic else []), Columns(sides)],
+        unit=unit,
         measured=measure_pair(pair),
         about=about_unit(pair.extras, pair.meta),
         judgments=list(map(_present_judgment, judgments)),
     )
 
 
-def _present_candidate(side: str, candidate: Candidate) -> Block:
+def _present_candidate(side: str, candidate: Candidate, shared: int) -> list[Block]:
+    """Return the name and the text of a candidate, or its turns after those that it shares."""
     label = Label("unit.candidate", {"side": side})
     note = " · ".join(filter(None, (candidate.id, candidate.model)))
+    if candidate.transcript is not None:
+        turns = turn_blocks(candidate.transcript, side, first=shared + 1)
+        return [Items(label=label, items=[note]), *turns]
     if not candidate.text:
-        return Items(label=label, items=[note])
-    return Text(label=label, text=candidate.text, note=note, short=side)
+        return [Items(label=label, items=[note])]
+    return [Text(label=label, text=candidate.text, note=note, short=side)]
 
 
 def _present_judgment(judgment: Judgment) -> ShownJudgment:

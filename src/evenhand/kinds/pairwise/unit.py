@@ -15,7 +15,15 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
+from msgspec.structs import replace
+
 from evenhand.jsontext import StoredText, as_text
+from evenhand.kinds.messages import (
+    fill_question,
+    holds_messages,
+    plain_transcript,
+    read_transcript,
+)
 from evenhand.kinds.rows import (
     EXTRAS,
     FieldError,
@@ -31,6 +39,7 @@ from evenhand.kinds.rows import (
     unit_text,
     without_empty,
 )
+from evenhand.transcript import Judged, to_plain
 from evenhand.units import (
     APART,
     TOPIC_ID,
@@ -49,10 +58,12 @@ _TEXTS = ("topic",)
 FIELDS = ("id", "pair_id", "topic", "candidates", "meta", "language", *EXTRAS)
 
 
-def read_pairs(row: Mapping[str, Any]) -> list[Pair]:
+def read_pairs(row: Mapping[str, Any], judged: Judged = "last") -> list[Pair]:
     """Return the pairs of a row; raises RowError."""
     row = without_empty(row, _TEXTS)
-    topic, candidates = filled_text_of(row, "topic"), _candidates(row)
+    fill_question(row, "topic", "answer", "candidates")
+    topic = filled_text_of(row, "topic")
+    candidates = _alike(_candidates(row, judged), topic, judged)
     check_id(row.get("pair_id"), "pair_id")
     common, ident = common_fields(row), topic_id(row)
     keeps_id = len(candidates) == 2 and bool(own_pair_id(row))
@@ -82,7 +93,8 @@ def ids_of_pairs(row: Mapping[str, Any]) -> list[str]:
 def is_one_text(pair: Pair) -> bool:
     """Return True if both candidates say the same: a tie, and no call."""
     first, second = pair.texts
-    return first.strip() == second.strip()
+    is_one_course = pair.first.transcript == pair.second.transcript
+    return is_one_course and first.strip() == second.strip()
 
 
 def first_order(seed: int, pair: Pair) -> str:
@@ -101,7 +113,9 @@ def first_order(seed: int, pair: Pair) -> str:
 def pair_text(pair: Pair) -> str:
     """Return a pair as one line of JSON: what the store keeps; `load_pair` reads it back."""
     candidates = [
-        {"id": each.id, "text": each.text} | ({"model": each.model} if each.model else {})
+        {"id": each.id, "text": each.text}
+        | ({"model": each.model} if each.model else {})
+        | ({"transcript": to_plain(each.transcript)} if each.transcript else {})
         for each in (pair.first, pair.second)
     ]
     return unit_text(pair, "topic", candidates=candidates, row=pair.row, meta=pair.meta)
@@ -131,7 +145,21 @@ def load_pair(text: str) -> Pair:
     )
 
 
-def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
+def _alike(candidates: list[Candidate], topic: str, judged: Judged) -> list[Candidate]:
+    """Return candidates that are all transcripts, or all texts: where one is a transcript, a text
+    is the answer to the topic."""
+    found = [each.transcript for each in candidates if each.transcript is not None]
+    if all(each.is_plain and each.question.strip() == topic.strip() for each in found):
+        return [replace(each, transcript=None) for each in candidates]
+    return [
+        each
+        if each.transcript is not None
+        else replace(each, transcript=plain_transcript(topic, each.text, judged))
+        for each in candidates
+    ]
+
+
+def _candidates(row: Mapping[str, Any], judged: Judged) -> list[Candidate]:
     value = row.get("candidates")
     # Columns of a table: candidates.1.text, candidates.2.text, ...
     if isinstance(value, dict) and all(key.isdecimal() for key in value):
@@ -144,19 +172,23 @@ def _candidates(row: Mapping[str, Any]) -> list[Candidate]:
         raise FieldError("candidates", "few_candidates", n=len(value))
     candidates: dict[str, Candidate] = {}
     for number, each in enumerate(value, 1):
-        candidate = _candidate(each, number)
+        candidate = _candidate(each, number, judged)
         if candidate.id in candidates:
             raise RowError(Sentence("kinds.same_candidate", number=number, name=candidate.id))
         candidates[candidate.id] = candidate
     return list(candidates.values())
 
 
-def _candidate(value: Any, number: int) -> Candidate:
+def _candidate(value: Any, number: int, judged: Judged) -> Candidate:
     path = f"candidates.{number}"
     if not isinstance(value, (dict, Mapping)):  # dict first: the abstract test is slow
         raise FieldError(path, "no_candidate", found=type_name(value))
     ident, text = value.get("id"), value.get("text")
     check_id(ident, f"{path}.id")
+    transcript = None
+    if holds_messages(value, "text"):
+        transcript = read_transcript(value["messages"], judged)
+        text = transcript.text
     if text is None:
         raise FieldError(f"{path}.text", "absent_field")
     if not isinstance(text, str):
@@ -166,7 +198,8 @@ def _candidate(value: Any, number: int) -> Candidate:
     model = value.get("model")
     # Without an id a candidate is known by its place: 1, 2, ...
     name = str(number if ident in (None, "") else ident)
-    return Candidate(id=name, text=text, model=model if isinstance(model, str) else "")
+    model = model if isinstance(model, str) else ""
+    return Candidate(id=name, text=text, model=model, transcript=transcript)
 
 
 # Tables with one row per answer
@@ -181,7 +214,9 @@ def gather(rows: Iterable[PlacedRow]) -> Gathered:
     """Return the topics of a long table, each with its candidates; raise RowError. Topics with a
     single answer, and answers that are empty, are left out, and counted in the remarks."""
     answers = list(rows)
-    filled = [row for row in answers if _read_answer(row).strip()]
+    filled = [
+        row for row in answers if holds_messages(row.value, "answer") or _read_answer(row).strip()
+    ]
     names = _author_fields(filled)
     topics: dict[tuple[str, str], list[PlacedRow]] = {}
     for row in filled:
@@ -253,7 +288,10 @@ def _gather_topic(group: Sequence[PlacedRow], names: Sequence[str]) -> PlacedRow
     # Runs of one question are several rows: what they are about must be the same in all of them.
     if apart and meta.get("question_id") in (None, ""):
         meta["question_id"] = question
+    are_transcripts = any(holds_messages(row.value, "answer") for row in group)
     for name in ("language", *EXTRAS):
+        if name == "messages" and are_transcripts:
+            continue
         if filled := _distinct(group, name):
             value[name] = filled if name in _LISTED and filled[1:] else filled[0]
     return PlacedRow(value, group[0].where)
@@ -290,7 +328,9 @@ def _name_answers(group: Sequence[PlacedRow], names: Sequence[str]) -> list[dict
                 Sentence("kinds.same_answer", name=ident, first=origins[ident], second=row.where)
             )
         origins[ident] = row.where
-        candidate = {"id": ident, "text": row.value["answer"]}
+        is_transcript = holds_messages(row.value, "answer")
+        name, field = ("messages", "messages") if is_transcript else ("text", "answer")
+        candidate = {"id": ident, name: row.value[field]}
         model = _meta(row).get("model")
         candidates.append(candidate | ({"model": model} if model and model != ident else {}))
     return candidates

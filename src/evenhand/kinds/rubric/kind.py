@@ -47,15 +47,16 @@ from evenhand.kinds.samples import (
 )
 from evenhand.limits import REPAIRS
 from evenhand.observation import Ends, PassMarks
+from evenhand.transcript import Judged
 from evenhand.units import Sample, sample_id
 from evenhand.words import Sentence
 
 FIELDS = ("id", "question", "model_output", "meta", "rubric", "language", *EXTRAS)
 
 
-def read_row(row: Mapping[str, Any], *, has_rubric: bool) -> Sample:
+def read_row(row: Mapping[str, Any], *, has_rubric: bool, judged: Judged = "last") -> Sample:
     """Return the sample of a row; raise RowError. `has_rubric` says that the suite brings one."""
-    return read_sample(row, "rubric", _read_rubric, has_rubric=has_rubric)
+    return read_sample(row, "rubric", _read_rubric, has_rubric=has_rubric, judged=judged)
 
 
 def _read_rubric(rubric: object) -> Mapping[str, Any]:
@@ -93,7 +94,7 @@ class RubricProtocol(SampleProtocol[Rubric, RubricVerdict]):
         return PassMarks({} if self.rubric is None else self.rubric.pass_scores)
 
     def read(self, row: Mapping[str, Any]) -> list[Sample]:
-        return [read_row(row, has_rubric=self.rubric is not None)]
+        return [read_row(row, has_rubric=self.rubric is not None, judged=self.judged)]
 
     def parse(self, text: str) -> Rubric:
         return parse_rubric(text)
@@ -136,8 +137,8 @@ class RubricProtocol(SampleProtocol[Rubric, RubricVerdict]):
     def messages(
         self, sample: Sample, rubric: Rubric, shape: str, style: Style
     ) -> tuple[Message, ...]:
-        texts = {"shape": shape, "tags": self._list_tags()}
-        parts = {"question": sample.question, "model_output": sample.model_output}
+        parts, turns = self.show(sample)
+        texts = {"shape": shape, "tags": self._list_tags(), **turns}
         told = rubric.tell(self.words.phrases["higher_is_worse"])
         if self.custom_prompt is not None:
             meta = {"meta": sample.meta} if self.expose_meta else {}

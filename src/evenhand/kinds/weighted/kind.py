@@ -29,6 +29,7 @@ from evenhand.kinds.kind import (
     Scoring,
     Terms,
 )
+from evenhand.kinds.messages import take_transcript
 from evenhand.kinds.prompt import CustomForm, extra_blocks, size_of
 from evenhand.kinds.protocol import (
     PROTOCOL_FILE,
@@ -72,6 +73,7 @@ from evenhand.kinds.weighted.verdict import (
 from evenhand.limits import REPAIRS
 from evenhand.observation import Ends, PassMarks
 from evenhand.text import hidden_characters
+from evenhand.transcript import Judged, Transcript, texts_of, to_plain
 from evenhand.units import Answer, answer_id, task_name_of
 from evenhand.words import Names, Sentence
 
@@ -84,14 +86,17 @@ _TEXTS = ("prompt", "answer")
 FIELDS = ("id", "task_name", "prompt", "answer", "rubric", "meta", "language", *EXTRAS)
 
 
-def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: bool) -> Answer:
+def read_answer(
+    row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: bool, judged: Judged = "last"
+) -> Answer:
     """Return the answer of a row; raise RowError. `has_rubric` says that the suite brings one."""
-    row = without_empty(row, _TEXTS)
+    row, transcript = take_transcript(without_empty(row, _TEXTS), *_TEXTS, judged)
     return Answer(
         id=answer_id(row),
         task_name=filled_text_of(row, "task_name") if "task_name" in row else task_name_of(row),
         prompt=filled_text_of(row, "prompt"),
         answer=text_of(row, "answer"),
+        transcript=transcript,
         rubric=_read_rubric(row, types, has_rubric),
         **common_fields(row),
     )
@@ -99,7 +104,8 @@ def read_answer(row: Mapping[str, Any], types: tuple[str, ...], *, has_rubric: b
 
 def answer_text(answer: Answer) -> str:
     """Return an answer as one line of JSON: what the store keeps; `load_answer` reads it back."""
-    return unit_text(answer, "task_name", "prompt", "answer", "rubric", "meta")
+    turns = to_plain(answer.transcript)
+    return unit_text(answer, "task_name", "prompt", "answer", "rubric", "meta", transcript=turns)
 
 
 class _AnswerBody(UnitBody, frozen=True, kw_only=True):
@@ -107,6 +113,7 @@ class _AnswerBody(UnitBody, frozen=True, kw_only=True):
     prompt: str
     answer: str
     rubric: str | None = None
+    transcript: Transcript | None = None
 
 
 _body: StoredText[_AnswerBody] = StoredText(_AnswerBody, "an answer")
@@ -119,6 +126,7 @@ def load_answer(text: str) -> Answer:
         task_name=body.task_name,
         prompt=body.prompt,
         answer=body.answer,
+        transcript=body.transcript,
         rubric=body.rubric,
         **body.fields,
     )
@@ -216,7 +224,8 @@ class WeightedProtocol(PreparedProtocol):
 
     def read(self, row: Mapping[str, Any]) -> list[Answer]:
         types = tuple(task_type.id for task_type in self.types)
-        return [read_answer(row, types, has_rubric=self.rubric is not None)]
+        has_rubric = self.rubric is not None
+        return [read_answer(row, types, has_rubric=has_rubric, judged=self.judged)]
 
     def given_type(self, answer: Answer) -> str | None:
         return self.rubric_of(answer).task_type
@@ -252,10 +261,9 @@ class WeightedProtocol(PreparedProtocol):
         return tuple(replace(each, weights=weights[each.id]) for each in self.types)
 
     async def _judge(self, answer: Answer, context: JudgingContext) -> Judgment:
-        style, size = context.styles[0], size_of(answer.prompt, answer.answer, answer.extras)
-        hidden = await context.offload(
-            partial(hidden_characters, answer.prompt, answer.answer), size
-        )
+        style, texts = context.styles[0], (answer.prompt, *_judged_texts(answer))
+        size = size_of(*texts, answer.extras)
+        hidden = await context.offload(partial(hidden_characters, *texts), size)
         flags = [f"hidden_characters:{kind}" for kind in hidden]
         decision = await context.offload(partial(self.decide, answer), size)
         if isinstance(decision, Hit):
@@ -293,7 +301,8 @@ class WeightedProtocol(PreparedProtocol):
         given = next((each for each in self.types if each.id == rubric.task_type), None)
         scale = self.types[0] if style == "compact" and given is None else None
         has_conditions = bool(rubric.critical)
-        return Task(answer.task_name, given, self.types, has_conditions, scale, answer.answer)
+        judged = _judged_texts(answer)
+        return Task(answer.task_name, given, self.types, has_conditions, scale, judged)
 
     def check(
         self, text: str, answer: Answer, style: Style = "full", *, finish: str = "stop"
@@ -371,8 +380,9 @@ class WeightedProtocol(PreparedProtocol):
     def _messages(
         self, answer: Answer, rubric: TaskRubric, form: TaskForm, style: Style
     ) -> tuple[Message, ...]:
-        parts = {"prompt": answer.prompt, "answer": answer.answer}
-        texts = {"types": form.types, "shape": form.shape}
+        told = {"prompt": answer.prompt, "answer": answer.answer}
+        parts, turns = self.show_turns(told, answer.transcript)
+        texts = {"types": form.types, "shape": form.shape, **turns}
         if self.custom_prompt is not None:
             blind = {**parts, "rubric": rubric.text}
             return self.fill_custom_prompt(self.custom_prompt, blind, answer.extras, texts)
@@ -390,6 +400,11 @@ class WeightedProtocol(PreparedProtocol):
         """Return why code failed an answer, in the protocol's language."""
         phrase = self.words.phrases[f"critical_by_code.{hit.condition.kind}"]
         return phrase.format_map({name: quote(value)[1:-1] for name, value in hit.about.items()})
+
+
+def _judged_texts(answer: Answer) -> tuple[str, ...]:
+    """Return the answer, and all that is said in its transcript."""
+    return (answer.answer, *texts_of(answer.transcript))
 
 
 # The record

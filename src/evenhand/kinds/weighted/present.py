@@ -27,6 +27,7 @@ from evenhand.kinds.blocks import (
     about_unit,
     cells,
     labels,
+    turn_blocks,
 )
 from evenhand.kinds.weighted.verdict import FULL_MARKS, Grade, measure_answer
 from evenhand.units import Answer
@@ -38,6 +39,8 @@ def present(answer: Answer, judgments: Sequence[Judgment]) -> ShownUnit:
         Text(label=Label("unit.task"), text=answer.prompt, short="Q"),
         Text(label=Label("unit.answer"), text=answer.answer, short="A"),
     ]
+    if answer.transcript is not None:
+        unit = turn_blocks(answer.transcript)
     if answer.rubric:
         unit.append(Group(Label("unit.rubric"), [Text(text=answer.rubric)]))
     return ShownUnit(

@@ -107,8 +107,8 @@ class Task(NamedTuple):
     has_conditions: bool
     scale: TaskType | None = None
     """The type whose steps a form offered, where the judge was to infer its own."""
-    answer: str = ""
-    """The judged text."""
+    texts: Sequence[str] = ()
+    """The judged text, and all that stands beside it in a conversation."""
     failed: str | None = None
     """Why code failed the answer, where it did: what a reply from another tool is held to."""
 
@@ -208,7 +208,7 @@ def check_reply(
     """Return the grade of one reply, or its problems. A judge that fills a compact form need not
     give reasons."""
     check = _GradeCheck(words, task, needs_reasons=not is_compact)
-    reply = check.read_object(text, finish, JudgedText(task.answer))
+    reply = check.read_object(text, finish, JudgedText(*task.texts))
     return check.result(None if reply is None else check.grade(reply))
 
 

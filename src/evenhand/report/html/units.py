@@ -34,8 +34,9 @@ TEXT_SHOWN = 90
 def text_block(
     label: str, segments: Iterable[Sequence[str]], *, note: str = "", part: str = "own"
 ) -> Block:
-    """A text in segments `[text]` or `[text, numbers, title]`; `part` is `own` for what was judged
-    and `call` for what passed between the program and a judge."""
+    """A text in segments `[text]` or `[text, numbers, title]`; `part` is `own` for what was judged,
+    with `turn`, `judged` and `calls` for its place in a conversation, and `call` for what passed
+    between the program and a judge."""
     return {
         "kind": "text",
         "label": label,
@@ -166,7 +167,8 @@ class _Converter:
             title = " · ".join(titles[label] for label in segment.labels)
             about = [",".join(segment.labels), title] if segment.labels else []
             segments.append([self._cut(visible(segment.text)), *about])
-        return text_block(self.piece(block.label), segments, note=visible(block.note))
+        part = " ".join(("own", *block.look))
+        return text_block(self.piece(block.label), segments, note=visible(block.note), part=part)
 
     def _cut(self, text: str) -> str:
         """Return a text of at most `most` characters: its beginning, how many were left out, its
@@ -348,8 +350,10 @@ class UnitLine(TypedDict):
 
 def first_text(unit: ShownUnit) -> str:
     """Return the first text of a unit, on one line; empty if it has none."""
-    texts = (block.text for block in unit.unit if isinstance(block, of_kind.Text))
-    return next((" ".join(text.split()) for text in texts), "")
+    texts = [block for block in unit.unit if isinstance(block, of_kind.Text)]
+    # A conversation may begin with what the system says.
+    asked = [text for text in texts if text.short == "Q"] or texts
+    return " ".join(asked[0].text.split()) if asked else ""
 
 
 def beginning(unit: ShownUnit) -> str:
