@@ -50,7 +50,7 @@ class Conversation(NamedTuple):
         if not is_conversation(messages):
             raise DataError(Sentence("kinds.not_messages"), where=where)
         try:
-            fill_question(row, self.question, self.answer)
+            fill_question(row, self.question, self.answer, column=self.column)
         except RowError as error:
             raise DataError(error.args[0], where=where) from None
 

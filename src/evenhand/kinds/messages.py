@@ -135,10 +135,13 @@ def _tool_name(name: object) -> str:
 # Rows
 
 
-def fill_question(row: dict[str, Any], question: str, answer: str, several: str = "") -> None:
+def fill_question(
+    row: dict[str, Any], question: str, answer: str, several: str = "", column: str = "messages"
+) -> None:
     """Fill in the question of a row that holds messages in place of an answer, or of the texts of
     candidates, in place: it is the first user's turn. Messages beside candidates without a question
-    are what all of them begin with. A row without such messages is left alone. Raise RowError."""
+    are what all of them begin with. A row without such messages is left alone. Raise RowError; it
+    calls the messages by their column."""
     candidates = row.get(several) if several else None
     if isinstance(candidates, list):
         if not is_given(row.get(question)) and is_given(row.get("messages")):
@@ -153,7 +156,7 @@ def fill_question(row: dict[str, Any], question: str, answer: str, several: str 
         if not asked.strip():
             raise RowError(Sentence("kinds.nothing_asked"))
         if is_given(own) and not any(str(own).strip() in turn.text for turn in turns.turns):
-            raise RowError(Sentence("kinds.two_questions", own=question))
+            raise RowError(Sentence("kinds.two_questions", own=question, column=column))
         if number == 0:
             row[question] = asked
 

@@ -157,7 +157,7 @@ def test_one_of_two_conversations_is_named():
     row = {"chosen": [ASKED, ANSWERED], "rejected": [ASKED, RED]}
     with refused(DataError, "data.two_conversations", "chosen.*rejected") as raised:
         read(row)
-    assert "--map answer=chosen" in raised.value.advice
+    assert "--map messages=chosen" in raised.value.advice
     for field in ("answer", "messages"):
         (unit,), _ = read(row, columns={field: "rejected"})
         assert (unit["question"], unit["model_output"]) == (ASKED["content"], RED["content"])
