@@ -12,7 +12,7 @@ from evenhand.kinds.blocks import ShownUnit
 from evenhand.notebook import Shown, ShownTable
 from evenhand.observation import OVERALL, PASSED, WINNER, Observation, ScoredUnit, VotedUnit
 from evenhand.report.terminal.tables import cut
-from evenhand.results.units import texts_of
+from evenhand.results.units import letter_texts
 from evenhand.words import Sentence, words
 
 JUDGED_CHARS = 60
@@ -198,7 +198,7 @@ def assert_passes(judged: JudgedUnit, *, at_least: float | None = None) -> None:
         raise UsageError(Sentence("api.no_share", value=at_least))
     if is_passed:
         return
-    text = {text.short: text.text for text in texts_of(judged.shown.unit)}.get("A", "")
+    text = letter_texts(judged.shown.unit).get("A", "")
     about = {"text": cut(text, JUDGED_CHARS)}
     if at_least is None:
         message = Sentence("api.not_passed", **about)
