@@ -37,8 +37,10 @@ from evenhand.store.ports import IncomingUnit
 from evenhand.suite import FILE, Suite, load_suite, suite_of_keys
 from evenhand.suite_file import StoreSpec
 from evenhand.text import visible
+from evenhand.transcript import Judged
 from evenhand.words import Sentence
 
+Messages = Sequence[Mapping[str, Any]]
 BUSY_SECONDS = 0.05
 """Between looks at a question that another process or task is just asking."""
 P = ParamSpec("P")
@@ -83,12 +85,14 @@ def _warn(result: object) -> None:
 
 @_waiting
 async def score(
-    question: str,
-    output: str,
+    question: str | None = None,
+    output: str | None = None,
     *,
     rubric: Rubric,
     context: str | Sequence[str] | None = None,
     reference: str | None = None,
+    messages: Messages | None = None,
+    judged: Judged = "last",
     judge: str | Mapping[str, Any] = "embedded",
     language: str = "en",
     meta: Mapping[str, Any] | None = None,
@@ -104,6 +108,10 @@ async def score(
             the rubric itself as a dict; or the path of a .json or .toml file.
         context: the text or texts that the answer had to work with; the judge sees them.
         reference: a right answer; the judge sees it.
+        messages: a transcript in place of question and output, in the form of OpenAI or Anthropic;
+            beside an output, what was said before it.
+        judged: of a transcript the assistant's `last` turn, the whole `conversation`, or the
+            `tool_calls`.
         judge: `"provider/model"`, or a dict with `model` and other keys of a `[[judges]]` entry:
             `{"model": "openai/mine", "base_url": "http://localhost:8000/v1"}`.
         language: that of the judge's prompts: `en`, `ru`, `zh` or `ja`.
@@ -124,22 +132,24 @@ async def score(
         ...     judge="openai/gpt-4.1-mini")
         >>> scores.scores["faithfulness"]
     """
-    extras = _extras(context, reference)
+    extras = _extras(context, reference, messages)
     check_needs(rubric, extras)
     value = rubric_value(rubric, find_protocol("rubric"), language)
     row = {"question": question, "model_output": output, "rubric": value, "meta": meta or {}}
-    plan = _plan_row("rubric", row, extras, judge, language)
+    plan = _plan_row("rubric", row, extras, judge, language, judged=judged)
     return await _judge_row(plan, store, options)
 
 
 @_waiting
 async def prefer(
-    topic: str,
-    first: str,
-    second: str,
+    topic: str | None,
+    first: str | Messages,
+    second: str | Messages,
     *,
     context: str | Sequence[str] | None = None,
     reference: str | None = None,
+    messages: Messages | None = None,
+    judged: Judged = "last",
     judge: str | Mapping[str, Any] = "embedded",
     language: str = "en",
     names: tuple[str, str] = ("first", "second"),
@@ -151,18 +161,14 @@ async def prefer(
     """Say which of two answers is better, in both orders, with another round if these disagree.
 
     Args:
-        topic: what both answers are about.
-        first: an answer, called A in the result.
-        second: the other answer, called B.
-        context: as for `score`.
-        reference: as for `score`.
-        judge: as for `score`.
-        language: as for `score`.
+        topic: what both answers are about; None where messages say it.
+        first: an answer or its transcript, called A in the result.
+        second: the other one, called B.
+        messages: in place of a topic, what both answers go on from; else what was said before.
         names: the names of the candidates, e.g. their models; no judge sees them.
         settings: keys of `[settings]` in a suite, such as `max_rounds`.
         seed: decides which order is asked first.
-        store: as for `score`.
-        options: as for `score`.
+        context, reference, judged, judge, language, store, options: as for `score`.
 
     Returns:
         The judgment: `.winner` is `A`, `B`, `tie` or `uncertain`.
@@ -174,22 +180,27 @@ async def prefer(
         >>> found = evenhand.prefer(question, old, new, judge="openai/gpt-4.1-mini")
         >>> found.winner
     """
-    texts = zip(names, (first, second), strict=True)
-    candidates = [{"id": name, "text": text} for name, text in texts]
+    candidates = [
+        {"id": name, "text" if isinstance(answer, str) else "messages": answer}
+        for name, answer in zip(names, (first, second), strict=True)
+    ]
     row = {"pair_id": "pair", "topic": topic, "candidates": candidates}
-    extras, keys = _extras(context, reference), {"settings": dict(settings or {}), "seed": seed}
+    extras = _extras(context, reference, messages)
+    keys = {"judged": judged, "settings": dict(settings or {}), "seed": seed}
     plan = _plan_row("pairwise", row, extras, judge, language, **keys)
     return await _judge_row(plan, store, options)
 
 
 @_waiting
 async def grade(
-    prompt: str,
-    answer: str,
+    prompt: str | None = None,
+    answer: str | None = None,
     *,
     rubric: str | Path,
     context: str | Sequence[str] | None = None,
     reference: str | None = None,
+    messages: Messages | None = None,
+    judged: Judged = "last",
     judge: str | Mapping[str, Any] = "embedded",
     language: str = "en",
     task_name: str = "task",
@@ -202,13 +213,8 @@ async def grade(
         prompt: the task.
         answer: the answer to judge.
         rubric: the Markdown text itself, or the path of a .md or .toml file.
-        context: as for `score`.
-        reference: as for `score`.
-        judge: as for `score`.
-        language: as for `score`.
         task_name: the name of the task, copied into the output.
-        store: as for `score`.
-        options: as for `score`.
+        context, reference, messages, judged, judge, language, store, options: as for `score`.
 
     Returns:
         The judgment: `.total_score`, `.scores`, `.critical_fail`.
@@ -225,18 +231,21 @@ async def grade(
     if isinstance(rubric, Path) or (form and form.is_file(rubric)):
         value = read_rubric(Path(rubric), find_protocol("weighted"))
     row = {"task_name": task_name, "prompt": prompt, "answer": answer, "rubric": value}
-    plan = _plan_row("weighted", row, _extras(context, reference), judge, language)
+    extras = _extras(context, reference, messages)
+    plan = _plan_row("weighted", row, extras, judge, language, judged=judged)
     return await _judge_row(plan, store, options)
 
 
 @_waiting
 async def checklist(
-    question: str,
-    output: str,
+    question: str | None = None,
+    output: str | None = None,
     *,
     criteria: Rubric,
     context: str | Sequence[str] | None = None,
     reference: str | None = None,
+    messages: Messages | None = None,
+    judged: Judged = "last",
     judge: str | Mapping[str, Any] = "embedded",
     language: str = "en",
     meta: Mapping[str, Any] | None = None,
@@ -252,14 +261,8 @@ async def checklist(
         criteria: a sentence; a list of sentences or of dicts such as
             `{"text": "Is it polite?", "points": 2, "must": True}`; a dict that holds such a list
             as `criteria`; or the path of a .txt, .json or .toml file.
-        context: as for `score`.
-        reference: as for `score`.
-        judge: as for `score`.
-        language: as for `score`.
-        meta: as for `score`.
         pass_share: the lowest score that passes, from 0 to 1.
-        store: as for `score`.
-        options: as for `score`.
+        context, reference, messages, judged, judge, language, meta, store, options: as for `score`.
 
     Returns:
         The judgment: `.passed`, `.scores` with 1 for a criterion that is met and 0 for one that is
@@ -274,7 +277,8 @@ async def checklist(
     """
     value = rubric_value(criteria, find_protocol("checklist"), language)
     row = {"question": question, "model_output": output, "meta": meta or {}, **value}
-    extras, keys = _extras(context, reference), {"settings": {"pass_share": pass_share}}
+    extras = _extras(context, reference, messages)
+    keys = {"judged": judged, "settings": {"pass_share": pass_share}}
     plan = _plan_row("checklist", row, extras, judge, language, **keys)
     return await _judge_row(plan, store, options)
 
@@ -283,10 +287,16 @@ score_async, prefer_async = _async_form(score), _async_form(prefer)
 grade_async, checklist_async = _async_form(grade), _async_form(checklist)
 
 
-def _extras(context: str | Sequence[str] | None, reference: str | None) -> dict[str, Any]:
+def _extras(
+    context: str | Sequence[str] | None, reference: str | None, messages: Messages | None
+) -> dict[str, Any]:
     """Return what was given beside the judged text, which is all shown to the judge."""
     several = context is not None and not isinstance(context, str)
-    extras = {"reference": reference, "context": list(context or ()) if several else context}
+    extras: dict[str, Any] = {
+        "reference": reference,
+        "context": list(context or ()) if several else context,
+        "messages": None if messages is None else list(messages),
+    }
     return {name: value for name, value in extras.items() if value is not None}
 
 
@@ -300,8 +310,13 @@ def _plan_row(
 ) -> Plan:
     """Return the plan of a suite whose data is one row; raises UsageError. Rows that are judged at
     the same time are runs of their own, for a run is its data."""
+    form = KINDS[protocol].table_form
+    row = {name: value for name, value in row.items() if value is not None}
+    # Without an answer, or a topic of answers, messages are what is judged.
+    is_whole = (form.question if form.several else form.answer) in row
+    use = [name for name in extras if is_whole or name != "messages"]
     top = {"name": protocol, "protocol": protocol, "language": language, "data": ["-"]}
-    file = suite_of_keys({**top, "judges": _judges(judge), "use": list(extras), **keys})
+    file = suite_of_keys({**top, "judges": _judges(judge), "use": use, **keys})
     plan = prepare(Suite(file, Path()), environment(), lambda notice: None)
     try:
         units = [

@@ -84,25 +84,25 @@ class Evenhand:
     def __init__(self, session: _Session, item: pytest.Item) -> None:
         self._session, self._item = session, item
 
-    def score(self, question: str, output: str, **settings: Any) -> JudgedUnit:
+    def score(self, *texts: Any, **settings: Any) -> JudgedUnit:
         """Score one output, as `evenhand.score`."""
         __tracebackhide__ = True
-        return self._judge("score", question, output, **settings)
+        return self._judge("score", *texts, **settings)
 
-    def checklist(self, question: str, output: str, **settings: Any) -> JudgedUnit:
+    def checklist(self, *texts: Any, **settings: Any) -> JudgedUnit:
         """Check one output, as `evenhand.checklist`."""
         __tracebackhide__ = True
-        return self._judge("checklist", question, output, **settings)
+        return self._judge("checklist", *texts, **settings)
 
-    def grade(self, prompt: str, answer: str, **settings: Any) -> JudgedUnit:
+    def grade(self, *texts: Any, **settings: Any) -> JudgedUnit:
         """Grade one answer, as `evenhand.grade`."""
         __tracebackhide__ = True
-        return self._judge("grade", prompt, answer, **settings)
+        return self._judge("grade", *texts, **settings)
 
-    def prefer(self, topic: str, first: str, second: str, **settings: Any) -> JudgedUnit:
+    def prefer(self, *texts: Any, **settings: Any) -> JudgedUnit:
         """Compare two answers, as `evenhand.prefer`."""
         __tracebackhide__ = True
-        return self._judge("prefer", topic, first, second, **settings)
+        return self._judge("prefer", *texts, **settings)
 
     def assert_passes(self, judged: JudgedUnit, *, at_least: float | None = None) -> None:
         """Assert that one output passes, as `evenhand.assert_passes`."""
@@ -111,7 +111,7 @@ class Evenhand:
 
         evenhand.assert_passes(judged, at_least=at_least)
 
-    def _judge(self, name: str, *texts: str, **settings: Any) -> JudgedUnit:
+    def _judge(self, name: str, *texts: Any, **settings: Any) -> JudgedUnit:
         """Return a judgment, attached to the test: pytest shows it if the test fails."""
         __tracebackhide__ = True
         import evenhand

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,46 @@ async def test_the_judge_sees_what_is_given_beside_the_answer(name):
     assert "Second passage." in blocks["context"]
 
 
+TALK = [
+    {"role": "user", "content": "Find a room."},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {"id": "1", "function": {"name": "search", "arguments": '{"beds": 2}'}},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "Room 7 is free."},
+    {"role": "assistant", "content": "Room 9 is yours."},
+]
+
+
+@pytest.mark.parametrize("name", ["score", "grade", "checklist"])
+async def test_a_transcript_takes_the_place_of_question_and_answer(name):
+    rubric = {"score": {"rubric": RUBRIC}, "grade": {"rubric": TASK}}
+    more = rubric.get(name, {"criteria": "Is it right?"})
+    async with p.Provider(p.valid(p.quoting("Room 9 is yours."))) as provider:
+        function, given = getattr(evenhand, f"{name}_async"), {"judge": at(provider.url), **more}
+        whole = await function(messages=TALK, judged="conversation", **given)
+        last = await function(messages=TALK, **given)
+        prompts = [str(call.body) for call in provider.calls]
+    assert whole.status == last.status == "verdict" and prompts[0] != prompts[-1]
+    assert all("Room 7 is free." in prompt and "Room 9" in prompt for prompt in prompts)
+    if name != "checklist":  # whose criterion the provider calls not applicable
+        with pytest.raises(AssertionError, match=r"^Overall .*Room 9 is yours\."):
+            evenhand.assert_passes(last, at_least=1)
+
+
+async def test_transcripts_are_preferred_and_answers_may_go_on_from_one():
+    other = [*TALK[:-1], {"role": "assistant", "content": "Room 7 is yours."}]
+    async with p.Provider(p.comparing(p.by_number)) as provider:
+        judge = at(provider.url)
+        found = await evenhand.prefer_async(None, TALK, other, judge=judge)
+        assert found.status == "verdict" and "Room 7 is free." in str(provider.calls[-1].body)
+        found = await evenhand.prefer_async(None, NINE, TWO, messages=TALK[:1], judge=judge)
+        assert found.winner == "A" and "Find a room." in str(provider.calls[-1].body)
+
+
 async def test_a_rubric_may_be_the_name_of_a_ready_one_or_a_list():
     async with p.Provider() as provider:
         given = {"judge": at(provider.url), "language": "ja", "context": "Seven stand there."}
@@ -131,7 +172,7 @@ def test_an_editor_sees_every_parameter_and_what_it_means(name):
     assert inspect.iscoroutinefunction(asynchronous) and not inspect.iscoroutinefunction(wait)
     for parameter in signature.parameters.values():
         assert parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        assert f"        {parameter.name}: " in wait.__doc__
+        assert re.search(rf"^ {{8,}}(\w+, )*{parameter.name}(,|: )", wait.__doc__, re.MULTILINE)
     for part in ("Args", "Returns", "Raises", "Example"):
         assert f"    {part}:\n" in wait.__doc__
 
