@@ -16,6 +16,7 @@ from evenhand.cli.main import main
 from evenhand.data.write import write
 from evenhand.runs.stores import open_archive
 from tests.sentences import is_told
+from tests.suites import pair_row, write_pairs, write_suite
 from tests.unit.cli.weekly import LAST, ROWS, judged_folder
 
 
@@ -135,11 +136,39 @@ def call(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture
-def no_keys(monkeypatch, tmp_path):
-    """As on a machine that has no key and no embedded model."""
+def mixed(call):
+    """A run of three units by two judges, one of which fails."""
+    write_suite(Path(), 3, "good", "bad")
+    return str(call("run --json").json["run"])
+
+
+LEANING_JUDGE = """
+import json, re
+BLOCK = re.compile(r"\\[\\[(\\w+) ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1 \\2\\]\\]", re.DOTALL)
+
+async def judge(messages, schema, params):
+    "Prefers what it sees first, and says what that is."
+    shown = {name: text for name, _, text in BLOCK.findall(messages[-1]["content"])}
+    criteria = {
+        c: {"first_meets": True, "second_meets": False, "comment": f"{c} says so", "mark": "A+"}
+        for c in ("C1", "C2", "C3", "C4", "C5")
+    }
+    explanation = f"Candidate 1 says {shown['candidate_1']}"
+    return json.dumps({"criteria": criteria, "explanation": explanation, "winner": "A"})
+"""
+
+
+def leaning(folder, number=2):
+    """Pairs in one round, by a judge that prefers what it sees first."""
+    rows = [pair_row(f"p{i}", 1, 2, topic=f"Topic {i}?") for i in range(number)]
+    return write_pairs(folder, rows, "judge", judge=LEANING_JUDGE, settings={"max_rounds": 1})
+
+
+@pytest.fixture
+def no_keys(monkeypatch):
+    """As on a machine that has no key."""
     for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "OPENROUTER"):
         monkeypatch.delenv(f"{name}_API_KEY", raising=False)
-    monkeypatch.setenv("EVENHAND_MODELS", str(tmp_path / "models"))
 
 
 @pytest.fixture

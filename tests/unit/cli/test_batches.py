@@ -15,6 +15,7 @@ from evenhand.store.batches import NewBatch
 from tests.batch_provider import BatchProvider, fitting
 from tests.sentences import is_told
 from tests.suites import at, evenhand_here, prepared, stored, write_pairs, write_suite
+from tests.unit.cli.conftest import values
 from tests.unit.runs.test_batch import ENV, KEY, contradicting
 
 IMPORT = ("import", "--batch-file", "answers.jsonl", "--for", "latest")
@@ -139,7 +140,7 @@ def answer_file(questions, answer):
     answer first, one twice."""
     lines = []
     for line in map(json.loads, questions.read_text().splitlines()):
-        assert (line["method"], line["url"]) == ("POST", "/v1/chat/completions")
+        assert values(line, "method url") == ["POST", "/v1/chat/completions"]
         form = line["body"]["response_format"]["json_schema"]
         text = answer({"messages": line["body"]["messages"], "schema": form["schema"]})
         choice = {"message": {"content": text}, "finish_reason": "stop"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -18,8 +18,7 @@ from tests.suites import (
     write_answers,
     write_rows,
 )
-
-UNSURE = {"model": "python/judge:unsure"}
+from tests.unit.cli.conftest import put, values
 
 
 def scores(**changed):
@@ -37,20 +36,20 @@ def replies(tmp_path):
     rows = [{"unit": unit, "reply": reply} for unit, reply in given.items()]
     write_rows(tmp_path, rows, "replies.jsonl")
     named = "--units units.jsonl --replies replies.jsonl --rubric rubric.json"
-    return ["check", *named.split()]
+    return f"check {named}"
 
 
 def test_check_finds_problems_and_fixes(call, replies):
-    said = call(*replies, "--json")
-    assert said.code == 1
-    assert (said.json["units"], said.json["ok"]) == (3, 2)
-    assert {p["unit"] for p in said.json["problems"]} == {"u2"}
-    assert all(p.keys() == {"unit", "code", "path", "message"} for p in said.json["problems"])
-    assert said.json["fixes"] == [{"unit": "u1", "code": "unwrapped", "path": ""}]
-    assert "u2: schema: scores: missing" in call(*replies).out
+    said = call(f"{replies} --json")
+    found = said.json
+    assert (said.code, *values(found, "units ok")) == (1, 3, 2)
+    assert {p["unit"] for p in found["problems"]} == {"u2"}
+    assert all(p.keys() == {"unit", "code", "path", "message"} for p in found["problems"])
+    assert found["fixes"] == [{"unit": "u1", "code": "unwrapped", "path": ""}]
+    assert "u2: schema: scores: missing" in call(replies).out
 
 
-def test_check_of_a_rubric(call, tmp_path):
+def test_check_of_a_rubric(call):
     rubric = json.loads(json.dumps(RUBRIC))
     for change, place, key in (
         ({}, "", ""),
@@ -58,115 +57,104 @@ def test_check_of_a_rubric(call, tmp_path):
         ({"id": "clear", "definition": "\ud800"}, "rubric.json:23: ", "kinds.no_json_value"),
     ):
         rubric["dimensions"][1] |= change
-        (tmp_path / "rubric.json").write_text(json.dumps(rubric, indent=1))
+        put("rubric.json", json.dumps(rubric, indent=1))
         said = call("check --rubric rubric.json --json")
         assert said.code == (2 if change else 0) and place in said.err
         assert is_told(said.err, key) if key else said.json["ok"] is True
     assert call("check").code == 2
 
 
-def check_grades(call, folder, rows, *more):
-    write_rows(folder, answers(3), "units.jsonl")
-    write_rows(folder, rows, "replies.jsonl")
-    files = ("--units", "units.jsonl", "--replies", "replies.jsonl")
-    return call("check --protocol weighted", *files, *more)
+GRADES = "check --protocol weighted --units units.jsonl --replies replies.jsonl"
+
+
+def check_grades(call, rows):
+    """How a check of replies about answers ends, and what it says."""
+    write_rows(Path(), answers(3), "units.jsonl")
+    write_rows(Path(), rows, "replies.jsonl")
+    said = call(f"{GRADES} --json")
+    return said.code, said.json
+
+
+def places(found, *names):
+    return [tuple(one[name] for name in ("unit", *names)) for one in found]
 
 
 def test_check_of_raw_replies(call, tmp_path):
-    write_answers(tmp_path, 3, UNSURE)
+    write_answers(tmp_path, 3, "unsure")
     call("run")
-    shown = call.json("show latest t0/m")
-    raw = shown["judgments"][0]["exchanges"][0]["reply"]
+    raw = call.json("show latest t0/m")["judgments"][0]["exchanges"][0]["reply"]
     text = raw if isinstance(raw, str) else raw["text"]
-    rows: list[Any] = [
-        {"unit": "t0/m", "reply": text},
-        {"unit": "t1/m", "reply": f"```\n{text}\n```"},
-        {"unit": "t0/m", "reply": text.replace("7", '"seven"', 1)},
-        {"unit": "t1/m", "reply": "no"},
-        {"unit": "t2/m", "reply": text},
-    ]
-    said = check_grades(call, tmp_path, rows, "--json")
-    assert said.code == 1
-    found = said.json
-    assert (found["units"], found["ok"]) == (5, 3)
-    assert [(one["unit"], one["code"]) for one in found["problems"]] == [
-        ("t0/m", "schema"),
-        ("t1/m", "not_json"),
-    ]
-    assert [(one["unit"], one["code"], one["path"]) for one in found["fixes"]] == [
+    replies = {
+        "t0/m": (text, text.replace("7", '"seven"', 1)),
+        "t1/m": (f"```\n{text}\n```", "no"),
+        "t2/m": (text,),
+    }
+    rows = [{"unit": unit, "reply": each} for unit, both in replies.items() for each in both]
+    code, found = check_grades(call, rows)
+    assert (code, *values(found, "units ok")) == (1, 5, 3)
+    assert places(found["problems"], "code") == [("t0/m", "schema"), ("t1/m", "not_json")]
+    assert places(found["fixes"], "code", "path") == [
         ("t1/m", "unwrapped", ""),
-        ("t2/m", "zeroed", "critical_fail"),
-        ("t2/m", "zeroed", "score"),
+        *(("t2/m", "zeroed", path) for path in ("critical_fail", "score")),
     ]
 
 
 def test_what_was_exported_passes_the_check(call, tmp_path):
-    write_answers(tmp_path, 3, UNSURE)
+    write_answers(tmp_path, 3, "unsure")
     call("run")
-    call("export latest -o out.jsonl")
-    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    said = check_grades(call, tmp_path, rows, "--json")
-    assert (said.code, said.json["ok"], said.json["fixes"]) == (0, 3, []), said.out
+    rows = call.export()
+    code, found = check_grades(call, rows)
+    assert (code, found["ok"], found["fixes"]) == (0, 3, [])
     rows[0]["total_score"] += 3
     rows[1]["weights"] = {}
-    found = check_grades(call, tmp_path, rows, "--json").json
+    found = check_grades(call, rows)[1]
     assert [one["code"] for one in found["fixes"]] == ["total", "weights"]
     rows[0]["total_score"] += 1
-    found = check_grades(call, tmp_path, rows, "--json").json
-    assert [(one["unit"], one["path"]) for one in found["problems"]] == [("t0/m", "total_score")]
+    found = check_grades(call, rows)[1]
+    assert places(found["problems"], "path") == [("t0/m", "total_score")]
 
 
 def test_an_output_object_of_which_task_is_not_plain(call, tmp_path):
     write_answers(tmp_path, 1)
     call("run")
     (row,) = stored(tmp_path)
-    said = check_grades(call, tmp_path, [row["output"] | {"task_name": "t9"}])
-    assert said.code == 3 and is_told(said.err, "files.no_unit", id="t9")
-    said = check_grades(call, tmp_path, [{"score": 1}])
-    assert (said.code, "replies.jsonl:1" in said.err) == (3, True)
     twice = [one | {"id": f"{number}"} for number, one in enumerate(answers(1) * 2)]
-    write_rows(tmp_path, twice, "units.jsonl")
-    write_rows(tmp_path, [row["output"]], "replies.jsonl")
-    files = ("--units", "units.jsonl", "--replies", "replies.jsonl")
-    said = call("check --protocol weighted", *files)
-    assert said.code == 3 and '"t0"' in said.err
+    for reply, units, key, *says in (
+        (row["output"] | {"task_name": "t9"}, answers(3), "files.no_unit", '"t9"'),
+        ({"score": 1}, answers(3), "", "replies.jsonl:1"),
+        (row["output"], twice, "", '"t0"'),
+    ):
+        write_rows(tmp_path, units, "units.jsonl")
+        write_rows(tmp_path, [reply], "replies.jsonl")
+        call.refused(GRADES, code=3, key=key, says=says)
 
 
-def test_check_a_rubric_shows_what_was_understood(call, tmp_path):
+def test_check_a_rubric_shows_what_was_understood(call):
     facts = "\n## Facts for the grader\n\n- Paris is the capital.\n"
-    (tmp_path / "task.md").write_text(TASK + "- max_chars: 90\n" + facts)
+    put("task.md", TASK + "- max_chars: 90\n" + facts)
     said = call.ok("check --rubric task.md")
     assert is_told(said.out, "kinds.read_type", type="fact")
     lines = {"  - It lies.", "  - Paris is the capital.", "  - +60 if it is right"}
     assert lines <= set(said.out.splitlines())
     for condition, line in (("must_not_match: /forbidden/i", 8), ("max_chars: 90", 9)):
-        assert f"- {condition} (" in said.out and is_told(
-            said.out, "kinds.read_condition", line=line
-        )
+        assert f"- {condition} (" in said.out
+        assert is_told(said.out, "kinds.read_condition", line=line)
+    pattern = {"kind": "must_not_match", "pattern": "forbidden", "flags": "i", "line": 8}
     assert call.json("check --rubric task.md") == {
-        "ok": True,
-        "task_type": "fact",
-        "critical": ["It lies."],
-        "conditions": [
-            {"kind": "must_not_match", "pattern": "forbidden", "flags": "i", "line": 8},
-            {"kind": "max_chars", "limit": 90, "line": 9},
-        ],
-        "facts": "- Paris is the capital.",
-        "points": "- +60 if it is right",
+        **{"ok": True, "task_type": "fact", "critical": ["It lies."]},
+        "conditions": [pattern, {"kind": "max_chars", "limit": 90, "line": 9}],
+        **{"facts": "- Paris is the capital.", "points": "- +60 if it is right"},
     }
 
 
-def test_check_a_rubric_of_another_protocol(call, tmp_path):
+def test_check_a_rubric_of_another_protocol(call):
     call("protocols new mine --from weighted")
-    path = tmp_path / "mine" / "protocol.toml"
-    path.write_text(
-        path.read_text(encoding="utf-8").replace('"fact"', '"recall"'), encoding="utf-8"
-    )
-    (tmp_path / "task.md").write_text("task_type: recall\n\n- right\n")
+    path = "mine/protocol.toml"
+    put(path, Path(path).read_text("utf-8").replace('"fact"', '"recall"'))
+    put("task.md", "task_type: recall\n\n- right\n")
     call.ok("check --protocol mine --rubric task.md")
-    said = call("check --rubric task.md")
-    assert said.code == 2 and "task.md:1: " in said.err
-    assert is_told(said.err, "kinds.unknown_type", name="recall")
+    error = call.refused("check --rubric task.md", says=["task.md:1: "])
+    assert is_told(error, "kinds.unknown_type", name="recall")
 
 
 def test_check_of_good_replies_is_exit_0_and_of_an_unknown_unit_3(call, replies, tmp_path):
@@ -174,26 +162,23 @@ def test_check_of_good_replies_is_exit_0_and_of_an_unknown_unit_3(call, replies,
     del unit["id"]
     write_rows(tmp_path, [unit], "units.jsonl")
     write_rows(tmp_path, [{"meta": unit["meta"], **scores()}], "replies.jsonl")
-    said = call(*replies, "--json")
-    assert (said.code, said.json["ok"], said.json["problems"]) == (0, 1, [])
+    assert values(call.json(replies), "ok problems") == [1, []]
     write_rows(tmp_path, [{"unit": "nobody", "reply": "{}"}], "replies.jsonl")
-    said = call(*replies, "--json")
-    assert (said.code, said.out) == (3, "") and "replies.jsonl:1" in said.err
+    call.refused(f"{replies} --json", code=3, says=["replies.jsonl:1"])
 
 
-def test_check_a_rubric_that_cannot_be_read(call, tmp_path):
-    (tmp_path / "task.md").write_text("task_type: fact\ntask_type: creative\n")
-    for more in ((), ("--json",)):
-        done = call("check --rubric task.md", *more)
-        assert (done.code, done.out) == (2, "")
-        assert "task.md:2: " in done.err and is_told(done.err, "kinds.two_types")
+def test_check_a_rubric_that_cannot_be_read(call):
+    put("task.md", "task_type: fact\ntask_type: creative\n")
+    for json_ in ("", "--json"):
+        line = f"check --rubric task.md {json_}"
+        call.refused(line, key="kinds.two_types", says=["task.md:2: "])
 
 
 def test_replies_made_elsewhere_are_checked_against_any_table(call, tmp_path):
-    (tmp_path / "units.csv").write_text("question,model,answer\nWhy?,m1,Answer number 0.\n")
-    (tmp_path / "rubric.json").write_text(json.dumps(RUBRIC))
+    put("units.csv", "question,model,answer\nWhy?,m1,Answer number 0.\n")
+    put("rubric.json", json.dumps(RUBRIC))
     line = {"unit": f"m1/{question_hash('Why?')}", "reply": json.dumps(scores())}
     write_rows(tmp_path, [line], "replies.jsonl")
-    files = ("--units", "units.csv", "--replies", "replies.jsonl", "--rubric", "rubric.json")
-    checked = call("check --protocol rubric", *files, "--json")
-    assert checked.json["ok"] == 1 and not checked.json["problems"]
+    files = "--units units.csv --replies replies.jsonl --rubric rubric.json"
+    checked = call.json(f"check --protocol rubric {files}")
+    assert values(checked, "ok problems") == [1, []]

@@ -22,6 +22,7 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
+from tests.unit.cli.conftest import values
 from tests.unit.cli.weekly import BY, JUDGE, READ, ROWS, by_question, mean, paired
 from tests.unit.stats.twin import naive_difference
 
@@ -64,7 +65,7 @@ def test_an_import_or_a_copy_is_not_latest_until_it_is_judged_here(call):
     second = judged(call, 4)
     assert {run_of(call, f"{name}~1") for name in ("latest", "pairs")} == {first}
     compared = call.json("compare latest --against latest~1")
-    assert (compared["run"], compared["against"]) == (second, first)
+    assert values(compared, "run against") == [second, first]
     call.refused("show latest~2")
     call.ok("store verify")
     assert judged(call, 5) == theirs
@@ -86,20 +87,16 @@ def test_the_first_line_of_what_reads_names_the_run(call, no_ci):
     run = judged(call, 3)
     Path("labels.csv").write_text("pair_id,winner,annotator\np1,A,ann\np2,B,ann\np3,A,ann\n")
     call.json("import labels.csv --for latest")
-    for command, *options in (
-        ("show",),
-        ("show", "p1"),
-        ("leaderboard",),
-        ("compare", "--by", "candidate"),
-        ("agreement", "--against", "labels"),
-        ("gate", "--max-failure-rate", "0.5"),
-        ("settle",),
+    for line in (
+        *("show latest", "show latest p1", "leaderboard latest", "compare latest --by candidate"),
+        *("agreement latest --against labels", "gate latest --max-failure-rate 0.5"),
+        "settle latest",
     ):
-        named = f"run {run} pairs against" if command == "agreement" else f"run {run}  pairs"
-        assert call(command, "latest", *options).out.startswith(named), command
-        assert call.json(command, "latest", *options)["run"] == run, command
-    for command, file in (("report", "r.html"), ("export", "r.jsonl"), ("export", "-")):
-        assert call(command, "-o", file).err.splitlines()[0] == f"run {run}  pairs"
+        named = f"run {run} pairs against" if "agreement" in line else f"run {run}  pairs"
+        assert call(line).out.startswith(named), line
+        assert call.json(line)["run"] == run, line
+    for line in ("report -o r.html", "export -o r.jsonl", "export -o -"):
+        assert call(line).err.splitlines()[0] == f"run {run}  pairs"
 
 
 # Selected units
@@ -111,14 +108,9 @@ def overall(found):
 
 @cases
 def test_a_comparison_is_of_the_units_that_were_selected(
-    call,
-    weeks,
-    flags,
-    where,
-    without,
-    number,
+    call, weeks, flags, where, without, number
 ):
-    found = call.json("compare", *BY, *flags)
+    found = call.json(f"compare {BY} {flags}")
     units = {"where": where, "without": without, "units": number, "of": 240}
     assert found["selected"] == units
     rows = [
@@ -137,11 +129,11 @@ def test_a_comparison_is_of_the_units_that_were_selected(
 
 def test_every_command_is_of_the_selected_units_and_says_so(call, weeks):
     for flags, line in (
-        (("--where", "model=big", "--where", "model=small"), "model = big or small: 240"),
-        (("--where", "question_id=q3"), "question_id = q3: 24"),
-        (("--without", "model=big"), "model != big: 120"),
+        ("--where model=big --where model=small", "model = big or small: 240"),
+        ("--where question_id=q3", "question_id = q3: 24"),
+        ("--without model=big", "model != big: 120"),
     ):
-        shown = call("show", *flags)
+        shown = call(f"show {flags}")
         assert shown.answer.startswith(f"Only {line} of 240 units.\n")
     said = call("export -o out.jsonl --where eval_set_variant=hard --full")
     assert "Only eval_set_variant = hard: 120 of 240 units." in said.err
@@ -151,8 +143,8 @@ def test_every_command_is_of_the_selected_units_and_says_so(call, weeks):
     (line,) = Path("out.jsonl").read_text().splitlines()
     assert json.loads(line)["meta"]["question_id"] == "q0"
     for model in ("big", "small"):
-        flags = ("--variant", "v2", "--min-mean", "0.3", "--where", f"model={model}")
-        gate = call.json("gate", *BY, *flags)
+        flags = f"--variant v2 --min-mean 0.3 --where model={model}"
+        gate = call.json(f"gate {BY} {flags}")
         rows = [row.overall for row in ROWS if (row.model, row.variant) == (model, "v2")]
         assert gate["conditions"][0]["value"] == pytest.approx(mean(rows))
         assert gate["selected"]["units"] == 120
@@ -160,15 +152,9 @@ def test_every_command_is_of_the_selected_units_and_says_so(call, weeks):
 
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are(call, weeks):
-    for command in (
-        ("show",),
-        ("compare",),
-        ("export", "-o", "x.jsonl"),
-        ("gate", "--min-mean", "0.5"),
-        ("agreement",),
-        ("report", "-o", "x.html"),
-    ):
-        assert '"model"?' in call.refused(*command, "--where", "modle=big")
+    lines = ("show", "compare", "export -o x.jsonl", "gate --min-mean 0.5", "agreement")
+    for line in (*lines, "report -o x.html"):
+        call.refused(f"{line} --where modle=big", says=['"model"?'])
     for text, key, told in (
         ("topic=x", "stats.no_such_field", '"unit", "run_id", "model"'),
         ("model=bigg", "results.no_such_value", '"big"?'),
@@ -177,10 +163,9 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(call, weeks):
         ("model", "results.no_condition", "FIELD=VALUE"),
         ("=big", "results.no_condition", "FIELD=VALUE"),
     ):
-        error = call.refused(f"show --where {text}")
-        assert is_told(error, key) and told in error, error
-    assert '"big"?' in call.refused("show --without model=bigg")
-    assert '--without "model"' in call.refused("show --without model")
+        call.refused(f"show --where {text}", key=key, says=[told])
+    call.refused("show --without model=bigg", says=['"big"?'])
+    call.refused("show --without model", says=['--without "model"'])
     call.refused("show --without model=big --without model=small")
 
 
@@ -193,8 +178,8 @@ def test_values_may_be_empty_and_never_together(call):
     selected = call.json("show --where region=")["selected"]
     assert selected["units"] == len(rows) - 2
     assert call.json("show --where region=eu")["verdicts"] == 2
-    flags = ("--where", "model=big", "--where", "eval_set_variant=easy")
-    assert is_told(call.refused("show", *flags), "results.no_such_unit")
+    flags = "--where model=big --where eval_set_variant=easy"
+    call.refused(f"show {flags}", key="results.no_such_unit")
 
 
 def test_pairs_are_selected_on_both_sides(call):
@@ -206,8 +191,8 @@ def test_pairs_are_selected_on_both_sides(call):
     ]
     write_pairs(Path(), rows)
     run = call.run()
-    area = ("--where", "area=a")
-    board = call.json("leaderboard", *area)
+    area = "--where area=a"
+    board = call.json(f"leaderboard {area}")
     assert board["selected"] == {"where": {"area": ["a"]}, "without": {}, "units": 9, "of": 18}
     rates = {row["candidate"]: row["win_rate"] for row in board["rows"]}
     assert rates == {"c1": 1, "c3": 0.5, "c2": 0}
@@ -220,7 +205,7 @@ def test_pairs_are_selected_on_both_sides(call):
         for row in rows
         for one, two in ("12", "13", "23")
     ]
-    agreed = call.json(f"agreement {run} --against", call.take("votes", labels), *area)
+    agreed = call.json(f"agreement {run} --against {call.take('votes', labels)} {area}")
     assert agreed["units"] == {"matched": 9, "only_run": 0, "only_against": 0}
     # Of a topic of area a: c1 beats c2 and c3, and c3 beats c2.
     assert agreed["rows"][0]["agreement"]["value"] == pytest.approx(2 / 3)
@@ -239,12 +224,11 @@ def test_answers_to_one_task_go_by_their_fields_in_every_command(call):
     (judgment,) = call.json("show latest capital/r2/m/v2")["judgments"]
     assert judgment["unit"] == "capital/r2/m/v2"
     outputs = [(row["unit"], row["output"]) for row in stored(Path())]
-    check = ("check", "--protocol", "weighted", "--units", "answers.jsonl", "--replies", "r.jsonl")
+    check = "check --protocol weighted --units answers.jsonl --replies r.jsonl"
     write_rows(Path(), [output for _, output in outputs], "r.jsonl")
-    error = call.refused(*check, code=3)
-    assert '"capital": 6' in error and '"unit"' in error
+    call.refused(check, code=3, says=['"capital": 6', '"unit"'])
     write_rows(Path(), [{"unit": unit} | output for unit, output in outputs], "r.jsonl")
-    assert call.json(*check)["ok"] == 6
+    assert call.json(check)["ok"] == 6
 
 
 # Tables that fit, with names that can be told apart
@@ -260,11 +244,10 @@ CANDIDATES = (
 )
 VARIANTS = ("prompt-variant-long-name-one", "prompt-variant-long-name-two")
 COMMANDS = {
-    "votes": (("show",), ("leaderboard",), ("compare", "--worst", "2")),
+    "votes": ("show rows", "leaderboard rows", "compare rows --worst 2"),
     "scores": (
-        ("show",),
-        ("compare", "--by", "prompt_variant", "--within", "part"),
-        ("gate", "--by", "prompt_variant", "--baseline", VARIANTS[0], "--better"),
+        *("show rows", "compare rows --by prompt_variant --within part"),
+        f"gate rows --by prompt_variant --baseline {VARIANTS[0]} --better",
     ),
 }
 
@@ -296,11 +279,11 @@ def wide_rows(kind):
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_tables_fit_and_names_that_begin_alike_are_told_apart(call, no_ci, kind):
     call.take(kind, wide_rows(kind))
-    agreement = (("agreement",), ("agreement", "--against", ":human/ann"))
-    for command, *options in (*COMMANDS[kind], *agreement):
+    agreement = ("agreement rows", "agreement rows --against :human/ann")
+    for command in (*COMMANDS[kind], *agreement):
         for width in (80, 120):
             call.narrow(width)
-            said = call(command, "rows", *options)
+            said = call(command)
             lines = said.out.splitlines()
             assert len(lines) > 3 and said.width <= width, command
             assert all(line == line.rstrip() for line in lines), command

@@ -26,6 +26,7 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
+from tests.unit.cli.conftest import values
 from tests.unit.cli.weekly import (
     BY,
     LAST,
@@ -56,7 +57,7 @@ STOPPING: dict[str, Any] = {
     "stop": {"alpha": 0.05},
 }
 V1 = {"by": "prompt_variant", "baseline": "v1"}
-WEEKS = ("compare", "latest", "--against", "latest~1")
+WEEKS = "compare latest --against latest~1"
 
 
 def unit(question, variant, correct, clear=3, **more):
@@ -89,7 +90,7 @@ def row_of(found, dimension="overall"):
 
 def test_the_answer_comes_first_and_json_has_the_rows_of_the_contract(call, run):
     call.narrow()
-    said = call("compare", run)
+    said = call(f"compare {run}")
     assert (said.code, said.err) == (0, "") and said.width <= 80
     first = said.answer.split(";")[0]
     assert is_told(said.answer, "answer.better_overall", variant="v2", baseline="v1")
@@ -98,7 +99,7 @@ def test_the_answer_comes_first_and_json_has_the_rows_of_the_contract(call, run)
     assert is_told(said.text, "answer.balance", higher=19, n=count, lower=0)
     assert is_told(said.text, "answer.by_better")
     assert not is_told(said.text, "terminal.unpaired")
-    found = call.json("compare", *BY)
+    found = call.json(f"compare {BY}")
     assert [found[key] for key in ("run", "by", "baseline", "sequential", "selected")] == [
         *(run, "prompt_variant", "v1"),
         *(None, None),
@@ -114,7 +115,7 @@ def test_the_answer_comes_first_and_json_has_the_rows_of_the_contract(call, run)
     assert correct["baseline_mean"] == pytest.approx((15 * 1 + 5 * 3) / 20)
     assert (correct["outcome"], clear["outcome"]) == ("better", "not enough evidence")
     assert overall["difference"] == pytest.approx(correct["difference"] / 8)
-    assert call.json("compare", *BY) == found
+    assert call.json(f"compare {BY}") == found
 
 
 def test_the_suite_names_the_question_and_flags_beat_it(call):
@@ -131,53 +132,52 @@ def test_the_suite_names_the_question_and_flags_beat_it(call):
     with Path("evenhand.toml").open("a") as suite:
         suite.write('\n[compare]\nby = ["prompt_variant"]\nbaseline = "v2"\n')
     found = call.json("compare")
-    assert (found["by"], found["baseline"]) == ("prompt_variant", "v2")
+    assert values(found, "by baseline") == ["prompt_variant", "v2"]
     assert (found["rows"][0]["variant"], found["rows"][0]["difference"]) == ("v1", -2)
     for same in ("prompt_variant", "meta.prompt_variant"):
-        again = call.json("compare", "--by", same)
-        assert (again["baseline"], again["rows"]) == ("v2", found["rows"])
-    assert call.json("compare", "--baseline", "v1")["baseline"] == "v1"
+        again = call.json(f"compare --by {same}")
+        assert values(again, "baseline rows") == ["v2", found["rows"]]
+    assert call.json("compare --baseline v1")["baseline"] == "v1"
     # A baseline of the suite belongs to the suite's field.
-    other = call.json("compare", "--by", "model")
-    assert (other["by"], other["baseline"]) == ("model", "big")
+    other = call.json("compare --by model")
+    assert values(other, "by baseline") == ["model", "big"]
     assert any(is_told(note, "notes.no_baseline", variant="big") for note in other["notes"])
-    both = call.json("compare", "--by", "model,prompt_variant", "--baseline", "small / v1")
+    both = call.json("compare --by model,prompt_variant --baseline 'small / v1'")
     assert {row["variant"] for row in both["rows"]} == {"big / v1", "big / v2", "small / v2"}
 
 
 def test_what_cannot_be_compared_is_refused(call, weeks):
-    by = ("--by", "prompt_variant")
+    by = "--by prompt_variant"
     for flags, key, *told in (
-        (("--by", "promt_variant"), "stats.no_such_field", '"prompt_variant"'),
-        ((*by, "--baseline", "v3"), "stats.no_variant", '"v1", "v2"'),
-        ((*by, "--judge", "me"), "stats.no_judge"),
-        ((*by, "--pair-by", "question"), "stats.no_such_field", '"question_id"'),
-        ((*by, "--on-conflict", "tie"), "compare.only_for_pairs"),
-        ((*by, "--margin", "5"), "compare.wide_margin"),
-        ((*BY, "--within", "prompt_variant"), "compare.is_by"),
-        ((*BY, "--within", "modle"), "stats.no_such_field", '"model"'),
-        ((*BY, "--within", "unit"), "compare.too_many_blocks", "240"),
-        ((*BY, "--stability", "prompt_variant"), "compare.is_by"),
-        ((*BY, "--stability", "runid"), "stats.no_such_field", '"run_id"'),
+        ("--by promt_variant", "stats.no_such_field", '"prompt_variant"'),
+        (f"{by} --baseline v3", "stats.no_variant", '"v1", "v2"'),
+        (f"{by} --judge me", "stats.no_judge"),
+        (f"{by} --pair-by question", "stats.no_such_field", '"question_id"'),
+        (f"{by} --on-conflict tie", "compare.only_for_pairs"),
+        (f"{by} --margin 5", "compare.wide_margin"),
+        (f"{BY} --within prompt_variant", "compare.is_by"),
+        (f"{BY} --within modle", "stats.no_such_field", '"model"'),
+        (f"{BY} --within unit", "compare.too_many_blocks", "240"),
+        (f"{BY} --stability prompt_variant", "compare.is_by"),
+        (f"{BY} --stability runid", "stats.no_such_field", '"run_id"'),
         (
-            (*BY, "--stability", "question_id", "--where", "question_id=q1"),
+            f"{BY} --stability question_id --where question_id=q1",
             "compare.nothing_repeated",
         ),
-        (("--against", "latest~1", "--by", "model"), "compare.by_with_against"),
-        (("--against", "latest~1", "--stability", "run_id"), "compare.stability_of_one_run"),
-        (("--against", "latest"), "compare.same_run"),
-        (("--against", "latest~2"), "runs.no_run_before"),
+        ("--against latest~1 --by model", "compare.by_with_against"),
+        ("--against latest~1 --stability run_id", "compare.stability_of_one_run"),
+        ("--against latest", "compare.same_run"),
+        ("--against latest~2", "runs.no_run_before"),
     ):
-        error = call.refused("compare", *flags)
-        assert is_told(error, key) and all(part in error for part in told), error
-    for flags, told in (("--level", "95"), "0<x<1"), (("--margin", "0"), "x>0"):
-        assert told in call.refused("compare", *by, *flags)
+        call.refused(f"compare {flags}", key=key, says=told)
+    for flags, told in ("--level 95", "0<x<1"), ("--margin 0", "x>0"):
+        call.refused(f"compare {by} {flags}", says=[told])
     write_pairs(Path(), 1)
     call.run()
-    assert is_told(call.refused(*WEEKS), "compare.two_kinds")
+    call.refused(WEEKS, key="compare.two_kinds")
     write_pairs(Path(), [pair_row("another", 1, 2)])
     call.run()
-    assert is_told(call.refused(*WEEKS), "stats.no_shared_unit")
+    call.refused(WEEKS, key="stats.no_shared_unit")
 
 
 def test_missing_judgments_tags_and_repeats_are_shown(call):
@@ -210,7 +210,7 @@ def test_many_variants_stand_in_tables_that_fit_the_terminal(call):
     call.narrow()
     levels = {"base": 3, "good": 5, "bad": 1, "same": 3, "also good": 5}
     judge(call, units(12, **levels))
-    said = call("compare", "--baseline", "base")
+    said = call("compare --baseline base")
     heading = words("en")("terminal.against_on", dimension="overall", baseline="base", size="")
     ranked, table = said.answer.split(heading)
     ranked = ranked[ranked.index(words("en")("answer.overall_of", most=1)) :]
@@ -231,15 +231,15 @@ def test_candidates_of_pairs_are_compared_with_the_baseline(call):
     write_pairs(Path(), rows, compare={"baseline": "c1"})
     call.run()
     found = call.json("compare")
-    assert (found["by"], found["baseline"]) == ("candidate", "c1")
+    assert values(found, "by baseline") == ["candidate", "c1"]
     assert {row["dimension"] for row in found["rows"]} == {"C1", "C2", "C3", "C4", "C5", "overall"}
     row = row_of(found)
     assert (row["mean"], row["difference"]) == pytest.approx((11 / 12, 10 / 12))
     assert row["outcome"] == "better"
-    said = call("compare", "--by", "candidate").out
+    said = call("compare --by candidate").out
     assert is_told(said, "answer.pair_better", variant="c2", baseline="c1", rate="92%")
-    for flags in (("--by", "model"), ("--pair-by", "topic")):
-        call.refused("compare", *flags)
+    for flags in ("--by model", "--pair-by topic"):
+        call.refused(f"compare {flags}")
 
 
 def test_answers_have_totals_and_critical_fails(call):
@@ -252,40 +252,40 @@ def test_answers_have_totals_and_critical_fails(call):
     ]
     write_answers(Path(), rows)
     call.run()
-    found = call.json("compare", "--baseline", "old")
+    found = call.json("compare --baseline old")
     assert found["pair_by"] == ["task_name"]
     (tag,) = found["tags"]
-    assert (tag["tag"], tag["baseline_rate"], tag["outcome"]) == ("critical fail", 0, "worse")
+    assert values(tag, "tag baseline_rate outcome") == ["critical fail", 0, "worse"]
     assert tag["rate"] == pytest.approx(7 / 9)
     assert row_of(found)["outcome"] == "worse"
 
 
 def test_pass_rates_are_told_in_percent_by_every_command(call):
     rows = passing(v1="+---" * 10, v2="+++-" * 10)
-    write_checklist(Path(), rows, {"model": "python/judge:picky"}, compare=V1)
+    write_checklist(Path(), rows, "picky", compare=V1)
     call.narrow()
     ran = call("run")
     for name, n in (("v1", 10), ("v2", 30)):
         assert is_told(
             ran.out, "answer.passed_of", variant=name, n=n, of=40, rate=f"{n * 10 // 4}%"
         )
-    values = {"variant": "v2", "after": "75%", "before": "25%", "n": "40 questions"}
+    told = {"variant": "v2", "after": "75%", "before": "25%", "n": "40 questions"}
     compared = call("compare")
-    call("report", "-o", "report.html")
+    call("report -o report.html")
     for text in (ran.out, compared.out, Path("report.html").read_text()):
-        assert is_told(text, "answer.pass_better", difference="+50", **values)
+        assert is_told(text, "answer.pass_better", difference="+50", **told)
     for tone, mark, n in (("good", "✓ pass", 40), ("bad", "✗ fail", 40)):
         assert text.count(f'<span class="side {tone}" dir="auto">{mark}') == n
         assert f">{mark[2:]} ({n})</option>" in text
     assert is_told(compared.out, "terminal.passes") and compared.width <= 80
-    assert is_told(call("compare", "--where", "question_id=q1").out, "answer.pass_none")
+    assert is_told(call("compare --where question_id=q1").out, "answer.pass_none")
     (row,) = call.json("compare")["passes"]
-    assert (row["dimension"], row["mean"], row["outcome"]) == ("pass", 0.75, "better")
+    assert values(row, "dimension mean outcome") == ["pass", 0.75, "better"]
     # Without variants there is one rate; a run against another compares theirs.
-    write_checklist(Path(), passing(v1="+++-"), {"model": "python/judge:picky"}, name="other")
+    write_checklist(Path(), passing(v1="+++-"), "picky", name="other")
     assert is_told(call("run").out, "answer.passed", n=3, of=4, rate="75%")
-    (row,) = call.json("compare", "other", "--against", "test")["passes"]
-    assert (row["mean"], row["baseline_mean"], row["n"]) == (0.75, 0.25, 4)
+    (row,) = call.json("compare other --against test")["passes"]
+    assert values(row, "mean baseline_mean n") == [0.75, 0.25, 4]
 
 
 def test_a_margin_as_wide_as_the_scale_is_refused_in_report_too(call):
@@ -305,7 +305,7 @@ def test_a_run_that_was_to_stop_early_tells_its_sequential_decision_first(
     assert any(is_told(note, "notes.stopped") for note in found["notes"])
     assert row_of(found)["outcome"] == "better" and found["missing"]["v2"]["pending"] > 0
     decided = found["sequential"]
-    assert (decided["outcome"], decided["variant"], decided["sequential"]) == ("better", "v2", True)
+    assert values(decided, "outcome variant sequential") == ["better", "v2", True]
     decision, figures = decision_and_figures(call)
     assert is_told(decision, "answer.stopped_better", variant="v2", baseline="v1")
     assert not is_told(figures, "answer.better_overall")
@@ -323,23 +323,23 @@ def test_two_tests_of_one_question_give_one_answer(call):
     row = row_of(found)
     assert row["p_adjusted"] < 0.05
     assert row["outcome"] == found["sequential"]["outcome"] == "not enough evidence"
-    assert (row["decided_by"], row["more_questions"]) == ("sequential", None)
+    assert values(row, "decided_by more_questions") == ["sequential", None]
     decision, figures = decision_and_figures(call)
     assert is_told(decision, "answer.stopped_none")
     assert not is_told(decision + figures, "answer.better_overall")
     for language in ("en", "ru"):
-        call("report", "-o", "report.html", "--summary", "--language", language)
+        call(f"report -o report.html --summary --language {language}")
         page = Path("report.html").read_text(encoding="utf-8")
         answer = page.split('<div class="answer">')[1].split("</div>")[0]
         assert is_told(re.sub("<[^>]*>", "", answer), "answer.stopped_none", language)
         assert answer.count("<p") == 1
     # Another question than the one to be decided is answered by its own test.
     for flags in (
-        ("--baseline", "v2"),
-        ("--pair-by", "question_id"),
-        ("--judge", READ["model"]),
+        "--baseline v2",
+        "--pair-by question_id",
+        f"--judge {READ['model']}",
     ):
-        other = call.json("compare", *flags)
+        other = call.json(f"compare {flags}")
         assert other["sequential"] is None
         assert {row["decided_by"] for row in other["rows"]} == {"fixed"}
         assert any(is_told(note, "notes.stopped") for note in other["notes"])
@@ -361,28 +361,28 @@ def test_units_without_a_partner_are_counted_and_said(call):
     shared = {"v1": range(40), "v2": range(10), "v3": range(5, 42)}
     judge(call, [unit(q, variant, 3) for variant, numbers in shared.items() for q in numbers])
     unpaired = {
-        name: count["unpaired"] for name, count in call.json("compare", *BY)["missing"].items()
+        name: count["unpaired"] for name, count in call.json(f"compare {BY}")["missing"].items()
     }
     assert unpaired == {"v1": 35, "v2": 0, "v3": 2}  # 5 to 9 alone are answered by all three
-    said = call("compare", *BY).text
+    said = call(f"compare {BY}").text
     assert is_told(said, "terminal.unpaired", variants="v1 (35 units), v3 (2 units)")
 
 
 def test_a_run_that_nothing_was_judged_in_has_no_figures(call):
-    write_suite(Path(), units(3, v1=3, v2=3), {"model": "python/judge:bad"})
+    write_suite(Path(), units(3, v1=3, v2=3), "bad")
     assert call("run").code == 1
-    found = call("compare", "--json")
-    assert found.code == 0 and "NaN" not in found.out
+    found = call.ok("compare --json")
+    assert "NaN" not in found.out
     assert [row["difference"] for row in found.json["rows"]] == [None]
     assert is_told(call("compare").out, "notes.because_nothing_shared")
 
 
 def test_variants_without_a_shared_question_are_answered_in_a_sentence(call):
     judge(call, [unit(q, "v1" if q < 3 else "v2", 3) for q in range(6)])
-    said = call("compare", "--by", "prompt_variant").out
+    said = call("compare --by prompt_variant").out
     assert is_told(said, "terminal.nothing_shared", variant="v2", baseline="v1")
     judge(call, units(4, v1=3))
-    assert is_told(call.refused("compare"), "stats.no_field")
+    call.refused("compare", key="stats.no_field")
 
 
 def test_a_run_ends_with_the_answer_and_what_comes_next(call):
@@ -396,8 +396,8 @@ def test_a_run_ends_with_the_answer_and_what_comes_next(call):
         assert f"evenhand {command}\n" in answer
     # A field that the data lack does not fail a run.
     write_suite(Path(), units(1, v1=3), READ, judge=SCORES, compare={"by": ["colour"]})
-    said = call("run")
-    assert said.code == 0 and "colour" in said.err and "evenhand show" in said.out
+    said = call.ok("run")
+    assert "colour" in said.err and "evenhand show" in said.out
 
 
 def test_scores_that_are_all_the_same_have_a_difference_without_an_interval(
@@ -405,7 +405,7 @@ def test_scores_that_are_all_the_same_have_a_difference_without_an_interval(
 ):
     rows = [{"unit": f"q{q}", "judge": "j", "variant": v, "score": 3} for q in "123" for v in "ab"]
     call.take("scores", rows)
-    assert "3.00 -> 3.00 (+0.00); better on 0 of" in call("compare", "rows", "--by", "variant").text
+    assert "3.00 -> 3.00 (+0.00); better on 0 of" in call("compare rows --by variant").text
 
 
 def test_variants_are_the_same_within_a_margin_of_the_command_or_of_the_suite(
@@ -414,10 +414,10 @@ def test_variants_are_the_same_within_a_margin_of_the_command_or_of_the_suite(
     given = [unit(q, v, 3 + (v == "v2") * (q % 3 - 1)) for q in range(30) for v in ("v1", "v2")]
     judge(call, given, compare={"margin": 0.4})
     for flags, margin, outcome in (
-        (("--margin", "0.001"), 0.001, "not enough evidence"),
-        ((), 0.4, "same"),
+        ("--margin 0.001", 0.001, "not enough evidence"),
+        ("", 0.4, "same"),
     ):
-        found = call.json("compare", *flags)
+        found = call.json(f"compare {flags}")
         assert (found["margin"], row_of(found)["outcome"]) == (margin, outcome)
     assert "are the same" in call("compare").answer
 
@@ -426,9 +426,9 @@ def test_two_notes_are_shown_unless_all_are_asked_for(call):
     rows = [{"unit": f"q{q}", "judge": "j", "score": q % 4} for q in range(5)]
     given = [row | {"variant": v} for row in rows for v in ("v1", "v2")]
     call.take("scores", [*given, rows[1] | {"unit": "q9", "variant": "v2"}])
-    by = ("compare", "rows", "--by", "variant")
-    few, every = (call(*by, *more).out for more in ((), ("--verbose",)))
-    notes = call.json(*by)["notes"]
+    by = "compare rows --by variant"
+    few, every = (call(f"{by} {more}").out for more in ("", "--verbose"))
+    notes = call.json(by)["notes"]
     assert few.count("Note: ") == 2 and every.count("Note: ") == len(notes) > 2
     assert "--verbose" in few and "--verbose" not in every
 
@@ -444,23 +444,23 @@ def test_grades_before_and_after_new_weights(call):
     old = call.run()
     weights = {"logic_and_fact": 30, "constraint_adherence": 60, "helpfulness_and_creativity": 10}
     Path("weights.json").write_text(json.dumps({"fact": weights}))
-    new = str(call.json("settle", old, "--weights", "weights.json")["run"])
-    found = call.json("compare", new, "--against", old)
-    assert (found["by"], found["against"]) == ("run", old)
+    new = str(call.json(f"settle {old} --weights weights.json")["run"])
+    found = call.json(f"compare {new} --against {old}")
+    assert values(found, "by against") == ["run", old]
     assert found["baseline"].endswith(f" {old[:6]}")
     row = row_of(found)
     after, before = (
         [one["output"]["total_score"] / 100 for one in stored(Path(), run)] for run in (new, old)
     )
-    assert (row["n"], row["baseline_mean"]) == (8, pytest.approx(mean(before)))
+    assert values(row, "n baseline_mean") == [8, pytest.approx(mean(before))]
     assert row["difference"] == pytest.approx(mean(after) - mean(before)) != 0
     # The replies are the same: as shares of the points to be had no dimension differs, though
     # the weights of the other task type stay what they were.
     for row in found["rows"][:-1]:
         assert row["difference"] == pytest.approx(0, abs=1e-12), row["dimension"]
-        assert (row["outcome"], row["scale"]) == ("not enough evidence", [0, 1])
+        assert values(row, "outcome scale") == ["not enough evidence", [0, 1]]
     assert not any(row["more_questions"] for row in found["rows"])
-    said = call("compare", new, "--against", old).text
+    said = call(f"compare {new} --against {old}").text
     assert f"{100 * mean(before):.0f} -> {100 * mean(after):.0f} out of 100" in said
     assert is_told(said, "notes.same_replies") and not is_told(said, "notes.judged_otherwise")
 
@@ -475,7 +475,7 @@ def test_two_runs_of_pairs_are_compared_by_the_names_of_their_candidates(
     rows = [pair_row("q0", 1, 2, 3, topic="T0?"), rows[1], pair_row("q9", 3, 2, 1, topic="T9?")]
     write_rows(Path(), rows, "pairs.jsonl")
     call.run()
-    found = call.json(*WEEKS)
+    found = call.json(WEEKS)
     # On two topics each candidate is in four pairs; c1 won both of those on q0, and loses them now.
     assert {row["dimension"]: (row["n"], row["difference"]) for row in found["rows"]} == {
         "win rate of c1": (4, -0.5),
@@ -489,7 +489,7 @@ def test_grades_of_one_judge_of_a_panel_are_compared(call):
     for seed in (1, 2):
         write_answers(Path(), answers(4), *panel, seed=seed)
         call.run()
-    found = call.json(*WEEKS, "--judge", "python/judge:unsure")
+    found = call.json(f"{WEEKS} --judge python/judge:unsure")
     assert {row["n"] for row in found["rows"]} == {4}
     assert {(count["scored"], count["pending"]) for count in found["missing"].values()} == {(4, 0)}
 
@@ -504,8 +504,8 @@ def test_two_runs_of_imported_scores_without_a_stated_scale_are_compared_on_one(
             for at, d in enumerate(("accuracy", "style"))
         ]
         call.take("scores", rows, name)
-    row = row_of(call.json("compare", "after", "--against", "before"))
-    assert (row["difference"], row["outcome"]) == (pytest.approx(0.5), "better")
+    row = row_of(call.json("compare after --against before"))
+    assert values(row, "difference outcome") == [pytest.approx(0.5), "better"]
 
 
 # Two weeks of 240 samples, each answer against a computation of its own
@@ -518,14 +518,14 @@ def week_gaps(value="overall"):
 
 
 def test_this_week_against_last_is_paired_by_unit(call, weeks):
-    found = call.json(*WEEKS, "--worst", "50")
+    found = call.json(f"{WEEKS} --worst 50")
     new, old = call.json("runs")["runs"]
-    assert (found["run"], found["against"]) == (new["run"], old["run"])
+    assert values(found, "run against") == [new["run"], old["run"]]
     assert found["baseline"] == f"{old['name']} {old['run'][:6]}"
     assert row_of(found)["variant"] == f"{new['name']} {new['run'][:6]}"
     for value in ("overall", "correct"):
         gaps, row = week_gaps(value), row_of(found, value)
-        assert (row["n"], row["clusters"]) == (240, 10)
+        assert values(row, "n clusters") == [240, 10]
         assert row["difference"] == pytest.approx(mean([gap for _, gap in gaps]))
         questions = [[gap for row, gap in gaps if row.question == q] for q in range(10)]
         span = row["scale"][1] - row["scale"][0]
@@ -546,13 +546,13 @@ def test_weeks_with_run_ids_of_their_own_are_paired_by_other_fields(call):
         for week, rows in (("a", LAST), ("b", ROWS))
     ]
     judged_folder(Path(), *weeks)
-    assert "--pair-by" in call.refused(*WEEKS)
-    asked = (*WEEKS, "--pair-by", "model,prompt_variant,eval_set_variant,question_id")
+    call.refused(WEEKS, says=["--pair-by"])
+    asked = f"{WEEKS} --pair-by model,prompt_variant,eval_set_variant,question_id"
     for flags, gaps, number in (
-        ((), week_gaps(), 80),
-        (("--where", "model=big"), [one for one in week_gaps() if one[0].model == "big"], 40),
+        ("", week_gaps(), 80),
+        ("--where model=big", [one for one in week_gaps() if one[0].model == "big"], 40),
     ):
-        row = row_of(call.json(*asked, *flags))
+        row = row_of(call.json(f"{asked} {flags}"))
         assert row["n"] == number
         assert row["difference"] == pytest.approx(mean([gap for _, gap in gaps]))
 
@@ -560,7 +560,7 @@ def test_weeks_with_run_ids_of_their_own_are_paired_by_other_fields(call):
 @pytest.mark.parametrize("field", ["model", "eval_set"])
 def test_the_difference_inside_each_value_and_between_them(call, weeks, field):
     name = {"eval_set": "eval_set_variant"}.get(field, field)
-    within = call.json("compare", *BY, "--within", name)["within"]
+    within = call.json(f"compare {BY} --within {name}")["within"]
     assert within["field"] == name
     gaps = list(paired(ROWS))
     values = list(dict.fromkeys(getattr(row, field) for row in ROWS))
@@ -590,8 +590,8 @@ def test_pairs_are_compared_inside_each_value_and_the_lost_ones_shown(call):
     ]
     write_pairs(Path(), [*rows, pair_row("tie", 2, 2, meta={"area": "a"})])
     call.run()
-    asked = ("--baseline", "c1", "--within", "area", "--worst", "9")
-    found = call.json("compare", *asked)
+    asked = "--baseline c1 --within area --worst 9"
+    found = call.json(f"compare {asked}")
     differences = {
         block["value"]: row_of(block)["difference"] for block in found["within"]["blocks"]
     }
@@ -599,17 +599,17 @@ def test_pairs_are_compared_inside_each_value_and_the_lost_ones_shown(call):
     test = next(test for test in found["within"]["between"] if test["dimension"] == "overall")
     assert test["outcome"] == "differs"
     changed = found["changed"]
-    assert (changed["n"], changed["worse"], changed["better"]) == (13, 6, 6)
+    assert values(changed, "n worse better") == [13, 6, 6]
     assert {pair["variant"]["unit"] for pair in changed["worst"]} == {f"a{i}" for i in range(6)}
     best = changed["best"][0]
     assert (best["difference"], best["baseline"]["output"]) == (1, "An answer worth 1.")
     assert best["variant"]["output"] == "A reply worth 3."
     assert best["variant"]["reasons"][0]["about"] == "winner"
-    assert call("compare", *asked).code == 0
+    call.ok(f"compare {asked}")
 
 
 def test_what_got_worse_most_is_shown_with_both_answers_and_reasons(call, weeks):
-    changed = call.json("compare", *BY, "--worst", "5")["changed"]
+    changed = call.json(f"compare {BY} --worst 5")["changed"]
     gaps = sorted(paired(ROWS), key=lambda pair: pair[2])
     counts = [120, sum(gap < 0 for *_, gap in gaps), sum(gap > 0 for *_, gap in gaps)]
     assert [changed[key] for key in ("n", "worse", "better")] == counts
@@ -642,7 +642,7 @@ STABILITIES = ("steadier", "less_steady", "open")
 
 def test_blocks_stability_and_the_worst_side_by_side_fit_the_terminal(call, weeks):
     call.narrow()
-    said = call("compare", *BY, "--worst", "2", "--within", "model", "--stability", "meta.run_id")
+    said = call(f"compare {BY} --worst 2 --within model --stability meta.run_id")
     assert said.width <= 80
     assert "big (120 units), small (120 units)" in said.text
     about = {"variant": "v2", "baseline": "v1", "field": "run_id", "dimension": "overall"}
@@ -657,7 +657,7 @@ def test_blocks_stability_and_the_worst_side_by_side_fit_the_terminal(call, week
 
 
 def test_a_coarser_pairing_shows_questions_that_got_worse(call, weeks):
-    changed = call.json("compare", *BY, "--pair-by", "question_id", "--worst", "3")["changed"]
+    changed = call.json(f"compare {BY} --pair-by question_id --worst 3")["changed"]
     means = [mean(gaps) for gaps in by_question(list(paired(ROWS))).values()]
     worst = sorted(value for value in means if value < -1e-9)[:3]
     assert worst
@@ -672,8 +672,8 @@ def stability_oracle(value):
         key = (row.variant, row.question, row.model, row.eval_set)
         cells.setdefault(key, []).append(getattr(row, value))
     by_variant: dict[str, dict[int, list[float]]] = {"v1": {}, "v2": {}}
-    for (variant, question, *_), values in cells.items():
-        by_variant[variant].setdefault(question, []).append(statistics.variance(values))
+    for (variant, question, *_), scores in cells.items():
+        by_variant[variant].setdefault(question, []).append(statistics.variance(scores))
 
     def pooled(name, questions):
         return mean([v for q in questions for v in by_variant[name][q]])
@@ -694,21 +694,21 @@ def stability_oracle(value):
 
 
 def test_stability_compares_variances_over_repeated_runs(call, weeks):
-    asked = ("--stability", "run_id")
-    stability = call.json("compare", *BY, *asked)["stability"]
-    assert (stability["field"], stability["baseline"]) == ("run_id", "v1")
+    asked = "--stability run_id"
+    stability = call.json(f"compare {BY} {asked}")["stability"]
+    assert values(stability, "field baseline") == ["run_id", "v1"]
     rows = {row["dimension"]: row for row in stability["rows"]}
     assert list(rows) == ["correct", "clear", "overall"]
     for name, row in rows.items():
         oracle = stability_oracle(name)
         assert {key: row[key] for key in oracle} == pytest.approx(oracle)
-        assert (row["n"], row["clusters"]) == (40, 10)
+        assert values(row, "n clusters") == [40, 10]
     # The two dimensions are one family.
     correct, clear = rows["correct"], rows["clear"]
     assert correct["p_adjusted"] == pytest.approx(min(1, 2 * correct["p"]))
     assert clear["p_adjusted"] == pytest.approx(max(2 * correct["p"], clear["p"]))
     assert correct["outcome"] == "worse"
-    turned = call.json("compare", *BY[:3], "v2", *asked)["stability"]["rows"][0]
+    turned = call.json(f"compare --by prompt_variant --baseline v2 {asked}")["stability"]["rows"][0]
     assert turned["outcome"] == "better"
     assert turned["ratio"] == pytest.approx(1 / correct["ratio"])
 
@@ -716,13 +716,13 @@ def test_stability_compares_variances_over_repeated_runs(call, weeks):
 def test_answers_that_never_vary_have_no_ratio(call):
     steady = [row._replace(correct=3, clear=3) if row.variant == "v1" else row for row in samples()]
     judged_folder(Path(), steady)
-    asked = ("compare", *BY, "--stability", "run_id")
-    row = call.json(*asked)["stability"]["rows"][0]
+    asked = f"compare {BY} --stability run_id"
+    row = call.json(asked)["stability"]["rows"][0]
     assert [row[key] for key in ("baseline_sd", "ratio", "low", "p", "outcome")] == [
         *(0, None, None, None),
         "not enough evidence",
     ]
-    assert call(*asked).code == 0
+    assert call(asked).code == 0
 
 
 def test_the_stability_of_grades_is_told_out_of_100(call):
@@ -737,12 +737,12 @@ def test_the_stability_of_grades_is_told_out_of_100(call):
     ]
     write_answers(Path(), rows)
     call.run()
-    flags = ("--by", "model", "--baseline", "old", "--stability", "run_id")
-    found = call.json("compare", *flags)["stability"]["rows"][-1]
+    flags = "--by model --baseline old --stability run_id"
+    found = call.json(f"compare {flags}")["stability"]["rows"][-1]
     assert found["dimension"] == "overall" and 0 < found["sd"] < 1
     line = next(
         line
-        for line in call("compare", *flags).out.partition("variance ratio")[2].splitlines()
+        for line in call(f"compare {flags}").out.partition("variance ratio")[2].splitlines()
         if line.startswith("overall")
     )
     assert line.split()[1:3] == [f"{100 * found[key]:.1f}" for key in ("baseline_sd", "sd")]

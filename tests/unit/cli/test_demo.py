@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from evenhand.kinds.protocol import LANGUAGES
 from evenhand.runs.stores import MEMORY
 from evenhand.words import words
 from tests.sentences import is_told
+from tests.unit.cli.conftest import put
 
 STORE = "sqlite:evenhand-demo/evenhand.db"
 
@@ -24,16 +26,14 @@ PUBLISHED = {"gpt4": 0.856, "claude": 0.709, "vicuna-13b": 0.348, "gpt35": 0.342
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_recorded_part_is_said_in_a_language_and_leaves_a_report(
-    call, tmp_path, language, monkeypatch
-):
+def test_the_recorded_part_is_said_in_a_language_and_leaves_a_report(call, language, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     output = call(f"demo --recorded --language {language}")
     lines = output.out.splitlines()
     assert output.code == 0 and len(lines) <= 110
     assert not [line for line in lines if cell_len(line) > 80 and not line.startswith("$ ")]
     assert words(language)("demo.recorded") in output.out
-    assert f'lang="{language}"' in (tmp_path / "evenhand-demo/report.html").read_text("utf-8")
+    assert f'lang="{language}"' in Path("evenhand-demo/report.html").read_text("utf-8")
 
 
 def test_the_commands_it_shows_can_be_called_in_its_folder(call, tmp_path, monkeypatch):
@@ -65,8 +65,8 @@ def test_every_bundled_record_has_its_source_and_licence():
     assert sum(len(entry.read_bytes()) for entry in files) < 500_000
 
 
-def test_a_folder_that_cannot_be_made_is_told_before_anything(call, tmp_path):
-    (tmp_path / "evenhand-demo").write_text("")
+def test_a_folder_that_cannot_be_made_is_told_before_anything(call):
+    put("evenhand-demo", "")
     output = call("demo --recorded")
     assert output.code == 2 and is_told(output.err, "cli.no_demo_folder") and not output.out
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evenhand.judges import PROVIDERS
 from tests.sentences import is_told
 from tests.suites import write_suite
+from tests.unit.cli.conftest import put
 
 
 def test_doctor_looks_at_the_suite_and_its_store(call, tmp_path):
@@ -14,7 +15,7 @@ def test_doctor_looks_at_the_suite_and_its_store(call, tmp_path):
     write_suite(tmp_path, 1)
     call("run")
     assert is_told(call("doctor").out, "cli.store_runs", n="1 run")
-    (tmp_path / "evenhand.toml").write_text("nonsense = 1\n")
+    put("evenhand.toml", "nonsense = 1\n")
     said = call("doctor --json")
     assert (said.code, said.json["ok"]) == (1, False)
     assert any("evenhand.toml" in f["said"] for f in said.json["findings"] if not f["ok"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import pytest
@@ -17,6 +18,7 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
+from tests.unit.cli.conftest import values
 
 JUDGE = """
 import json, re
@@ -30,7 +32,7 @@ def reply(messages):
 async def good(messages, schema, params):
     return reply(messages)
 """.replace("\\\\", "\\")
-AGAINST = ("--by", "prompt_variant", "--baseline", "v1")
+AGAINST = "--by prompt_variant --baseline v1"
 CONDITION = {
     *("name", "clusters", "outcome", "reason", "value", "low", "high", "threshold"),
     *("dimension", "variant", "n", "more", "units", "points"),
@@ -57,20 +59,19 @@ def samples(**variants):
 
 def judged(call, folder, rest=None, **v):
     write_suite(folder, samples(**v), judge=JUDGE, **rest or {})
-    said = call("run", "--json")
-    assert said.code == 0, said.err
+    call.ok("run --json")
 
 
 def pairs(call, folder, *judges):
     worths = [(2, 9)] * 14 + [(9, 2)] * 3 + [(4, 4)] * 3
     rows = [pair_row(f"p{i}", *one, topic=f"T{i}?") for i, one in enumerate(worths)]
     write_pairs(folder, rows, *judges)
-    assert call("run").code == 0
+    call.ok("run")
 
 
-def gate(call, *flags, code=0):
+def gate(call, flags="", code=0):
     """What a gate says in JSON that ends with this code."""
-    said = call("gate", *flags, "--json")
+    said = call(f"gate {flags} --json")
     assert said.code == code, said
     return said.json
 
@@ -87,31 +88,31 @@ def write_replies(folder, units, score):
 @pytest.mark.parametrize(
     ("new", "flags", "code", "outcome"),
     [
-        (GOOD, ["--better"], 0, "better"),
-        (GOOD, ["--no-worse-than", "0"], 0, "better"),
-        (FAIR, ["--no-worse-than", "0.3"], 0, "better"),
-        ("1" * 20, ["--no-worse-than", "0.1"], 1, "worse"),
-        ("1" * 20, ["--better"], 1, "worse"),
-        ("1355335131" * 2, ["--no-worse-than", "0.01"], 7, OPEN),
-        ("3" * 20, ["--better"], 7, OPEN),
+        (GOOD, "--better", 0, "better"),
+        (GOOD, "--no-worse-than 0", 0, "better"),
+        (FAIR, "--no-worse-than 0.3", 0, "better"),
+        ("1" * 20, "--no-worse-than 0.1", 1, "worse"),
+        ("1" * 20, "--better", 1, "worse"),
+        ("1355335131" * 2, "--no-worse-than 0.01", 7, OPEN),
+        ("3" * 20, "--better", 7, OPEN),
     ],
 )
 def test_the_exit_code_is_the_outcome(call, tmp_path, new, flags, code, outcome):
     judged(call, tmp_path, v1=FAIR, v2=new)
-    said = gate(call, *AGAINST, *flags, code=code)
+    said = gate(call, f"{AGAINST} {flags}", code=code)
     assert said["outcome"] == outcome
     (condition,) = said["conditions"]
     assert condition.keys() == CONDITION
-    assert (condition["variant"], condition["n"]) == ("v2", 20)
+    assert values(condition, "variant n") == ["v2", 20]
     assert said["reasons"] == [condition["reason"]]
-    assert gate(call, *AGAINST, *flags, code=code) == said
+    assert gate(call, f"{AGAINST} {flags}", code=code) == said
 
 
 def test_people_read_sentences(call, tmp_path):
     judged(call, tmp_path, v1=FAIR, v2=GOOD)
-    flags = ("--better", "--min-mean", "4.9", "--dimension", "correct", "--max-failure-rate", "0")
+    flags = "--better --min-mean 4.9 --dimension correct --max-failure-rate 0"
     call.narrow()
-    said = call("gate", *AGAINST, *flags)
+    said = call(f"gate {AGAINST} {flags}")
     assert said.code == 1
     run = call.json("runs")["runs"][0]["run"]
     assert said.out.startswith(f"run {run}  test\n")
@@ -126,37 +127,36 @@ def test_people_read_sentences(call, tmp_path):
 
 def test_what_cannot_be_asked_is_told(call, tmp_path):
     judged(call, tmp_path, v1="1335", v2="3355")
-    by = AGAINST[:2]
+    by = "--by prompt_variant"
     for flags, key, *told in (
-        (AGAINST, "no_condition", *("--better", "--no-worse-than", "--min-mean", "--max-")),
-        (["--better"], "needs_baseline", "--better"),
-        (["--better", "--baseline", "v1"], "needs_by", "--better"),
-        (["--min-win-rate", "0.5"], "win_rate_of_pairs"),
-        (["--max-critical-fails", "0"], "critical_of_answers"),
-        (["--min-mean", "0.1", "--baseline", "nobody"], "needs_by", "--baseline"),
-        (["--min-mean", "0.5", "--variant", "nobody"], "needs_by", "--variant"),
-        (["--min-mean", "0.5", "--pair-by", "question_id"], "needs_by", "--pair-by"),
-        (["--min-mean", "nan"], "not_finite", "--min-mean", "nan"),
+        (AGAINST, "no_condition", "--better", "--no-worse-than", "--min-mean", "--max-"),
+        ("--better", "needs_baseline", "--better"),
+        ("--better --baseline v1", "needs_by", "--better"),
+        ("--min-win-rate 0.5", "win_rate_of_pairs"),
+        ("--max-critical-fails 0", "critical_of_answers"),
+        ("--min-mean 0.1 --baseline nobody", "needs_by", "--baseline"),
+        ("--min-mean 0.5 --variant nobody", "needs_by", "--variant"),
+        ("--min-mean 0.5 --pair-by question_id", "needs_by", "--pair-by"),
+        ("--min-mean nan", "not_finite", "--min-mean", "nan"),
         # A threshold off the scale could never be missed, or never be met.
-        (["--min-mean", "3.5"], "mean_off_scale", "overall", "0", "1"),
-        (["--dimension", "correct", "--min-mean", "0.7"], "mean_off_scale", "correct", "1", "5"),
-        ([*AGAINST, "--no-worse-than", "2"], "margin_off_scale", "overall"),
-        ([*AGAINST, "--dimension", "clear", "--no-worse-than", "4"], "margin_off_scale", "clear"),
+        ("--min-mean 3.5", "mean_off_scale", "overall", "0", "1"),
+        ("--dimension correct --min-mean 0.7", "mean_off_scale", "correct", "1", "5"),
+        (f"{AGAINST} --no-worse-than 2", "margin_off_scale", "overall"),
+        (f"{AGAINST} --dimension clear --no-worse-than 4", "margin_off_scale", "clear"),
     ):
-        error = call.refused("gate", *flags)
-        assert is_told(error, f"gate.{key}") and all(part in error for part in told), error
+        call.refused(f"gate {flags}", key=f"gate.{key}", says=told)
     for flags, told in (
-        (["--better", "--by", "prompt_varient", "--baseline", "v1"], '"prompt_variant"'),
-        (["--better", *by, "--baseline", "v3"], '"v3"'),
-        ([*AGAINST, "--better", "--variant", "v22"], '"v2"'),
-        ([*AGAINST, "--better", "--dimension", "corect"], '"correct"'),
-        (["--min-mean", "1", "--judge", "python/judge:god"], '"python/judge:good"'),
-        ([*by, "--min-mean", "0.1", "--baseline", "nobody"], '"nobody"'),
-        (["--min-mean", "1", "--level", "95"], "0.95"),
-        (["--no-worse-than", "-1"], "x>=0"),
-        (["--max-failure-rate", "2"], "0<=x<=1"),
+        ("--better --by prompt_varient --baseline v1", '"prompt_variant"'),
+        (f"--better {by} --baseline v3", '"v3"'),
+        (f"{AGAINST} --better --variant v22", '"v2"'),
+        (f"{AGAINST} --better --dimension corect", '"correct"'),
+        ("--min-mean 1 --judge python/judge:god", '"python/judge:good"'),
+        (f"{by} --min-mean 0.1 --baseline nobody", '"nobody"'),
+        ("--min-mean 1 --level 95", "0.95"),
+        ("--no-worse-than -1", "x>=0"),
+        ("--max-failure-rate 2", "0<=x<=1"),
     ):
-        assert told in call.refused("gate", *flags)
+        call.refused(f"gate {flags}", says=[told])
 
 
 def test_conditions_and_baseline_stand_in_the_suite_and_flags_beat_them(call, tmp_path):
@@ -164,13 +164,13 @@ def test_conditions_and_baseline_stand_in_the_suite_and_flags_beat_them(call, tm
     judged(call, tmp_path, {"compare": COMPARE, "gate": limits}, v1=FAIR, v2=GOOD)
     names = [(one["name"], one["outcome"]) for one in gate(call, code=1)["conditions"]]
     assert names == [("no_worse_than", "better"), ("min_mean", "worse")]
-    gate(call, "--min-mean", "3.5")
-    gate(call, "--min-mean", "0", "--dimension", "overall")
+    gate(call, "--min-mean 3.5")
+    gate(call, "--min-mean 0 --dimension overall")
     # The baseline of the suite holds for its own field, and that alone.
-    for by in (AGAINST[1], f" {AGAINST[1]},"):
-        found = gate(call, "--by", by, "--better", "--min-mean", "3.5")
+    for by in ("prompt_variant", "' prompt_variant,'"):
+        found = gate(call, f"--by {by} --better --min-mean 3.5")
         assert {one["variant"] for one in found["conditions"]} == {"v2"}
-    assert is_told(call.refused("gate", "--by", "question_id", "--better"), "gate.needs_baseline")
+    call.refused("gate --by question_id --better", key="gate.needs_baseline")
     # The suite file is read as it stands now.
     suite = tmp_path / "evenhand.toml"
     suite.write_text(suite.read_text().replace("4.9", "3.5"))
@@ -180,67 +180,67 @@ def test_conditions_and_baseline_stand_in_the_suite_and_flags_beat_them(call, tm
 def test_intervals_wider_than_those_of_compare_are_explained(call, tmp_path):
     judged(call, tmp_path, v1="31" * 10, v2="13" * 10)
     for flags, code, told in (
-        (["--no-worse-than", "0.9"], 0, False),
-        (["--no-worse-than", "0"], 7, True),
-        (["--min-mean", "0.25"], 7, False),
+        ("--no-worse-than 0.9", 0, False),
+        ("--no-worse-than 0", 7, True),
+        ("--min-mean 0.25", 7, False),
     ):
-        said = call("gate", *AGAINST, *flags)
+        said = call(f"gate {AGAINST} {flags}")
         assert (said.code, is_told(said.text, "gate.wider")) == (code, told), said.out
 
 
 def test_one_unit_is_not_enough(call, tmp_path):
     judged(call, tmp_path, v1="3", v2="5")
-    said = call("gate", *AGAINST, "--better", "--no-worse-than", "0.1", "--min-mean", "0.2")
+    said = call(f"gate {AGAINST} --better --no-worse-than 0.1 --min-mean 0.2")
     assert said.code == 7 and "nan" not in said.out.lower()
 
 
 def test_a_run_without_a_verdict_is_open(call, tmp_path):
-    write_suite(tmp_path, samples(v1="35", v2="53"), {"model": "python/judge:bad"})
+    write_suite(tmp_path, samples(v1="35", v2="53"), "bad")
     assert call("run").code == 1
-    said = gate(call, *AGAINST, "--better", "--min-mean", "0.2", code=7)
+    said = gate(call, f"{AGAINST} --better --min-mean 0.2", code=7)
     assert is_told(said["reasons"][0], "gate.no_verdict", failed=4, pending=0)
-    gate(call, "--max-failure-rate", "0.5", code=1)
+    gate(call, "--max-failure-rate 0.5", code=1)
 
 
 def test_what_is_pending_keeps_a_share_open(call, tmp_path):
     rows = [{"id": f"u{i}", "question": "Q?", "model_output": "worth 5"} for i in range(4)]
     write_suite(tmp_path, rows, write_replies(tmp_path, ["u0", "u1", "u2"], 5))
     assert call.json("run")["pending"] == 1
-    reason = gate(call, "--max-failure-rate", "0.1", code=7)["reasons"][0]
+    reason = gate(call, "--max-failure-rate 0.1", code=7)["reasons"][0]
     assert is_told(reason, "gate.pending", n=1)
-    gate(call, "--max-failure-rate", "0.25")
-    gate(call, "--min-mean", "0.8", code=7)
+    gate(call, "--max-failure-rate 0.25")
+    gate(call, "--min-mean 0.8", code=7)
 
 
 def test_critical_fails_are_counted(call, tmp_path):
     write_answers(tmp_path, answers(9))
     call.run()
-    gate(call, "--max-critical-fails", "3")
-    said = gate(call, "--max-critical-fails", "2", code=1)
+    gate(call, "--max-critical-fails 3")
+    said = gate(call, "--max-critical-fails 2", code=1)
     assert said["conditions"][0]["value"] == 3
 
 
 @pytest.mark.parametrize(
     ("marks", "flags", "code", "failing"),
     [
-        ("+++", ["--every"], 0, []),
-        ("++-", ["--every"], 1, ["v1-2"]),
-        ("++?", ["--every"], 7, []),
-        ("-?-", ["--every"], 1, ["v1-0", "v1-2"]),
-        ("+" * 40, ["--min-pass-rate", "0.9"], 0, []),
-        ("+" * 40 + "?" * 8, ["--min-pass-rate", "0.9"], 7, []),
-        ("+++-" * 10, ["--min-pass-rate", "0.9"], 1, []),
-        ("+++-" * 10, ["--min-pass-rate", "0.75", "--max-failure-rate", "0"], 7, []),
+        ("+++", "--every", 0, []),
+        ("++-", "--every", 1, ["v1-2"]),
+        ("++?", "--every", 7, []),
+        ("-?-", "--every", 1, ["v1-0", "v1-2"]),
+        ("+" * 40, "--min-pass-rate 0.9", 0, []),
+        ("+" * 40 + "?" * 8, "--min-pass-rate 0.9", 7, []),
+        ("+++-" * 10, "--min-pass-rate 0.9", 1, []),
+        ("+++-" * 10, "--min-pass-rate 0.75 --max-failure-rate 0", 7, []),
     ],
 )
 def test_answers_are_held_to_a_pass_rate_or_each_to_pass(
     call, tmp_path, marks, flags, code, failing
 ):
-    write_checklist(tmp_path, passing(v1=marks), {"model": "python/judge:picky"})
+    write_checklist(tmp_path, passing(v1=marks), "picky")
     call("run")
-    condition = gate(call, *flags, code=code)["conditions"][0]
-    assert (condition["units"], condition["dimension"]) == (failing, "pass")
-    said = call("gate", *flags)
+    condition = gate(call, flags, code=code)["conditions"][0]
+    assert values(condition, "units dimension") == [failing, "pass"]
+    said = call(f"gate {flags}")
     assert said.code == code and all(unit in said.out for unit in failing)
     assert is_told(said.text, "gate.measured_rate") == ("--every" not in flags)
     if "?" in marks and code == 7:
@@ -261,7 +261,7 @@ def test_each_case_is_held_to_its_baseline(call, tmp_path):
         "every": ["v2-3", "v2-4"],
         "no_case_worse_than": ["v2-4"],
     }
-    assert call("gate", "--junit", "gate.xml").code == 1
+    assert call("gate --junit gate.xml").code == 1
     failed = Xml.parse(tmp_path / "gate.xml").findall(".//failure")
     assert ["v2-4" in one.get("message") for one in failed] == [True, True]
 
@@ -277,13 +277,13 @@ def test_a_case_falls_beyond_the_noise_of_the_judge_where_repeats_tell_it(call):
         for name, score in (("worth", base + off), ("pass", int(base + off > 5)))
     ]
     call.take("scores", rows)
-    flags = ("--by", "variant", "--baseline", "old", "--pair-by", "question_id")
-    flags = (*flags, "--dimension", "worth", "--no-case-worse-than", "0.5")
-    found = gate(call, "rows", *flags, code=1)
+    flags = "--by variant --baseline old --pair-by question_id"
+    flags = f"{flags} --dimension worth --no-case-worse-than 0.5"
+    found = gate(call, f"rows {flags}", code=1)
     assert found["conditions"][0]["units"] == ["new7"]
     assert not any(is_told(note, "notes.judged_once") for note in found["notes"])
     call.take("scores", [row for row in rows if row["repeat"] == 1], "once")
-    found = gate(call, "once", *flags, code=1)
+    found = gate(call, f"once {flags}", code=1)
     assert len(found["conditions"][0]["units"]) > 1
     assert any(is_told(note, "notes.judged_once") for note in found["notes"])
 
@@ -292,9 +292,9 @@ def test_grades_are_told_out_of_100(call, tmp_path):
     rows = [row | {"meta": {"model": m}} for m in ("old", "new") for row in answers(12)]
     write_answers(tmp_path, rows)
     call.run()
-    flags = ("--by", "model", "--baseline", "old", "--min-mean", "0.9", "--no-worse-than", "0.5")
-    found = gate(call, *flags, code=1)
-    said = call("gate", *flags)
+    flags = "--by model --baseline old --min-mean 0.9 --no-worse-than 0.5"
+    found = gate(call, flags, code=1)
+    said = call(f"gate {flags}")
     for value in (90, 50):
         assert is_told(said.text, "gate.points", value=value, most=100)
     assert is_told(said.text, "gate.measured_hundred")
@@ -304,42 +304,42 @@ def test_grades_are_told_out_of_100(call, tmp_path):
 
 def test_candidates_are_held_to_their_win_rate(call, tmp_path):
     pairs(call, tmp_path)
-    (condition,) = gate(call, "--candidate", "c2", "--min-win-rate", "0.55")["conditions"]
+    (condition,) = gate(call, "--candidate c2 --min-win-rate 0.55")["conditions"]
     rows = {row["candidate"]: row for row in call.json("leaderboard")["rows"]}
     assert condition["value"] == pytest.approx(rows["c2"]["win_rate"]) == 15.5 / 20
     assert condition["low"] == pytest.approx(rows["c2"]["low"], abs=0.01)
     assert condition["n"] == rows["c2"]["n"]
     for code, flags in (
-        (1, ("--candidate", "c1", "--min-win-rate", "0.5")),
-        (7, ("--candidate", "c2", "--min-win-rate", "0.75")),
-        (0, ("--baseline", "c1", "--better")),
-        (1, ("--baseline", "c2", "--no-worse-than", "0.1")),
+        (1, "--candidate c1 --min-win-rate 0.5"),
+        (7, "--candidate c2 --min-win-rate 0.75"),
+        (0, "--baseline c1 --better"),
+        (1, "--baseline c2 --no-worse-than 0.1"),
     ):
-        gate(call, *flags, code=code)
+        gate(call, flags, code=code)
     for key, flags in (
-        ("pairs_without_mean", ("--min-mean", "3")),
-        ("whose_rate", ("--min-win-rate", "0.5")),
-        ("cases_of_scores", ("--baseline", "c1", "--no-case-worse-than", "0.1")),
-        ("no_pass", ("--every",)),
-        ("no_pass", ("--min-pass-rate", "0.5")),
-        ("margin_off_scale", ("--baseline", "c1", "--no-worse-than", "1")),
+        ("pairs_without_mean", "--min-mean 3"),
+        ("whose_rate", "--min-win-rate 0.5"),
+        ("cases_of_scores", "--baseline c1 --no-case-worse-than 0.1"),
+        ("no_pass", "--every"),
+        ("no_pass", "--min-pass-rate 0.5"),
+        ("margin_off_scale", "--baseline c1 --no-worse-than 1"),
     ):
-        assert is_told(call.refused("gate", *flags), f"gate.{key}")
+        call.refused(f"gate {flags}", key=f"gate.{key}")
 
 
 def test_the_rule_for_conflicts_can_be_chosen(call, tmp_path):
     pairs(call, tmp_path, {"model": "python/judge:first"})
-    flags = ("--candidate", "c2", "--min-win-rate", "0.5")
-    assert gate(call, *flags, code=7)["conditions"][0]["n"] == 20
-    assert gate(call, *flags, "--on-conflict", "drop", code=7)["conditions"][0]["n"] == 0
+    flags = "--candidate c2 --min-win-rate 0.5"
+    assert gate(call, flags, code=7)["conditions"][0]["n"] == 20
+    assert gate(call, f"{flags} --on-conflict drop", code=7)["conditions"][0]["n"] == 0
 
 
 def test_the_difference_is_that_of_compare_with_room_for_what_was_not_seen(call, tmp_path):
     judged(call, tmp_path, v1=FAIR, v2=GOOD)
-    row = call.json("compare", *AGAINST)["rows"][0]
-    flags = ("--no-worse-than", "1", "--dimension", "correct")
-    (condition,) = gate(call, *AGAINST, *flags)["conditions"]
-    assert (condition["value"], condition["n"]) == (pytest.approx(row["difference"]), row["n"])
+    row = call.json(f"compare {AGAINST}")["rows"][0]
+    flags = "--no-worse-than 1 --dimension correct"
+    (condition,) = gate(call, f"{AGAINST} {flags}")["conditions"]
+    assert values(condition, "value n") == [pytest.approx(row["difference"]), row["n"]]
     assert condition["low"] < row["low"] < row["high"] < condition["high"]
 
 
@@ -349,12 +349,12 @@ def test_one_judge_of_several_can_be_asked(call, tmp_path):
     judges = [{"model": f"python/judge:{name}"} for name in ("good", "one")]
     write_suite(tmp_path, samples(v1="5" * 12), *judges, judge=other)
     call.run()
-    flags = ("--min-mean", "0.6")
-    both = gate(call, *flags, code=7)["conditions"][0]
-    assert (both["value"], both["outcome"]) == (0.5, OPEN)
-    gate(call, *flags, "--judge", "python/judge:good")
-    gate(call, *flags, "--judge", "python/judge:one", code=1)
-    gate(call, "--max-failure-rate", "0", "--judge", "python/judge:one")
+    flags = "--min-mean 0.6"
+    both = gate(call, flags, code=7)["conditions"][0]
+    assert values(both, "value outcome") == [0.5, OPEN]
+    gate(call, f"{flags} --judge python/judge:good")
+    gate(call, f"{flags} --judge python/judge:one", code=1)
+    gate(call, "--max-failure-rate 0 --judge python/judge:one")
 
 
 def test_imported_judgments_are_held_to_the_same(call):
@@ -365,10 +365,10 @@ def test_imported_judgments_are_held_to_the_same(call):
         for v in ("old", "new")
     ]
     call.take("scores", [*rows, rows[1] | {"unit": "new30", "question_id": "q30", "score": None}])
-    against = ("--by", "variant", "--baseline", "old", "--pair-by", "question_id")
-    gate(call, "rows", *against, "--better", "--no-worse-than", "0.1")
-    gate(call, "rows", "--max-failure-rate", "0", code=1)
-    gate(call, "rows", "--max-failure-rate", "0.05")
+    against = "--by variant --baseline old --pair-by question_id"
+    gate(call, f"rows {against} --better --no-worse-than 0.1")
+    gate(call, "rows --max-failure-rate 0", code=1)
+    gate(call, "rows --max-failure-rate 0.05")
 
 
 # CI
@@ -382,28 +382,29 @@ def commands(text):
 def asked(call, tmp_path):
     """A gate of two conditions of which one is met."""
     judged(call, tmp_path, v1=FAIR, v2=GOOD)
-    return ("gate", *AGAINST, "--better", "--min-mean", "0.99")
+    return f"gate {AGAINST} --better --min-mean 0.99"
 
 
 def test_junit_is_written_whatever_the_outcome(call, tmp_path, asked):
     texts = set()
-    for file, *more in (("gate.xml",), ("gate.xml", "--json"), ("a/new/folder/gate.xml",)):
-        assert call(*asked, "--junit", file, *more).code == 1
-        texts.add((tmp_path / file).read_bytes())
+    for file in ("gate.xml", "a/new/folder/gate.xml"):
+        for json_ in ("", "--json"):
+            assert call(f"{asked} --junit {file} {json_}").code == 1
+            texts.add(Path(file).read_bytes())
     ((suite,),) = map(Xml.fromstring, texts)
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     # A report that cannot be written hides no verdict.
-    said = call(*asked, "--junit", "judge.py/gate.xml", "--json")
+    said = call(f"{asked} --junit judge.py/gate.xml --json")
     assert (said.code, said.json["outcome"]) == (2, "worse")
     assert "judge.py/gate.xml" in said.err
 
 
 def test_github_is_told_where_ci_says_so(call, asked, monkeypatch):
-    assert not commands("".join(call(*asked)[1:]))
+    assert not commands("".join(call(asked)[1:]))
     for variable in ("GITHUB_ACTIONS", "CI"):
         with monkeypatch.context() as patch:
             patch.setenv(variable, "true")
-            plain, as_json = call(*asked), call(*asked, "--json")
+            plain, as_json = call(asked), call(f"{asked} --json")
         assert [line.split(" ")[0] for line in commands(plain.out)] == ["::error", "::error"]
         assert as_json.json["outcome"] == "worse"
         assert commands(as_json.err) == commands(plain.out)
@@ -413,21 +414,21 @@ def test_the_summary_of_a_job_is_added_to(call, tmp_path, asked, monkeypatch):
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    assert call(*asked).code == 1
+    assert call(asked).code == 1
     text = summary.read_text()
     assert text.startswith("before\n### evenhand gate: ")
     assert is_told(text, "gate.failed", n=1, of=2)
     assert "| min\\_mean v2 overall | not met | " in text
     assert is_told(text.replace("\\", ""), "notes.trust_judges", judges='"python/judge:good"')
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
-    said = call(*asked)
+    said = call(asked)
     assert said.code == 1 and is_told(said.err, "gate.summary_unwritten")
 
 
 def test_hostile_names_reach_neither_terminal_nor_log(call, tmp_path, monkeypatch):
     monkeypatch.setenv("CI", "1")
     judged(call, tmp_path, v1=FAIR, **{"v2\n::error::\x1b[31m\u202e<b>|": "1" * 20})
-    said = call("gate", *AGAINST, "--better", "--junit", "gate.xml")
+    said = call(f"gate {AGAINST} --better --junit gate.xml")
     assert said.code == 1 and not {"\x1b", "\u202e"} & set(said.out)
     assert len(commands(said.out)) == 2
     Xml.fromstring((tmp_path / "gate.xml").read_bytes())
@@ -451,28 +452,28 @@ def test_a_run_that_stopped_early_keeps_its_decision(call, tmp_path):
     assert max(numbers[:2]) < 100 and numbers[2] == shown["verdicts"]
     assert is_told(found["notes"][-1], "gate.stopped")
     # What the sequential test was not asked is open while so much is missing.
-    gate(call, "--dimension", "correct", code=7)
-    mean = gate(call, "--min-mean", "0.6", code=7)
+    gate(call, "--dimension correct", code=7)
+    mean = gate(call, "--min-mean 0.6", code=7)
     assert is_told(" ".join(mean["reasons"]), "gate.judge_left")
-    flags = ("--judge", "python/judge:good", "--max-failure-rate", "0")
-    failures = gate(call, *flags, code=7)["conditions"][-1]
-    assert (failures["outcome"], failures["n"]) == ("better", shown["verdicts"])
+    flags = "--judge python/judge:good --max-failure-rate 0"
+    failures = gate(call, flags, code=7)["conditions"][-1]
+    assert values(failures, "outcome n") == ["better", shown["verdicts"]]
 
 
 def test_a_decision_at_a_larger_error_is_not_the_gates_own(call, tmp_path):
     stop = STOP | {"dimension": "correct"}
     stopped(call, tmp_path, stop=stop | {"alpha": 0.4})
-    flags = ("--better", "--no-worse-than", "0", "--dimension", "correct")
-    said = gate(call, *flags, code=7)
+    flags = "--better --no-worse-than 0 --dimension correct"
+    said = gate(call, flags, code=7)
     assert said["level"] == 0.95
     for one in said["conditions"]:
-        assert (one["outcome"], one["low"], one["high"]) == (OPEN, None, None)
+        assert values(one, "outcome low high") == [OPEN, None, None]
         assert is_told(one["reason"], "gate.unfit", error=0.4, asked=0.05, level="--level 0.6")
-    lower = gate(call, *flags, "--level", "0.6")
+    lower = gate(call, f"{flags} --level 0.6")
     assert lower["level"] == 0.6 and is_told(lower["notes"][-1], "gate.stopped")
-    gate(call, *flags, "--level", "0.61", code=7)
+    gate(call, f"{flags} --level 0.61", code=7)
     stopped(call, tmp_path, stop=stop | {"alpha": 0.05})
-    assert is_told(gate(call, *flags)["notes"][-1], "gate.stopped")
+    assert is_told(gate(call, flags)["notes"][-1], "gate.stopped")
 
 
 def test_what_an_undecided_run_has_not_judged_can_still_fail(call, tmp_path):
@@ -488,10 +489,10 @@ def test_a_stopped_run_of_pairs_passes_its_gate(call, tmp_path):
     rows = [pair_row(f"p{i}", 2, 9, topic=f"T{i}?") for i in range(80)]
     write_pairs(tmp_path, rows, compare={"baseline": "c1"}, stop=STOP)
     call.run()
-    flags = ("--better", "--max-failure-rate", "0")
-    gate(call, *flags)
-    named = gate(call, *flags, "--by", "candidate")
+    flags = "--better --max-failure-rate 0"
+    gate(call, flags)
+    named = gate(call, f"{flags} --by candidate")
     assert is_told(named["notes"][-1], "gate.stopped")
-    judge = ("--candidate", "c2", "--judge", "python/judge:content")
-    assert is_told(gate(call, *flags, *judge, code=7)["reasons"][0], "gate.judge_left")
-    call.refused("gate", "--candidate", "nobody", "--max-failure-rate", "0")
+    judge = "--candidate c2 --judge python/judge:content"
+    assert is_told(gate(call, f"{flags} {judge}", code=7)["reasons"][0], "gate.judge_left")
+    call.refused("gate --candidate nobody --max-failure-rate 0")

@@ -162,7 +162,7 @@ def test_labels_of_scores_join_by_id_or_by_question_and_fields(call):
         for unit, scores in rows.items()
     ]
     said = take(call, run, [*table, table[0] | {"unit": "elsewhere"}])
-    assert (said["units"], said["failures"]) == (len(rows), {})
+    assert values(said, "units failures") == [len(rows), {}]
     (row, *_) = call.json(f"agreement {run} --against {said['run']}")["rows"]
     assert row["agreement"]["value"] == 1
     about, unit = (call.json(f"show {one} u1")["unit"] for one in (said["run"], run))
@@ -170,7 +170,7 @@ def test_labels_of_scores_join_by_id_or_by_question_and_fields(call):
     label = {"question": unit["question"], **unit["meta"], "dimension": "clear", "score": 99}
     said = take(call, run, [label, label | {"score": 1}])
     # 99 is off the scale of the dimension.
-    assert (said["units"], said["failures"]) == (1, {"out_of_range": 1})
+    assert values(said, "units failures") == [1, {"out_of_range": 1}]
     assert {row["unit"] for row in stored(Path(), said["run"])} == {"u1"}
 
 

@@ -164,7 +164,10 @@ def test_the_judge_is_the_one_whose_key_is_set(call, monkeypatch):
     call.refused("init four --judge opnai/m")
 
 
-def test_without_a_key_the_embedded_judge_is_offered_and_a_dry_run_needs_no_model(call):
+def test_without_a_key_the_embedded_judge_is_offered_and_a_dry_run_needs_no_model(
+    call, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("EVENHAND_MODELS", str(tmp_path / "models"))
     said = call("init").out
     assert "Judge: embedded" in said and "evenhand models get " in said
     forecast = call.json("run --dry-run")

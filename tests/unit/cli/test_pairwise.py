@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 
 from evenhand.kinds.pairwise.table import read_lines
@@ -30,12 +29,9 @@ from tests.suites import (
     write_pairs,
     write_rows,
 )
+from tests.unit.cli.conftest import put, values
 from tests.unit.cli.tables import suite
 
-COIN, FIRST, CONTENT, BAD, OTHER, TIE = (
-    {"model": f"python/judge:{name}"}
-    for name in ("coin", "first", "content", "bad", "other", "tie")
-)
 CIRCLE = """
 import re
 from judge import alike, blocks
@@ -58,7 +54,7 @@ def equal_pairs(number):
 
 
 def test_people_read_the_figures(call):
-    write_pairs(Path(), 6, FIRST)
+    write_pairs(Path(), 6, "first")
     said = call.ok("run")
     for line in (
         r"verdicts 0 for A, 0 for B, 0 tied, 6 uncertain",
@@ -70,7 +66,7 @@ def test_people_read_the_figures(call):
     ):
         assert re.search(line, said.text), line
     assert "p0 uncertain = = = = =" in call("show").text
-    write_pairs(Path(), [pair_row(f"p{number}", number, 7, 8) for number in range(3)], CONTENT)
+    write_pairs(Path(), [pair_row(f"p{number}", number, 7, 8) for number in range(3)], "content")
     text = call("run").out
     assert len(re.findall(r"^candidate .* wins ", text, re.MULTILINE)) == 1
     for told in (text, call("show").out, call("leaderboard").out):
@@ -78,7 +74,7 @@ def test_people_read_the_figures(call):
 
 
 def test_json_has_the_same_figures_in_run_show_and_settle(call):
-    write_pairs(Path(), 9, COIN, CONTENT, BAD)
+    write_pairs(Path(), 9, "coin", "content", "bad")
     told = call.json("run")
     figures = told["pairwise"]
     assert figures == call.json("show")["pairwise"]
@@ -90,16 +86,16 @@ def test_json_has_the_same_figures_in_run_show_and_settle(call):
         assert figures[name].keys() == {"value", "low", "high", "n"}
     before = stored(Path())
     settled = call.json("settle latest")
-    names = ("planned", "verdicts", "failures", "pending", "left_out")
-    assert settled["calls"] == 0 and all(settled[name] == told[name] for name in names)
+    names = "planned verdicts failures pending left_out"
+    assert settled["calls"] == 0 and values(settled, names) == values(told, names)
     assert stored(Path()) == before
-    write_pairs(Path(), 9, COIN, name="alone")
+    write_pairs(Path(), 9, "coin", name="alone")
     alone = call.json("run")
     assert alone["pairwise"]["passes"] == 18 + alone["pairwise"]["extra_calls"]
 
 
 def test_show_a_pair_with_every_pass_and_how_it_was_drawn(call):
-    write_pairs(Path(), 2, FIRST, seed=7)
+    write_pairs(Path(), 2, "first", seed=7)
     call.run()
     (judgment,) = call.json("show latest p1")["judgments"]
     passes = [(one["round"], one["order"], one["sampling"]) for one in judgment["exchanges"]]
@@ -115,8 +111,8 @@ def test_show_a_pair_with_every_pass_and_how_it_was_drawn(call):
     assert text.count("tie · the orders differ") == 5 and "An answer worth 1." in text
 
 
-def shown(folder, *arguments):
-    said = evenhand_here(*arguments, cwd=folder)
+def shown(folder, line):
+    said = evenhand_here(*line.split(), cwd=folder)
     assert said.returncode == 0, said.stderr
     return said.stdout
 
@@ -126,12 +122,12 @@ async def test_show_a_pair_whose_second_pass_was_lost(tmp_path):
     async with p.Provider([p.comparing(p.by_number), p.failing(503)]) as provider:
         write_pairs(tmp_path, 1, at(provider.url))
         await judged(tmp_path)
-    said = shown(tmp_path, "show", "latest", "p0")
+    said = shown(tmp_path, "show latest p0")
     assert "Failed: transport" in said and "Call 1" in said
 
 
 def test_show_a_pair_that_failed_or_was_equal(call):
-    write_pairs(Path(), equal_pairs(2), BAD)
+    write_pairs(Path(), equal_pairs(2), "bad")
     call("run")
     assert "equal_text" in call("show latest p0").out
     failed = call("show latest p1").out
@@ -148,42 +144,24 @@ async def test_show_says_who_was_left_out(tmp_path):
         summary = await judged(tmp_path)
         assert provider.calls == []
     assert (summary.counts.planned, summary.counts.left_out) == (0, 1)
-    for arguments in (("show",), ("show", "latest", "x")):
-        assert "eft out: shares its family with a candidate" in shown(tmp_path, *arguments)
+    for line in ("show", "show latest x"):
+        assert "eft out: shares its family with a candidate" in shown(tmp_path, line)
     assert "1 left out" in shown(tmp_path, "run")
 
 
-def read(path):
-    """The rows of an exported file."""
-    if path.suffix == ".parquet":
-        return list(pyarrow.parquet.read_table(path).to_pylist())
-    text = path.read_text()
-    if path.suffix == ".csv":
-        return list(csv.DictReader(text.splitlines()))
-    return list(json.loads(text) if path.suffix == ".json" else map(json.loads, text.splitlines()))
-
-
-def test_export_writes_pairs_in_every_format(call):
-    write_pairs(Path(), 3, COIN, BAD)
+def test_export_writes_pairs(call):
+    write_pairs(Path(), 3, "coin", "bad")
     call("run")
-    for name in ("out.jsonl", "out.json", "out.csv", "out.parquet"):
-        for flags, number in (((), 3), (("--full",), 6)):
-            said = call(f"export latest -o {name}", *flags)
-            assert (said.code, said.out) == (0, "")
-            rows = read(Path(name))
-            assert len(rows) == number
-            if not name.startswith("out.json"):
-                continue
-            if flags:
-                assert {"passes", "flags", "reason", "output"} <= rows[0].keys()
-                made = rows[0]["passes"][0].keys()
-                assert {"round", "order", "criteria", "winner", "said", "flags"} <= made
-                assert [row["reason"] for row in rows] == [None, "schema"] * 3
-                assert len(rows[1]["passes"]) == 6
-            else:
-                judges = [(row.pop("judge"), row.pop("repeat")) for row in rows]
-                assert judges == [("python/judge:coin", 0)] * 3
-                assert rows == [row["output"] for row in stored(Path()) if row["output"]]
+    rows = call.export()
+    judges = [(row.pop("judge"), row.pop("repeat")) for row in rows]
+    assert judges == [("python/judge:coin", 0)] * 3
+    assert rows == [row["output"] for row in stored(Path()) if row["output"]]
+    full = call.export("--full")
+    assert {"passes", "flags", "reason", "output"} <= full[0].keys()
+    made = full[0]["passes"][0].keys()
+    assert {"round", "order", "criteria", "winner", "said", "flags"} <= made
+    assert [row["reason"] for row in full] == [None, "schema"] * 3
+    assert len(full[1]["passes"]) == 6
 
 
 # Verdict tables
@@ -196,21 +174,24 @@ def table(call):
         return [row.output for row in read_lines(file, CRITERIA)]
 
 
-def check(call, replies="replies.jsonl"):
-    files = ("--units", "pairs.jsonl", "--replies", replies)
-    return call("check --protocol pairwise", *files, "--json")
+CHECK = "check --protocol pairwise --units pairs.jsonl --replies"
+
+
+def check(call, rows):
+    """What a check of replies about the pairs here says, and how it ends."""
+    write_rows(Path(), rows, "replies.jsonl")
+    said = call(f"{CHECK} replies.jsonl --json")
+    return said.json, (said.code, *values(said.json, "units ok"))
 
 
 def test_a_verdict_table_reads_back_the_same_and_keeps_the_contract(call):
-    write_pairs(
-        Path(), [row | {"pair_id": f"a|b\\{i}\n "} for i, row in enumerate(pairs(20))], COIN
-    )
+    rows = [row | {"pair_id": f"a|b\\{i}\n "} for i, row in enumerate(pairs(20))]
+    write_pairs(Path(), rows, "coin")
     call.run()
     keys = ("pair_id", "winner", "notes", "criteria")
     outputs = [{key: row["output"][key] for key in keys} for row in stored(Path())]
     assert table(call) == outputs and {one["winner"] for one in outputs} >= {"A", "B"}
-    checked = check(call, "verdicts.txt")
-    assert (checked.code, checked.json["units"], checked.json["ok"]) == (0, 20, 20)
+    assert values(call.json(f"{CHECK} verdicts.txt"), "units ok") == [20, 20]
 
 
 def test_a_verdict_table_says_who_a_and_b_are(call):
@@ -218,27 +199,22 @@ def test_a_verdict_table_says_who_a_and_b_are(call):
     for row, names in zip(named, [("v1", "v2")] * 2 + [("#|", "v"), ("v2", "v1")], strict=True):
         for candidate, name in zip(row["candidates"], names, strict=True):
             candidate["id"] = name
-    write_pairs(Path(), named, COIN)
+    write_pairs(Path(), named, "coin")
     call.run()
     assert [row["pair_id"] for row in table(call)] == ["p0", "p1", "p2", "p3"]
     lines = Path("verdicts.txt").read_text(encoding="utf-8").splitlines()
     found = [line if line[0] == "#" else line.partition(" ")[0] for line in lines]
     sides = ["# A = v1, B = v2", "# A = #\\|, B = v", "# A = v2, B = v1"]
     assert found == ["pair_id", sides[0], "p0", "p1", sides[1], "p2", sides[2], "p3"]
-    assert check(call, "verdicts.txt").json["ok"] == 4
+    assert call.json(f"{CHECK} verdicts.txt")["ok"] == 4
 
 
-def test_a_table_is_checked_by_its_header(call):
-    write_pairs(Path(), 1)
-    line = "p0 | A | tie | B+ | tie | tie | A+ | so"
-    for name, code in (("C5", 0), ("style", 3)):
-        head = f"pair_id | winner | {name} | C4 | C3 | C2 | C1 | notes"
-        Path("verdicts.txt").write_text(f"{head}\n{line}\n")
-        checked = check(call, "verdicts.txt")
-        assert checked.code == code, checked.err
-    assert "verdicts.txt:1" in checked.err and "style" in checked.err
+def test_a_table_is_checked_by_its_header(call, three):
+    put("v.txt", "pair_id | winner | C5 | C4 | C3 | C2 | C1 | notes\n" + LINE)
+    call.ok(f"{CHECK} v.txt")
 
 
+LINE = "p0 | A | tie | B+ | tie | tie | A+ | so\n"
 NOTED_JUDGE = """
 
 async def noted(messages, schema, params):
@@ -248,7 +224,6 @@ async def contrary(messages, schema, params):
     winner = {"A": "B", "B": "A", "tie": "tie"}[better(messages)]
     return alike(winner).replace("by the criteria", "the lesser number")
 """
-NOTED, CONTRARY = {"model": "python/judge:noted"}, {"model": "python/judge:contrary"}
 GREATER, LESSER = "the greater | number", "the lesser number"
 
 
@@ -273,44 +248,40 @@ def test_fronts_of_rows_with_many_candidates(call):
     Path("circling.py").write_text(CIRCLE)
     told = call.json("run")
     fronts = {
-        name: ([f"c{i + 1}" for i in range(number)], front, pareto, True)
+        name: [[f"c{i + 1}" for i in range(number)], front, pareto, True]
         for name, number, front, pareto in (
             ("line", 3, ["c1"], ["c1"]),
             ("circle", 4, ["c1", "c2", "c3"], []),
             ("two", 2, ["c2"], ["c2"]),
         )
     }
-    keys = ("candidates", "front", "pareto", "complete")
+    names = "candidates front pareto complete"
     found = told["pairwise"]["fronts"]
-    assert {name: tuple(one[key] for key in keys) for name, one in found.items()} == fronts
+    assert {name: values(one, names) for name, one in found.items()} == fronts
     assert call.json("show")["pairwise"]["fronts"] == found
     assert "circle c1, c2, c3" in call("show").text
 
 
 def test_dry_run_counts_two_calls_a_pair_and_every_round(call):
-    write_pairs(Path(), equal_pairs(4), CONTENT, {**OTHER, "repeats": 2})
+    write_pairs(Path(), equal_pairs(4), "content", {"model": "python/judge:other", "repeats": 2})
     told = call.json("run --dry-run")
     assert told["planned"] == 12
     # Three pairs by three judgments, two passes each; equal texts cost nothing.
     assert told["calls"] == {"least": 18, "most": 18 * 3 * 3}
     assert not Path("evenhand.db").exists()
     # A relay is bounded by its dearest judge.
-    cheap, dear = ({"price": {"input": price, "output": price}} for price in ("1", "50"))
     prices = []
-    for price in (dear, cheap):
-        write_pairs(Path(), 3, CONTENT | cheap, OTHER | price, settings={"panel": "relay"})
+    for price in ("50", "1"):
+        judges = [
+            {"model": f"python/judge:{name}", "price": {"input": each, "output": each}}
+            for name, each in (("content", "1"), ("other", price))
+        ]
+        write_pairs(Path(), 3, *judges, settings={"panel": "relay"})
         told = call.json("run --dry-run")
         assert (told["planned"], told["calls"]["least"]) == (3, 6)
         prices.append(told["price_usd"])
     assert prices[0]["least"] == prices[1]["least"]
     assert prices[0]["most"] > 30 * prices[1]["most"]
-    # Nothing is asked of who is left out.
-    row = pair_row("x", 3, 1)
-    row["candidates"][0]["id"] = "gpt-4o"
-    judges = [at("http://127.0.0.1:9/v1", model=f"openai/{m}") for m in ("gpt-4.1", "claude-3")]
-    for panel in ("each", "relay"):
-        write_pairs(Path(), [row], *judges, settings={"no_self_judging": True, "panel": panel})
-        assert call.json("run --dry-run")["calls"]["least"] == 2
 
 
 # check
@@ -332,53 +303,36 @@ def test_check_holds_raw_replies_tables_and_verdicts_to_the_contract(call, three
         VERDICT,
         {"unit": "p2", "reply": f"```json\n{pair_reply('tie')}\n```"},
     ]
-    write_rows(Path(), good, "replies.jsonl")
-    said = check(call)
-    assert (said.code, said.json["units"], said.json["ok"]) == (0, 5, 5)
-    assert [one["code"] for one in said.json["fixes"]] == ["unwrapped"]
+    found, ended = check(call, good)
+    assert ended == (0, 5, 5)
+    assert [one["code"] for one in found["fixes"]] == ["unwrapped"]
     broken = [
         {"unit": "p0", "reply": pair_reply("A++")},
         {"unit": "p1", "reply": pair_reply("A+"), "finish": "length"},
         VERDICT | {"winner": "nobody"},
     ]
-    write_rows(Path(), broken, "replies.jsonl")
-    said = check(call)
-    assert (said.code, said.json["units"], said.json["ok"]) == (1, 3, 0)
-    files = ("--units", "pairs.jsonl", "--replies", "replies.jsonl")
-    assert "0 of 3 keep the contract" in call("check --protocol pairwise", *files).err
-    assert [(one["unit"], one["code"], one["path"]) for one in said.json["problems"]] == [
-        *[("p0", "out_of_range", f"criteria.{c}.mark") for c in CRITERIA],
-        ("p1", "truncated", ""),
-        ("p2", "out_of_range", "winner"),
+    found, ended = check(call, broken)
+    assert ended == (1, 3, 0)
+    assert "0 of 3 keep the contract" in call(f"{CHECK} replies.jsonl").err
+    assert [values(one, "unit code path") for one in found["problems"]] == [
+        *[["p0", "out_of_range", f"criteria.{c}.mark"] for c in CRITERIA],
+        ["p1", "truncated", ""],
+        ["p2", "out_of_range", "winner"],
     ]
 
 
-def test_check_refuses_what_it_cannot_place_with_its_line(call, three):
-    for row, told in (
-        ({"unit": "nobody", "reply": "{}"}, "no unit"),
-        ({"reply": "{}"}, '"unit" is missing'),
-        ({"winner": "A"}, "neither"),
-    ):
-        write_rows(Path(), [{"unit": "p0", "reply": pair_reply("A+")}, row], "replies.jsonl")
-        said = check(call)
-        assert said.code == 3 and told in said.err and "replies.jsonl:2" in said.err
-    head = b"pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes\n"
-    for text, place in (
-        (b"pair_id | winner | C1 | notes\n", "v.txt:1"),
-        (head + b"p0 | A | A+ | tie |\n", "v.txt:2"),
-        (b"\n\n" + head + b"\xff\xfe | A\n", "v.txt"),
-    ):
-        Path("v.txt").write_bytes(text)
-        said = check(call, "v.txt")
-        assert said.code == 3 and place in said.err
+@cases
+def test_check_refuses_what_it_cannot_place_with_its_line(call, three, file, text, says):
+    good = json.dumps({"unit": "p0", "reply": pair_reply("A+")})
+    put(file, text.replace("{good}", good))
+    call.refused(f"{CHECK} {file}", code=3, says=says)
 
 
-def test_init_makes_a_suite_of_pairs_that_runs(call):
-    for language in ("ru", "zh", "ja", "en"):
-        call.ok(f"init {language} --protocol pairwise --language {language}")
-        (Path(language) / "judge.py").write_text(PAIR_JUDGE)
-        ran = call.json(f"run {language} --judge python/judge:tie")
-        assert ran["verdicts"] == ran["planned"] >= 4
+def test_check_refuses_a_table_that_is_not_utf_8(call, three):
+    Path("v.txt").write_bytes(
+        b"\n\npair_id | winner | C1 | C2 | C3 | C4 | C5 | notes\n\xff\xfe | A\n"
+    )
+    call.refused(f"{CHECK} v.txt", code=3, says=["v.txt"])
 
 
 # The ids of pairs
@@ -492,7 +446,7 @@ def test_other_candidates_and_another_order_leave_pairs_as_they_were(call, write
     ):
         write(answers(*models, topics=topics))
         ran = call.json("run")
-        assert (ran["run"], ran["calls"]) == (first["run"], 0)
+        assert values(ran, "run calls") == [first["run"], 0]
         assert winners() == before
         assert ran["pairwise"]["fronts"] == first["pairwise"]["fronts"]
 
@@ -519,7 +473,7 @@ def test_rows_may_stand_anyhow(call):
         for order in (rows[::-1], rows[7:] + rows[:7]):
             write_row_list(order)
             again = call.json("run")
-            assert (again["run"], again["calls"]) == (first["run"], 0)
+            assert values(again, "run calls") == [first["run"], 0]
     # Two runs of a question are no two questions.
     found = call.json("compare latest")["rows"]
     assert {(row["n"], row["clusters"]) for row in found} == {(10, 5)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from evenhand.kinds import KINDS
@@ -14,6 +16,7 @@ from tests.suites import (
     write_pairs,
     write_suite,
 )
+from tests.unit.cli.conftest import put
 
 
 def test_protocols_are_listed_and_shown(call):
@@ -56,13 +59,13 @@ def test_a_new_protocol_lints_clean_and_runs(call, tmp_path, kind):
 
 
 def test_nothing_is_overwritten_and_an_origin_is_needed(call, tmp_path):
-    (tmp_path / "mine").mkdir()
+    Path("mine").mkdir()
     said = call("protocols new mine --from rubric")
     assert said.code == 2 and is_told(said.err, "cli.another_folder")
     assert list((tmp_path / "mine").iterdir()) == []
     assert call("protocols new other").code == 2
     assert call("protocols new other --from poetry").code == 2
-    assert not (tmp_path / "other").exists()
+    assert not Path("other").exists()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -82,10 +85,10 @@ def test_show_prints_the_prompt_as_a_judge_would_see_it(call, tmp_path, kind, la
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_show_fills_a_prompt_of_the_users_own(call, tmp_path, kind):
+def test_show_fills_a_prompt_of_the_users_own(call, kind):
     names = {"pairwise": "TOPIC", "weighted": "Task_Specific_Rubric"}
     name = names.get(kind, "Question")
-    (tmp_path / "mine.md").write_text(f"Urteile: {{{{ {name} }}}} {{{{ nichts }}}}")
+    put("mine.md", f"Urteile: {{{{ {name} }}}} {{{{ nichts }}}}")
     said = call.ok(f"protocols show {kind} --prompt mine.md --language de")
     system, _, user = said.out.partition("user:\n")
     assert system.startswith("system:\nUrteile: ")
@@ -95,9 +98,9 @@ def test_show_fills_a_prompt_of_the_users_own(call, tmp_path, kind):
 
 
 @cases
-def test_what_cannot_be_shown_or_linted_is_told(call, tmp_path, arguments, key, says):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "fair.md").write_text("Be fair.")
+def test_what_cannot_be_shown_or_linted_is_told(call, arguments, key, says):
+    Path("empty").mkdir()
+    put("fair.md", "Be fair.")
     done = call("protocols", *arguments)
     assert (done.code, done.out) == (2, "")
     assert says in done.err and is_told(done.err, key), done.err
@@ -131,9 +134,9 @@ OWN_PROMPTS = {
 
 
 @pytest.mark.parametrize("kind", OWN_PROMPTS)
-def test_lint_of_a_prompt_of_the_users_own(call, tmp_path, kind):
+def test_lint_of_a_prompt_of_the_users_own(call, kind):
     prompt, expected = OWN_PROMPTS[kind]
-    (tmp_path / "mine.md").write_text(prompt, encoding="utf-8")
+    put("mine.md", prompt)
     named = call(f"protocols lint {kind} --prompt mine.md")
     lines = named.out.splitlines()
     assert named.code == 1 and all(line.startswith("mine.md: ") for line in lines)
@@ -143,7 +146,7 @@ def test_lint_of_a_prompt_of_the_users_own(call, tmp_path, kind):
     assert is_told(guessed.err, "cli.prompt_of", protocol=kind)
     found = call("protocols lint --prompt mine.md --json")
     assert [row["file"] for row in found.json["findings"]] == ["mine.md"] * len(expected)
-    (tmp_path / "mine.md").write_text('Score model_output; copy "meta" back.')
+    put("mine.md", 'Score model_output; copy "meta" back.')
     clean = call("protocols lint rubric --prompt mine.md --expose-meta")
     assert (clean.code, clean.out) == (0, "") and is_told(clean.err, "cli.no_findings")
 
@@ -151,7 +154,7 @@ def test_lint_of_a_prompt_of_the_users_own(call, tmp_path, kind):
 @pytest.mark.parametrize("arguments", [("run",), ("run", "--dry-run")])
 def test_run_says_what_lint_says_of_a_prompt(call, tmp_path, arguments):
     prompt, expected = OWN_PROMPTS["pairwise"]
-    (tmp_path / "mine.md").write_text(prompt, encoding="utf-8")
+    put("mine.md", prompt)
     write_pairs(tmp_path, 1, "line", judge=LINE_JUDGE, prompt="mine.md")
     done = call.ok(*arguments)
     notes = [line for line in done.err.splitlines() if line.startswith("Note: mine.md: ")]

@@ -12,7 +12,7 @@ from evenhand.kinds.protocol import LANGUAGES
 from evenhand.suite import load_suite
 from tests.conftest import SMALL_MODEL
 from tests.suites import stored, write_rows
-from tests.unit.cli.conftest import CallCommand
+from tests.unit.cli.conftest import put
 
 FILLER = """
 import json
@@ -25,15 +25,10 @@ async def f(messages, schema, params):
 """
 
 
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "OPENROUTER"):
-        monkeypatch.delenv(f"{name}_API_KEY", raising=False)
+pytestmark = pytest.mark.usefixtures("no_keys")
 
 
-def test_ready_rubrics_are_listed_in_the_language_of_the_terminal(
-    call: CallCommand, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ready_rubrics_are_listed_in_the_language_of_the_terminal(call, monkeypatch):
     listed = call.json("protocols")["rubrics"]
     assert [each["name"] for each in listed] == list(ready_names())
     needs = {each["name"]: each["needs"] for each in listed}
@@ -47,43 +42,36 @@ def test_ready_rubrics_are_listed_in_the_language_of_the_terminal(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_ready_rubrics_become_one_rubric_with_examples_that_run(
-    call: CallCommand, tmp_path: Path, language: str
-) -> None:
-    names = ("--rubric", "faithfulness", "--rubric", "toxicity")
-    made = call.ok("init made", *names, "--language", language)
+def test_ready_rubrics_become_one_rubric_with_examples_that_run(call, tmp_path, language):
+    names = "--rubric faithfulness --rubric toxicity"
+    made = call.ok(f"init made {names} --language {language}")
     assert all(name in made.out for name in ("faithfulness  ", "toxicity  ", "context"))
-    rubric = json.loads((tmp_path / "made/rubric.json").read_text("utf-8"))
+    rubric = json.loads(Path("made/rubric.json").read_text("utf-8"))
     assert [each["id"] for each in rubric["dimensions"]] == ["faithfulness", "toxicity"]
     assert rubric["dimensions"][1]["higher_is"] == "worse"
-    suite = load_suite(tmp_path / "made", {}).file
+    suite = load_suite(Path("made"), {}).file
     assert (suite.use, suite.language, suite.protocol) == (["context"], language, "rubric")
-    (tmp_path / "made/filler.py").write_text(FILLER)
-    ran = call.ok("run made --judge python/filler:f --json")
-    assert ran.json["verdicts"] == ran.json["planned"] == 2, ran.err
-    store = ("--store", f"sqlite:{tmp_path / 'made/evenhand.db'}")
-    assert "[[context " in call("show latest faithfulness-bad", *store).out
-    again = call("init made", *names)
-    assert again.code == 2 and "made" in again.err
+    put("made/filler.py", FILLER)
+    ran = call.json("run made --judge python/filler:f")
+    assert ran["verdicts"] == ran["planned"] == 2
+    shown = call("show latest faithfulness-bad --store sqlite:made/evenhand.db").out
+    assert "[[context " in shown
+    call.refused(f"init made {names}", says=["made"])
 
 
-def test_ready_rubrics_judge_a_table_in_its_language_and_name_the_columns_it_lacks(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_ready_rubrics_judge_a_table_in_its_language_and_name_the_columns_it_lacks(call, tmp_path):
     rows = [{"question": "Почему?", "answer": "Потому что.", "context": "Так вышло."}]
     write_rows(tmp_path, rows, "a.jsonl")
     names = ("--rubric", "faithfulness", "--rubric", "correctness")
     done = call.ok("init --data a.jsonl", *names)
     assert "--map reference=COLUMN" in done.out and "--map context=COLUMN" not in done.out
     assert load_suite(tmp_path, {}).file.use == ["reference", "context"]
-    assert "Верность контексту" in (tmp_path / "rubric.json").read_text("utf-8")
-    (tmp_path / "filler.py").write_text(FILLER)
+    assert "Верность контексту" in Path("rubric.json").read_text("utf-8")
+    put("filler.py", FILLER)
     assert call.json("run --judge python/filler:f")["verdicts"] == 1
 
 
-def test_a_conversation_holds_the_earlier_messages_that_a_ready_rubric_needs(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_a_conversation_holds_the_earlier_messages_that_a_ready_rubric_needs(call, tmp_path):
     turns = [
         ("user", "Four of us."),
         ("assistant", "When?"),
@@ -98,24 +86,18 @@ def test_a_conversation_holds_the_earlier_messages_that_a_ready_rubric_needs(
     call.ok("run --dry-run")
 
 
-@pytest.mark.parametrize("data", [(), ("--data", "a.csv")])
-def test_a_ready_rubric_that_is_not_there_is_answered_with_those_that_are(
-    call: CallCommand, tmp_path: Path, data: tuple[str, ...]
-) -> None:
-    (tmp_path / "a.csv").write_text("question,answer\nWhy?,So it is.\n")
-    told = call("init made --rubric nosuch", *data)
-    assert told.code == 2 and '"nosuch"' in told.err
-    assert all(name in told.err for name in ready_names())
-    paired = call("init made --rubric tone --protocol pairwise", *data)
-    assert paired.code == 2 and "pairwise" in paired.err
-    assert not (tmp_path / "made").exists()
+@pytest.mark.parametrize("data", ["", "--data a.csv"])
+def test_a_ready_rubric_that_is_not_there_is_answered_with_those_that_are(call, data):
+    put("a.csv", "question,answer\nWhy?,So it is.\n")
+    says = ['"nosuch"', *ready_names()]
+    call.refused(f"init made --rubric nosuch {data}", says=says)
+    call.refused(f"init made --rubric tone --protocol pairwise {data}", says=["pairwise"])
+    assert not Path("made").exists()
 
 
 @pytest.mark.model
 @pytest.mark.usefixtures("small_model")
-def test_examples_of_ready_rubrics_get_verdicts_from_an_embedded_judge(
-    call: CallCommand, tmp_path: Path
-) -> None:
+def test_examples_of_ready_rubrics_get_verdicts_from_an_embedded_judge(call, tmp_path):
     """Verdicts, not scores: the smallest model judges no better than chance."""
     call.ok("init --rubric relevancy --rubric format")
     ran = call.ok(f"run --judge embedded/{SMALL_MODEL} --limit 2 --json")

@@ -8,6 +8,7 @@ import evenhand
 from evenhand.errors import UsageError
 from tests.sentences import is_told
 from tests.suites import samples, write_suite
+from tests.unit.cli.conftest import put
 
 GOOD = {"model": "python/judge:good"}
 
@@ -50,7 +51,7 @@ def test_a_broken_suite_file_is_an_error_also_where_the_store_is_named(call, tmp
 def test_a_broken_suite_file_stops_nobody_who_asks_it_nothing(call, tmp_path, command):
     suite(tmp_path)
     call.ok("run")
-    (tmp_path / "evenhand.toml").write_text('name = "test"\n[limits\n')
+    put("evenhand.toml", 'name = "test"\n[limits\n')
     rest = ("-o", "out.jsonl") if command == "export" else ()
     said = call(command, "latest", *rest, "--store", "sqlite:evenhand.db")
     assert "evenhand.toml" in said.err and is_told(said.err, "kinds.not_toml")

@@ -11,8 +11,8 @@ from tests.unit.cli.weekly import BY, ROWS, paired
 
 
 def test_it_lists_what_changed_most_and_names_the_units_it_is_of(call, weeks):
-    flags = ("--where", "model=small", "--language", "ru")
-    said = call("report -o week.html", *BY, *flags)
+    flags = "--where model=small --language ru"
+    said = call(f"report -o week.html {BY} {flags}")
     assert (said.code, said.out) == (0, "")
     assert "Only model = small: 120 of 240 units." in said.err
     page = Path("week.html").read_text()

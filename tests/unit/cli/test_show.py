@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-
-import pytest
+from pathlib import Path
 
 from tests.provider import Provider, completion, valid_reply
 from tests.sentences import is_told
@@ -22,53 +21,37 @@ from tests.suites import (
     write_suite,
 )
 from tests.suites import JUDGE as RUBRIC_JUDGE
-
-UNSURE = {"model": "python/judge:unsure"}
-
-
-MIXED = ({"model": "python/judge:good"}, {"model": "python/judge:bad"})
+from tests.unit.cli.conftest import leaning, values
 
 
-@pytest.fixture
-def run(call, tmp_path):
-    """A run of three units by two judges, one of which fails."""
-    write_suite(tmp_path, 3, *MIXED)
-    found: str = call.json("run")["run"]
-    return found
-
-
-def test_runs_lists_what_the_store_holds(call, run):
+def test_runs_lists_what_the_store_holds(call, mixed):
     (row,) = call.json("runs")["runs"]
-    assert (row["run"], row["planned"], row["verdicts"]) == (run, 6, 3)
-    assert row["failures"] == {"schema": 3} and run in call("runs").out
-    said = call(f"show {run[:5]}")
+    assert values(row, "run planned verdicts failures") == [mixed, 6, 3, {"schema": 3}]
+    assert mixed in call("runs").out
+    said = call(f"show {mixed[:5]}").out
     counts = {"verdicts": "3 verdicts", "failures": "3 failures", "pending": "0 pending"}
-    assert is_told(said.out, "cli.outcome", **counts, planned=6) and is_told(said.out, "cli.failed")
-    assert call.json("show")["run"] == run
-    for arguments in (("show", run, "nobody"), ("show", "ffff"), ("export", "x", "-o", "a.csv")):
-        said = call(*arguments)
-        assert (said.code, said.out) == (2, "")
+    assert is_told(said, "cli.outcome", **counts, planned=6) and is_told(said, "cli.failed")
+    assert call.json("show")["run"] == mixed
+    for line in (f"show {mixed} nobody", "show ffff", "export x -o a.csv"):
+        call.refused(line)
 
 
-def test_show_a_unit_with_prompts_replies_checks_and_offsets(call, run):
-    found = call.json(f"show {run} u1")
+def test_show_a_unit_with_prompts_replies_checks_and_offsets(call, mixed):
+    found = call.json(f"show {mixed} u1")
     good, bad = found["judgments"]
-    output = found["unit"]["model_output"]
-    spot = good["evidence"][0]
+    output, spot = found["unit"]["model_output"], good["evidence"][0]
     quote = good["output"]["scores"]["correct"]["evidence"][0]
-    assert output[spot["start"] : spot["end"]] == quote
-    assert spot["match"] == "exact"
+    assert (output[spot["start"] : spot["end"]], spot["match"]) == (quote, "exact")
     assert [one["reask"] for one in bad["exchanges"]] == [0, 1, 2]
     assert bad["exchanges"][0]["reply"] == "{}"
     assert output in bad["exchanges"][0]["messages"][-1]["content"]
-    text = call(f"show {run} u1").out
-    assert f"[{spot['start']}:{spot['end']}]" in text
-    assert "Failed: schema" in text
+    text = call(f"show {mixed} u1").out
+    assert f"[{spot['start']}:{spot['end']}]" in text and "Failed: schema" in text
 
 
 def test_without_a_store_reading_is_exit_6(call, tmp_path):
-    for arguments in (("runs",), ("show",), ("settle",), ("store", "verify")):
-        assert call(*arguments).code == 6
+    for line in ("runs", "show", "settle", "store verify"):
+        call.refused(line, code=6)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -91,7 +74,7 @@ def test_at_80_columns_names_and_dates_stay_on_one_line_and_crashes_show_their_e
 
 def test_show_parts_its_tables_and_tells_on_one_line_what_is_left_out(call, tmp_path):
     write_suite(tmp_path, 60)
-    run = call.json("run")["run"]
+    run = call.run()
     lines = call("show").out.splitlines()
     assert is_told(lines[-1], "cli.first_units", n="50 units", run=run)
     headers = [
@@ -100,40 +83,13 @@ def test_show_parts_its_tables_and_tells_on_one_line_what_is_left_out(call, tmp_
     assert [lines[index - 1] for index in headers] == ["", ""]
 
 
-LEANING_JUDGE = """
-import json, re
-BLOCK = re.compile(r"\\[\\[(\\w+) ([0-9a-f]+)\\]\\]\\n(.*?)\\n\\[\\[/\\1 \\2\\]\\]", re.DOTALL)
-
-async def judge(messages, schema, params):
-    "Prefers what it sees first, and says what that is."
-    shown = {name: text for name, _, text in BLOCK.findall(messages[-1]["content"])}
-    criteria = {
-        c: {"first_meets": True, "second_meets": False, "comment": f"{c} says so", "mark": "A+"}
-        for c in ("C1", "C2", "C3", "C4", "C5")
-    }
-    explanation = f"Candidate 1 says {shown['candidate_1']}"
-    return json.dumps({"criteria": criteria, "explanation": explanation, "winner": "A"})
-"""
-
-
-JUDGE = {"model": "python/judge:judge"}
-
-
-ROUND = {"max_rounds": 1}
-
-
-def leaning(folder, number=2):
-    rows = [pair_row(f"p{i}", 1, 2, topic=f"Topic {i}?") for i in range(number)]
-    write_pairs(folder, rows, JUDGE, judge=LEANING_JUDGE, settings=ROUND)
-
-
 def test_low_confidence_is_listed_by_show_too(call, tmp_path):
-    write_answers(tmp_path, answers(6), UNSURE)
+    write_answers(tmp_path, answers(6), "unsure")
     call("run")
     listed = call("show latest --only low-confidence").out
     assert "t1/m" in listed and "t4/m" in listed and "t0/m" not in listed
-    assert call("show latest --only notes").code == 2
-    assert call("export latest --only notes -o x.jsonl").code == 2
+    call.refused("show latest --only notes")
+    call.refused("export latest --only notes -o x.jsonl")
 
 
 def test_only_takes_a_flag_or_a_result_and_names_those_there_are(call, tmp_path):
@@ -155,13 +111,10 @@ def test_topics_of_two_candidates_have_fronts(call, tmp_path):
     rows = [pair_row("won", 5, 2), pair_row("tied", 3, 3), pair_row("three", 3, 2, 1)]
     write_pairs(tmp_path, rows)
     fronts = call.json("run")["pairwise"]["fronts"]
-    assert {topic: sets["front"] for topic, sets in fronts.items()} == {
-        "won": ["c1"],
-        "tied": ["c1", "c2"],
-        "three": ["c1"],
-    }
-    assert fronts["won"]["pareto"] == ["c1"]
-    assert fronts["tied"]["pareto"] == ["c1", "c2"]
+    both = ["c1", "c2"]
+    found = {topic: sets["front"] for topic, sets in fronts.items()}
+    assert found == {"won": ["c1"], "tied": both, "three": ["c1"]}
+    assert (fronts["won"]["pareto"], fronts["tied"]["pareto"]) == (["c1"], both)
     assert call.json("leaderboard")["fronts"] == fronts
     assert call.json("show")["pairwise"]["fronts"] == fronts
 
@@ -171,8 +124,7 @@ def test_an_uncertain_pair_keeps_both_candidates(call, tmp_path):
     fronts = call.json("run")["pairwise"]["fronts"]
     assert [sets["front"] for sets in fronts.values()] == [["c1", "c2"]] * 2
     text = call("show").out
-    assert "kept" in text
-    assert is_told(text, "terminal.kept_told", n=2)
+    assert "kept" in text and is_told(text, "terminal.kept_told", n=2)
 
 
 THOUGHT = 'At first {"scores": 1}?\x00 Then no. 好'
@@ -200,43 +152,35 @@ async def test_reasoning_is_shown_beside_the_reply_and_judged_nowhere(tmp_path):
 
 
 def test_run_and_show_count_low_confidence_and_critical_fails(call, tmp_path):
-    write_answers(tmp_path, 1)
-    ahead = call.json("run --dry-run")
-    assert (ahead["planned"], ahead["calls"]["least"]) == (1, 1)
-    assert "low-confidence" not in call("run").out
-    write_answers(tmp_path, 7, UNSURE)
-    ahead = call.json("run --dry-run")
-    assert (ahead["planned"], ahead["calls"]["least"]) == (7, 5), "what code decides sends nothing"
+    for number, calls in ((1, 1), (7, 5)):  # what code decides sends nothing
+        write_answers(tmp_path, number, "unsure" if number > 1 else "good")
+        ahead = call.json("run --dry-run")
+        assert (ahead["planned"], ahead["calls"]["least"]) == (number, calls)
+        if number == 1:
+            assert "low-confidence" not in call("run").out
     done = call.json("run")
     assert done["weighted"] == {"critical_fails": 2, "low_confidence": 2}
-    assert (done["verdicts"], done["calls"]) == (7, 5)
+    assert values(done, "verdicts calls") == [7, 5]
     assert call.json("show")["weighted"] == done["weighted"]
-    for said in (call("run"), call("show")):
-        text = re.sub(r" +", " ", said.out)
+    for command in ("run", "show"):
+        text = call(command).text
         assert "7 15 0 to 21" in text and is_told(text, "unit.critical_fails", n=2)
         assert "show --only low-confidence" in text
-    shown = re.sub(r" +", " ", call("show").out)
-    assert "t0/m 21 of 100" in shown and is_told(shown, "unit.critical") and "forbidden/i" in shown
+    assert "t0/m 21 of 100" in text and is_told(text, "unit.critical") and "forbidden/i" in text
 
 
 def test_show_a_unit_with_its_prompts_and_reasons(call, tmp_path):
-    write_answers(tmp_path, 3, UNSURE)
+    write_answers(tmp_path, 3, "unsure")
     call("run")
-    said = call.ok("show latest t1/m")
-    text = re.sub(r" +", " ", said.out)
+    text = call.ok("show latest t1/m").text
     for part in (
-        "It is perhaps so.",
-        " 7 60 so it is",
-        "Total 21 100",
+        *("It is perhaps so.", " 7 60 so it is", "Total 21 100", "Raw reply"),
         "type of task: fact, confidence: low",
-        "Raw reply",
     ):
         assert part in text
-    failed = re.sub(r"\s+", " ", call("show latest t2/m").out)
-    assert "Critical fail: Decided by code" in failed
-    assert "Raw reply" not in failed
-    told = call.json("show latest t2/m")
-    assert told["judgments"][0]["exchanges"] == []
+    failed = call("show latest t2/m").text
+    assert "Critical fail: Decided by code" in failed and "Raw reply" not in failed
+    assert call.json("show latest t2/m")["judgments"][0]["exchanges"] == []
 
 
 def test_what_was_cut_of_a_reasoning_can_still_be_read(call, tmp_path):
@@ -248,6 +192,6 @@ def test_what_was_cut_of_a_reasoning_can_still_be_read(call, tmp_path):
     cut = row["output"]["reasoning"]["logic_and_fact"]
     assert len(cut) <= 200 and cut.endswith("…")
     assert row["passes"][0]["uncut"]["reasoning.logic_and_fact"].endswith("It is brief.")
-    assert " ".join(call("show latest t0/m").out.split()).count("It is brief.") >= 4
+    assert call("show latest t0/m").text.count("It is brief.") >= 4
     call("report latest -o report.html")
-    assert "It is brief." in (tmp_path / "report.html").read_text()
+    assert "It is brief." in Path("report.html").read_text()

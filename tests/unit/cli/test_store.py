@@ -33,18 +33,7 @@ def test_a_folder_whose_name_is_no_text_holds_a_store_like_any_other(tmp_path):
         assert evenhand_here(*command, "--store", missing, cwd=folder).returncode == 6
 
 
-MIXED = ({"model": "python/judge:good"}, {"model": "python/judge:bad"})
-
-
-@pytest.fixture
-def run(call, tmp_path):
-    """A run of three units by two judges, one of which fails."""
-    write_suite(tmp_path, 3, *MIXED)
-    found: str = call.json("run")["run"]
-    return found
-
-
-def test_verify_says_whether_all_is_well(call, run, tmp_path):
+def test_verify_says_whether_all_is_well(call, mixed, tmp_path):
     assert is_told(call("store verify").out, "cli.all_well")
     assert call.json("store verify") == {"ok": True, "problems": []}
     with sqlite3.connect(tmp_path / "evenhand.db") as beside:

@@ -23,7 +23,7 @@ RUNS = "".join(
 
 
 def test_runs_of_one_question_are_no_questions_of_their_own(call, tmp_path):
-    (tmp_path / "a.csv").write_text("question,model,run_id,answer\n" + RUNS)
+    put("a.csv", "question,model,run_id,answer\n" + RUNS)
     suite(tmp_path, "pairwise", '["a.csv"]')
     pairs = units(call)
     assert len(pairs) == 20 and next(iter(pairs)) == f"0/{question_hash('q1')}#new~old"
@@ -84,18 +84,18 @@ def test_ids_that_are_taken_for_those_of_questions_are_told_at_the_beginning(cal
 
 
 def test_ids_that_are_the_rows_own_and_repeat_are_refused(call, tmp_path):
-    (tmp_path / "a.csv").write_text("id,question,answer\n1,q,x\n1,r,y\n")
+    put("a.csv", "id,question,answer\n1,q,x\n1,r,y\n")
     suite(tmp_path, "rubric", '["a.csv"]')
     ran = call("run")
     assert ran.code == 3 and is_told(ran.err, "store.repeated_ids")
-    (tmp_path / "a.csv").write_text("id,question,answer\n1,q,x\n2,q,x\n1,r,y\n")
+    put("a.csv", "id,question,answer\n1,q,x\n2,q,x\n1,r,y\n")
     suite(tmp_path, "rubric", '["a.csv", "a.csv"]')
     refused = call("run").err
     assert refused.count('"1" (') == refused.count('"2" (') == 1
 
 
 def test_a_unique_part_of_an_id_is_enough(call, tmp_path):
-    (tmp_path / "a.csv").write_text(LONG)
+    put("a.csv", LONG)
     suite(tmp_path, "rubric", '["a.csv"]')
     call.ok("run")
     unit = call(f"show latest M2/{SKY[:4]} --json")

@@ -18,7 +18,7 @@ from tests.suites import (
     write_pairs,
     write_rows,
 )
-from tests.unit.cli.conftest import put
+from tests.unit.cli.conftest import put, values
 from tests.unit.cli.tables import LONG, SKY, field, suite, table_suite, units
 from tests.unit.data.workbooks import write_workbook
 
@@ -34,7 +34,7 @@ def test_what_cannot_be_read_is_refused_with_its_place(
     assert not any(part in error for part in unsaid)
 
 
-def test_one_row_per_answer_becomes_pairs(call, tmp_path):
+def test_one_row_per_answer_becomes_pairs(call):
     table_suite("pairwise", LONG.replace(",", ";"))
     pairs = units(call)
     assert len(pairs) == 2
@@ -49,7 +49,7 @@ def test_one_row_per_answer_becomes_pairs(call, tmp_path):
     ("protocol", "ids"),
     [("rubric", {f"m1/{SKY}", f"m2/{SKY}"}), ("weighted", {f"{SKY}/m1", f"{SKY}/m2"})],
 )
-def test_one_row_per_answer_becomes_samples_and_answers(call, tmp_path, protocol, ids):
+def test_one_row_per_answer_becomes_samples_and_answers(call, protocol, ids):
     table_suite(protocol, LONG)
     read = units(call)
     assert len(read) == 4 and ids < read.keys()
@@ -108,16 +108,16 @@ def test_a_sheet_and_an_encoding_are_named_beside_the_file(call, tmp_path):
         assert ran.code in (2, 3) and encoding in ran.err
     suite(tmp_path, "rubric", '[{ file = "b.csv", encoding = "cp1251" }]')
     (unit,) = units(call).values()
-    assert (unit["question"], unit["model_output"]) == ("почему", "потому")
+    assert values(unit, "question model_output") == ["почему", "потому"]
     data = '[{ file = "a.xlsx", sheet = "Data", model_output = "same" }]'
     suite(tmp_path, "rubric", data, '[columns]\nquestion = "q"\n')
     (unit,) = units(call).values()
-    assert (unit["question"], unit["model_output"]) == ("why", "same")
+    assert values(unit, "question model_output") == ["why", "same"]
 
 
 def test_an_answer_that_is_empty_or_endless_is_warned_about(call, tmp_path):
     rows = [{"question": f"q{i}", "answer": text} for i, text in enumerate(("", "x" * 100_001))]
-    (tmp_path / "a.json").write_text(json.dumps(rows))
+    put("a.json", json.dumps(rows))
     suite(tmp_path, "rubric", '["a.json"]')
     remarks = call("run --dry-run").err
     assert is_told(remarks, "data.empty_answers", n="1 answer")
@@ -126,7 +126,7 @@ def test_an_answer_that_is_empty_or_endless_is_warned_about(call, tmp_path):
 
 @pytest.mark.parametrize("protocol", KINDS)
 @pytest.mark.parametrize("number", ["0", "-1", "true", "6.50", "1e3", "123456789012345678901"])
-def test_a_number_for_an_answer_is_judged_as_it_is_written(call, tmp_path, protocol, number):
+def test_a_number_for_an_answer_is_judged_as_it_is_written(call, protocol, number):
     answers = zip("abc", (number, 1, 2), strict=True)
     rows = [f'{{"question": "q", "model": "{m}", "answer": {n}}}\n' for m, n in answers]
     table_suite(protocol, "".join(rows))
@@ -147,7 +147,7 @@ HEADERS = [
 
 @pytest.mark.parametrize("protocol", ["rubric", "weighted", "pairwise"])
 @pytest.mark.parametrize("names", HEADERS)
-def test_columns_are_known_by_their_usual_names_and_it_is_told(call, tmp_path, protocol, names):
+def test_columns_are_known_by_their_usual_names_and_it_is_told(call, protocol, names):
     question, answer, model = names
     rows = f"{question};{answer};{model}\nq one;worth 1;m1\nq one;worth 2;m2\n"
     table_suite(protocol, rows)
@@ -160,9 +160,7 @@ def test_columns_are_known_by_their_usual_names_and_it_is_told(call, tmp_path, p
 
 
 @cases
-def test_where_two_columns_fit_all_are_listed_and_nothing_is_sent(
-    call, tmp_path, header, field, first
-):
+def test_where_two_columns_fit_all_are_listed_and_nothing_is_sent(call, header, field, first):
     width = header.count(",") + 1
     rows = f"{header}\n{','.join('abcd'[:width])}\n"
     table_suite("rubric", rows)
@@ -173,12 +171,12 @@ def test_where_two_columns_fit_all_are_listed_and_nothing_is_sent(
     assert call.json("run --dry-run")["planned"] == 1
 
 
-def test_a_question_beats_a_topic(call, tmp_path):
+def test_a_question_beats_a_topic(call):
     table_suite("pairwise", "topic,question,model,answer\nart,q,m1,1\nart,q,m2,2\n")
     assert 'topic = "question"' in call("run").err
 
 
-def test_a_table_of_the_contract_is_read_without_a_word(call, tmp_path):
+def test_a_table_of_the_contract_is_read_without_a_word(call):
     row = {"id": "a", "question": "q", "model_output": "text", "meta": {"model": "m"}}
     table_suite("rubric", json.dumps(row | {"answer": "another", "prompt": "v1"}))
     said = call("run --dry-run").err
@@ -210,7 +208,7 @@ def test_fields_are_taken_from_paths_and_questions_are_joined(call, tmp_path):
         folder.mkdir(parents=True, exist_ok=True)
         rows = [{"question_id": n, "answer": f"{folders} {variant} {n}"} for n in (1, 2)]
         write_rows(folder, rows, f"{variant}.jsonl")
-    (tmp_path / "questions.csv").write_text("id,question,area\n1,Why?,a\n2,How?,b\n")
+    put("questions.csv", "id,question,area\n1,Why?,a\n2,How?,b\n")
     suite(tmp_path, "rubric", '["runs/{week}/{model}/{variant}.jsonl"]')
     path = tmp_path / "evenhand.toml"
     path.write_text('join = "questions.csv"\n' + path.read_text())

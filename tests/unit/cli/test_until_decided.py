@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,7 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
+from tests.unit.cli.conftest import values
 from tests.unit.engine.pair_runs import interrupted
 
 MARKING = """
@@ -110,8 +112,8 @@ def test_it_stops_as_soon_as_it_is_decided_and_sends_nothing_again(call, tmp_pat
     write(tmp_path, rows(BETTER))
     found = until_decided(call)
     decided = found["decided"]
-    assert (decided["outcome"], decided["variant"], decided["baseline"]) == ("better", "v2", "v1")
-    assert (decided["alpha"], decided["dimension"]) == (0.05, "overall")
+    assert values(decided, "outcome variant baseline") == ["better", "v2", "v1"]
+    assert values(decided, "alpha dimension") == [0.05, "overall"]
     assert decided["sequential"] is True
     assert decided["of"] == found["planned"] == 2 * QUESTIONS
     assert decided["units"] == 2 * decided["questions"] < QUESTIONS
@@ -122,9 +124,9 @@ def test_it_stops_as_soon_as_it_is_decided_and_sends_nothing_again(call, tmp_pat
     halves = [unit.replace("v1", "v2") for unit in judged_units(tmp_path) if "v1" in unit]
     assert len(judged_units(tmp_path) - set(halves)) - len(halves) <= 4
     again = until_decided(call)
-    assert (again["calls"], again["cached"], again["decided"]) == (0, found["calls"], decided)
+    assert values(again, "calls cached decided") == [0, found["calls"], decided]
     ahead = until_decided(call, "--dry-run")
-    assert (ahead["until_decided"], ahead["calls"]) == (True, {"least": 0, "most": 0})
+    assert values(ahead, "until_decided calls") == [True, {"least": 0, "most": 0}]
     out = call("run", "--until-decided").out
     assert is_told(out, "answer.stopped_better", variant="v2", baseline="v1", level="95%")
     saved = {"n": decided["saved_units"], "of": decided["of"]}
@@ -166,7 +168,7 @@ def test_failures_are_left_out_and_told(call, tmp_path, judge, reason):
     assert found["failures"][reason] > 0
     assert any("left out" in note for note in decided["notes"])
     again = until_decided(call)
-    assert (again["calls"], again["decided"]) == (0, decided)
+    assert values(again, "calls decided") == [0, decided]
 
 
 def test_a_dry_run_says_at_most_how_many(call, tmp_path):
@@ -175,7 +177,7 @@ def test_a_dry_run_says_at_most_how_many(call, tmp_path):
     out = call("run", "--until-decided", "--dry-run").out
     assert is_told(out, "cli.dry_calls_open", most=120)
     assert call.json("run", "--dry-run")["calls"] == {"least": 40, "most": 120}
-    assert not (tmp_path / "evenhand.db").exists()
+    assert not Path("evenhand.db").exists()
 
 
 def test_what_cannot_be_decided_is_said_before_anything_is_sent(call, tmp_path):
@@ -197,7 +199,7 @@ def test_what_cannot_be_decided_is_said_before_anything_is_sent(call, tmp_path):
         write(tmp_path, given, compare=compare)
         assert is_told(call.refused("run", "--until-decided"), key)
     # Nothing is left behind, not even an empty run.
-    if (tmp_path / "evenhand.db").exists():
+    if Path("evenhand.db").exists():
         assert call.json("runs") == {"runs": []}
     # Without a baseline the first variant is taken.
     write(tmp_path, given, compare=by)
@@ -214,7 +216,7 @@ def test_a_run_to_the_end_finishes_the_rest(call, tmp_path):
     first = call.json("run")
     assert first["decided"]["alpha"] == 0.1
     whole = call.json("run", "--to-the-end")
-    assert (whole["run"], whole["pending"]) == (first["run"], 0)
+    assert values(whole, "run pending") == [first["run"], 0]
     assert "decided" not in whole and whole["calls"] == first["pending"]
     # The decision is the one that the order comes to, however much is judged.
     after = call.json("run")["decided"]
@@ -227,12 +229,12 @@ def test_a_run_to_the_end_finishes_the_rest(call, tmp_path):
 def test_what_failed_in_passing_is_tried_again_while_it_is_undecided(call, tmp_path):
     write(tmp_path, rows(EQUAL, 30), "crashing")
     found = until_decided(call)
-    assert (found["pending"], found["failures"]) == (0, {"judge_crash": 12})
+    assert values(found, "pending failures") == [0, {"judge_crash": 12}]
     decided = found["decided"]
-    assert (decided["skipped"], decided["saved_units"]) == (6, 0)
+    assert values(decided, "skipped saved_units") == [6, 0]
     assert decided["outcome"] == "not enough evidence"
     assert decided["low"] < 0 < decided["high"]
-    (tmp_path / "mended").touch()
+    Path("mended").touch()
     again = until_decided(call)
     assert (again["failures"], again["decided"]["skipped"]) == ({}, 0)
     assert again["decided"]["questions"] == 30
@@ -272,7 +274,7 @@ def test_units_that_are_added_come_after_the_others(tmp_path):
     what was kept back is bet on the rest."""
     folder = write(tmp_path, rows(EQUAL, 30), stop={})
     first = decided_in(folder)
-    assert (first["outcome"], first["at_end"]) == ("not enough evidence", True)
+    assert values(first, "outcome at_end") == ["not enough evidence", True]
     write_rows(folder, rows(EQUAL, 30) + rows({"v1": [9, 1, 0], "v2": [0, 1, 9]}, 60, start=30))
     second = asyncio.run(judged(folder))
     assert second.decided is not None
@@ -294,12 +296,12 @@ def test_a_decision_at_the_end_outlives_added_units(tmp_path):
     clear = {"v1": [1, 0, 0], "v2": [0, 0, 1]}
     folder = write(tmp_path, rows(clear, 7), stop={"dimension": "correct"})
     first = decided_in(folder)
-    assert (first["outcome"], first["at_end"], first["questions"]) == ("better", True, 7)
+    assert values(first, "outcome at_end questions") == ["better", True, 7]
     write_rows(folder, rows(clear, 7) + rows(EQUAL, 50, start=7))
     again = asyncio.run(judged(folder))
     assert again.decided is not None and again.tally.sent == 0
     found = again.decided.json()
-    assert (found["outcome"], found["questions"]) == ("better", 7)
+    assert values(found, "outcome questions") == ["better", 7]
 
 
 # What a comparison is decided by
@@ -328,14 +330,14 @@ def test_several_variants_share_alpha_and_stop_one_by_one(tmp_path):
     assert by["v2"] < by["v3"] <= by["v1"]
     alone = write(tmp_path / "alone", rows(odds, 120), stop={"variant": "v2", "min_units": 60})
     only = decided_in(alone)
-    assert (only["variant"], only["alpha"]) == ("v2", 0.05)
+    assert values(only, "variant alpha") == ["v2", 0.05]
     assert 60 <= only["units"] <= 64
     assert not any("v3" in unit for unit in judged_units(alone))
 
 
 def test_a_named_dimension_decides_on_its_own_scale(tmp_path):
     found = decided_in(write(tmp_path / "correct", rows(BETTER), stop={"dimension": "correct"}))
-    assert (found["outcome"], found["dimension"]) == ("better", "correct")
+    assert values(found, "outcome dimension") == ["better", "correct"]
     # About 1.4 of four points are planted; of one it would be a quarter.
     assert found["estimate"] > 0.7
     none = decided_in(write(tmp_path / "clear", rows(BETTER, 20), stop={"dimension": "clear"}))
@@ -345,6 +347,7 @@ def test_a_named_dimension_decides_on_its_own_scale(tmp_path):
 
 GRADING = """
 import json
+from pathlib import Path
 
 async def graded(messages, schema, params):
     dimensions = schema["properties"]["score"]["properties"]
@@ -373,7 +376,7 @@ def test_answers_are_decided_by_their_points(tmp_path, dimension, most):
     judge = {"model": "python/judge:graded"}
     write_answers(tmp_path, given, judge, judge=GRADING, compare=compare, stop=stop)
     found = decided_in(tmp_path)
-    assert (found["outcome"], found["variant"]) == ("better", "new")
+    assert values(found, "outcome variant") == ["better", "new"]
     assert found["estimate"] == pytest.approx(8 if most > 1 else 3 * 8 / 100)
     assert 0 <= found["low"] < found["estimate"] < found["high"] <= most
 
@@ -387,7 +390,7 @@ def test_pairs_are_decided_by_the_win_rate(tmp_path, wins, outcome):
         given.append(pair_row(f"p{i}", *worths, topic=f"Topic {i}?"))
         given[-1]["candidates"].sort(key=lambda one: one["id"], reverse=i % 2 > 0)
     found = decided_in(write_pairs(tmp_path, given, compare={"baseline": "c1"}, stop={}))
-    assert (found["outcome"], found["variant"], found["measure"]) == (outcome, "c2", "win_rate")
+    assert values(found, "outcome variant measure") == [outcome, "c2", "win_rate"]
     assert found["saved_units"] > 100
     assert (found["low"] > 0.5, found["high"] < 0.5) == (wins == 9, wins == 1)
 

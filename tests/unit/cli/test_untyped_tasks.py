@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
 from evenhand.stats.comparison import OVERALL
 from tests.suites import GRADE_JUDGE, TASK, write_answers
+from tests.unit.cli.conftest import put
 from tests.unit.web.serving import served
 
 UNTYPED = TASK.removeprefix("task_type: fact\n\n")
@@ -68,7 +70,7 @@ def test_every_command_that_reads_takes_them(call, tmp_path, judged):
     )
     assert {call(*arguments).code for arguments in reading} == {0}
     call.ok("report -o report.html")
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = Path("report.html").read_text(encoding="utf-8")
     assert "Forbidden" in page
     with closing(open_archive("sqlite:evenhand.db")) as store:
         report = make_report(store, find_run(store, "latest"), ReportOptions(summary=True))
@@ -111,9 +113,9 @@ def test_the_type_of_a_task_is_a_field_given_or_inferred(call, tmp_path):
         for i in range(3)
         for model in ("old", "new")
     ]
-    (tmp_path / "graded.py").write_text(GRADE_JUDGE)
+    put("graded.py", GRADE_JUDGE)
     write_answers(tmp_path, units, "typed", judge=TYPED_BY_JUDGE)
-    run = call.json("run")["run"]
+    run = call.run()
     with closing(sqlite3.connect("evenhand.db")) as store:
         sql = "SELECT unit, value FROM unit_fields WHERE run = ? AND field = 'task_type'"
         found = dict(store.execute(sql, [run]).fetchall())

@@ -85,7 +85,7 @@ def samples(seed=7, gain=0):
 
 
 LAST, ROWS = samples(), samples(gain=1)
-BY = ("--by", "prompt_variant", "--baseline", "v1")
+BY = "--by prompt_variant --baseline v1"
 
 
 def judged_folder(folder, *weeks):

@@ -7,6 +7,7 @@ import pytest
 from evenhand.errors import UsageError
 from evenhand.files.protocols import Finding, lint, protocol_texts
 from evenhand.kinds import KINDS
+from tests.cases import cases
 from tests.sentences import refused
 
 
@@ -19,7 +20,7 @@ def copied(folder, kind):
     return folder / "mine"
 
 
-def change(root, file, old, new):
+def edit(root, file, old, new):
     text = (root / file).read_text(encoding="utf-8")
     assert old in text
     (root / file).write_text(text.replace(old, new), encoding="utf-8")
@@ -62,69 +63,9 @@ def test_no_prompt_at_all(tmp_path):
     assert found(tmp_path) == ["prompts: files.no_prompts []"]
 
 
-FAULTS = {
-    "a unit that is not shown": (
-        "pairwise",
-        ("prompts/ru.md", "{{candidate_2}}", ""),
-        "prompts/ru.md: kinds.missing_placeholder ['candidate_2']",
-    ),
-    "unequal placeholders": (
-        "weighted",
-        ("prompts/zh.md", "{{facts}}", ""),
-        "prompts/zh.md: files.missing_place ['facts']",
-    ),
-    "an unknown placeholder": (
-        "rubric",
-        ("prompts/en.md", "{{extras}}", "{{extra}}"),
-        "prompts/en.md: kinds.no_placeholder ['extra', 'rubric']",
-    ),
-    "no list of problems": (
-        "rubric",
-        ("prompts/ja.md", "{{problems}}", ""),
-        "prompts/ja.md: kinds.no_problems []",
-    ),
-    "no section": (
-        "rubric",
-        ("prompts/ja.md", "<!-- again -->", ""),
-        "prompts/ja.md: kinds.no_section ['again']",
-    ),
-    "a priority that names no criterion": (
-        "pairwise",
-        ("protocol.toml", '["C1", "C2", "C5"]', '["C1", "C6"]'),
-        "protocol.toml: kinds.unknown_priority ['C6', 'C1, C2, C3, C4, C5']",
-    ),
-    "rounds": (
-        "pairwise",
-        ("protocol.toml", "max_rounds = 3", "max_rounds = 0"),
-        "protocol.toml: kinds.no_rounds",
-    ),
-    "weights off 100": (
-        "weighted",
-        ("protocol.toml", "logic_and_fact = 60", "logic_and_fact = 61"),
-        "protocol.toml: kinds.weights_total ['fact', 101.0]",
-    ),
-    "a dimension without a weight": (
-        "weighted",
-        ("protocol.toml", "helpfulness_and_creativity = 10", "helpfulness = 10"),
-        "protocol.toml: kinds.other_weights ['fact'",
-    ),
-    "a text that is missing": (
-        "weighted",
-        ("protocol.toml", 'ja = "事実検証型。', 'xx = "事実検証型。'),
-        "protocol.toml: files.entry_without_text ['types', 'fact', 'ja']",
-    ),
-    "words that are no TOML": (
-        "pairwise",
-        ("words/en.toml", "[problems]", "[problems"),
-        "words/en.toml: kinds.not_toml",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_each_fault_is_found_with_its_file(tmp_path, name):
-    kind, (file, old, new), said = FAULTS[name]
-    change(copied(tmp_path, kind), file, old, new)
+@cases
+def test_each_fault_is_found_with_its_file(tmp_path, kind, change, said):
+    edit(copied(tmp_path, kind), *change)
     assert [one for one in found(tmp_path) if one.startswith(said)]
 
 

@@ -13,6 +13,7 @@ from evenhand.files.rubrics import is_rubric_text, read_rubric, sentence_rubric,
 from evenhand.kinds import KINDS
 from evenhand.kinds.rubric.rubric import build_rubric
 from evenhand.kinds.weighted.task_rubric import read_task
+from tests.cases import cases
 from tests.sentences import refused
 from tests.suites import RUBRIC, TASK, prepared, samples, write_answers, write_suite
 
@@ -51,33 +52,17 @@ def test_a_task_rubric_is_read_by_its_ending(tmp_path, name, text):
     assert (rubric.task_type, rubric.critical) == ("fact", ("It lies.",))
 
 
-WRONG = {
-    "empty": ("a.md", "", "a.md:1", "kinds.empty_rubric"),
-    "two types": ("a.md", "task_type: fact\n\ntask_type: creative\n", "a.md:3", "kinds.two_types"),
-    "unknown type": ("a.md", "# T\n\ntask_type: facts of life\n", "a.md:3", "kinds.unknown_type"),
-    "bad pattern": (
-        "a.md",
-        "# Critical Fail Conditions\n- must_match: /[/\n",
-        "a.md:2",
-        "kinds.not_regex",
-    ),
-    "an empty section": (
-        "a.md",
-        "# Critical Fail Conditions\n\n# More\n",
-        "a.md:1",
-        "kinds.no_conditions",
-    ),
-    "not UTF-8": ("a.md", "Критерии".encode("cp1251"), "a.md", "files.unreadable"),
-    "JSON": ("a.json", json.dumps(RUBRIC), "a.json", "files.rubric_ending"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_told_with_file_and_line(tmp_path, name):
-    file, text, where, key = WRONG[name]
+@cases
+def test_what_is_wrong_is_told_with_file_and_line(tmp_path, file, text, where, key):
     with refused(UsageError, key) as caught:
         read_rubric(written(tmp_path, file, text), WEIGHTED)
     assert caught.value.where == f"{tmp_path}/{where}"
+
+
+def test_what_cannot_be_read_is_told(tmp_path):
+    with refused(UsageError, "files.unreadable") as caught:
+        read_rubric(written(tmp_path, "a.md", "Критерии".encode("cp1251")), WEIGHTED)
+    assert caught.value.where == f"{tmp_path}/a.md"
     with refused(UsageError, "files.no_rubric"):
         read_rubric(tmp_path / "none.md", WEIGHTED)
 

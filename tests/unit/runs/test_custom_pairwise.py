@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 
-import pytest
-
 from tests import provider as p
+from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import at, evenhand_here, judged, pairs, stored, write_pairs
 
@@ -83,13 +82,9 @@ def folder_of(path, protocol=PROTOCOL, prompt=PROMPT):
     return "recipes"
 
 
-def judge(name):
-    return {"model": f"python/judge:{name}"}
-
-
 async def test_its_priority_decides(tmp_path):
     folder_of(tmp_path)
-    write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
+    write_pairs(tmp_path, 2, "conflict", judge=JUDGE, protocol="recipes")
     await judged(tmp_path)
     before = stored(tmp_path)
     for output in (row["output"] for row in before):
@@ -105,7 +100,7 @@ async def test_its_priority_decides(tmp_path):
 async def test_its_number_of_rounds_holds_unless_the_suite_says_otherwise(tmp_path):
     folder_of(tmp_path)
     for settings, most in (({}, 2), ({"max_rounds": 4}, 4)):
-        write_pairs(tmp_path, 1, judge("first"), judge=JUDGE, protocol="recipes", settings=settings)
+        write_pairs(tmp_path, 1, "first", judge=JUDGE, protocol="recipes", settings=settings)
         summary = await judged(tmp_path)
         assert stored(tmp_path, summary.run)[0]["output"]["rounds"] == most
 
@@ -125,7 +120,7 @@ async def test_the_prompt_and_the_schema_follow_its_criteria(tmp_path):
 
 def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path):
     folder_of(tmp_path)
-    write_pairs(tmp_path, 2, judge("conflict"), judge=JUDGE, protocol="recipes")
+    write_pairs(tmp_path, 2, "conflict", judge=JUDGE, protocol="recipes")
     assert evenhand_here("run", cwd=tmp_path).returncode == 0
     assert evenhand_here("export", "latest", "-o", "v.txt", cwd=tmp_path).returncode == 0
     assert (tmp_path / "v.txt").read_text().splitlines() == [
@@ -138,37 +133,17 @@ def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path):
     assert checked.returncode == 0, checked.stderr
     other = evenhand_here("check", "--protocol", "pairwise", *files, cwd=tmp_path)
     assert (other.returncode, "v.txt:1" in other.stderr) == (3, True), other.stderr
-    write_pairs(tmp_path, 1, judge("spoilt"), judge=JUDGE, protocol="recipes")
+    write_pairs(tmp_path, 1, "spoilt", judge=JUDGE, protocol="recipes")
     assert evenhand_here("run", cwd=tmp_path).returncode == 1  # nothing was judged
     (row,) = stored(tmp_path)
     assert "Choose one of: A+, B+, tie" in row["detail"]
 
 
-WRONG = {
-    "a criterion twice in priority": (
-        PROTOCOL.replace('["safety", "taste"]', '["safety", "safety"]'),
-        "kinds.same_priority",
-    ),
-    "priority is no list": (
-        PROTOCOL.replace('["safety", "taste"]', '"safety"'),
-        "kinds.no_priority_list",
-    ),
-    "no criteria": (PROTOCOL.partition("[[")[0], "kinds.no_table"),
-    "two of a name": (
-        PROTOCOL.replace('id = "cost"', 'id = "taste"'),
-        "kinds.same_id",
-    ),
-    "no id": (PROTOCOL.replace('id = "cost"\n', ""), "kinds.no_id"),
-    "an id that a table cannot hold": (PROTOCOL.replace('"cost"', '"a|b"'), "kinds.no_id"),
-    "rounds as text": (PROTOCOL.replace("= 2", '= "2"'), "kinds.no_rounds"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_with_it_is_told_with_its_file_and_nothing_is_sent(tmp_path, name):
-    text, key = WRONG[name]
-    folder_of(tmp_path, text)
-    write_pairs(tmp_path, 2, judge("first"), judge=JUDGE, protocol="recipes")
+@cases
+def test_what_is_wrong_with_it_is_told_with_its_file_and_nothing_is_sent(tmp_path, old, new, key):
+    assert old in PROTOCOL
+    folder_of(tmp_path, PROTOCOL.replace(old, new))
+    write_pairs(tmp_path, 2, "first", judge=JUDGE, protocol="recipes")
     done = evenhand_here("run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert "recipes/protocol.toml" in done.stderr and is_told(done.stderr, key), done.stderr
@@ -190,7 +165,7 @@ def test_a_language_it_does_not_speak_is_refused(tmp_path):
 
 async def test_without_a_priority_a_conflict_is_a_tie(tmp_path):
     folder_of(tmp_path, PROTOCOL.replace('priority = ["safety", "taste"]\n', ""))
-    write_pairs(tmp_path, 1, judge("conflict"), judge=JUDGE, protocol="recipes")
+    write_pairs(tmp_path, 1, "conflict", judge=JUDGE, protocol="recipes")
     await judged(tmp_path)
     (row,) = stored(tmp_path)
     assert (row["output"]["winner"], row["flags"]) == ("tie", ["self_contradiction"])
@@ -201,7 +176,7 @@ async def test_words_of_its_own_stand_over_those_of_the_kind(tmp_path):
     words = tmp_path / name / "words"
     words.mkdir()
     (words / "en.toml").write_text('[problems]\nnot_allowed = "{value} is no taste."\n')
-    write_pairs(tmp_path, 1, judge("spoilt"), protocol=name, judge=JUDGE)
+    write_pairs(tmp_path, 1, "spoilt", protocol=name, judge=JUDGE)
     await judged(tmp_path)
     (row,) = stored(tmp_path)
     assert row["detail"] == '"good" is no taste.'
@@ -219,7 +194,7 @@ async def table(messages, schema, params):
 """
     )
     name = folder_of(tmp_path, 'reply = "table"\n' + PROTOCOL)
-    write_pairs(tmp_path, 1, judge("table"), protocol=name, judge=code)
+    write_pairs(tmp_path, 1, "table", protocol=name, judge=code)
     await judged(tmp_path)
     (row,) = stored(tmp_path)
     assert (row["output"]["winner"], row["output"]["notes"]) == ("A", "because")
@@ -232,7 +207,7 @@ async def never(messages, schema, params):
     return "A is better, I think."
 """
     name = folder_of(tmp_path, 'reply = "table"\n' + PROTOCOL)
-    write_pairs(tmp_path, 1, judge("never"), protocol=name, judge=code)
+    write_pairs(tmp_path, 1, "never", protocol=name, judge=code)
     await judged(tmp_path)
     (row,) = stored(tmp_path)
     assert row["reason"] == "not_json"

@@ -6,8 +6,6 @@ import asyncio
 import json
 import shutil
 
-import pytest
-
 from tests import provider as p
 from tests.cases import cases
 from tests.sentences import is_told
@@ -113,50 +111,13 @@ async def test_its_maxima_are_held_to(tmp_path):
 OFF = PROTOCOL.replace("safety = 10", "safety = 11")
 
 
-WRONG = {
-    "weights off 100": (
-        {"protocol": "off"},
-        rows(SOUP),
-        2,
-        "off/protocol.toml",
-        "kinds.weights_total",
-    ),
-    "a type of another protocol, in the suite": (
-        {"protocol": "recipes", "rubric": "fact.md"},
-        rows(None),
-        2,
-        "fact.md:2",
-        "kinds.unknown_type",
-    ),
-    "a type of another protocol, in a row's file": (
-        {"protocol": "recipes"},
-        rows(SOUP, "fact.md"),
-        3,
-        "fact.md:2",
-        "kinds.unknown_type",
-    ),
-    "a type of another protocol, in a row": (
-        {"protocol": "recipes"},
-        rows(SOUP, TASK),
-        3,
-        'answers.jsonl:2: "rubric", line 1',
-        "kinds.unknown_type",
-    ),
-    "no rubric": ({}, rows(TASK, None), 3, "answers.jsonl:2", "kinds.no_rubric"),
-    "no such file": ({}, rows("none.md"), 3, '"none.md"', "files.no_rubric"),
-    "a language": (
-        {},
-        [rows(TASK)[0] | {"language": "de"}],
-        3,
-        "answers.jsonl:1",
-        "kinds.unknown_language",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(tmp_path, name):
-    given, data, code, place, key = WRONG[name]
+@cases
+def test_what_is_wrong_is_told_with_its_place_and_nothing_is_sent(
+    tmp_path, given, rubrics, code, place, key, language
+):
+    data = rows(*(rubric or None for rubric in rubrics))
+    if language:
+        data[0]["language"] = language
     folder_of(tmp_path)
     shutil.copytree(tmp_path / "recipes", tmp_path / "off")
     (tmp_path / "off" / "protocol.toml").write_text(OFF)
