@@ -125,6 +125,7 @@ def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path):
     assert evenhand_here("export", "latest", "-o", "v.txt", cwd=tmp_path).returncode == 0
     assert (tmp_path / "v.txt").read_text().splitlines() == [
         "pair_id | winner | taste | safety | cost | notes",
+        "# A = c1, B = c2",
         "p0 | A | B+ | A+ | B+ | x",
         "p1 | A | B+ | A+ | B+ | x",
     ]
@@ -211,5 +212,5 @@ async def never(messages, schema, params):
     await judged(tmp_path)
     (row,) = stored(tmp_path)
     assert row["reason"] == "not_json"
-    assert "in the form that the instructions ask for" in row["detail"]
+    assert "Write exactly one line" in row["detail"]
     assert "JSON" not in row["detail"]
