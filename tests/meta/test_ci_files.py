@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.suites import JUDGE, RUBRIC
+from tests.suites import RUBRIC, samples, write_suite
 
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -20,20 +21,6 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 ENVIRONMENT = os.environ | {
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
 }
-SUITE = """
-name = "ci"
-protocol = "rubric"
-language = "en"
-data = ["samples.jsonl"]
-rubric = "rubric.json"
-[[judges]]
-model = "python/judge:good"
-[compare]
-by = "prompt_variant"
-baseline = "v1"
-[gate]
-{gate}
-"""
 
 
 def step(name, folder, **environment):
@@ -50,48 +37,48 @@ def step(name, folder, **environment):
     )
 
 
-def suite(folder, gate, questions=8):
-    """A suite whose judge is a function, judged."""
-    (folder / "judge.py").write_text(JUDGE)
-    (folder / "rubric.json").write_text(json.dumps(RUBRIC))
-    (folder / "evenhand.toml").write_text(SUITE.format(gate=gate))
+def write(folder, **gate):
+    """A suite of two variants whose judge is a function."""
     rows = [
-        {
-            "meta": {"prompt_variant": variant, "question_id": f"q{number}"},
-            "question": "How many?",
-            "model_output": "There are seven.",
-        }
-        for number in range(questions)
-        for variant in ("v1", "v2")
+        row | {"meta": {"prompt_variant": f"v{i % 2}", "question_id": f"q{i // 2}"}}
+        for i, row in enumerate(samples(16))
     ]
-    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    judged = step("Judge", folder)
-    assert judged.returncode == 0, judged.stderr
+    compare = {"by": "prompt_variant", "baseline": "v0"}
+    return write_suite(folder, rows, compare=compare, gate=gate)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    folder = write(tmp_path_factory.mktemp("ci"))
+    result = step("Judge", folder)
+    assert result.returncode == 0, result.stderr
     return folder
 
 
 @pytest.mark.parametrize(
     ("gate", "undecided", "code", "outcome"),
     [
-        ("max_failure_rate = 0.5", "fail", 0, "passed"),
-        ("min_mean = 0.99", "fail", 1, "failed"),
-        ("no_worse_than = 0.001", "fail", 7, "undecided"),
-        ("no_worse_than = 0.001", "pass", 0, "undecided"),
+        ({"max_failure_rate": 0.5}, "fail", 0, "passed"),
+        ({"min_mean": 0.99}, "fail", 1, "failed"),
+        ({"no_worse_than": 0.001}, "fail", 7, "undecided"),
+        ({"no_worse_than": 0.001}, "pass", 0, "undecided"),
     ],
 )
-def test_the_action_passes_fails_or_leaves_it_open(tmp_path, gate, undecided, code, outcome):
-    folder = suite(tmp_path, gate)
-    result = step("Gate", folder, GATE="", UNDECIDED=undecided)
+def test_the_action_passes_fails_or_leaves_it_open(
+    judged, tmp_path, gate, undecided, code, outcome
+):
+    shutil.copytree(judged, tmp_path, dirs_exist_ok=True)
+    result = step("Gate", write(tmp_path, **gate), GATE="", UNDECIDED=undecided)
     assert result.returncode == code, result.stderr
-    assert (folder / "output").read_text() == f"outcome={outcome}\n"
-    assert (folder / "summary").read_text().startswith("### evenhand gate: ")
-    assert (folder / "evenhand-gate.md").read_text().startswith("### Evenhand: ")
-    assert "<testsuite" in (folder / "evenhand-gate.xml").read_text()
+    assert (tmp_path / "output").read_text() == f"outcome={outcome}\n"
+    assert (tmp_path / "summary").read_text().startswith("### evenhand gate: ")
+    assert (tmp_path / "evenhand-gate.md").read_text().startswith("### Evenhand: ")
+    assert "<testsuite" in (tmp_path / "evenhand-gate.xml").read_text()
     assert ("::warning" in result.stdout) is (outcome == "undecided" and code == 0)
 
 
 def test_the_action_ends_with_the_code_of_a_mistake(tmp_path):
-    result = step("Gate", suite(tmp_path, "max_failure_rate = 0.5"), GATE="--modle x", UNDECIDED="")
+    result = step("Gate", write(tmp_path), GATE="--modle x", UNDECIDED="")
     assert result.returncode == 2 and not (tmp_path / "output").exists()
 
 

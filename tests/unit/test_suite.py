@@ -109,18 +109,6 @@ WRONG = {
     "unknown at the top": ("seed_ = 1\n" + SUITE, 1, "unknown_key_near", '"seed_".* seed'),
     "unknown, like nothing": ("zzzzzz = 1\n" + SUITE, 1, "unknown_key", '"zzzzzz".* name, proto'),
     "a key named like a function": ("functions = 1\n" + SUITE, 1, "unknown_key_near", "functions"),
-    "unknown in limits": (
-        SUITE + "concurency = 4\n",
-        15,
-        "unknown_key_near",
-        '"limits.concurency".* concurrency',
-    ),
-    "unknown in the second judge": (
-        SUITE.replace("repeats = 2", "repeat = 2"),
-        10,
-        "unknown_key_near",
-        '"judges.1.repeat".* repeats',
-    ),
     "unknown in a table of a judge": (
         SUITE.replace("repeats = 2", "[judges.price]\ninput = 1\noutput = 2\nouput = 3"),
         13,

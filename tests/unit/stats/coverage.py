@@ -24,6 +24,7 @@ from tests.unit.stats.laws import WORSE
 
 LIKERT = np.arange(1.0, 6)
 LEAST = {20: 0.92, 60: 0.93, 300: 0.93}
+CLOSE = {20: 0.92, 60: 0.935, 300: 0.935}
 
 
 class Case(NamedTuple):
@@ -197,19 +198,18 @@ LIMITS = {
 
 def of_share(chance, least):
     def find(rng, n):
-        rates, trials = (
-            rng.beta(chance / 0.3 - chance, (1 - chance) * 7 / 3, n),
-            2 + rng.integers(9, size=n),
-        )
-        return [proportion(zip(rng.binomial(trials, rates).tolist(), trials.tolist(), strict=True))]
+        rates = rng.beta(chance / 0.3 - chance, (1 - chance) * 7 / 3, n)
+        trials = 2 + rng.integers(9, size=n)
+        return [proportion(zip(rng.binomial(trials, rates), trials, strict=True))]
 
     return Case(find, chance, least=least)
 
 
 SHARES = {
-    f"share {chance}": of_share(chance, dict(zip((20, 60), least, strict=True)))
+    "share 0.5": of_share(0.5, {20: 0.92, 60: 0.93}),
     # Few clusters of unequal size, and a rate near the end, hold a little less often.
-    for chance, least in ((0.5, (0.92, 0.93)), (0.8, (0.91, 0.93)), (0.93, (0.88, 0.91)))
+    "share 0.8": of_share(0.8, {20: 0.91, 60: 0.93}),
+    "share 0.93": of_share(0.93, {20: 0.88, 60: 0.91}),
 }
 
 
@@ -229,7 +229,7 @@ def of_votes(chance, size, alike, tie):
 
     # A handful of topics hold all that is decided; docs/internals/validity.md
     is_odd = not size and tie == 0.95 and chance > 0.8
-    least = dict.fromkeys(LEAST, 0.88) if is_odd else {20: 0.92, 60: 0.935, 300: 0.935}
+    least = dict.fromkeys(LEAST, 0.88) if is_odd else CLOSE
     return Case(find, chance * (1 - tie) + tie / 2, least=least, rounds=120)
 
 
@@ -244,11 +244,15 @@ WIN_RATES = {
 # Agreement: with ties, clusters and rare categories
 
 
+def of_people(rng, units, clustered):
+    """The unit of each rating by one person, or by one to four."""
+    return np.repeat(np.arange(units), rng.integers(1, 5, units) if clustered else 1)
+
+
 def votes(rng, units, *, alike, ties, clustered=False, skewed=False):
     """One judge against one or several people: each sees the truth or guesses."""
     chances = [0.85, 0.15 - ties, ties] if skewed else [(1 - ties) / 2, (1 - ties) / 2, ties]
-    people = rng.integers(1, 5, units) if clustered else np.ones(units, dtype=int)
-    unit = np.repeat(np.arange(units), people)
+    unit = of_people(rng, units, clustered)
     true = rng.choice(3, units, p=chances)
     judge = np.where(rng.random(units) < alike, true, rng.choice(3, units, p=chances))[unit]
     ease = alike + 0.4 * (rng.random(units) - 0.5) * clustered
@@ -264,8 +268,7 @@ def votes(rng, units, *, alike, ties, clustered=False, skewed=False):
 
 def scores(rng, units, *, alike, clustered=False, discrete=True):
     """Scores that share so much with the truth; people scatter about it."""
-    people = rng.integers(1, 5, units) if clustered else np.ones(units, dtype=int)
-    unit = np.repeat(np.arange(units), people)
+    unit = of_people(rng, units, clustered)
     true = rng.normal(size=units)
     judge = (alike * true + np.sqrt(1 - alike**2) * rng.normal(size=units))[unit]
     human = true[unit] + 0.5 * rng.normal(size=unit.size)
@@ -308,10 +311,9 @@ MANY = 40_000
 """Units of which a figure is taken to be the truth."""
 
 
-def of_agreement(draw, rounds=60, least=None, **given):
+def of_agreement(draw, rounds=60, least=CLOSE, **given):
     truth = cache(lambda: [one.value for one in draw(np.random.default_rng(1), MANY, **given)])
-    usual = {20: 0.92, 60: 0.935, 300: 0.935}
-    return Case(lambda rng, n: draw(rng, n, **given), truth, least=least or usual, rounds=rounds)
+    return Case(lambda rng, n: draw(rng, n, **given), truth, least=least, rounds=rounds)
 
 
 AGREEMENT = {
@@ -342,8 +344,7 @@ QUESTIONS = {20: 200, 100: 400, 1000: 3000}
 
 def labelled(rng, questions, labelled, *, binary, knows, clustered=False):
     """A judge that knows so much of the labels, on questions with one or several units."""
-    sizes = rng.integers(1, 4, questions) if clustered else np.ones(questions, dtype=int)
-    cluster = np.repeat(np.arange(questions), sizes)
+    cluster = np.repeat(np.arange(questions), rng.integers(1, 4, questions) if clustered else 1)
     shared = rng.normal(size=questions)[cluster] if clustered else 0
     true = shared + rng.normal(size=cluster.size)
     seen = knows * true + np.sqrt(1 - knows**2) * rng.normal(size=cluster.size)
@@ -442,8 +443,8 @@ def of_lengths(chance, *, anchors=False, is_truth=False, **given):
         topics = 40_000 // given.get("each", 1)
         return np.mean(find(np.random.default_rng(0), topics, 0.5))
 
-    least = {20: 0.92, 60: 0.935, 300: 0.935}
-    return Case(find, chance if is_truth else limit, least=least, rounds=100, is_slow=True)
+    truth = chance if is_truth else limit
+    return Case(find, truth, least=CLOSE, rounds=100, is_slow=True)
 
 
 LENGTHS = {
