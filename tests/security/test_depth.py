@@ -98,13 +98,8 @@ data = [{ file = "samples.jsonl", "*" = 1 }]
 model = "python/judge:good"
 """
 VOTE = {"unit": "q", "judge": "j", "first": "a", "second": "b", "winner": "first"}
-SCORE = {"unit": "q", "judge": "j", "dimension": "d", "score": 1}
-ALPACA = {"instruction": "i", "output_1": "a", "generator_1": "x", "output_2": "b"}
-ALPACA |= {"generator_2": "y", "annotator": "z", "preference": 1}
 FOREIGN = {
     "votes": (VOTE, "area"),
-    "scores": (SCORE, "area"),
-    "alpacaeval": (ALPACA, "dataset"),
     "fastchat": ({"question_id": 1, "model": "m", "judge": ["j", "p"], "score": 3}, "turn"),
     "arena-hard": ({"question_id": "q", "model": "m", "judge": "j"}, "games"),
 }
@@ -127,11 +122,9 @@ DOORS = {
     "suite array": Door(
         "evenhand.toml", lambda depth: f"[settings]\nrepairs = {brackets(depth)}\n", mode="a"
     ),
-    "suite key": in_suite("[columns]\n* = 'question'\n"),
     "suite table": in_suite("[*]\n"),
     "rubric json": Door("rubric.json", text),
     "rubric toml": Door("r.toml", lambda depth: f"dimensions = {brackets(depth)}", CHECK),
-    "rubric key": Door("r.toml", lambda depth: f"{dotted(depth)} = 1", CHECK),
     "protocol": Door(
         "mine/protocol.toml",
         lambda depth: f"\n[{dotted(depth)}]\n",

@@ -11,18 +11,18 @@ import sys
 import threading
 import warnings
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evenhand as package
 from evenhand.errors import UsageError
-from evenhand.judges import PROVIDERS, JudgeOptions, open_judge
+from evenhand.judges import PROVIDERS
 from evenhand.judges.credentials import environment as dotenv_environment
 from evenhand.judges.trust import TrustedHosts, host_named
 from tests.sentences import is_told
 from tests.suites import EVENHAND, environment, evenhand_here, write_suite
+from tests.unit.judges.questions import opened
 
 KEY = "sk-of-the-user-0123456789"
 GATEWAY = "http://gateway.test/v1"
@@ -274,11 +274,9 @@ OPENAIS = (
 
 def judge_at(url, provider="openai", **more):
     """A judge at an address that the suite names, in an environment with its first key."""
-    options = {"temperature": 0, "max_tokens": 9, "seed": 7, "attempt_seconds": 10}
-    options |= {"name": f"{provider}/m", "base_url": url, "base_url_place": "evenhand.toml:9"}
-    options |= {"folder": Path(), "notify": print}
     keys = dict.fromkeys(PROVIDERS[provider].key_names[:1], KEY)
-    return open_judge(JudgeOptions(**{**options, "environment": keys, **more}))
+    settings = {"base_url_place": "evenhand.toml:9", "environment": keys, **more}
+    return opened(f"{provider}/m", url, **settings)
 
 
 @pytest.fixture

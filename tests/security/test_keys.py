@@ -6,17 +6,15 @@ from __future__ import annotations
 import base64
 import json
 import traceback
-from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from evenhand.errors import AskAgain, CallError, ProviderRefused
-from evenhand.exchange import Message, Question
-from evenhand.judges import JudgeOptions, open_judge
 from tests import provider as p
 from tests.dialects import Endpoint, echoing
 from tests.suites import at, evenhand, evenhand_here, judged, write_suite
+from tests.unit.judges.questions import opened, question
 
 KEY = "sk-proj-Zq8/w+3NfakeKEYfake0123456789"
 ENV = {"OPENAI_API_KEY": KEY}
@@ -120,25 +118,14 @@ def provider(request):
 def judge_at(provider, url):
     """A judge in an environment with keys of all providers."""
     others = {name: f"another-{name}" for name, _ in KEYS.values()}
-    options = JudgeOptions(
-        name=f"{provider}/m",
-        base_url=url,
-        temperature=0,
-        max_tokens=9,
-        seed=7,
-        attempt_seconds=10,
-        folder=Path(),
-        environment={**others, KEYS[provider][0]: KEY},
-        notify=print,
-    )
-    return open_judge(options)
+    return opened(f"{provider}/m", url, environment={**others, KEYS[provider][0]: KEY})
 
 
 async def answer_of(judge):
     """What the judge says, or all that a log would show of its error, with the local variables of
     Evenhand's frames."""
     try:
-        return repr(await judge.answer(Question(messages=(Message("user", "Judge this."),))))
+        return repr(await judge.answer(question()))
     except (CallError, ProviderRefused, AskAgain) as error:
         texts = ["ERROR", *traceback.format_exception(error)]
         for frame, _ in traceback.walk_tb(error.__traceback__):

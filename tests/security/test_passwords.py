@@ -141,33 +141,29 @@ def test_no_error_of_a_command_shows_the_password_of_a_store(call, tmp_path, com
     assert_untold(outcome.out + outcome.err)
 
 
-@pytest.mark.parametrize("port", ["65536", "1000000000000000000000", "x", "-1", "0"])
-def test_a_port_that_is_none_is_a_wrong_address_of_a_store(call, tmp_path, port):
+@pytest.mark.parametrize("port", ["65536", "1000000000000000000000", "x", "-1"])
+def test_a_port_that_is_none_is_a_wrong_address(call, tmp_path, monkeypatch, port):
+    """Of a store, and of a judge by its suite, its environment or its proxy."""
     write_suite(tmp_path, 1)
     places = (f"127.0.0.1:{port}/db", f"u:p@h1:1,h2:{port}/db", f"[::1]:{port}/db")
-    for place in (*places, f"/db?host=h&port={port}"):
+    for place in (*places, "127.0.0.1:0/db", f"/db?host=h&port={port}"):
         outcome = call("runs", "--store", f"postgresql://{place}")
         assert (outcome.code, "from 1 to 65535" in outcome.err) == (2, True), outcome.err
-
-
-@pytest.mark.parametrize("port", ["65536", "1000000000000000000000", "x", "-1"])
-@pytest.mark.parametrize("place", ["suite", "environment", "proxy"])
-def test_a_port_that_is_none_is_a_wrong_address_of_a_judge(
-    call, tmp_path, monkeypatch, port, place
-):
-    judge = {"model": "openai/m"}
-    if place == "suite":
-        judge["base_url"] = f"http://127.0.0.1:{port}/v1"
-    elif place == "environment":
-        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
-    else:
-        judge["base_url"] = "http://example.invalid/v1"
-        monkeypatch.setenv("http_proxy", f"http://somebody:s3cret@127.0.0.1:{port}")
-    write_suite(tmp_path, 1, judge)
-    for command in (("run",), ("run", "--dry-run")):
-        outcome = call(*command)
-        assert outcome.code == 2, outcome.err
-        assert_untold(outcome.err)
+    url = f"http://127.0.0.1:{port}/v1"
+    proxy = f"http://somebody:s3cret@127.0.0.1:{port}"
+    for address, environ in (
+        ({"base_url": url}, {}),
+        ({}, {"OPENAI_BASE_URL": url}),
+        ({"base_url": "http://example.invalid/v1"}, {"http_proxy": proxy}),
+    ):
+        write_suite(tmp_path, 1, {"model": "openai/m", **address})
+        for flags in ((), ("--dry-run",)):
+            with monkeypatch.context() as patch:
+                for name, value in environ.items():
+                    patch.setenv(name, value)
+                outcome = call("run", *flags)
+            assert outcome.code == 2, outcome.err
+            assert_untold(outcome.err)
 
 
 @pytest.mark.parametrize("password", PASSWORDS)

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from evenhand.judges.trust import TrustedHosts
-from tests.suites import evenhand_here, samples, write_rows, write_suite
+from tests.suites import evenhand_here, write_suite
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
@@ -44,16 +44,6 @@ def test_so_are_its_log_and_whatever_lies_beside_it_during_a_run(tmp_path, umask
     files = json.loads((tmp_path / "modes.json").read_text())
     assert {"evenhand.db", "evenhand.db-wal", "evenhand.db-shm"} <= files.keys()
     assert set(files.values()) <= {0o600, 0o700}
-
-
-def test_so_is_a_store_that_an_import_makes(tmp_path, umask):
-    rows = [{"unit": row["id"], "judge": "j", "dimension": "d", "score": 1} for row in samples(3)]
-    write_rows(tmp_path, rows, "scores.jsonl")
-    done = evenhand_here(
-        "import", "scores.jsonl", "--kind", "scores", "--store", "sqlite:new.db", cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert set(modes(tmp_path, "new.db*").values()) == {0o600}
 
 
 def test_a_store_that_was_opened_to_others_stays_as_the_user_wants_it(tmp_path):
