@@ -69,7 +69,14 @@ class PassMarks(NamedTuple):
     """The share of the scale."""
 
 
-_NO_MARKS = PassMarks()
+class CheckOutcome(NamedTuple):
+    """A check by code on what was judged."""
+
+    name: str
+    is_met: bool | None
+    """None where it could not be decided."""
+    is_needed: bool
+    """True if nothing passes that does not meet it."""
 
 
 class Scored(NamedTuple):
@@ -201,15 +208,10 @@ def describe_unit(
 
 
 def observe_scores(
-    scored: Scored,
-    ends: Ends,
-    tags: Sequence[str] = (),
-    *,
-    has_critical_fails: bool = False,
-    marks: PassMarks = _NO_MARKS,
+    scored: Scored, ends: Ends, tags: Sequence[str] = (), *, has_critical_fails: bool = False
 ) -> Iterator[Observation]:
-    """Yield the observations of a verdict in scores."""
-    shares, overall = [], scored.total
+    """Yield the observations of a verdict in scores, but for `pass`."""
+    shares = []
     for name, score in scored.scores.items():
         most = scored.most.get(name)
         low, high = (0.0, most) if most else ends.get(name, (score, score))
@@ -217,13 +219,10 @@ def observe_scores(
         shares.append(share)
         yield Observation(name, share, score, max(low, high) if share is not None else None)
     known = [share for share in shares if share is not None]
-    if overall is None and known and len(known) == len(shares):
-        overall = sum(known) / len(known)
-    if overall is not None:
-        yield Observation(OVERALL, overall)
-    passed = _passes(scored, ends, marks, overall)
-    if passed is not None:
-        yield Observation(PASSED, float(passed))
+    if scored.total is not None:
+        yield Observation(OVERALL, scored.total)
+    elif known and len(known) == len(shares):
+        yield Observation(OVERALL, sum(known) / len(known))
     for tag in tags:
         yield Observation(f"{TAG}{tag}", float(tag in scored.tags))
     if has_critical_fails:
@@ -232,19 +231,42 @@ def observe_scores(
         yield Observation(f"{INFERRED_TYPE}{scored.inferred_type}", 1.0)
 
 
-def _passes(scored: Scored, ends: Ends, marks: PassMarks, overall: float | None) -> bool | None:
-    """Return True if a verdict reaches every mark and is no critical fail; None where nothing says
-    what passes."""
-    held = [] if scored.passed is None else [scored.passed]
+def observe_pass(
+    scored: Scored | None,
+    overall: float | None,
+    ends: Ends,
+    marks: PassMarks,
+    checks: Sequence[CheckOutcome],
+) -> Iterator[Observation]:
+    """Yield an observation of each check that was decided, and whether a judgment passes: if it has
+    a verdict, that reaches every mark and is no critical fail, and every check that is needed is
+    met. Nothing passes or fails where nothing says so, or where what is left cannot be decided."""
+    held = [check.is_met for check in checks if check.is_needed]
+    if scored is not None:
+        held += _reached(scored, overall, ends, marks)
+        held += [False] * (scored.is_critical and bool(held))
+    if False in held:
+        yield Observation(PASSED, 0.0)
+    elif held and None not in held:
+        yield Observation(PASSED, 1.0)
+    for check in checks:
+        if check.is_met is not None:
+            yield Observation(f"{CHECK}{check.name}", float(check.is_met))
+
+
+def _reached(
+    scored: Scored, overall: float | None, ends: Ends, marks: PassMarks
+) -> Iterator[bool | None]:
+    """Yield of each mark whether a verdict reaches it."""
+    if scored.passed is not None:
+        yield scored.passed
     for name, mark in marks.scores.items():
         if name in scored.scores:
             low, high = ends[name]
-            score = scored.scores[name]
-            held.append(score >= mark if low < high else score <= mark)
+            yield scored.scores[name] >= mark if low < high else scored.scores[name] <= mark
     if marks.overall is not None and overall is not None:
         # A mean of 0.7, 0.7 and 0.7 is 0.7, whatever its last bits are.
-        held.append(round(overall, 9) >= marks.overall)
-    return all(held) and not scored.is_critical if held else None
+        yield round(overall, 9) >= marks.overall
 
 
 def observe_votes(voted: Voted) -> Iterator[Observation]:

@@ -24,6 +24,18 @@ Text = Annotated[str, Field(min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0)]
 AtLeastOne = Annotated[int, Field(ge=1)]
+CheckType = Literal[
+    "contains",
+    "not_contains",
+    "starts_with",
+    "equals",
+    "regex",
+    "not_regex",
+    "is_json",
+    "json_schema",
+    "max_chars",
+    "min_chars",
+]
 PricePerMillion = Annotated[Decimal, Field(ge=0, le=limits.PRICE_MOST)]
 
 
@@ -132,6 +144,20 @@ class PassSpec(_Table):
     """Every dimension that says `pass` must pass."""
     min_overall: Share | None = None
     """The share of the scale that the overall score must reach."""
+
+
+class CheckSpec(_Table):
+    """One `[[checks]]` entry: what code decides of every judged output, without a call."""
+
+    name: Annotated[str, Field(pattern=r"^[^|\s]([^|\n]{0,62}[^|\s])?$")]
+    type: CheckType
+    value: Any = None
+    """A text, a pattern, a number of characters, or a JSON Schema, also as the name of its file;
+    `equals` without one means the reference."""
+    must: bool = False
+    """What fails it does not pass."""
+    first: bool = False
+    """What fails it does not pass, and no judge is asked."""
 
 
 class CompareSpec(_Table):
@@ -245,6 +271,7 @@ class SuiteFile(_Table):
     settings: Settings = Settings()
     store: StoreSpec = StoreSpec()
     compare: CompareSpec | None = None
+    checks: list[CheckSpec] = []
     pass_: Annotated[PassSpec | None, Field(alias="pass")] = None
     stop: StopSpec | None = None
     gate: GateSpec | None = None
@@ -258,6 +285,7 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "limits": Limits,
     "settings": Settings,
     "pass": PassSpec,
+    "checks": CheckSpec,
     "store": StoreSpec,
     "price": PriceSpec,
     "compare": CompareSpec,

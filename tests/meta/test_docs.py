@@ -7,6 +7,7 @@ from runpy import run_path
 import pytest
 
 from evenhand.suite_file import (
+    CheckSpec,
     CompareSpec,
     GateSpec,
     JudgeSpec,
@@ -38,7 +39,17 @@ def test_the_page_of_commands_is_their_help():
     assert page == script["make_page"](), "run python scripts/commands_page.py"
 
 
-PARTS = [SuiteFile, JudgeSpec, Limits, Settings, CompareSpec, StopSpec, GateSpec, PassSpec]
+PARTS = [
+    SuiteFile,
+    JudgeSpec,
+    Limits,
+    Settings,
+    CompareSpec,
+    StopSpec,
+    GateSpec,
+    PassSpec,
+    CheckSpec,
+]
 
 
 @pytest.mark.parametrize("part", PARTS)

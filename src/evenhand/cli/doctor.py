@@ -32,6 +32,7 @@ MARKS: dict[State, str] = {"ok": "ok  ", "absent": "--  ", "look": "LOOK"}
 
 PACKAGES = {
     "sql": "duckdb",
+    "schema": "jsonschema_rs",
     "xlsx": "python_calamine",
     "report": "jinja2",
     "postgres": "asyncpg",

@@ -28,7 +28,7 @@ from evenhand.errors import UsageError
 from evenhand.jsontext import stored_object
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.kind import Scoring
-from evenhand.report.html.units import kind_blocks, unit_blocks
+from evenhand.report.html.units import kind_blocks, left_out_reason, unit_blocks
 from evenhand.report.terminal.blocks import block_lines, cell_line
 from evenhand.report.terminal.console import console, legend, paragraph, table
 from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tables
@@ -238,7 +238,7 @@ def _no_verdict(judgment: Judgment, width: int = RESULT_SHOWN) -> str:
     """Return why there is no verdict, on a line of `width`."""
     say = terminal_words()
     if judgment.reason is None:
-        detail = say.gloss("left_out", judgment.detail)
+        detail = left_out_reason(judgment.detail, say)
         return cut(say("unit.left_out", detail=detail), width)
     return failure_line(judgment.reason, judgment.detail, say, width)
 

@@ -8,18 +8,22 @@ values of its own type; outside of its folder they are only handed on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 
 from evenhand.exchange import Question
-from evenhand.judgment import Judgment, JudgmentText, Verdict
+from evenhand.judgment import Failure, Judgment, JudgmentText, LeftOut, Verdict
 from evenhand.kinds.blocks import Block, Label, Notice, Number, ShownUnit, UnitSummary, score_table
+from evenhand.kinds.checks import Check, check_outcomes, flag_output
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.protocol import Protocol, ProtocolForm
 from evenhand.kinds.rows import TableForm, check_language
 from evenhand.limits import REPAIRS
 from evenhand.observation import (
+    OVERALL,
     Observation,
     Scored,
     ScoredUnit,
@@ -27,12 +31,17 @@ from evenhand.observation import (
     Voted,
     VotedUnit,
     describe_unit,
+    observe_pass,
     observe_scores,
     observe_votes,
 )
 
 Unit = Any
 """A unit in the type of its kind; it has at least `id` and `language`."""
+
+
+FAILED_FIRST = "failed a check that comes before the judge"
+"""Begins the detail of a judgment for which no judge was asked; the check's name follows."""
 
 
 class Terms(NamedTuple):
@@ -235,6 +244,9 @@ class Kind(Struct, frozen=True, kw_only=True):
     """The name by which an output object calls its unit; None where it is not of the contract's
     form. Raises RowError."""
 
+    judged_text: Callable[[Unit], str] | None = None
+    """The text that checks by code are about; None where the kind takes none."""
+
     # Judging
     prepare: Callable[[Protocol, str, Terms], PreparedProtocol]
     """The protocol in one language; raises ProtocolError."""
@@ -278,6 +290,7 @@ class ReadyKind:
         shares = [each for each in (marks.overall, rule.get("min_overall")) if each is not None]
         self._marks = marks._replace(overall=max(shares, default=None))
         self._must_all = rule.get("all", True)
+        self._checks = convert(terms.settings.get("checks", []), list[Check])
         self._tags: Sequence[str] = ()
         if isinstance(kind.measure, Scoring):
             self._tags = list(kind.measure.tags(protocol, [terms.language]))
@@ -305,8 +318,21 @@ class ReadyKind:
         return self.protocol_of(unit).first_questions(unit, context)
 
     async def judge(self, unit: Unit, context: JudgingContext) -> Judgment:
-        """Return the judgment of a unit."""
-        return await self.protocol_of(unit).judge(unit, context)
+        """Return the judgment of a unit, flagged with the checks that it fails. Where one of them
+        comes first, no judge is asked."""
+        protocol, judged = self.protocol_of(unit), self.kind.judged_text
+        if judged is None or not self._checks:
+            return await protocol.judge(unit, context)
+        text, reference = judged(unit), unit.extras.get("reference")
+        flags = await context.offload(
+            partial(flag_output, self._checks, text, reference), len(text)
+        )
+        outcomes = zip(self._checks, check_outcomes(self._checks, flags), strict=True)
+        for check, outcome in outcomes:
+            if check.first and outcome.is_met is False:
+                return LeftOut(detail=f"{FAILED_FIRST}: {check.name}", flags=tuple(flags))
+        judgment = await protocol.judge(unit, context)
+        return replace(judgment, flags=(*judgment.flags, *flags))
 
     def observe(self, body: str, judgment: Judgment) -> list[Observation]:
         """Return what a judgment of a unit, given as it is stored, says in numbers."""
@@ -314,12 +340,15 @@ class ReadyKind:
         if isinstance(measure, Voting):
             return list(observe_votes(measure.judgment(judgment)))
         scored, unit = measure.judgment(judgment), measure.unit(body)
-        if scored is None:
+        if isinstance(judgment, Failure):
             return []
         ends = {**self.ends, **unit.ends}
         pass_scores = unit.pass_scores if unit.ends else self._marks.scores
         marks = self._marks._replace(scores=pass_scores if self._must_all else {})
         critical = measure.has_critical_fails
-        return list(
-            observe_scores(scored, ends, self._tags, has_critical_fails=critical, marks=marks)
-        )
+        rows: list[Observation] = []
+        if scored is not None:
+            rows += observe_scores(scored, ends, self._tags, has_critical_fails=critical)
+        overall = next((row.value for row in rows if row.measure == OVERALL), None)
+        checks = check_outcomes(self._checks, judgment.flags)
+        return [*rows, *observe_pass(scored, overall, ends, marks, checks)]

@@ -12,6 +12,7 @@ from evenhand.kinds.blocks import ShownUnit
 from evenhand.kinds.kind import Scoring, Voting
 from evenhand.notebook import Shown, ShownTable, text_table
 from evenhand.observation import (
+    CHECK,
     OVERALL,
     PASSED,
     UNCERTAIN,
@@ -21,7 +22,7 @@ from evenhand.observation import (
     read_observations,
 )
 from evenhand.report.terminal.tables import cut
-from evenhand.results.units import judge_name, letter_texts, question_of
+from evenhand.results.units import judge_name, letter_texts, passing_figures, question_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.archive import Archive
 from evenhand.words import Sentence
@@ -185,11 +186,12 @@ def _figures(measure: Scoring | Voting, shown: ShownUnit, judgment: Judgment) ->
 
 
 def _outcome(observations: str) -> dict[str, Any]:
-    """Return the whole as a share of the scale, and True or False for a pass, where they are
-    known."""
+    """Return the whole as a share of the scale, and True or False for a pass and for each check by
+    code, where they are known."""
     values = {each.measure: each.value for each in read_observations(observations)}
-    passed = {PASSED: bool(values[PASSED])} if PASSED in values else {}
-    return ({OVERALL: values[OVERALL]} if OVERALL in values else {}) | passed
+    passing = passing_figures(observations).items()
+    whole = {OVERALL: values[OVERALL]} if OVERALL in values else {}
+    return whole | {name.replace(CHECK, "check."): is_met for name, is_met in passing}
 
 
 def _vote(vote: Voted, pair: VotedUnit, texts: Mapping[str, str]) -> dict[str, Any]:

@@ -176,10 +176,11 @@ class _Judgments:
     def add(self, unit: int, row: ObservedRow) -> None:
         """Take the next judgment of a unit."""
         observations = read_observations(row.observations)
-        # A verdict that no criterion was applicable to says nothing, and nothing is missing.
-        if row.status == "left_out" or (row.reason is None and not observations):
+        # Where no judge was asked, or no criterion was applicable, nothing is missing.
+        if row.reason is None and all(is_passing(seen.measure) for seen in observations):
             self.left_out.append((unit, row.judge))
-            return
+            if not observations:
+                return
         if row.reason is not None:
             self.failures[row.reason] += 1
         self._places.extend((unit, row.judge, row.repeat))

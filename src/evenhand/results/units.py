@@ -14,7 +14,7 @@ from evenhand.errors import UsageError
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.blocks import Block, Columns, Text
 from evenhand.kinds.kind import Kind, Scoring, Voting
-from evenhand.observation import read_pass
+from evenhand.observation import CHECK, PASSED, is_passing, read_observations
 from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.summary import FailureDetail
 from evenhand.runs.exchanges import exchanges
@@ -242,14 +242,29 @@ def judged_row(recorded: Recorded, unit: StoredUnit, stored: StoredJudgment) -> 
         "reason": judgment.reason,
         "detail": judgment.detail,
         "output": judgment.output,
+        **_outcome(recorded.kind, passing_figures(stored.text.observations)),
         "evidence": [evidence.json() for evidence in judgment.evidence],
         "passes": [judged_pass.json() for judged_pass in judgment.passes],
         "fixes": [asdict(fix) for fix in judgment.fixes],
         "flags": list(judgment.flags),
         "calls": list(stored.calls),
     }
-    passed = read_pass(stored.text.observations)
-    return JudgedRow(judgment, row if passed is None else row | {"passed": passed})
+    return JudgedRow(judgment, row)
+
+
+def passing_figures(observations: str) -> dict[str, bool]:
+    """Return True or False by measure: of `pass`, and of the checks by code, where they are
+    known."""
+    seen = filter(lambda each: is_passing(each.measure), read_observations(observations))
+    return {each.measure: bool(each.value) for each in seen}
+
+
+def _outcome(kind: Kind, figures: Mapping[str, bool]) -> dict[str, Any]:
+    """Return them as a row has them, in a kind of scores."""
+    if isinstance(kind.measure, Voting):
+        return {}
+    checks = {name.removeprefix(CHECK): is_met for name, is_met in figures.items()}
+    return {"pass": checks.pop(PASSED, None), "checks": checks}
 
 
 class UnitDetail(NamedTuple):

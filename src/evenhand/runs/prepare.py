@@ -3,10 +3,14 @@ becomes a plan; doors call this, and nobody imports it for a shape."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs, to_builtins
+
+from evenhand import jsontext
 from evenhand.data.tables import QuestionFile, Tables, TableSource
 from evenhand.engine.prices import FREE, Price, given_price, listed_price, similar_model
 from evenhand.errors import UsageError
@@ -18,16 +22,19 @@ from evenhand.files.protocols import (
     spoken_beside,
 )
 from evenhand.files.rubrics import TableUnits, suite_rubric
+from evenhand.folders import read_text
 from evenhand.judges import PROVIDERS, JudgeOptions, Provider, split_name
 from evenhand.judges.credentials import Environment
 from evenhand.kinds import KINDS
+from evenhand.kinds.checks import Check, require_valid
+from evenhand.kinds.conditions import ConditionError
 from evenhand.kinds.kind import ReadyKind, Scoring
 from evenhand.kinds.protocol import Protocol
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec, Settings, SuiteFile
-from evenhand.words import Sentence, few
+from evenhand.words import Code, Sentence, few
 
 if TYPE_CHECKING:
     from evenhand.judges.trust import Trust
@@ -66,6 +73,7 @@ def prepare(
     )
     if suite.file.limits.budget_usd is not None:
         plan.know_prices()
+    _refuse_namesakes(plan)
     _refuse_twins(plan.setups)
     if plan.manifest.judging.is_relay:
         _one_number_of_repeats(plan.setups)
@@ -196,12 +204,54 @@ def suite_settings(suite: Suite, kind: str) -> dict[str, Any]:
     settings = {name: values[name] for name in names} | {"use": suite.file.use}
     if suite.file.pass_ is not None:
         if not isinstance(KINDS[kind].measure, Scoring):
-            raise UsageError(Sentence("runs.no_pass", kind=kind), where=suite.where("pass"))
+            what = Sentence("runs.no_pass", kind=kind, table=Code("[pass]"))
+            raise UsageError(what, where=suite.where("pass"))
         settings["pass"] = suite.file.pass_.model_dump()
     # The default is left out: a run that says nothing of it stays the run that it was.
     if suite.file.judged != SuiteFile.model_fields["judged"].default:
         settings["judged"] = suite.file.judged
+    if suite.file.checks:
+        if KINDS[kind].judged_text is None:
+            what = Sentence("runs.no_pass", kind=kind, table=Code("[[checks]]"))
+            raise UsageError(what, where=suite.where("checks"))
+        settings["checks"] = [to_builtins(check) for check in _read_checks(suite)]
     return settings
+
+
+def _read_checks(suite: Suite) -> list[Check]:
+    """Return the checks of a suite, a schema in the place of its file; raise UsageError."""
+    checks: list[Check] = []
+    for index, spec in enumerate(suite.file.checks):
+        where, check = suite.where("checks", index), Check(**spec.model_dump())
+        if spec.type == "json_schema" and isinstance(spec.value, str):
+            check = structs.replace(check, value=_read_schema(suite, spec.value))
+        if spec.name in (each.name for each in checks):
+            raise UsageError(Sentence("runs.same_check", name=spec.name), where=where)
+        try:
+            require_valid(check)
+        except ConditionError as error:
+            raise UsageError(error.args[0], where=where) from None
+        checks.append(check)
+    return checks
+
+
+def _read_schema(suite: Suite, name: str) -> Any:
+    path, root = suite.locate("checks", name)
+    text = read_text(path, root)
+    try:
+        jsontext.parse(text)
+    except ValueError as error:
+        raise UsageError(Sentence("kinds.not_json", error=error), where=str(path)) from None
+    return json.loads(text)  # as plain numbers
+
+
+def _refuse_namesakes(plan: Plan) -> None:
+    """Refuse a check that is called like a dimension: who reads a table could not tell them
+    apart."""
+    for index, check in enumerate(plan.suite.file.checks):
+        if check.name in plan.judging.dimensions:
+            what = Sentence("runs.check_is_dimension", name=check.name)
+            raise UsageError(what, where=plan.suite.where("checks", index))
 
 
 def _price(spec: JudgeSpec, provider: Provider, model: str) -> Price | None:

@@ -346,7 +346,7 @@ def _of_units(
     if request.max_critical_fails is not None:
         rows = units[table.unit]
         fails = int(np.nansum(table.column(CRITICAL_FAIL)[rows]))
-        missing = int(table.due()[units].sum()) - int((~table.failed[rows]).sum())
+        missing = int(table.due()[units].sum()) - int((~table.failed & ~table.spared)[rows].sum())
         most, name = request.max_critical_fails, "max_critical_fails"
         yield count_at_most(name, fails, missing, most, left=is_left, variant=variant)
 

@@ -218,6 +218,12 @@ class Observations:
         return np.asarray(np.isnan(self.values).all(axis=1), dtype=np.bool_)
 
     @property
+    def spared(self) -> Bools:
+        """Of each judgment, whether code decided it by a check, and no judge was asked."""
+        said = self.values[:, [not is_passing(name) for name in self.measures]]
+        return np.asarray(np.isnan(said).all(axis=1) & ~self.failed, dtype=np.bool_)
+
+    @property
     def first(self) -> Ints:
         """Of each judgment, the first candidate of its pair."""
         return self.subject[self.unit]
@@ -240,7 +246,7 @@ class Observations:
 
     def due(self) -> Ints:
         """Return how many judgments each unit is to have: at least those that it has."""
-        judged = np.bincount(self.unit, minlength=len(self.units))
+        judged = np.bincount(self.unit[~self.spared], minlength=len(self.units))
         return judged if self.planned is None else np.maximum(judged, self.planned.sum(axis=1))
 
     def unit_means(self, measure: str) -> Floats:

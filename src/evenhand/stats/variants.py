@@ -234,12 +234,13 @@ def unit_entries(table: Observations, dimensions: Sequence[str]) -> Entries:
     is_silent = np.column_stack(columns) if columns else np.zeros((table.unit.size, 0), np.bool_)
     # A pair that a conflict dropped has no winner, whatever its criteria say.
     is_scored = ~(np.isnan(table.column(table.main)) if table.is_pairs else table.failed)
+    is_scored &= ~table.spared
     is_whole = is_scored & ~is_silent.any(axis=1)
     silent = [np.bincount(table.unit[is_scored & column], minlength=size) for column in is_silent.T]
     return Entries(
         unit=np.arange(size),
         due=table.due(),
-        judged=np.bincount(table.unit, minlength=size),
+        judged=np.bincount(table.unit[~table.spared], minlength=size),
         scored=np.bincount(table.unit[is_scored], minlength=size),
         whole=np.bincount(table.unit[is_whole], minlength=size),
         silent=np.column_stack(silent) if silent else np.zeros((size, 0), np.int64),

@@ -14,12 +14,12 @@ from msgspec import structs
 from evenhand.examples import example_files
 from evenhand.files.protocols import find_protocol
 from evenhand.kinds import KINDS, load_protocol
+from evenhand.kinds.conditions import Hit
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.kind import read_max_rounds, read_priority
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.pairwise.verdict import MARKS, derive_winner
 from evenhand.kinds.protocol import LANGUAGES
-from evenhand.kinds.weighted.conditions import Hit
 from evenhand.kinds.weighted.kind import read_answer, read_types
 from evenhand.kinds.weighted.verdict import REASONING_CHARS
 from evenhand.limits import EVIDENCE_MAX, EVIDENCE_MIN, NOTES_CHARS

@@ -146,6 +146,7 @@ KIND = Kind(
     table_form=TableForm("question", "model_output", FIELDS, sample_id, own_field="criteria"),
     rubric_form=RUBRIC_FORM,
     example=ExampleSuite("samples.jsonl", "criteria.json", by="prompt_variant", baseline="v1"),
+    judged_text=lambda sample: sample.model_output,
     dump=sample_text,
     load=load_sample,
     unit_keys=lambda sample: [sample_id({"meta": sample.meta})],

@@ -209,6 +209,7 @@ KIND = Kind(
     rubric_form=RUBRIC_FORM,
     example=ExampleSuite("samples.jsonl", "rubric.json", by="prompt_variant", baseline="v1"),
     imports="scores",
+    judged_text=lambda sample: sample.model_output,
     dump=sample_text,
     load=load_sample,
     unit_keys=lambda sample: [sample_id({"meta": sample.meta})],

@@ -20,6 +20,7 @@ from evenhand.errors import quote
 from evenhand.exchange import Message, Question, Schema, Style
 from evenhand.jsontext import StoredText
 from evenhand.judgment import Failure, Judgment, Verdict
+from evenhand.kinds.conditions import Hit, TimedOut, decide
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.kind import (
     ExampleSuite,
@@ -52,7 +53,6 @@ from evenhand.kinds.rows import (
     unit_text,
     without_empty,
 )
-from evenhand.kinds.weighted.conditions import Hit, TimedOut, decide
 from evenhand.kinds.weighted.present import present
 from evenhand.kinds.weighted.task_rubric import RUBRIC_FORM, TaskRubric, read_task
 from evenhand.kinds.weighted.verdict import (
@@ -479,6 +479,7 @@ KIND = Kind(
     example=ExampleSuite("answers.jsonl", by="model"),
     reply_length=ReplyLength(form=45, prose=0, form_each=12, prose_each=35),
     imports="grades",
+    judged_text=lambda answer: answer.answer,
     dump=answer_text,
     load=load_answer,
     unit_keys=lambda answer: [answer.task_name],

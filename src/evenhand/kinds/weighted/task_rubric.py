@@ -17,11 +17,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from evenhand.errors import nearest
+from evenhand.kinds.conditions import CodeCondition, ConditionError, parse_condition
 from evenhand.kinds.kind import RubricForm, RubricTextError, Understood
 from evenhand.kinds.phrases import fold, says_nothing
 from evenhand.kinds.prompt import unknown
 from evenhand.kinds.protocol import Protocol
-from evenhand.kinds.weighted.conditions import CodeCondition, ConditionError, parse_condition
 from evenhand.words import Sentence
 
 TYPES = ("fact", "creative", "speculative")

@@ -183,6 +183,7 @@ class _Converter:
         """Return what came out of a judgment, and each call that led to it."""
         say = self.say
         blocks = [] if row["output"] else [notice_block(no_verdict(row, say), "bad")]
+        blocks += self._passing(row)
         blocks += self.blocks(shown.blocks)
         flags = [_explain(visible(flag), flag_gloss(say, flag)) for flag in row["flags"]]
         if flags:
@@ -201,6 +202,19 @@ class _Converter:
         judge = visible(row["judge"])
         again = say("unit.by_again", judge=judge, repeat=row["repeat"] + 1)
         return section_block(again if row["repeat"] else say("unit.by", judge=judge), blocks)
+
+    def _passing(self, row: Row) -> Iterator[Block]:
+        """Yield whether it passes, where the verdict does not say that itself, and its checks."""
+        passed, checks = row.get("pass"), row.get("checks") or {}
+        own = (row["output"] or {}).get("pass")
+        parts = {"": passed} if passed not in (None, own) else {}
+        items = [
+            ": ".join(filter(None, (visible(name), self.say.gloss("pass", str(value).lower()))))
+            for name, value in (parts | checks).items()
+        ]
+        if items:
+            is_bad = False in (passed, *checks.values())
+            yield items_block(self.say("unit.passing"), items, "warn" if is_bad else "")
 
     def _call_label(self, place: int, call: Row, judge_pass: Row) -> str:
         say, parts = self.say, [self.say("unit.call", number=place + 1)]
@@ -249,9 +263,15 @@ def _explain(code: str, gloss: str) -> str:
 def no_verdict(row: Row, say: Words) -> str:
     """Why a judgment has no verdict."""
     if row["status"] == "left_out":
-        return say("unit.left_out", detail=visible(say.gloss("left_out", row["detail"])))
+        return say("unit.left_out", detail=visible(left_out_reason(row["detail"], say)))
     reason = f"{row['reason']} ({say.gloss('reason', row['reason'])})"
     return say("unit.failed", reason=reason, detail=visible(row["detail"]))
+
+
+def left_out_reason(detail: str, say: Words) -> str:
+    """Return why no judge was asked; the name of a check follows as it is."""
+    reason, colon, name = detail.partition(": ")
+    return f"{say.gloss('left_out', reason)}{colon}{name}"
 
 
 def flag_gloss(say: Words, flag: str) -> str:
@@ -369,7 +389,7 @@ def unit_line(
     by_judge = [(entry.row["judge"], entry.judgment) for entry in judged]
     outcome = unit_outcome(kind, shown.measured, by_judge)
     rows = [entry.row for entry in judged]
-    passes = [row["passed"] for row in rows if "passed" in row]
+    passes = [row["pass"] for row in rows if row.get("pass") is not None]
     passed = jsontext.dump(sum(passes) > len(passes) / 2) if passes else ""
     reasons = _once(row["reason"] for row in rows if row["reason"])
     return {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.kinds.weighted.conditions import (
+from evenhand.kinds.conditions import (
     PATTERN_PARTS,
     CodeCondition,
     ConditionError,
