@@ -58,6 +58,8 @@ class ScoredUnit(NamedTuple):
     """Of what was judged, in characters."""
     pass_scores: Mapping[str, float] = {}
     """By dimension of its own rubric, the score that passes."""
+    rubric: str | None = None
+    """The rubric of its own, in a kind that names a condition in it."""
 
 
 class PassMarks(NamedTuple):

@@ -1,6 +1,9 @@
 """A Russian prompt that asks for a verdict table and a double run."""
 
 import json
+from itertools import pairwise
+
+import pytest
 
 from evenhand.files.protocols import find_protocol, lint_prompt, protocol_of_prompt
 from tests.suites import CRITERIA
@@ -158,6 +161,18 @@ async def test_a_double_run_is_asked_again_in_words_that_fit(tmp_path):
         assert "ровно одну строку" in text
         assert "обратный порядок проверяется отдельно" in text
         assert "JSON" not in text
+
+
+@pytest.mark.parametrize("said", ["", "A лучше: причина названа верно."])
+async def test_a_reply_without_a_line_is_shown_the_header_that_is_wanted(tmp_path, said):
+    def wordless(messages):
+        row = cells(better(json.loads(messages[1]["content"].partition("\n\n")[0])))
+        return table(row) if HEADER in messages[-1]["content"] else said
+
+    run = await judged_under(tmp_path, PROMPT, wordless, rows()[:2], SUITE)
+    assert run.summary.counts.verdicts == 2
+    asked = [[message["role"] for message in call.body["messages"]] for call in run.calls]
+    assert all(before != after for roles in asked for before, after in pairwise(roles))
 
 
 def test_lint_knows_what_it_is_for_and_what_it_demands():

@@ -291,7 +291,7 @@ def run_figures(
     says how the candidates fared."""
     kind, measure = run.kind, run.kind.measure
     if isinstance(measure, Scoring):
-        blocks = measure.summarise(verdicts_of(kind, store, scope)).blocks
+        blocks = measure.summarise(verdicts_of(kind, store, scope), run.rubric).blocks
         yield from block_lines(kind_blocks(blocks, terminal_words()))
         return
     figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
@@ -313,7 +313,7 @@ def run_json(store: Archive, run: Recorded, scope: Scope) -> dict[str, Any]:
     nothing to add."""
     kind, measure = run.kind, run.kind.measure
     if isinstance(measure, Scoring):
-        counts = measure.summarise(verdicts_of(kind, store, scope)).json
+        counts = measure.summarise(verdicts_of(kind, store, scope), run.rubric).json
         return {kind.name: dict(counts)} if counts else {}
     figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
     return {kind.name: figures.json()}

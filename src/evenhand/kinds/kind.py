@@ -7,6 +7,7 @@ values of its own type; outside of its folder they are only handed on.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -157,28 +158,33 @@ class Scoring(Struct, frozen=True):
     full_marks: int | None = None
     """The highest total; None where verdicts have no total of their own."""
     has_critical_fails: bool = False
+    condition: Callable[[str | None, Verdict], str] = lambda *_: ""
+    """The critical-fail condition in a rubric that a verdict names; empty where it names none."""
     has_confidence: bool = False
     has_notes: bool = False
     has_pass: bool = False
 
-    def summarise(self, verdicts: Iterable[tuple[str, Verdict]]) -> UnitSummary:
+    def summarise(self, verdicts: Iterable[tuple[str, Verdict]], rubric: Any = None) -> UnitSummary:
         """Return the verdicts of a run in a few figures, from each and the text of its unit: mean
         and spread of each dimension, or of the total, by variant; and what should be looked at."""
         values: dict[tuple[str, str], list[float]] = {}
+        conditions = Counter[str]()
         noted = critical = unsure = passed = 0
         for text, verdict in verdicts:
-            scored, fields = self.judgment(verdict), self.unit(text).fields
+            scored, unit = self.judgment(verdict), self.unit(text)
             assert scored is not None, "every verdict has scores"
             scores = scored.scores
             if self.full_marks is not None and scored.total is not None:
                 # Grades say more together than each by itself; answers of yes and no do not.
                 kept = scores if self.has_pass else {}
                 scores = {**kept, "total": scored.total * self.full_marks}
-            variant = str(fields.get("prompt_variant") or fields.get("model") or "")
+            variant = str(unit.fields.get("prompt_variant") or unit.fields.get("model") or "")
             for name, score in scores.items():
                 values.setdefault((variant, name), []).append(score)
             noted += bool(scored.notes.strip())
             critical += scored.is_critical
+            if scored.is_critical:
+                conditions[self.condition(unit.rubric or rubric, verdict)] += 1
             passed += scored.passed is True
             unsure += scored.confidence == "low"
         counts = {"notes": noted} if self.has_notes else {}
@@ -193,7 +199,13 @@ class Scoring(Struct, frozen=True):
         ]
         blocks += [Notice("")] if found else []
         blocks += [Notice(label) for label in found]
-        return UnitSummary(blocks, counts)
+        ranked = {name: number for name, number in conditions.most_common() if name}
+        blocks += [
+            Notice(Label("unit.critical_by", {"condition": condition, "n": Number(number)}))
+            for condition, number in ranked.items()
+        ]
+        named = {"critical_conditions": ranked} if ranked else {}
+        return UnitSummary(blocks, {**counts, **named})
 
 
 _SUMMARY = {

@@ -159,7 +159,9 @@ def test_run_and_show_count_low_confidence_and_critical_fails(call, tmp_path):
         if number == 1:
             assert "low-confidence" not in call("run").out
     done = call.json("run")
-    assert done["weighted"] == {"critical_fails": 2, "low_confidence": 2}
+    by = {"must_not_match: /forbidden/i": 2}
+    expected = {"critical_fails": 2, "low_confidence": 2, "critical_conditions": by}
+    assert done["weighted"] == expected
     assert values(done, "verdicts calls") == [7, 5]
     assert call.json("show")["weighted"] == done["weighted"]
     for command in ("run", "show"):

@@ -31,6 +31,7 @@ from evenhand.kinds.kind import (
     Terms,
 )
 from evenhand.kinds.messages import take_transcript
+from evenhand.kinds.phrases import fold
 from evenhand.kinds.prompt import CustomForm, extra_blocks, size_of
 from evenhand.kinds.protocol import (
     PROTOCOL_FILE,
@@ -54,7 +55,7 @@ from evenhand.kinds.rows import (
     without_empty,
 )
 from evenhand.kinds.weighted.present import present
-from evenhand.kinds.weighted.task_rubric import RUBRIC_FORM, TaskRubric, read_task
+from evenhand.kinds.weighted.task_rubric import RUBRIC_FORM, TYPES, TaskRubric, read_task
 from evenhand.kinds.weighted.verdict import (
     FULL_MARKS,
     READER,
@@ -117,6 +118,22 @@ class _AnswerBody(UnitBody, frozen=True, kw_only=True):
 
 
 _body: StoredText[_AnswerBody] = StoredText(_AnswerBody, "an answer")
+
+
+def _name_condition(rubric: str | None, verdict: Verdict) -> str:
+    """Return the condition that the reason of a critical fail names, or the only one."""
+    grade = verdict.value
+    assert isinstance(grade, Grade)
+    if rubric is None:
+        return ""
+    task = read_task(rubric, (grade.task_type,) if grade.task_type else TYPES)
+    conditions = dict.fromkeys(task.critical) | {
+        f"{each.kind}: {each.written}": each.written for each in task.conditions
+    }
+    reason = fold(grade.critical_fail_reason or "")
+    named = [name for name, sought in conditions.items() if fold(sought or name) in reason]
+    named = named or [*conditions]
+    return named[0] if len(named) == 1 else ""
 
 
 def load_answer(text: str) -> Answer:
@@ -494,6 +511,7 @@ KIND = Kind(
         measure_judgment,
         full_marks=FULL_MARKS,
         has_critical_fails=True,
+        condition=_name_condition,
         has_confidence=True,
     ),
 )

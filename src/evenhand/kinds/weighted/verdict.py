@@ -482,7 +482,7 @@ def cut(text: str) -> str:
 def measure_answer(answer: Answer) -> ScoredUnit:
     """Return the fields of an answer, and its length."""
     fields = {"task_name": answer.task_name, **answer.meta}
-    return ScoredUnit(fields, {}, len(answer.answer))
+    return ScoredUnit(fields, {}, len(answer.answer), rubric=answer.rubric)
 
 
 def measure_judgment(judgment: Judgment) -> Scored | None:

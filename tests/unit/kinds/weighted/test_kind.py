@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evenhand.judgment import Fix
+from evenhand.judgment import Fix, Verdict
 from evenhand.kinds import load_protocol
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import LANGUAGES, ProtocolError
@@ -344,3 +344,18 @@ def refuse_protocol(text, told):
         KIND.check_protocol(own(text), "en")
     assert_told(caught.value, told)
     assert caught.value.file == "protocol.toml"
+
+
+def test_critical_fails_are_counted_by_the_condition_that_their_reason_names():
+    conditions = "- It lies about Paris.\n- It is rude.\n- must_not_match: /Lyon/\n"
+    rubric = f"task_type: fact\n\n- a point\n\n# Critical Fail Conditions\n\n{conditions}"
+
+    def failed(reason):
+        reply = said(critical_fail=True, critical_fail_reason=reason)
+        return Verdict(value=protocol().check(reply, under(rubric)).value)
+
+    reasons = ("It is rude: it swears.", "It is rude.", "Matches /Lyon/.", "It is bad.")
+    verdicts = [(answer_text(under(rubric)), failed(reason)) for reason in reasons]
+    found = KIND.measure.summarise(verdicts).json
+    assert found["critical_fails"] == 4
+    assert found["critical_conditions"] == {"It is rude.": 2, "must_not_match: /Lyon/": 1}
