@@ -176,10 +176,12 @@ async def good(messages, schema, params):
     return reply(messages, schema, lambda text, place: place < 2)
 
 async def picky(messages, schema, params):
-    "Of what is poor nothing is met; what is broken never gets a verdict."
+    "Of what is poor nothing is met; to a void nothing applies; what is broken has no verdict."
     if any("broken" in message["content"] for message in messages):
         return "{}"
-    return reply(messages, schema, lambda text, place: place < 2 and "poor" not in text)
+    void = any("void" in message["content"] for message in messages)
+    met = lambda text, place: None if void else place < 2 and "poor" not in text
+    return reply(messages, schema, met)
 
 async def varied(messages, schema, params):
     "By the text; what is broken never gets a verdict, what is none of it no answer."
@@ -284,8 +286,9 @@ def write_answers(
 
 
 def passing(**variants: str) -> list[dict[str, Any]]:
-    """A row a question and variant that `picky` passes (+), fails (-) or cannot judge (?)."""
-    worth = {"+": "good", "-": "poor", "?": "broken"}
+    """A row a question and variant that `picky` passes (+), fails (-) or cannot judge (?), or to
+    which nothing applies (0)."""
+    worth = {"+": "good", "-": "poor", "?": "broken", "0": "void"}
     return [
         {"id": f"{variant}-{n}", "meta": {"prompt_variant": variant, "question_id": f"q{n}"}}
         | {"question": f"Question {n}?"}

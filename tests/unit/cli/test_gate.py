@@ -226,6 +226,7 @@ def test_critical_fails_are_counted(call, tmp_path):
         ("+++", "--every", 0, []),
         ("++-", "--every", 1, ["v1-2"]),
         ("++?", "--every", 7, []),
+        ("++0", "--every", 0, []),
         ("-?-", "--every", 1, ["v1-0", "v1-2"]),
         ("+" * 40, "--min-pass-rate 0.9", 0, []),
         ("+" * 40 + "?" * 8, "--min-pass-rate 0.9", 7, []),
