@@ -99,6 +99,11 @@ class World:
         return f"{self.kind}-{self.origin}"
 
 
+def _twice(*names):
+    """Judges of these names, who judge everything twice."""
+    return [{"model": f"python/judge:{name}", "repeats": 2} for name in names]
+
+
 def _samples():
     texts = ("A plain answer.", "A tagged answer, longer.", "bare", "A broken answer.", LONG)
     rows = [
@@ -115,8 +120,7 @@ def _samples():
 
 
 def _judged_samples(folder):
-    judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("mild", "stern", "odd")]
-    _judge(write_suite(folder, _samples(), *judges, judge=SCORE_JUDGE))
+    _judge(write_suite(folder, _samples(), *_twice("mild", "stern", "odd"), judge=SCORE_JUDGE))
 
 
 def _pairs():
@@ -143,8 +147,7 @@ def _judged_pairs(folder):
 
 async def _judge_beside_a_provider(folder):
     """Two judges in this process, and one on the loopback that is of a candidate's family."""
-    judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("broken", "first")]
-    settings = {"no_self_judging": True, "max_rounds": 2}
+    judges, settings = _twice("broken", "first"), {"no_self_judging": True, "max_rounds": 2}
     async with Provider(comparing(by_number)) as provider:
         kin = at(provider.url, model="openai/gpt-4.1-mini", repeats=2)
         write_pairs(folder, _pairs(), *judges, kin, judge=VOTE_JUDGE, settings=settings)
@@ -168,33 +171,20 @@ def _answers():
 
 
 def _judged_answers(folder):
-    judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("broken", "good")]
-    judges.append({"model": "python/judge:strict", "repeats": 1})
+    judges = [*_twice("broken", "good"), {"model": "python/judge:strict", "repeats": 1}]
     _judge(write_answers(folder, _answers(), *judges, judge=MARK_JUDGE))
 
 
 def _judged_checklists(folder):
-    judges = [{"model": f"python/judge:{name}", "repeats": 2} for name in ("varied", "good")]
     own = {"id": "own", "criteria": "Short?", "model_output": "Its own question."}
     own["meta"] = {"question_id": "own"}
     rows = [row | {"model_output": row["model_output"][:100]} for row in _samples()]
-    _judge(write_checklist(folder, [*rows, rows[0] | own], *judges))
+    _judge(write_checklist(folder, [*rows, rows[0] | own], *_twice("varied", "good")))
 
 
-def _failed_checklists(folder):
-    _judge(write_checklist(folder, _samples()[:4], {"model": "python/judge:bad"}))
-
-
-def _failed_samples(folder):
-    _judge(write_suite(folder, _samples()[:4], {"model": "python/judge:bad"}))
-
-
-def _failed_pairs(folder):
-    _judge(write_pairs(folder, _pairs()[:2], {"model": "python/judge:bad"}))
-
-
-def _failed_answers(folder):
-    _judge(write_answers(folder, [_answers()[0], _answers()[1]], {"model": "python/judge:bad"}))
+def _failed(write, units):
+    """Build a run of the first of some units, by a judge who never keeps the contract."""
+    return lambda folder: _judge(write(folder, units()[:4], {"model": "python/judge:bad"}))
 
 
 def _imported_scores(folder):
@@ -226,20 +216,18 @@ def _judge(folder):
     asyncio.run(judged(folder))
 
 
+BY_VARIANT = ("--by", "prompt_variant", "--baseline", "v1")
+BY_MODEL = ("--by", "model", "--baseline", "m1")
 WORLDS = (
-    World("rubric", "judged", ("--by", "prompt_variant", "--baseline", "v1"), _judged_samples),
-    World("rubric", "failed", ("--by", "prompt_variant", "--baseline", "v1"), _failed_samples),
-    World("rubric", "imported", ("--by", "model", "--baseline", "m1"), _imported_scores),
+    World("rubric", "judged", BY_VARIANT, _judged_samples),
+    World("rubric", "failed", BY_VARIANT, _failed(write_suite, _samples)),
+    World("rubric", "imported", BY_MODEL, _imported_scores),
     World("pairwise", "judged", ("--baseline", "c1"), _judged_pairs),
-    World("pairwise", "failed", ("--baseline", "c1"), _failed_pairs),
+    World("pairwise", "failed", ("--baseline", "c1"), _failed(write_pairs, _pairs)),
     World("pairwise", "imported", ("--baseline", "a"), _imported_votes),
-    World("weighted", "judged", ("--by", "model", "--baseline", "m1"), _judged_answers),
-    World(
-        "checklist", "judged", ("--by", "prompt_variant", "--baseline", "v1"), _judged_checklists
-    ),
-    World(
-        "checklist", "failed", ("--by", "prompt_variant", "--baseline", "v1"), _failed_checklists
-    ),
-    World("weighted", "failed", ("--by", "model", "--baseline", "m1"), _failed_answers),
+    World("weighted", "judged", BY_MODEL, _judged_answers),
+    World("weighted", "failed", BY_MODEL, _failed(write_answers, _answers)),
+    World("checklist", "judged", BY_VARIANT, _judged_checklists),
+    World("checklist", "failed", BY_VARIANT, _failed(write_checklist, _samples)),
 )
 IMPORTS = {"rubric": ("scores.jsonl", "scores"), "pairwise": ("votes.csv", "votes")}

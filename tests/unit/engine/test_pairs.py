@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
 from collections import Counter
 from contextlib import closing
 
@@ -321,24 +320,6 @@ async def test_a_stop_in_mid_pair_leaves_it_pending_and_changes_nothing(tmp_path
         [(row["output"], row["passes"]) for row in stored(folder)] for folder in folders
     )
     assert whole == stopped
-
-
-async def test_settle_makes_everything_anew_without_a_call(tmp_path):
-    write_pairs(tmp_path, 12, judge("coin", repeats=2), judge("bad"))
-    summary = await judged(tmp_path)
-    before, found = stored(tmp_path), figures(tmp_path).json()
-    with closing(sqlite3.connect(tmp_path / "evenhand.db")) as beside, beside:
-        beside.execute(
-            'UPDATE judgments SET body=replace(body, \'"winner":"A"\', \'"winner":"B"\')'
-        )
-    assert stored(tmp_path) != before
-    again = await settled_again(tmp_path)
-    assert (again.tally.sent, again.counts) == (0, summary.counts)
-    assert (stored(tmp_path), figures(tmp_path).json()) == (before, found)
-    # A reply that is gone leaves its pair pending.
-    with closing(sqlite3.connect(tmp_path / "evenhand.db")) as beside, beside:
-        beside.execute("DELETE FROM calls WHERE rowid=4")
-    assert (await settled_again(tmp_path)).counts.pending == 1
 
 
 async def test_equal_texts_cost_nothing(tmp_path):

@@ -15,6 +15,7 @@ from evenhand.exchange import Message, Question, Schema, Usage
 from evenhand.report.terminal.summary import outcome_lines
 from evenhand.words import words
 from tests import provider as p
+from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import (
     GOOD,
@@ -80,19 +81,7 @@ def test_the_bound_counts_bytes_of_messages_and_schema():
     assert token_bound(Question(messages=turns, schema=schema)) == 12 + 16 + 17
 
 
-@pytest.mark.parametrize(
-    ("rest", "word"),
-    [
-        *(
-            ({"price": {"input": "1", "output": "1"} | {key: number}}, "price")
-            for number in ("1e30", "-1", "nan", "inf", "1e999999", "10001")
-            for key in ("input", "output")
-        ),
-        *((budget(number), "budget_usd") for number in ("1e30", "-1", "nan", "1e999999")),
-        ({"max_tokens": 10**12}, "max_tokens"),
-        ({"model": "openai/no-such-model", **budget(1)}, "no-such-model"),
-    ],
-)
+@cases
 def test_a_number_that_cannot_be_meant_is_told_before_anything_is_sent(tmp_path, rest, word):
     limits = {"limits": rest.pop("limits")} if "limits" in rest else {}
     write_suite(tmp_path, 1, at(NOBODY, **rest), **limits)

@@ -278,14 +278,7 @@ def test_the_command_says_why_with_a_reply_what_to_change_and_how_to_go_on(tmp_p
     assert max(map(len, said.stderr.splitlines())) < 200
 
 
-@pytest.mark.parametrize(
-    ("replies", "finish", "reasons", "advice"),
-    [
-        ([""], "length", {"truncated": 20}, "max_tokens"),
-        ([""], "stop", {"empty": 20}, "max_tokens"),
-        (["", "no", "{}"], "stop", {"empty": 6, "not_json": 7, "schema": 7}, ""),
-    ],
-)
+@cases
 async def test_what_to_change_depends_on_the_reasons(tmp_path, replies, finish, reasons, advice):
     units = 0
 

@@ -7,14 +7,6 @@ from tests.provider import refusing
 from tests.unit.judges.questions import ask
 
 
-def text(content, **more):
-    return {"type": "text", "text": content, **more}
-
-
-def marked(content):
-    return text(content, cache_control={"type": "ephemeral"})
-
-
 @cases
 async def test_the_unchanging_part_is_marked_for_the_cache_where_it_ends(turns, system, content):
     asked = Question(messages=tuple(Message(*turn) for turn in turns), schema=None)

@@ -20,19 +20,15 @@ from tests.provider import (
     completion,
     failing,
     flooding,
-    never,
     redirecting,
     resetting,
     sending,
     valid,
 )
-from tests.unit.judges.questions import ask, endpoint_of, gist, outcome, reply_of
+from tests.unit.judges.questions import ask, gist, reply_of
 
 INVALID = "invalid_request_error"
 QUOTA = "You exceeded your current quota, please check your plan and billing details."
-TOO_LONG = "The input token count (9) exceeds the maximum number of tokens allowed (8)."
-BAD_KEY = [{"@type": "google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]
-UPSTREAM = {"raw": '{"message": "maximum context length is 10 tokens"}', "provider_name": "Azure"}
 DEEP = {"message": "deep words"}
 for _ in range(40):
     DEEP = {"message": "words", "details": [DEEP]}
@@ -92,20 +88,6 @@ async def ends_with(name, behaviour, ends, word):
 async def test_after_a_reply_an_odd_refusal_concerns_one_question(name, replying, refusal, ends):
     [_, error], _ = await ask(name, replying, refusal, asked=[None, None])
     assert gist(error) == ends
-
-
-async def test_no_answer_in_time_is_a_timeout_and_may_be_billed():
-    error = await reply_of("openai", never(), attempt_seconds=0.1)
-    assert (gist(error), error.reason) == ("billed", "timeout")
-
-
-async def test_a_judge_goes_on_after_a_lost_call():
-    async with endpoint_of("openai", flooding(20), resetting(), failing(500), valid()) as (
-        judge,
-        _,
-    ):
-        ends = [gist(await outcome(judge)) for _ in range(3)]
-        assert (ends, (await outcome(judge)).finish) == (["billed", "billed", "lost"], "stop")
 
 
 async def test_without_a_key_the_advice_is_to_set_one():

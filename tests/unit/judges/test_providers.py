@@ -13,10 +13,7 @@ from tests.provider import completion
 from tests.sentences import refused
 from tests.unit.judges.questions import KEY, KEYS, ask, opened, reply_of
 
-GATE = "https://gate.test"
 OPENAI, ANTHROPIC = "https://api.openai.com/v1", "https://api.anthropic.com/v1"
-GOOGLE = "https://generativelanguage.googleapis.com/v1beta"
-OLLAMA = "http://127.0.0.1:11434/v1"
 
 
 @cases

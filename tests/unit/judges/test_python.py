@@ -98,16 +98,6 @@ async def test_a_function_that_hangs_is_a_timeout(judge):
     assert lost.value.reason == "timeout"
 
 
-CRASHES = [
-    *("raise SystemExit(3)", "raise KeyboardInterrupt", "raise GeneratorExit"),
-    *("raise StopIteration", "raise StopAsyncIteration", "raise BaseException('all of it')"),
-    "raise BaseExceptionGroup('two', [SystemExit(), KeyboardInterrupt()])",
-    "import asyncio; raise asyncio.CancelledError",
-    "raise Unspeakable",
-    "raise TimeoutError",
-    *("return b'{}'", "return {}", "return None", "return later()", "return Pretender()"),
-    "from evenhand.errors import AskAgain; raise AskAgain",
-]
 AROUND = """
 class Unspeakable(Exception):
     def __str__(self): raise RuntimeError
@@ -117,7 +107,7 @@ async def later(): return later()
 """
 
 
-@pytest.mark.parametrize("line", CRASHES)
+@cases
 async def test_whatever_is_raised_or_returned_ends_one_call(judge, line):
     made = judge(that(line, AROUND))
     for _ in range(2):
@@ -185,15 +175,7 @@ async def test_a_function_may_raise_the_call_errors_itself(judge, raised, error)
 # What goes wrong before
 
 
-@pytest.mark.parametrize(
-    ("source", "line", "word"),
-    [
-        ("x = 1\nraise RuntimeError('oops')", 2, "oops"),
-        ("x = 1\n\ndef judge(:", 3, "SyntaxError"),
-        ("import no_such_module_anywhere", 1, "no_such_module_anywhere"),
-        ("raise BaseException('oops')", 1, "oops"),
-    ],
-)
+@cases
 def test_a_module_that_cannot_be_imported_is_told_with_its_line(
     judge, tmp_path, source, line, word
 ):

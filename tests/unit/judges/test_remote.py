@@ -163,16 +163,6 @@ async def test_the_model_that_answered_is_told(name, behaviour, model):
     assert getattr(await reply_of(name, behaviour), "model", None) == model
 
 
-async def test_many_questions_at_once_each_get_their_own_reply():
-    async def echo(call):
-        return await saying(call.body["messages"][1]["content"])(call)
-
-    async with endpoint_of("openai", echo) as (judge, _):
-        asked = [question(f"text {number}") for number in range(200)]
-        replies = await asyncio.gather(*map(judge.answer, asked))
-    assert [reply.text for reply in replies] == [f"text {number}" for number in range(200)]
-
-
 # Adapting to the endpoint
 
 

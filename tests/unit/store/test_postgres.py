@@ -20,6 +20,7 @@ from evenhand.store.postgres import (
 )
 from evenhand.store.session import VERSION, escape_nul, restore_nul, to_postgres
 from evenhand.store.verify import verify
+from tests.cases import cases
 from tests.contract.ledger_rows import call, key
 from tests.contract.stores import begun
 from tests.postgres import USER, new_store_url, own_server, shared_server
@@ -175,16 +176,7 @@ def allow(url):
     shared_server().execute(f"DROP FUNCTION {schema_of(url)}.refuse CASCADE")
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("53100", "could not extend file: No space left on device"),
-        ("25006", "cannot execute INSERT in a read-only transaction"),
-        ("57P01", "terminating connection due to administrator command"),
-        ("42501", "permission denied for table calls"),
-    ],
-    ids=["disk full", "read only", "shut down", "no right"],
-)
+@cases
 @pytest.mark.usefixtures("impatient")
 async def test_a_reply_that_cannot_be_written_is_told_and_nothing_follows_it(
     url, store, code, message

@@ -326,15 +326,7 @@ def test_a_wrong_protocol_names_its_row(old, new, told):
     refuse_protocol(OWN.replace(old, new), told)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (OWN.partition("[[types]]")[0], "no_table types"),
-        (OWN.partition("[[types]]")[0] + "[types]\n", "no_table types"),
-        ('kind = "weighted"\n', "no_table dimensions"),
-    ],
-    ids=["none", "no list", "empty"],
-)
+@cases
 def test_a_protocol_has_tables_of_rows(text, told):
     refuse_protocol(text, told)
 
