@@ -228,6 +228,7 @@ class Comparison(Shown):
             self,
             rows=tuple(in_points(row, most) for row in self.rows),
             means=tuple(in_points(mean, most) for mean in self.means),
+            repeats=self.repeats and self.repeats.out_of(most),
             sequential=test,
             margin=margin if margin is None or self.is_one_dimension else margin * most,
         )

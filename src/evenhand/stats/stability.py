@@ -202,6 +202,20 @@ class Repeats:
     """The most repeats that any unit has of one judge."""
     components: tuple[Components, ...]
 
+    def out_of(self, most: float) -> Repeats:
+        """Return it as it is shown: variances of what is overall in points out of `most`."""
+        components = (
+            replace(
+                each,
+                within=None if each.within is None else each.within * most**2,
+                between=None if each.between is None else each.between * most**2,
+            )
+            if each.dimension == OVERALL
+            else each
+            for each in self.components
+        )
+        return replace(self, components=tuple(components))
+
     def json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
         return asdict(self)

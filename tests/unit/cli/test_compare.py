@@ -735,14 +735,11 @@ def test_the_stability_of_grades_is_told_out_of_100(call):
         for model in ("old", "new")
         for n in range(3)
     ]
-    write_answers(Path(), rows)
+    write_answers(Path(), rows, {"model": "python/judge:good", "repeats": 2})
     call.run()
     flags = "--by model --baseline old --stability run_id"
-    found = call.json(f"compare {flags}")["stability"]["rows"][-1]
-    assert found["dimension"] == "overall" and 0 < found["sd"] < 1
-    line = next(
-        line
-        for line in call(f"compare {flags}").out.partition("variance ratio")[2].splitlines()
-        if line.startswith("overall")
-    )
-    assert line.split()[1:3] == [f"{100 * found[key]:.1f}" for key in ("baseline_sd", "sd")]
+    found, said = call.json(f"compare {flags}"), call(f"compare {flags}").out
+    overall, parts = found["stability"]["rows"][-1], found["repeats"]["components"][-1]
+    assert overall["dimension"] == parts["dimension"] == "overall" and 0 < overall["sd"] < 1
+    assert {f"{100 * overall[key]:.1f}" for key in ("baseline_sd", "sd")} <= set(said.split())
+    assert 0 < parts["between"] < 1 and f"{10000 * parts['between']:.3f}" in said.split()
