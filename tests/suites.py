@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -383,9 +384,10 @@ def stored(folder: Path, run: str = "latest") -> list[Mapping[str, Any]]:
 def evenhand(
     *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The command as a user calls it, in a process of its own."""
+    """The command as a user calls it, in a process of its own. The first argument is the command
+    line as it is typed; more are words of their own, with their blanks."""
     return subprocess.run(
-        [EVENHAND, *arguments],
+        [EVENHAND, *_words(arguments)],
         cwd=cwd,
         env=environment(env),
         capture_output=True,
@@ -404,13 +406,32 @@ def evenhand_here(
 
     def work() -> None:
         try:
-            ended.set_result(_main(arguments, cwd, environment(env)))
+            ended.set_result(_main(_words(arguments), cwd, environment(env)))
         except BaseException as error:
             ended.set_exception(error)
 
     # A daemon: a command that does not end must fail its test, not hold up all others.
     threading.Thread(target=work, daemon=True).start()
     return ended.result(PATIENCE)
+
+
+def _words(arguments: Sequence[str]) -> list[str]:
+    line, *more = arguments
+    return [*shlex.split(line), *more]
+
+
+def ok_here(
+    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The same for a command that must work."""
+    done = evenhand_here(*arguments, cwd=cwd, env=env)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def json_here(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Any:
+    """The answer as JSON of a command that must work."""
+    return json.loads(ok_here(*arguments, "--json", cwd=cwd, env=env).stdout)
 
 
 def _main(
@@ -436,7 +457,7 @@ def _main(
 def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     """The command, under way."""
     return subprocess.Popen(
-        [EVENHAND, *arguments],
+        [EVENHAND, *_words(arguments)],
         cwd=cwd,
         env=environment(),
         stdout=subprocess.PIPE,

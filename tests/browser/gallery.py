@@ -14,7 +14,7 @@ from evenhand.store.rows import CALL_TAG
 from tests.browser.runs import JUDGE, pairs_suite, rubric_suite
 from tests.suites import (
     TASK,
-    evenhand_here,
+    ok_here,
     pair_row,
     write_answers,
     write_pairs,
@@ -152,8 +152,7 @@ def _import(folder, store):
     ]
     for name, rows in (("scores", scores), ("votes", votes)):
         _write_csv(folder / f"{name}.csv", rows)
-        done = evenhand_here("import", f"{name}.csv", "--kind", name, "--store", store, cwd=folder)
-        assert done.returncode == 0, done.stderr
+        ok_here(f"import {name}.csv --kind {name} --store {store}", cwd=folder)
 
 
 def fill(folder):

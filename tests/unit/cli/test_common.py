@@ -14,7 +14,7 @@ from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import (
     TASK,
-    evenhand_here,
+    ok_here,
     pair_row,
     stored,
     write_answers,
@@ -44,7 +44,7 @@ def copied(call):
     """Copy the store of a colleague, with a run of the same name, and return the run's id."""
     other = Path("colleague").absolute()
     write_pairs(other, 5, name="pairs")
-    assert evenhand_here("run", cwd=other).returncode == 0
+    ok_here("run", cwd=other)
     call.json("store copy sqlite:colleague/evenhand.db sqlite:evenhand.db")
     return str(call.json("runs")["runs"][0]["run"])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import evenhand
-from tests.suites import evenhand_here, write_answers, write_pairs, write_suite
+from tests.suites import evenhand_here, ok_here, write_answers, write_pairs, write_suite
 
 INPUTS = ("evenhand.db", "evenhand.toml", "rubric.json", "samples.jsonl", "judge.py", "notes.txt")
 
@@ -22,15 +22,15 @@ SUITES: dict[str, Callable[..., Path]] = {
 
 def command(name, file, *rest):
     flag = {"gate": "--junit", "report": "-o", "export": "-o"}[name]
-    more = ["--max-failure-rate", "0.5"] if name == "gate" else []
-    return [name, "latest", flag, file, *more, *rest]
+    more = "--max-failure-rate 0.5" if name == "gate" else ""
+    return [f"{name} latest {flag} {more}", file, *rest]
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     folder = write_suite(tmp_path_factory.mktemp("outputs"), 3)
     (folder / "notes.txt").write_text("mine\n")
-    assert evenhand_here("run", cwd=folder).returncode == 0
+    ok_here("run", cwd=folder)
     return folder
 
 
@@ -42,20 +42,20 @@ def test_what_was_read_or_is_no_output_is_not_replaced(suite, name, file):
     assert done.returncode == 2, done.stderr
     assert "--force" in done.stderr or "ending" in done.stderr or "verdict table" in done.stderr
     assert (suite / file).read_bytes() == before
-    assert evenhand_here("show", cwd=suite).returncode == 0
+    ok_here("show", cwd=suite)
 
 
 def test_the_way_a_path_is_spelt_does_not_matter(suite):
     (suite / "link.html").symlink_to("evenhand.db")
     for file in ("./evenhand.db", str(suite / "evenhand.db"), "link.html"):
         assert evenhand_here(*command("report", file), cwd=suite).returncode == 2
-    assert evenhand_here("show", cwd=suite).returncode == 0
+    ok_here("show", cwd=suite)
 
 
 @pytest.mark.parametrize("kind", SUITES)
 def test_an_output_is_replaced_by_the_next_one(kind, tmp_path):
     SUITES[kind](tmp_path, 3)
-    assert evenhand_here("run", cwd=tmp_path).returncode == 0
+    ok_here("run", cwd=tmp_path)
     endings = ("jsonl", "json", "csv", "jsonl.gz", "parquet", *["txt"][: kind == "pairwise"])
     outputs = [("export", f"out.{ending}") for ending in endings]
     outputs += [("export", "full.csv", "--full"), ("report", "report.html"), ("gate", "gate.xml")]
@@ -68,9 +68,9 @@ def test_an_output_is_replaced_by_the_next_one(kind, tmp_path):
 def test_force_and_an_empty_file_let_it_be_written(suite):
     (suite / "mine.html").write_text("<p>mine</p>")
     assert evenhand_here(*command("report", "mine.html"), cwd=suite).returncode == 2
-    assert evenhand_here(*command("report", "mine.html", "--force"), cwd=suite).returncode == 0
+    ok_here(*command("report", "mine.html", "--force"), cwd=suite)
     (suite / "empty.xml").touch()
-    assert evenhand_here(*command("gate", "empty.xml"), cwd=suite).returncode == 0
+    ok_here(*command("gate", "empty.xml"), cwd=suite)
     (suite / "mine.csv").write_text("question,answer\n")
     assert evenhand_here(*command("export", "mine.csv"), cwd=suite).returncode == 2
     assert (suite / "mine.csv").read_text() == "question,answer\n"

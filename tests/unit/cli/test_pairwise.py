@@ -20,8 +20,8 @@ from tests.suites import (
     CRITERIA,
     PAIR_JUDGE,
     at,
-    evenhand_here,
     judged,
+    ok_here,
     pair_reply,
     pair_row,
     pairs,
@@ -112,8 +112,7 @@ def test_show_a_pair_with_every_pass_and_how_it_was_drawn(call):
 
 
 def shown(folder, line):
-    said = evenhand_here(*line.split(), cwd=folder)
-    assert said.returncode == 0, said.stderr
+    said = ok_here(line, cwd=folder)
     return said.stdout
 
 

@@ -25,9 +25,10 @@ from tests.suites import (
     RUBRIC,
     Scripted,
     at,
-    evenhand_here,
     good_reply,
+    json_here,
     judged,
+    ok_here,
     pairs,
     prepared,
     samples,
@@ -165,7 +166,7 @@ def test_a_provider_that_refuses_is_exit_4(call, tmp_path, behaviour):
     assert (done.code, done.json["pending"]) == (4, 2), done.err
 
 
-@pytest.mark.parametrize("more", [(), ("--dry-run",)], ids=["run", "dry"])
+@pytest.mark.parametrize("more", ["", "--dry-run"], ids=["run", "dry"])
 def test_a_store_that_cannot_be_used_is_exit_6(call, tmp_path, more):
     write_suite(tmp_path, 1)
     put("junk.db", "no database at all, as anyone can see" * 20)
@@ -174,7 +175,7 @@ def test_a_store_that_cannot_be_used_is_exit_6(call, tmp_path, more):
     codes |= {"postgresql://127.0.0.1:9/x": 6, "mysql://x": 2}
     if more:  # what is yet to be made is no fault
         del codes["sqlite:no/folder.db"]
-    assert {url: call("run", *more, "--store", url).code for url in codes} == codes
+    assert {url: call(f"run {more} --store {url}").code for url in codes} == codes
     assert Path("new.db").exists() is not bool(more)
 
 
@@ -507,17 +508,17 @@ def test_what_two_processes_judge_at_once_counts_once_in_each_run(tmp_path):
     text = (tmp_path / "evenhand.toml").read_text()
     others = text.replace("samples.jsonl", "others.jsonl").replace('"test"', '"others"')
     (tmp_path / "others.toml").write_text(others)
-    processes = [started("run", name, cwd=tmp_path) for name in ("evenhand.toml", "others.toml")]
+    processes = [started(f"run {name}", cwd=tmp_path) for name in ("evenhand.toml", "others.toml")]
     for process in processes:
         code, _, error = ended(process)
         assert code == 0, error
     for name, units in (("test", ["u0", "u1", "u2"]), ("others", ["u1", "u2", "u3"])):
         assert [row["unit"] for row in stored(tmp_path, name)] == units
-        found = json.loads(evenhand_here("show", name, "--json", cwd=tmp_path).stdout)
+        found = json_here(f"show {name}", cwd=tmp_path)
         # Each process paid for what it asked.
         assert (totals(found), found["calls"]) == ((3, 3, 0), 3)
-    assert evenhand_here("store", "verify", cwd=tmp_path).returncode == 0
-    again = json.loads(evenhand_here("run", "evenhand.toml", "--json", cwd=tmp_path).stdout)
+    ok_here("store verify", cwd=tmp_path)
+    again = json_here("run evenhand.toml", cwd=tmp_path)
     assert values(again, "calls cached") == [0, 3]
 
 
@@ -550,7 +551,7 @@ async def flaky(messages, schema, params):
 """
     )
     write_suite(tmp_path, 2, "flaky", judge=flaky)
-    for more, verdicts in (((), 0), ((), 0), (("--retry-failures",), 2)):
+    for more, verdicts in (((), 0), ((), 0), ("--retry-failures", 2)):
         assert call("run --json", *more).json["verdicts"] == verdicts
         monkeypatch.setenv("WELL", "1")
 

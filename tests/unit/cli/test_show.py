@@ -14,6 +14,7 @@ from tests.suites import (
     at,
     evenhand_here,
     judged,
+    ok_here,
     pair_row,
     stored,
     write_answers,
@@ -143,12 +144,12 @@ async def test_reasoning_is_shown_beside_the_reply_and_judged_nowhere(tmp_path):
         write_suite(tmp_path, 1, at(provider.url, params={"reasoning_effort": "high"}))
         await judged(tmp_path)
     assert provider.calls[0].body["reasoning_effort"] == "high"
-    shown = evenhand_here("show", "latest", "u0", "--json", cwd=tmp_path)
+    shown = evenhand_here("show latest u0 --json", cwd=tmp_path)
     exchange = json.loads(shown.stdout)["judgments"][0]["exchanges"][0]
     assert exchange["reasoning"] == THOUGHT and THOUGHT not in exchange["reply"]
-    text = evenhand_here("show", "latest", "u0", cwd=tmp_path).stdout
+    text = evenhand_here("show latest u0", cwd=tmp_path).stdout
     assert THOUGHT[-9:] in text
-    assert evenhand_here("store", "verify", cwd=tmp_path).returncode == 0
+    ok_here("store verify", cwd=tmp_path)
 
 
 def test_run_and_show_count_low_confidence_and_critical_fails(call, tmp_path):

@@ -21,6 +21,7 @@ from tests.suites import (
     at,
     evenhand_here,
     judged,
+    ok_here,
     prepared,
     stored,
     write_answers,
@@ -190,11 +191,10 @@ async def test_a_quote_has_its_turn_and_its_place_there(
     for row in stored(tmp_path):
         place = {"start": start, "end": start + len(quote), "match": "exact", "turn": turn}
         assert row["evidence"] and all(each | place == each for each in row["evidence"])
-    full = evenhand_here("export", "latest", "-o", "all.jsonl", "--full", cwd=tmp_path)
-    assert full.returncode == 0, full.stderr
+    ok_here("export latest -o all.jsonl --full", cwd=tmp_path)
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
     assert {each["turn"] for line in lines for each in json.loads(line)["evidence"]} == {turn}
-    out = evenhand_here("show", "latest", "u0", cwd=tmp_path).stdout
+    out = evenhand_here("show latest u0", cwd=tmp_path).stdout
     assert f"[{words('en')('unit.turn', number=str(turn))}, {start}:" in out
 
 
@@ -235,7 +235,7 @@ async def test_a_quote_from_another_turn_is_told_as_such(tmp_path, kind, languag
     assert problem["code"] == "evidence_missing" and "turn 5" in problem["message"]
     told = again["messages"][-1]["content"]
     assert "5" in told and "`judged`" in told and len(again["messages"]) > len(first["messages"])
-    page = evenhand_here("show", "latest", "u0", cwd=tmp_path).stdout
+    page = evenhand_here("show latest u0", cwd=tmp_path).stdout
     assert "turn 5" in page
 
 
@@ -280,7 +280,7 @@ async def test_rows_without_anything_to_judge_are_named(tmp_path):
     for setting, row, key in (("tool_calls", 2, "no_tool_calls"), ("last", 3, "unanswered")):
         rows = rows_of("rubric", OPENAI, [OPENAI[1], OPENAI[-1]], OPENAI[:2])[:row]
         write_suite(tmp_path, rows, judged=setting)
-        done = evenhand_here("run", "--dry-run", cwd=tmp_path)
+        done = evenhand_here("run --dry-run", cwd=tmp_path)
         assert done.returncode == 3 and f"samples.jsonl:{row}" in done.stderr
         for part in (f"kinds.{key}", f"kinds.{key}_advice"):
             assert words("en")(part) in done.stderr
@@ -309,7 +309,7 @@ async def test_pairs_show_once_what_both_conversations_begin_with(tmp_path):
     numbers = {len(turns_of(blocks[f"candidate_{i}"])[1]) for i in (1, 2)}
     assert numbers == {1, 5} and not any("GPT" in text_of(body) for body in bodies)
     assert len({turns_of(text_of(body))[0] for body in bodies}) == 1
-    out = evenhand_here("show", "latest", cwd=tmp_path).stdout
+    out = evenhand_here("show latest", cwd=tmp_path).stdout
     assert "Where is order 7?" in out
 
 
@@ -317,8 +317,7 @@ async def test_a_page_reads_like_a_conversation(tmp_path):
     long = "<script>alert(1)</script>\u202e" + "row " * 400
     messages = with_result(long)
     await ask(tmp_path, "rubric", rows_of("rubric", messages), judged="conversation")
-    done = evenhand_here("report", "-o", "r.html", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ok_here("report -o r.html", cwd=tmp_path)
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert page.count('class="text own turn') == 7
     assert page.count('class="text own turn judged') == 3

@@ -8,7 +8,7 @@ import shutil
 from tests import provider as p
 from tests.cases import cases
 from tests.sentences import is_told
-from tests.suites import at, evenhand_here, judged, pairs, stored, write_pairs
+from tests.suites import at, evenhand_here, judged, ok_here, pairs, stored, write_pairs
 
 PROTOCOL = """
 kind = "pairwise"
@@ -92,7 +92,7 @@ async def test_its_priority_decides(tmp_path):
         assert output["criteria"] == {"taste": "B+", "safety": "A+", "cost": "B+"}
     # A run needs its folder no more.
     shutil.rmtree(tmp_path / "recipes")
-    settled = evenhand_here("settle", "latest", "--json", cwd=tmp_path)
+    settled = evenhand_here("settle latest --json", cwd=tmp_path)
     assert (settled.returncode, json.loads(settled.stdout)["verdicts"]) == (0, 2)
     assert stored(tmp_path) == before
 
@@ -121,8 +121,8 @@ async def test_the_prompt_and_the_schema_follow_its_criteria(tmp_path):
 def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path):
     folder_of(tmp_path)
     write_pairs(tmp_path, 2, "conflict", judge=JUDGE, protocol="recipes")
-    assert evenhand_here("run", cwd=tmp_path).returncode == 0
-    assert evenhand_here("export", "latest", "-o", "v.txt", cwd=tmp_path).returncode == 0
+    ok_here("run", cwd=tmp_path)
+    ok_here("export latest -o v.txt", cwd=tmp_path)
     assert (tmp_path / "v.txt").read_text().splitlines() == [
         "pair_id | winner | taste | safety | cost | notes",
         "# A = c1, B = c2",
@@ -130,9 +130,8 @@ def test_the_verdict_table_follows_its_criteria_and_words_fall_back(tmp_path):
         "p1 | A | B+ | A+ | B+ | x",
     ]
     files = ("--units", "pairs.jsonl", "--replies", "v.txt")
-    checked = evenhand_here("check", "--protocol", "recipes", *files, cwd=tmp_path)
-    assert checked.returncode == 0, checked.stderr
-    other = evenhand_here("check", "--protocol", "pairwise", *files, cwd=tmp_path)
+    ok_here("check --protocol recipes", *files, cwd=tmp_path)
+    other = evenhand_here("check --protocol pairwise", *files, cwd=tmp_path)
     assert (other.returncode, "v.txt:1" in other.stderr) == (3, True), other.stderr
     write_pairs(tmp_path, 1, "spoilt", judge=JUDGE, protocol="recipes")
     assert evenhand_here("run", cwd=tmp_path).returncode == 1  # nothing was judged

@@ -16,7 +16,9 @@ from tests.sentences import is_told
 from tests.suites import (
     at,
     evenhand_here,
+    json_here,
     judged,
+    ok_here,
     pairs,
     prepared,
     samples,
@@ -202,8 +204,7 @@ def test_the_embedded_judge_runs_them_too(tmp_path, kind, long):
     if not long:  # a model reads a short prompt in half the time
         (place / PROMPTS[kind]).write_text(SHORT_PROMPTS[kind], encoding="utf-8")
     judge = ("--judge", f"embedded/{SMALL_MODEL}", "--limit", "1")
-    done = evenhand_here("run", *judge, "--json", cwd=place)
-    assert done.returncode == 0, done.stderr
+    done = ok_here("run", *judge, "--json", cwd=place)
     summary = json.loads(done.stdout)
     assert (summary["planned"], summary["verdicts"], summary["reasks"]) == (1, 1, 0)
     (row,) = stored(place)
@@ -216,7 +217,7 @@ def test_the_embedded_judge_runs_them_too(tmp_path, kind, long):
     )
     rubric = ("--rubric", "rubric.toml") if kind == "rubric" else ()
     files = ("--units", "unit.jsonl", "--replies", "reply.jsonl", *rubric)
-    checked = evenhand_here("check", "--protocol", kind, *files, cwd=place)
+    checked = evenhand_here(f"check --protocol {kind}", *files, cwd=place)
     assert checked.returncode == 0, checked.stdout
 
 
@@ -225,7 +226,7 @@ def test_show_says_which_prompt_judged(tmp_path):
     for prompt in ("mine.md", None):
         write_suite(tmp_path, 1, **({"prompt": prompt} if prompt else {}))
         evenhand_here("run", cwd=tmp_path)
-        about = json.loads(evenhand_here("show", "--json", cwd=tmp_path).stdout)
+        about = json_here("show", cwd=tmp_path)
         assert about["prompt"] == prompt
         text = evenhand_here("show", cwd=tmp_path).stdout
         assert (f"\n{'prompt':17} mine.md {about['protocol_version']}\n" in text) is bool(prompt)

@@ -11,7 +11,7 @@ from evenhand.files.protocols import find_protocol, lint, protocol_texts
 from evenhand.kinds.protocol import ProtocolError
 from tests.cases import cases
 from tests.sentences import refused
-from tests.suites import evenhand_here, samples, write_suite
+from tests.suites import evenhand_here, ok_here, samples, write_suite
 from tests.unit.web.serving import listed, served
 
 TAGS = """
@@ -64,24 +64,22 @@ def judged_folder(tmp_path_factory):
     for i, row in enumerate(rows):
         row["meta"] = {"prompt_variant": f"v{i % 2}", "question_id": f"q{i // 2}"}
     write_suite(folder, rows, judge=JUDGE, protocol="house", language="zh")
-    done = evenhand_here("run", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ok_here("run --json", cwd=folder)
     counts = json.loads(done.stdout)
     assert (counts["verdicts"], counts["reasks"]) == (6, 1), "a built-in letter is asked again"
     return folder
 
 
 def test_the_judge_is_told_of_them_and_of_no_other(judged_folder):
-    shown = evenhand_here("protocols", "show", "house", "--language", "zh", cwd=judged_folder)
+    shown = evenhand_here("protocols show house --language zh", cwd=judged_folder)
     assert "- F1：编造事实。写出了材料中没有的内容。\n- F2：答非所问。\n" in shown.stdout
     assert "指令偏离" not in shown.stdout
-    unit = evenhand_here("show", "latest", "u3", "--json", cwd=judged_folder)
+    unit = evenhand_here("show latest u3 --json", cwd=judged_folder)
     assert "请从以下取值中选一个：F1, F2。" in unit.stdout
 
 
 def test_the_export_has_their_letters_in_the_protocols_order(judged_folder):
-    done = evenhand_here("export", "latest", "-o", "out.jsonl", cwd=judged_folder)
-    assert done.returncode == 0, done.stderr
+    ok_here("export latest -o out.jsonl", cwd=judged_folder)
     lines = (judged_folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
     tags = [json.loads(line)["failure_tags"] for line in lines]
     assert tags == [["F2"], ["F1", "F2"], ["F2"], ["F2"], ["F2"], ["F2"]]
@@ -90,13 +88,10 @@ def test_the_export_has_their_letters_in_the_protocols_order(judged_folder):
 @pytest.mark.parametrize("language", ["zh", "ru"])
 def test_the_report_names_them_as_the_prompt_does(judged_folder, language):
     """In a language that the protocol has no names in, by those it has."""
-    done = evenhand_here(
-        "report", "-o", "r.html", "--language", language, "--force", cwd=judged_folder
-    )
-    assert done.returncode == 0, done.stderr
+    ok_here(f"report -o r.html --language {language} --force", cwd=judged_folder)
     text = (judged_folder / "r.html").read_text(encoding="utf-8")
     assert "F1 · 编造事实" in text and "F2 · 答非所问" in text
-    compared = evenhand_here("compare", "--by", "prompt_variant", "--json", cwd=judged_folder)
+    compared = evenhand_here("compare --by prompt_variant --json", cwd=judged_folder)
     assert {row["tag"] for row in json.loads(compared.stdout)["tags"]} == {"F1", "F2"}
 
 

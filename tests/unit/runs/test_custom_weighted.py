@@ -9,7 +9,7 @@ import shutil
 from tests import provider as p
 from tests.cases import cases
 from tests.sentences import is_told
-from tests.suites import TASK, answers, at, evenhand_here, judged, stored, write_answers
+from tests.suites import TASK, answers, at, evenhand_here, judged, ok_here, stored, write_answers
 
 PROTOCOL = """
 kind = "weighted"
@@ -136,8 +136,7 @@ def test_a_rubric_may_stand_in_the_row_beside_the_data_or_in_the_suite(tmp_path,
     rubric = None if file is None else file.removeprefix("data/") or TASK
     write_answers(tmp_path, rows(rubric), **given | {"data": ["data/answers.jsonl"]})
     (tmp_path / "answers.jsonl").rename(data / "answers.jsonl")
-    done = evenhand_here("run", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ok_here("run --json", cwd=tmp_path)
     assert stored(tmp_path)[0]["output"]["task_type"] == "fact"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib import resources
 
 import pytest
@@ -22,7 +21,9 @@ from tests.sentences import is_told
 from tests.suites import (
     at,
     evenhand_here,
+    json_here,
     judged,
+    ok_here,
     pair_row,
     pairs,
     prepared,
@@ -215,10 +216,10 @@ def figures(found):
 
 def test_the_printed_forecast_says_what_it_counts(tmp_path):
     write_pairs(tmp_path, 3, judge("first"))
-    assert evenhand_here("run", "--limit", "1", "--json", cwd=tmp_path).returncode == 0
-    said = evenhand_here("run", "--dry-run", cwd=tmp_path).stdout
+    ok_here("run --limit 1 --json", cwd=tmp_path)
+    said = evenhand_here("run --dry-run", cwd=tmp_path).stdout
     assert is_told(said, "cli.dry_planned", planned="3 judgments", done=1)
     assert is_told(said, "cli.dry_cached", n="6 calls")
     assert is_told(said, "cli.dry_calls_rounds", least="4 calls", most=36)
-    as_json = json.loads(evenhand_here("run", "--dry-run", "--json", cwd=tmp_path).stdout)
+    as_json = json_here("run --dry-run", cwd=tmp_path)
     assert (as_json["planned"], as_json["done"], as_json["cached"]) == (3, 1, 6)

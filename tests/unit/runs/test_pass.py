@@ -26,13 +26,13 @@ def write_rubric(folder, **changes):
 
 def observed(folder, measure="pass", run="latest"):
     """The values of one measure, in the order of the units."""
-    out = evenhand_here("export", run, "--observations", "-o", "-", cwd=folder).stdout
+    out = evenhand_here(f"export {run} --observations -o -", cwd=folder).stdout
     rows = map(json.loads, out.splitlines())
     return [row["value"] for row in rows if row["measure"] == measure]
 
 
 def judge(folder, *more):
-    return json.loads(evenhand_here("run", "--json", *more, cwd=folder).stdout)
+    return json.loads(evenhand_here("run --json", *more, cwd=folder).stdout)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_marks_change_what_is_concluded_and_cost_no_call(tmp_path):
     assert observed(tmp_path) == [0, 1, 1]
     suite = tmp_path / "evenhand.toml"
     suite.write_text(suite.read_text() + "[pass]\nmin_overall = 0.6\n")
-    said = evenhand_here("settle", first["run"], "--suite", ".", "--json", cwd=tmp_path)
+    said = evenhand_here(f"settle {first['run']} --suite . --json", cwd=tmp_path)
     settled = json.loads(said.stdout)
     assert settled["rules"]["pass"] == {"old": None, "new": {"all": True, "min_overall": 0.6}}
     assert (settled["verdicts"], settled["pending"], settled["calls"]) == (3, 0, 0)

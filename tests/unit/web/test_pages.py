@@ -18,7 +18,16 @@ from evenhand.store.rows import CALL_TAG
 from evenhand.web import service
 from evenhand.words import LANGUAGES
 from tests.sentences import is_told
-from tests.suites import JUDGE, evenhand_here, judged, prepared, samples, write_rows, write_suite
+from tests.suites import (
+    JUDGE,
+    evenhand_here,
+    judged,
+    ok_here,
+    prepared,
+    samples,
+    write_rows,
+    write_suite,
+)
 from tests.unit.web.serving import (
     PATIENT,
     SAMPLES,
@@ -136,7 +145,7 @@ def test_a_run_says_the_level_and_how_ties_count(site):
 
 def test_a_run_without_intervals_does_not_speak_of_their_level(tmp_path):
     (tmp_path / "scores.csv").write_text("unit,score\nq1,3\n")
-    evenhand_here("import", "scores.csv", "--kind", "scores", "--judge", "j", cwd=tmp_path)
+    evenhand_here("import scores.csv --kind scores --judge j", cwd=tmp_path)
     with served(tmp_path / "evenhand.db") as site:
         page = awaited(lambda: ready(site, "scores"), "the figures")
     assert is_told(page, "answer.means") and not is_told(page, "answer.level")
@@ -149,8 +158,7 @@ async def test_a_run_that_stops_once_it_is_decided_says_so(tmp_path):
     ]
     by = {"by": ["prompt_variant"], "baseline": "v0"}
     folder = write_suite(tmp_path, rows, compare=by)
-    done = evenhand_here("run", "--until-decided", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ok_here("run --until-decided", cwd=folder)
     with served(tmp_path / "evenhand.db") as site:
         assert is_told(ready(site, "latest") or "", "facts.sequential")
 
@@ -280,8 +288,7 @@ async def test_judgments_made_elsewhere_are_shown(tmp_path):
     (tmp_path / "votes.csv").write_text(
         "unit,judge,first,second,winner\nq1,j,a,b,first\nq2,j,a,b,tie\nq3,j,a,b,\n"
     )
-    done = evenhand_here("import", "votes.csv", "--kind", "votes", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ok_here("import votes.csv --kind votes", cwd=tmp_path)
     with served(tmp_path / "evenhand.db") as site:
         got = counts(site, "votes")
         assert (got["verdicts"], got["pending"]) == (2, 0)
