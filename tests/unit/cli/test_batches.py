@@ -18,7 +18,7 @@ from tests.suites import at, evenhand_here, prepared, stored, write_pairs, write
 from tests.unit.cli.conftest import values
 from tests.unit.runs.test_batch import ENV, KEY, contradicting
 
-IMPORT = ("import", "--batch-file", "answers.jsonl", "--for", "latest")
+IMPORT = "import --batch-file answers.jsonl --for latest"
 NO_PROVIDER = at("http://127.0.0.1:9/v1")
 
 
@@ -48,41 +48,41 @@ async def refusal(*words, cwd, env=ENV, code=2):
 async def test_run_batch_asks_by_batches_and_the_last_few_live(tmp_path):
     async with BatchProvider() as server:
         write_suite(tmp_path, 60, server.judge("openai"))
-        command = await done("run", "--batch", "--json", cwd=tmp_path)
+        command = await done("run --batch --json", cwd=tmp_path)
         found = json.loads(command.stdout)
         assert (found["verdicts"], found["calls"], server.live) == (60, 60, 0)
         assert is_told(command.stderr, "engine.batch_made", batch="batch_0", n="60 requests")
         assert is_told(command.stderr, "engine.batch_ended", batch="batch_0", answered=60)
         write_suite(tmp_path, 70, server.judge("openai"))
-        command = await done("run", "--batch", cwd=tmp_path)
+        command = await done("run --batch", cwd=tmp_path)
         assert (server.live, len(server.batches)) == (10, 1)
         assert is_told(command.stderr, "engine.rest_live", n="10 requests")
-        await done("run", "--batch", "--batch-then-live", "0", cwd=tmp_path)
+        await done("run --batch --batch-then-live 0", cwd=tmp_path)
 
 
 async def test_a_dry_run_tells_the_price_of_batches(tmp_path):
     write_suite(tmp_path, 10, {"model": "openai/gpt-4.1-mini", "max_tokens": 256})
     env = {"OPENAI_API_KEY": KEY}
     live, batch = [
-        (await answered("run", "--dry-run", *flags, cwd=tmp_path, env=env))["price_usd"]["most"]
-        for flags in ((), ("--batch",))
+        (await answered(f"run --dry-run {flags}", cwd=tmp_path, env=env))["price_usd"]["most"]
+        for flags in ("", "--batch")
     ]
     assert batch == pytest.approx(live / 2, rel=0.01)
 
 
 async def test_what_cannot_be_is_refused(tmp_path):
     write_suite(tmp_path, 3, compare={"by": "model"}, stop={"until_decided": False})
-    for words, key in (
-        (["run", "--batch-then-live", "3"], "cli.needs"),
-        (["run", "--batch", "--until-decided"], "runs.no_decision_by_batch"),
-        (["run", "--batch"], "runs.no_batch_judge"),
-        (["batches", "cancel"], "terminal.batch_takes_one"),
-        (["export", "latest"], "cli.say_output"),
-        (["import", "--batch-file", "judge.py"], "cli.answers_alone"),
+    for line, key in (
+        ("run --batch-then-live 3", "cli.needs"),
+        ("run --batch --until-decided", "runs.no_decision_by_batch"),
+        ("run --batch", "runs.no_batch_judge"),
+        ("batches cancel", "terminal.batch_takes_one"),
+        ("export latest", "cli.say_output"),
+        ("import --batch-file judge.py", "cli.answers_alone"),
     ):
-        assert is_told(await refusal(*words, cwd=tmp_path), key), words
+        assert is_told(await refusal(line, cwd=tmp_path), key), line
     write_suite(tmp_path, 3, {"model": "anthropic/claude-haiku-4-5"})
-    assert "openai/MODEL" in await refusal("export", ".", "--batch-file", "1.jsonl", cwd=tmp_path)
+    assert "openai/MODEL" in await refusal("export . --batch-file 1.jsonl", cwd=tmp_path)
 
 
 async def leave_under_way(folder, server, *judge, **rest):
@@ -90,7 +90,7 @@ async def leave_under_way(folder, server, *judge, **rest):
     write_suite(folder, 60, server.judge(*judge, **rest))
     server.faults.looks, server.faults.state = 10**6, ["", *["broken"] * 20]
     env = ENV | {"EVENHAND_LIMITS__RUN_SECONDS": "0.5"}
-    error = await refusal("run", "--batch", cwd=folder, env=env, code=5)
+    error = await refusal("run --batch", cwd=folder, env=env, code=5)
     assert is_told(error, "cli.open_batches", n=1) and "evenhand batches" in error
     server.faults.state = []
 
@@ -101,13 +101,13 @@ async def test_batches_are_listed_everywhere_and_cancelled(tmp_path):
         listed, runs, shown = [
             (await done(command, cwd=tmp_path)).stdout for command in ("batches", "runs", "show")
         ]
-        (batch,) = (await answered("batches", "latest", cwd=tmp_path))["batches"]
+        (batch,) = (await answered("batches latest", cwd=tmp_path))["batches"]
         assert [batch[key] for key in ("batch", "open", "stage")] == ["batch_0", 60, "waiting"]
-        await done("batches", "cancel", "batch_0", cwd=tmp_path)
+        await done("batches cancel batch_0", cwd=tmp_path)
         server.faults.looks = 0
-        assert (await answered("run", "--batch", cwd=tmp_path))["verdicts"] == 60
+        assert (await answered("run --batch", cwd=tmp_path))["verdicts"] == 60
         none = (await done("batches", cwd=tmp_path)).stdout
-        every = (await answered("batches", "--all", cwd=tmp_path))["batches"]
+        every = (await answered("batches --all", cwd=tmp_path))["batches"]
     assert "batch_0" in listed and "0 of 60" in listed and is_told(none, "terminal.no_open_batches")
     assert is_told(runs, "cli.batches_of_run", n="1 batch", waiting="60 questions")
     assert is_told(shown, "cli.batches_under_way", n="1 batch")
@@ -118,17 +118,17 @@ async def test_a_batch_that_is_lost_is_given_up_and_its_money_stays_counted(tmp_
     async with BatchProvider() as server:
         await leave_under_way(tmp_path, server, "openai", price={"input": 1, "output": 1})
         server.batches.clear()
-        lost = await refusal("run", "--batch", cwd=tmp_path, code=4)
+        lost = await refusal("run --batch", cwd=tmp_path, code=4)
         assert "evenhand batches forget batch_0" in lost
-        await done("batches", "forget", "batch_0", cwd=tmp_path)
+        await done("batches forget batch_0", cwd=tmp_path)
         server.faults.looks = 0
-        assert (await answered("run", "--batch", cwd=tmp_path))["verdicts"] == 60
+        assert (await answered("run --batch", cwd=tmp_path))["verdicts"] == 60
 
 
 async def test_a_provider_that_cannot_cancel_says_so(tmp_path):
     async with BatchProvider() as server:
         await leave_under_way(tmp_path, server, "openrouter")
-        error = await refusal("batches", "cancel", "batch_0", cwd=tmp_path, code=4)
+        error = await refusal("batches cancel batch_0", cwd=tmp_path, code=4)
     assert is_told(error, "judges.openrouter_no_cancel")
 
 
@@ -163,11 +163,11 @@ async def test_waves_go_through_files_until_none_is_left(tmp_path):
         server.live = 0
         for wave in range(1, 5):
             source, file = "evenhand.toml" if wave == 1 else "latest", f"{wave}.jsonl"
-            written = await done("export", source, "--batch-file", file, cwd=folder, env={})
+            written = await done(f"export {source} --batch-file {file}", cwd=folder, env={})
             if is_told(written.stderr, "cli.no_open_question"):
                 break
             answer_file(folder / file, contradicting)
-            taken = await done(*IMPORT, cwd=folder, env={})
+            taken = await done(IMPORT, cwd=folder, env={})
             assert is_told(taken.stderr, "cli.lines_doubled", n="1 line")
     assert wave > 2 and is_told(taken.stdout, "cli.no_question_left")
     assert server.live == 0
@@ -176,16 +176,16 @@ async def test_waves_go_through_files_until_none_is_left(tmp_path):
 
 async def test_lines_without_a_reply_are_told_and_left(tmp_path):
     write_suite(tmp_path, 4, NO_PROVIDER)
-    await done("export", ".", "--batch-file", "1.jsonl", cwd=tmp_path)
+    await done("export . --batch-file 1.jsonl", cwd=tmp_path)
     lines = answer_file(tmp_path / "1.jsonl", fitting)
     answers = tmp_path / "answers.jsonl"
     for text in ("", "{}\n", '{"custom_id": "mine"}\n'):
         answers.write_text(text)
-        await refusal(*IMPORT, cwd=tmp_path, code=3)
+        await refusal(IMPORT, cwd=tmp_path, code=3)
     first = json.loads(lines[0])
     first["response"] = {"status_code": 500, "body": {"error": {"message": "CUDA out of memory"}}}
     answers.write_text("\n".join([json.dumps(first), lines[1], "{cut"]))
-    taken = await done(*IMPORT, "--json", cwd=tmp_path)
+    taken = await done(f"{IMPORT} --json", cwd=tmp_path)
     found = json.loads(taken.stdout)
     assert [found[key] for key in ("answered", "failed", "verdicts", "left")] == [1, 1, 1, 3]
     assert "CUDA out of memory" in taken.stderr
@@ -195,13 +195,13 @@ async def test_the_report_of_a_run_by_the_batch_is_that_of_the_live_one(tmp_path
     """Byte for byte, but for when they were made."""
     reports = []
     async with BatchProvider() as server:
-        for flags in ((), ("--batch", "--batch-then-live", "0")):
+        for flags in ("", "--batch --batch-then-live 0"):
             folder = tmp_path / str(len(flags))
             write_suite(folder, 12, server.judge("openai", price={"input": 1, "output": 1}))
-            await done("run", *flags, cwd=folder)
+            await done(f"run {flags}", cwd=folder)
             with closing(sqlite3.connect(folder / "evenhand.db")) as store, store:
                 store.execute("UPDATE runs SET created='2026-01-01', started='2026-01-01'")
-            await done("report", "latest", "-o", "report.html", cwd=folder)
+            await done("report latest -o report.html", cwd=folder)
             reports.append((folder / "report.html").read_bytes())
         assert (server.live, len(server.batches)) == (12, 1)
     assert reports[0] == reports[1]
@@ -216,5 +216,5 @@ async def test_a_key_goes_to_no_address_that_only_a_store_names(tmp_path):
         await book.attach("b", "batch_7", "in_progress")
     store.close()
     env = {"OPENAI_API_KEY": KEY}
-    error = await refusal("batches", "cancel", "batch_7", cwd=tmp_path, env=env)
+    error = await refusal("batches cancel batch_7", cwd=tmp_path, env=env)
     assert "elsewhere.example" in error and KEY not in error

@@ -59,9 +59,9 @@ def two_answers(names, *values):
     ]
 
 
-def start(call, rows, *options, file="rows.jsonl"):
+def start(call, rows, options="", file="rows.jsonl"):
     write(Path(file), rows)
-    done = call.ok(f"init --judge {MODEL} --data {file}", *options)
+    done = call.ok(f"init --judge {MODEL} --data {file} {options}")
     return done.out
 
 
@@ -92,7 +92,7 @@ def test_columns_that_init_finds_stand_in_every_prompt(call, columns):
     rows = two_answers(COLUMNS[columns], GOLD, PASSAGE)
     # A table of questions and answers can be judged in every way.
     kind = KINDS[list(COLUMNS).index(columns) % 3]
-    assert sees(start(call, rows, "--protocol", kind, file="rows.csv")) == SEES
+    assert sees(start(call, rows, f"--protocol {kind}", file="rows.csv")) == SEES
     assert load_suite(Path(), {}).file.use == ["reference", "context"]
     assert_sent(call, GOLD, PASSAGE)
 
@@ -101,8 +101,8 @@ def test_columns_that_init_finds_stand_in_every_prompt(call, columns):
 def test_columns_that_the_user_maps_and_lists_reach_the_judge(call, kind):
     passages = [PASSAGE, "Second one."]
     rows = two_answers(("question", "answer", "key", "given"), {"text": GOLD}, passages)
-    mapped = ("--map", "reference=key.text", "--map", "context=given")
-    assert sees(start(call, rows, "--protocol", kind, *mapped)) == SEES
+    mapped = "--map reference=key.text --map context=given"
+    assert sees(start(call, rows, f"--protocol {kind} {mapped}")) == SEES
     assert_sent(call, GOLD, f"\n[1] {PASSAGE}\n\n[2] Second one.\n")
 
 
@@ -123,7 +123,7 @@ def test_no_value_is_dropped_for_being_an_object_or_0(call):
 def test_answers_to_a_topic_are_judged_by_all_their_contexts(call):
     rows = two_answers(RAGAS, GOLD, ["Both had it.", "First had it."])
     rows[1]["retrieved_contexts"] = ["Both had it.", "Second had it."]
-    said = start(call, rows, "--protocol", "pairwise")
+    said = start(call, rows, "--protocol pairwise")
     assert is_told(said, "kinds.several_values", field="context", n=1)
     assert_sent(call, "\n[1] Both had it.\n\n[2] First had it.\n\n[3] Second had it.\n")
 
@@ -146,18 +146,18 @@ def test_a_judge_that_is_to_see_nothing_is_not_spoken_of(call):
     """Messages that hold the answer would show a judge of pairs which answer was given."""
     log = [*EARLIER, {"role": "assistant", "content": "m1 says"}]
     rows = two_answers(("question", "answer", "messages"), log)
-    said = start(call, rows, "--protocol", "pairwise")
+    said = start(call, rows, "--protocol pairwise")
     assert sees(said) == [] and is_told(said, "data.unseen", names='"messages"')
     assert load_suite(Path(), {}).file.use == []
     Path("evenhand.toml").unlink()
-    said = start(call, two_answers(("question", "answer")), "--protocol", "pairwise")
+    said = start(call, two_answers(("question", "answer")), "--protocol pairwise")
     assert sees(said) == [] and not is_unseen(call("run").err)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_run_notes_in_one_line_what_the_judge_does_not_see(call, kind):
     rows = two_answers(DEEPEVAL, GOLD, PASSAGE)
-    start(call, [row | {"messages": "Earlier: hello"} for row in rows], "--protocol", kind)
+    start(call, [row | {"messages": "Earlier: hello"} for row in rows], f"--protocol {kind}")
     suite = Path("evenhand.toml")
     text = suite.read_text(encoding="utf-8")
     use = 'use = ["reference", "context", "messages"]'
@@ -167,8 +167,8 @@ def test_run_notes_in_one_line_what_the_judge_does_not_see(call, kind):
         ('"context"', '"reference", "messages"'),
     ):
         suite.write_text(text.replace(use, f"use = [{shown}]"), encoding="utf-8")
-        for options in (("--dry-run",), (), ()):  # the second run reads no file again
-            (note,) = filter(is_unseen, call("run", *options).err.splitlines())
+        for options in ("--dry-run", "", ""):  # the second run reads no file again
+            (note,) = filter(is_unseen, call(f"run {options}").err.splitlines())
             assert is_told(note, "data.unseen", names=unseen) and "use = [" in note
     assert not any(GOLD in prompt for prompt in prompts())
 

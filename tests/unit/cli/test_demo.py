@@ -49,8 +49,8 @@ def test_the_commands_it_shows_can_be_called_in_its_folder(call, tmp_path, monke
 
 def test_the_bundled_records_give_what_their_authors_published(call):
     call("demo --recorded")
-    rates = ("--judge", "gpt-4", "--on-conflict", "split", "--json", "--store", STORE)
-    rows = call(f"leaderboard {JUDGES}", *rates).json["rows"]
+    rates = f"--judge gpt-4 --on-conflict split --json --store {STORE}"
+    rows = call(f"leaderboard {JUDGES} {rates}").json["rows"]
     assert {row["candidate"]: row["win_rate"] for row in rows} == pytest.approx(PUBLISHED, abs=6e-4)
 
 

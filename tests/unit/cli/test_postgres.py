@@ -15,13 +15,9 @@ from tests.unit.cli.conftest import values
 
 FILE = "sqlite:evenhand.db"
 READERS = (
-    ("runs", "--json"),
-    ("show", "--json"),
-    ("compare", "--by", "model", "--json"),
-    ("gate", "--min-score", "correctness=1", "--json"),
-    ("leaderboard", "--json"),
-    ("export", "-o", "{}.jsonl", "--full"),
-    ("report", "-o", "{}.html"),
+    *("runs --json", "show {run} --json", "compare {run} --by model --json"),
+    *("gate {run} --min-score correctness=1 --json", "leaderboard {run} --json"),
+    *("export {run} --full -o {number}.jsonl", "report {run} -o {number}.html"),
 )
 
 
@@ -31,31 +27,31 @@ def url():
 
 
 def test_a_run_on_postgresql_is_judged_continued_settled_and_read(call, url):
-    on = ("--store", url)
+    on = f"--store {url}"
     write_suite(Path(), 4)
     # A store that is not there is told and not made.
-    call.refused("runs", *on, code=6)
-    call.json("run --dry-run", *on)
-    call.refused("runs", *on, code=6)
-    call.run(*on, "--limit", "3")
-    again = call.json("run", *on)
+    call.refused(f"runs {on}", code=6)
+    call.json(f"run --dry-run {on}")
+    call.refused(f"runs {on}", code=6)
+    call.run(f"{on} --limit 3")
+    again = call.json(f"run {on}")
     assert [again[key] for key in ("planned", "verdicts", "calls")] == [4, 4, 1]
-    settled = call.json("settle", *on)
+    settled = call.json(f"settle {on}")
     assert values(settled, "verdicts calls") == [4, 0]
-    for command in (("runs",), ("show",), ("show", "latest", "u1"), ("store", "verify")):
-        assert call(*command, *on).code == 0
+    for command in ("runs", "show", "show latest u1", "store verify"):
+        assert call(f"{command} {on}").code == 0
     rows = [
         {"unit": f"u{i}", "judge": "j", "first": "a", "second": "b", "winner": winner}
         for i, winner in enumerate(["a", "b", "tie", "a"])
     ]
     assert not Path("evenhand.db").exists()
     call.take("votes", rows)
-    call.json("import rows.jsonl --kind votes", *on)
-    assert call.json("leaderboard rows", *on)["rows"][0]["candidate"] == "a"
+    call.json(f"import rows.jsonl --kind votes {on}")
+    assert call.json(f"leaderboard rows {on}")["rows"][0]["candidate"] == "a"
     # A store of another version is refused.
     schema = url.partition("schema=")[2]
     shared_server().execute(f"UPDATE {schema}.store SET version = 9999")
-    assert "9999" in call.refused("runs", *on, code=6)
+    assert "9999" in call.refused(f"runs {on}", code=6)
 
 
 @pytest.mark.parametrize("write", [write_pairs, write_suite], ids=["pairwise", "rubric"])
@@ -68,28 +64,28 @@ def test_a_copy_reads_byte_for_byte_like_its_source(call, url, write):
     for command in READERS:
         texts = set()
         for number, store in enumerate((FILE, url, "sqlite:back.db")):
-            words = [word.format(number) for word in command]
-            said = call(*words, *(() if words[0] == "runs" else (run,)), "--store", store)
-            file = Path(words[2]) if words[1] == "-o" else None
-            texts.add((said.code, file.read_bytes() if file else said.out))
+            line = command.format(run=run, number=number)
+            said = call(f"{line} --store {store}")
+            _, _, file = line.partition(" -o ")
+            texts.add((said.code, Path(file).read_bytes() if file else said.out))
         assert len(texts) == 1, command
 
 
 def test_a_copy_brings_what_is_new_and_nothing_that_was_altered(call, url):
     write_suite(Path(), 5)
-    call.run("--limit", "2")
-    copy = ("store", "copy", FILE, url)
-    assert is_told(call(*copy).out, "cli.new_rows")
+    call.run("--limit 2")
+    copy = f"store copy {FILE}"
+    assert is_told(call(f"{copy} {url}").out, "cli.new_rows")
     call.run()
     new = {"units": 0, "runs": 0, "judgments": 3, "calls": 3}
     for expected in (new, dict.fromkeys(new, 0)):
-        assert call.json(*copy)["copied"] == expected
+        assert call.json(f"{copy} {url}")["copied"] == expected
     there = call.json(f"run --store {url}")
     assert [there[key] for key in ("verdicts", "calls", "cost_usd")] == [5, 0, 0]
     with closing(sqlite3.connect("evenhand.db")) as database, database:
         database.execute("UPDATE calls SET reply=reply||' '")
-    assert is_told(call.refused(*copy[:3], new_store_url(), code=6), "store.copy_altered")
-    call.refused(*copy[:3], "sqlite:./evenhand.db")
+    call.refused(f"{copy} {new_store_url()}", code=6, key="store.copy_altered")
+    call.refused(f"{copy} sqlite:./evenhand.db")
 
 
 def test_a_schema_with_tables_of_another_program_is_left_as_it_is(call, url):

@@ -551,8 +551,8 @@ async def flaky(messages, schema, params):
 """
     )
     write_suite(tmp_path, 2, "flaky", judge=flaky)
-    for more, verdicts in (((), 0), ((), 0), ("--retry-failures", 2)):
-        assert call("run --json", *more).json["verdicts"] == verdicts
+    for more, verdicts in (("", 0), ("", 0), ("--retry-failures", 2)):
+        assert call(f"run --json {more}").json["verdicts"] == verdicts
         monkeypatch.setenv("WELL", "1")
 
 

@@ -98,11 +98,11 @@ def test_settled_and_copied_runs_have_the_same_rows_and_the_queries_of_the_docs_
         assert answered == [True, False, has_votes, has_votes, has_scores]
     with closing(sqlite3.connect("evenhand.db")) as store, store:
         store.execute("UPDATE judgments SET observations = '[]'")
-    assert not query(statements[0]) and call("store", "verify").code == 6
+    assert not query(statements[0]) and call("store verify").code == 6
     call.json("settle")
     assert all(before) and [plain(query(sql)) for sql in statements] == before
     url = new_store_url()
-    call.json("store", "copy", "sqlite:evenhand.db", url)
+    call.json(f"store copy sqlite:evenhand.db {url}")
     schema, server = url.partition("schema=")[2], shared_server()
     for sql, there in zip(statements, before, strict=True):
         found = server.execute(re.sub(r"FROM (\w+)", rf"FROM {schema}.\1", sql))

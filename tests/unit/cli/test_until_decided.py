@@ -100,8 +100,8 @@ def decided_in(folder):
     return test.json()
 
 
-def until_decided(call, *options):
-    return call.json("run", "--until-decided", *options)
+def until_decided(call, options=""):
+    return call.json(f"run --until-decided {options}")
 
 
 def kept(decided):
@@ -127,7 +127,7 @@ def test_it_stops_as_soon_as_it_is_decided_and_sends_nothing_again(call, tmp_pat
     assert values(again, "calls cached decided") == [0, found["calls"], decided]
     ahead = until_decided(call, "--dry-run")
     assert values(ahead, "until_decided calls") == [True, {"least": 0, "most": 0}]
-    out = call("run", "--until-decided").out
+    out = call("run --until-decided").out
     assert is_told(out, "answer.stopped_better", variant="v2", baseline="v1", level="95%")
     saved = {"n": decided["saved_units"], "of": decided["of"]}
     assert is_told(out, "terminal.saved", alpha=0.05, **saved)
@@ -174,9 +174,9 @@ def test_failures_are_left_out_and_told(call, tmp_path, judge, reason):
 def test_a_dry_run_says_at_most_how_many(call, tmp_path):
     write(tmp_path, rows(BETTER, 20))
     assert until_decided(call, "--dry-run")["calls"] == {"least": 0, "most": 120}
-    out = call("run", "--until-decided", "--dry-run").out
+    out = call("run --until-decided --dry-run").out
     assert is_told(out, "cli.dry_calls_open", most=120)
-    assert call.json("run", "--dry-run")["calls"] == {"least": 40, "most": 120}
+    assert call.json("run --dry-run")["calls"] == {"least": 40, "most": 120}
     assert not Path("evenhand.db").exists()
 
 
@@ -191,13 +191,13 @@ def test_what_cannot_be_decided_is_said_before_anything_is_sent(call, tmp_path):
         ({"stop": {"alpha": 0.7}}, "stop.alpha"),
     ):
         write(tmp_path, given, **rest)
-        assert told in call.refused("run", "--until-decided")
+        call.refused("run --until-decided", says=[told])
     for compare, key in (
         ({"baseline": "v1"}, "runs.nothing_to_decide"),
         ({"by": ["model"], "baseline": "m"}, "runs.nothing_paired"),
     ):
         write(tmp_path, given, compare=compare)
-        assert is_told(call.refused("run", "--until-decided"), key)
+        call.refused("run --until-decided", key=key)
     # Nothing is left behind, not even an empty run.
     if Path("evenhand.db").exists():
         assert call.json("runs") == {"runs": []}
@@ -215,7 +215,7 @@ def test_a_run_to_the_end_finishes_the_rest(call, tmp_path):
     write(tmp_path, rows(BETTER), stop={"alpha": 0.1})
     first = call.json("run")
     assert first["decided"]["alpha"] == 0.1
-    whole = call.json("run", "--to-the-end")
+    whole = call.json("run --to-the-end")
     assert values(whole, "run pending") == [first["run"], 0]
     assert "decided" not in whole and whole["calls"] == first["pending"]
     # The decision is the one that the order comes to, however much is judged.
