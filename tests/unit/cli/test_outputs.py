@@ -23,7 +23,7 @@ SUITES: dict[str, Callable[..., Path]] = {
 def command(name, file, *rest):
     flag = {"gate": "--junit", "report": "-o", "export": "-o"}[name]
     more = "--max-failure-rate 0.5" if name == "gate" else ""
-    return [f"{name} latest {flag} {more}", file, *rest]
+    return [f"{name} latest {more} {flag}", file, *rest]
 
 
 @pytest.fixture(scope="module")

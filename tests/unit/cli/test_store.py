@@ -15,7 +15,7 @@ from tests.suites import evenhand_here, ok_here, write_suite
 @pytest.mark.parametrize("command", [("run",), ("runs",), ("settle",), ("store", "verify")])
 def test_a_name_that_no_file_can_have_is_told(tmp_path, command):
     write_suite(tmp_path, 1, store={"url": "sqlite:a\0b"})
-    for options in ((), "--store sqlite:a\0b"):
+    for options in ((), ("--store", "sqlite:a\0b")):
         outcome = evenhand_here(*command, *options, cwd=tmp_path)
         assert outcome.returncode == 2, outcome.stderr
         assert '"a\\x00b"' in outcome.stderr or '"sqlite:a\\x00b"' in outcome.stderr

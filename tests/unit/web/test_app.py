@@ -7,7 +7,6 @@ import socket
 
 import pytest
 
-from evenhand.errors import UsageError
 from evenhand.web.app import listening
 
 
@@ -25,10 +24,3 @@ async def test_an_answer_does_not_wait_until_the_last_one_is_acknowledged(host):
             _, writer = await asyncio.open_connection(*bound.getsockname()[:2])
             assert await without_delay
             writer.close()
-
-
-def test_a_port_that_is_taken_is_said():
-    with listening("127.0.0.1", 0) as bound:
-        port = bound.getsockname()[1]
-        with pytest.raises(UsageError, match=f"port {port}"):
-            listening("127.0.0.1", port)

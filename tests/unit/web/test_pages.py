@@ -17,6 +17,7 @@ from evenhand.store.batches import BatchItem, NewBatch
 from evenhand.store.rows import CALL_TAG
 from evenhand.web import service
 from evenhand.words import LANGUAGES
+from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import (
     JUDGE,
@@ -30,7 +31,6 @@ from tests.suites import (
 )
 from tests.unit.web.serving import (
     PATIENT,
-    SAMPLES,
     counts,
     listed,
     run_ids,
@@ -79,13 +79,17 @@ def test_every_page_that_pages_link_to_is_there(site):
         assert f"/runs/RUN{part}" in seen
 
 
-def test_a_run_says_how_it_stands(site):
-    page = site.get(f"/runs/{run_named(site, 'first')}").text
-    assert re.search(r'data-count="planned">130<', page)
-    assert re.search(r'data-count="failed">19<', page)
-    assert "not_json" in page
-    assert "complete" in text(page)
-    assert "stopped, not complete" in text(site.get("/runs/latest").text)
+@cases
+def test_a_page_says(site, run, path, has, lacks):
+    """Texts as patterns, in a page or in what a reader sees of it."""
+    ident = run_named(site, run)
+    answer = site.get(f"/runs/{ident}{path}")
+    site.client.cookies.clear()
+    assert answer.status_code == 200
+    both = f"{answer.text}\n{text(answer.text)}"
+    for pattern in has:
+        assert re.search(pattern.replace("{run}", ident), both), pattern
+    assert not any(part in both for part in lacks)
 
 
 def test_the_last_page_leads_no_further(site):
@@ -99,16 +103,6 @@ def test_the_last_page_leads_no_further(site):
     back = rel(last, "prev")
     assert back is not None
     assert rel(site.get(back).text, "next") is not None
-
-
-def test_failures_are_said_with_what_they_mean(site):
-    page = site.get(f"/runs/{run_named(site, 'first')}?lang=en").text
-    assert re.search(r'units\?reason=not_json">not_json</a> <span class="soft">[^<]{5}', page)
-    assert "No failures" not in page
-    none = site.get(f"/runs/{run_named(site, 'graded')}?lang=en").text
-    assert '<table class="failures"' not in none
-    assert '<p class="soft">No failures' in none
-    site.client.cookies.clear()
 
 
 async def test_means_of_a_comparison_have_two_digits(tmp_path):
@@ -180,19 +174,6 @@ def test_filters_stay_from_page_to_page_and_into_the_unit(site):
     assert rel(opened, "back") == f"/runs/{run}/units?status=verdict&field=model&value=m1"
 
 
-def test_a_unit_shows_its_evidence_marked_and_its_calls(site):
-    run = run_named(site, "first")
-    page = site.get(f"/runs/{run}/unit?id=m1/v1/q001").text
-    assert re.search(r"<mark[^>]*>Answer 1, pl</mark>", page)
-    assert "It is clear." in page
-
-
-def test_a_unit_that_failed_shows_its_reason_and_every_reply(site):
-    page = text(site.get(f"/runs/{run_named(site, 'first')}/unit?id=m1/v1/q003").text)
-    assert "not_json" in page
-    assert page.count("I would rather not say.") >= 3
-
-
 def test_a_run_is_found_by_its_id_a_prefix_and_latest(site):
     first = run_named(site, "first")
     for name in (first, first[:6]):
@@ -250,6 +231,7 @@ def test_the_report_of_a_run_comes_as_a_file(site):
     assert answer.status_code == 200
     assert answer.headers["content-disposition"] == f'attachment; filename="report-{run}.html"'
     assert answer.text.lstrip().startswith("<!doctype html>")
+    assert site.get("/static/sort.js").status_code == 200
 
 
 @pytest.fixture
@@ -361,41 +343,6 @@ async def test_a_run_that_is_judged_is_called_so(store):
             assert "judging now" in site.get(f"/runs/{run}").text
         opened.close()
         assert "judging now" not in site.get(f"/runs/{run}").text
-
-
-@pytest.fixture(scope="module")
-def first(site):
-    return run_named(site, "first")
-
-
-def test_the_page_has_figures_of_some_units(site, first):
-    page = site.get(f"/runs/{first}?field=model&value=m1").text
-    assert f"Only model = m1: {SAMPLES // 2} of {SAMPLES} units." in page
-    assert 'data-ready="yes"' in page
-    assert f"/runs/{first}/report?field=model&amp;value=m1" in page
-    whole = site.get(f"/runs/{first}").text
-    assert "Only model" not in whole and 'name="field"' in whole
-
-
-def test_the_page_says_what_is_wrong_with_a_selection(site, first):
-    page = site.get(f"/runs/{first}?field=modle&value=m1")
-    assert page.status_code == 200
-    assert "Did you mean &#34;model&#34;?" in page.text
-    other = site.get(f"/runs/{first}?field=model&value=other").text
-    assert "&#34;m0&#34;, &#34;m1&#34;" in other
-
-
-def test_a_report_of_some_units_can_be_loaded(site, first):
-    page = site.get(f"/runs/{first}/report?field=model&value=m0&summary=1")
-    assert page.status_code == 200 and f"{SAMPLES // 2} of {SAMPLES} units" in page.text
-
-
-def test_the_page_links_to_what_changed_most(site):
-    pairs = run_named(site, "pairs")
-    page = site.get(f"/runs/{pairs}").text
-    assert '<div class="pairs">' in page
-    assert f'href="/runs/{pairs}/unit?id=p' in page
-    assert site.get("/static/sort.js").status_code == 200
 
 
 WORDS = {
