@@ -139,7 +139,7 @@ def _read_cells(text: str, number: int) -> list[str]:
 
 # Cells of a judge
 
-_DECOR = " \t\u00a0\u3000`*_\"'“”„‘’«»「」『』"
+_DECOR = " \t\u00a0\u3000`*_\"'“”„‘’«»「」『』✅🏆⭐"
 _UNSEEN = re.compile(f'[`*"“”„«»「」『』{INVISIBLE}]')
 _ALONE = "(?![a-zа-яё0-9])"
 NOTES_LINES = 20
@@ -156,8 +156,7 @@ class _Side(NamedTuple):
 
 
 def _side(letters: str, article: str, number: int, ordinal: str) -> _Side:
-    called = any_of("cell_called")
-    called += r"(?:[ #_-]| ?no\.? ?)?"
+    called = any_of("cell_called") + r"(?:[ #_-]| ?no\.? ?)?"
     by_number = rf"{called}{number}{_ALONE}"
     name = rf"(?:(?:{called})?[{letters}]{_ALONE}|{by_number}|{ordinal})"
     capitals = rf"(?<![A-Za-zА-яЁё])(?:[{letters.upper()}](?![A-Za-zА-яЁё])|{article})"
@@ -180,16 +179,29 @@ def _wins(side: _Side, other: _Side) -> str:
     )
 
 
+def _met(named: str = "") -> str:
+    """Return the pattern of a yes or no for each side, which are named, or with `?` may be."""
+    a, b = (rf"(?:{side.name}[ :はー—-]*){named}{any_of('cell_yes')}" for side in (_A, _B))
+    return rf"{a} ?[/,;、] ?{b}"
+
+
+@cache
+def _support(word: str) -> re.Pattern[str]:
+    """Return the pattern of a remark that says the same again, or what each side meets."""
+    wins = _wins(_A, _B) if word == "A" else _wins(_B, _A)
+    return re.compile(rf"(?:{wins}|{_met()})[ )]*", re.IGNORECASE)
+
+
 @cache
 def _cell(*, is_mark: bool) -> re.Pattern[str]:
     """Return the pattern of a cell: what each candidate meets, the word, and a remark."""
-    yes, (a, b) = any_of("cell_yes"), (_wins(_A, _B), _wins(_B, _A))
+    a, b = _wins(_A, _B), _wins(_B, _A)
     if is_mark:
         a, b = rf"{_A.name} ?\+|{a}", rf"{_B.name} ?\+|{b}"
     both = "|".join(rf"{x.name} ?(?:=+|≈) ?{y.name}" for x, y in ((_A, _B), (_B, _A)))
     tie = rf"{any_of('cell_tie')}(?!\w)|{both}"
-    met = rf"(?:{_A.name}[ :—-]*)?{yes} ?[/,;] ?(?:{_B.name}[ :—-]*)?{yes}[ ,:;.、=→>—–-]*"
-    start = rf" ?[(:;,.、。—–→]| -|<br ?/?>| (?={any_of('cell_by')} )"
+    met = rf"{_met('?')}[ ,:;.、=→>—–-]*"
+    start = rf" ?[(:;,.、。—–→]| -|<br ?/?>| (?={any_of('cell_by')} )|(?<=\+) ?(?=\w)"
     word = rf"(?:(?P<tie>{tie})|(?P<a>{a})|(?P<b>{b}))"
     return re.compile(rf"(?:{met})?{word}(?:(?:{start}) ?(?P<remark>.*\w.*))?", re.IGNORECASE)
 
@@ -237,8 +249,12 @@ def read_cell(text: str, allowed: Sequence[str]) -> str | None:
         return None
     word = "tie" if reading["tie"] else "A" if reading["a"] else "B"
     remark = reading["remark"] or ""
+    if word != "tie" and _support(word).fullmatch(remark):
+        remark = ""
     # `A: no` says if A meets a criterion.
-    is_answer = word != "tie" and _ANSWER.match(remark) and "+" not in plain[: -len(remark)]
+    is_answer = (
+        word != "tie" and _ANSWER.match(remark) and "+" not in reading[0][: reading.start("remark")]
+    )
     if is_answer or _turns(remark, word):
         return None
     return word if word == "tie" or not is_mark else f"{word}+"
