@@ -88,20 +88,32 @@ async def test_the_name_and_the_judging_are_part_of_a_run(store, ledger):
     assert [row.id for row in store.archive.runs()] == [scope.run for scope in reversed(runs)]
 
 
-async def test_a_scope_may_end_after_some_units(store, ledger):
-    scope = await begun(ledger, units_of(5))
-    limited = Scope(scope.run, 2)
-    assert ids(store, limited) == ["u0", "u1"]
-    for unit in store.archive.units(scope):
-        await ledger.store_judgment(scope.run, of(unit, VERDICT))
+@pytest.mark.parametrize(
+    ("limit", "named", "meant"),
+    [
+        (2, None, [0, 1]),
+        (99, None, [0, 1, 2, 3, 4]),
+        (None, (1, 3, 4), [1, 3, 4]),
+        (2, (1, 3, 4), [1]),
+        (None, (), []),
+    ],
+)
+async def test_a_scope_may_end_after_some_units_and_name_some(store, ledger, limit, named, meant):
+    run = (await begun(ledger, units_of(5))).run
+    archive, units = store.archive, list(store.archive.units(Scope(run)))
+    for unit in units[:4]:
+        await ledger.store_judgment(run, of(unit, VERDICT))
     await ledger.flush()
-    assert [unit.id for unit, _ in store.archive.judgments(limited)] == ["u0", "u1"]
-    assert list(store.archive.judgments(limited, "u3")) == []
-    assert [unit.id for unit in store.archive.units(limited, "u1")] == ["u1"]
-    assert list(store.archive.units(limited, "u3")) == []
-    counts = [store.archive.counts(one, 1) for one in (limited, scope, Scope(scope.run, 99))]
-    assert [(one.planned, one.verdicts) for one in counts] == [(2, 2), (5, 5), (5, 5)]
-    assert await ledger.open_work(limited, 1, 0, ()) == list(store.archive.units(limited))
+    positions = named if named is None else tuple(units[place].position for place in named)
+    scope, judged = Scope(run, limit, positions), [units[place] for place in meant if place < 4]
+    assert list(archive.units(scope)) == [units[place] for place in meant]
+    assert [unit for unit, _ in archive.judgments(scope)] == judged
+    for place, unit in enumerate(units):
+        assert list(archive.units(scope, unit.id)) == [unit] * (place in meant)
+        assert [one for one, _ in archive.judgments(scope, unit.id)] == [unit] * (unit in judged)
+    counts = archive.counts(scope, 1)
+    assert (counts.planned, counts.verdicts) == (len(meant), len(judged))
+    assert await ledger.open_work(scope, 0, 0, ()) == units[4:] * (4 in meant)
 
 
 async def test_a_judgment_is_there_to_be_looked_at_though_nothing_follows_it(store, ledger):
@@ -113,26 +125,6 @@ async def test_a_judgment_is_there_to_be_looked_at_though_nothing_follows_it(sto
     while not list(store.archive.judgments(scope)):
         assert time.monotonic() < end, "it is never written"
         await asyncio.sleep(0.05)
-
-
-async def test_a_scope_may_name_some_units(store, ledger):
-    scope = await begun(ledger, units_of(5))
-    units = list(store.archive.units(scope))
-    for unit in units[:4]:
-        await ledger.store_judgment(scope.run, of(unit, VERDICT))
-    await ledger.flush()
-    places = tuple(units[place].position for place in (1, 3, 4))
-    some = Scope(scope.run, positions=places)
-    assert ids(store, some) == ["u1", "u3", "u4"]
-    assert [unit.id for unit, _ in store.archive.judgments(some)] == ["u1", "u3"]
-    assert [unit.id for unit, _ in store.archive.judgments(some, "u3")] == ["u3"]
-    assert list(store.archive.judgments(some, "u0")) == []
-    counts = store.archive.counts(some, 1)
-    assert (counts.planned, counts.verdicts, counts.pending) == (3, 2, 1)
-    assert await ledger.open_work(some, 0, 0, ()) == [units[4]]
-    assert ids(store, Scope(scope.run, 2, positions=places)) == ["u1"]
-    nothing = Scope(scope.run, positions=())
-    assert (ids(store, nothing), store.archive.counts(nothing, 1).planned) == ([], 0)
 
 
 async def test_a_scope_may_name_more_units_than_a_page_has(store, ledger):

@@ -54,6 +54,19 @@ async def test_dies_around_each_note(tmp_path, note, moment, provider, monkeypat
     assert (done.spent.reserved, again.tally.sent) == (0, 0)
 
 
+COMMAND = ("run", "--batch", "--batch-then-live", "1")
+
+
+async def killed_when_held(folder, server):
+    """A real process and kill -9, while the provider holds its answer."""
+    keys = "".join(f"{name}=sk-x-0123456789\n" for name in KEYS.values())
+    (folder / ".env").write_text(keys)
+    process = started(*COMMAND, cwd=folder)
+    await asyncio.wait_for(server.held.wait(), 60)
+    process.kill()
+    await asyncio.to_thread(ended, process)
+
+
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("point", ["upload", "create", "state", "download"])
 async def test_killed_while_the_provider_holds_its_answer(tmp_path, provider, point):
@@ -62,16 +75,9 @@ async def test_killed_while_the_provider_holds_its_answer(tmp_path, provider, po
         pytest.skip("Anthropic takes no files")
     async with BatchProvider(faults=Faults(**{point: ["held"]})) as server:
         write_suite(tmp_path, UNITS, server.judge(provider, price=PRICE))
-        (tmp_path / ".env").write_text(
-            "".join(f"{name}=sk-x-0123456789\n" for name in KEYS.values())
-        )
-        process = started("run", "--batch", "--batch-then-live", "1", cwd=tmp_path)
-        await asyncio.wait_for(server.held.wait(), 60)
-        process.kill()
-        await asyncio.to_thread(ended, process)
+        await killed_when_held(tmp_path, server)
         before = kept(tmp_path)
-        words = ("run", "--batch", "--batch-then-live", "1", "--json")
-        done = await asyncio.to_thread(evenhand, *words, cwd=tmp_path)
+        done = await asyncio.to_thread(evenhand, *COMMAND, "--json", cwd=tmp_path)
         verified = await asyncio.to_thread(evenhand, "store", "verify", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -88,14 +94,9 @@ async def test_killed_beside_results_of_other_ids_nothing_is_paid_for_again(tmp_
     strange = Faults(**{point: ["held"]}, lines=prefixed)
     async with BatchProvider(faults=strange) as server:
         write_suite(tmp_path, UNITS, server.judge("anthropic"))
-        (tmp_path / ".env").write_text("ANTHROPIC_API_KEY=sk-x-0123456789\n")
-        words = ("run", "--batch", "--batch-then-live", "1")
-        process = started(*words, cwd=tmp_path)
-        await asyncio.wait_for(server.held.wait(), 60)
-        process.kill()
-        await asyncio.to_thread(ended, process)
+        await killed_when_held(tmp_path, server)
         for _ in range(2):
-            done = await asyncio.to_thread(evenhand, *words, cwd=tmp_path)
+            done = await asyncio.to_thread(evenhand, *COMMAND, cwd=tmp_path)
             assert done.returncode == 4, done.stderr
             assert "results.jsonl" in done.stderr
     assert asked(server) == UNITS

@@ -118,10 +118,6 @@ async def test_the_counts_of_a_judge_by_chance_match_its_replies(tmp_path):
         differ.update(c for c in first[1] if first[1][c] != second[1][c])
         output = json.loads(judgment.text.body)["output"]
         assert (output["winner"], output["settled"]) == (winner, how)
-        (_, one, _), (_, other, _) = rounds[max(rounds)]
-        assert output["unstable"] == [c for c in one if one[c] != other[c]]
-        agreed = {c: mark if mark == other[c] else "tie" for c, mark in one.items()}
-        assert output["criteria"] == agreed
     assert counts["calls"] == summary.tally.sent
     for how in ("stable", "resolved", "uncertain"):
         assert found.settled[how] == counts[how] > 0

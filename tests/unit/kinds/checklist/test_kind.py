@@ -7,7 +7,7 @@ import pytest
 
 import evenhand
 from evenhand.kinds.evidence import fragments
-from tests.suites import TICK_JUDGE, evenhand_here, write_checklist, write_rows
+from tests.suites import TICK_JUDGE, evenhand_here, write_checklist
 from tests.unit.kinds.checking import CHECKLIST, PHRASES, SAMPLE, protocol
 
 
@@ -46,7 +46,7 @@ def test_a_judge_that_fills_a_form_can_only_keep_the_contract(output):
         assert checked.problems == ()
 
 
-def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path):
+def test_a_run_is_summed_up_exported_and_compared_by_score_and_pass(tmp_path):
     rows = [
         {"id": f"{v}-{n}", "question": f"Q{n}?", "model_output": f"The answer {v} number {n}."}
         | {"meta": {"prompt_variant": v, "question_id": f"q{n}"}}
@@ -63,7 +63,6 @@ def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path):
 
     told = json.loads(call("run", "--json"))
     assert (told["verdicts"], told["checklist"]) == (6, {"notes": 0, "passed": 6})
-    assert "pass" in call("show") and "Clear enough?" in call("show", "latest", "v1-0")
     exported = [json.loads(line) for line in call("export", "-o", "-").splitlines()]
     assert exported[0]["criteria"]["rude"] == {"met": False, "evidence": [], "reason": "so it is"}
     assert (exported[0]["score"], list(exported[-1]["criteria"])) == (1.0, ["c1"])
@@ -74,16 +73,6 @@ def test_a_run_is_shown_checked_compared_settled_and_reported(tmp_path):
     assert (rates["dimension"], rates["mean"], rates["n"]) == ("pass", 1, 3)
     seen = call("export", "-o", "-", "--observations").splitlines()
     assert sum('"measure":"pass"' in line.replace(" ", "") for line in seen) == 6
-    call("settle", "latest")
-    call("report", "-o", "report.html", "--by", "prompt_variant", "--baseline", "v1")
-    assert "Clear enough?" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    replies = [{"unit": row["id"], "reply": "{}"} for row in rows[:2]]
-    write_rows(tmp_path, replies, "replies.jsonl")
-    check = ("check", "--protocol", "checklist", "--rubric", "criteria.json", "--json")
-    files = ("--units", "samples.jsonl", "--replies", "replies.jsonl")
-    done = evenhand_here(*check, *files, cwd=tmp_path)
-    found = json.loads(done.stdout)["problems"]
-    assert (done.returncode, {problem["code"] for problem in found}) == (1, {"schema"})
 
 
 def test_a_share_that_passes_is_a_setting_and_a_rule_to_settle_by(tmp_path):
