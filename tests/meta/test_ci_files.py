@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.cases import cases
 from tests.suites import RUBRIC, samples, write_suite
 
 ROOT = Path(__file__).parents[2]
@@ -55,15 +56,7 @@ def judged(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    ("gate", "undecided", "code", "outcome"),
-    [
-        ({"max_failure_rate": 0.5}, "fail", 0, "passed"),
-        ({"min_mean": 0.99}, "fail", 1, "failed"),
-        ({"no_worse_than": 0.001}, "fail", 7, "undecided"),
-        ({"no_worse_than": 0.001}, "pass", 0, "undecided"),
-    ],
-)
+@cases
 def test_the_action_passes_fails_or_leaves_it_open(
     judged, tmp_path, gate, undecided, code, outcome
 ):
@@ -111,17 +104,7 @@ def test_the_hook_for_protocols_lints_the_folder_of_a_prompt(tmp_path):
     assert hook("evenhand-protocol", tmp_path, "mine/prompts/en.md") == 1
 
 
-@pytest.mark.parametrize(
-    ("path", "ident"),
-    [
-        ("evals/rubric.json", "evenhand-rubric"),
-        ("rubrics/honey.md", "evenhand-rubric"),
-        ("rubric-v2.toml", "evenhand-rubric"),
-        ("mine/protocol.toml", "evenhand-protocol"),
-        ("mine/prompts/ja.md", "evenhand-protocol"),
-        ("README.md", ""),
-    ],
-)
+@cases
 def test_hooks_look_at_their_files_alone(path, ident):
     matching = [each["id"] for each in HOOKS if re.search(each["files"], path)]
     assert matching == ([ident] if ident else [])

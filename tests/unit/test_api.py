@@ -12,6 +12,7 @@ import pytest
 import evenhand
 from evenhand.errors import UsageError
 from tests import provider as p
+from tests.cases import cases
 from tests.sentences import refused
 from tests.suites import (
     GRADE_JUDGE,
@@ -177,16 +178,7 @@ def test_an_editor_sees_every_parameter_and_what_it_means(name):
         assert f"    {part}:\n" in wait.__doc__
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"language": "fr"},
-        {"judge": {"model": "openai/m", "temperature": "hot"}},
-        {"judge": {"model": "openai/m", "max_tokns": 5}},
-        {"judge": {"model": "openai/m", "api_key": "sk-secret"}},
-        {"rubric": {}},
-    ],
-)
+@cases
 async def test_what_is_wrong_is_told(wrong):
     given = {"judge": "openai/m", "rubric": RUBRIC, **wrong}
     with pytest.raises(evenhand.EvenhandError) as told:
@@ -333,21 +325,7 @@ def test_a_failure_is_a_value_and_equal_texts_need_no_judge():
     assert (equal.output["winner"], equal.flags) == ("tie", ("equal_text",))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "settings", "key", "said"),
-    [
-        (("", NINE, TWO), {}, "kinds.empty_field", '"topic"'),
-        ((TOPIC, NINE, " "), {}, "kinds.empty_field", "candidates.2.text"),
-        ((TOPIC, NINE, TWO), {"names": ("x", "x")}, "kinds.same_candidate", '"x"'),
-        (
-            (TOPIC, NINE, TWO),
-            {"settings": {"max_rounds": 99}},
-            "suite.less_than_equal",
-            "settings.max_rounds",
-        ),
-        ((TOPIC, NINE, TWO), {"settings": {"expose_meta": True}}, "runs.no_setting", "expose_meta"),
-    ],
-)
+@cases
 def test_what_is_wrong_with_a_preference_is_raised(arguments, settings, key, said):
     with refused(evenhand.EvenhandError, key, said):
         evenhand.prefer(*arguments, judge="python/pairs:crash", **settings)

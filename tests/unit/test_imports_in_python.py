@@ -12,6 +12,7 @@ import pytest
 
 import evenhand
 from evenhand.errors import DataError
+from tests.cases import cases
 from tests.sentences import refused
 
 VOTES = """unit,judge,first,second,winner
@@ -74,14 +75,7 @@ def test_labels_of_people_for_the_pairs_of_a_run(folder):
     assert (figures["agreement"].value, figures["agreement"].n) == (1.0, 2)
 
 
-@pytest.mark.parametrize(
-    ("settings", "key", "says"),
-    [
-        ({}, "kind_or_labels", ""),
-        ({"kind": "votes", "labels_for": "x"}, "kind_or_labels", ""),
-        ({"kind": "ballots"}, "no_kind", "ballots"),
-    ],
-)
+@cases
 def test_what_cannot_be_meant_is_told(settings, key, says):
     with refused(evenhand.EvenhandError, f"runs.{key}", says):
         evenhand.import_("votes.csv", **settings)

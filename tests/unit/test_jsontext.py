@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand import jsontext
 from evenhand.limits import STORED_DEPTH
+from tests.cases import cases
 from tests.sentences import refused
 from tests.work import calls_of
 
@@ -59,20 +60,7 @@ def test_spelling_survives_pickling_and_a_mapping_that_is_no_dict():
     assert jsontext.dump(pickle.loads(pickle.dumps(dict(value)))) == jsontext.dump(value)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ('{"a":1,"b":2}', '{ "a": 1, "b": 2 }', True),
-        ('{"a":1,"b":2}', '{"b":2,"a":1}', False),
-        ("1.50", "1.5", False),
-        ("1e3", "1000.0", False),
-        ("1.5", "1.5", True),
-        ("1", "1.0", False),
-        ("-0", "0", False),
-        ("true", "1", False),
-        ('"\\u00e9"', '"é"', True),
-    ],
-)
+@cases
 def test_equal_as_json_means_order_and_spelling(one, other, same):
     assert jsontext.same(jsontext.parse(one), jsontext.parse(other)) is same
 
@@ -107,23 +95,7 @@ def test_a_number_of_any_size_is_kept_as_it_was_spelled(number):
     assert float(value) == float(number)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"a":-0,"b":1.50}',
-        '[18446744073709551616,"-0"]',
-        '{"a":1e999,"b":[1E5,0.1,-0.0]}',
-        '["\\ud800","\\ud83d\\ude00"]',
-        '{"n":9223372036854775807,"m":-9223372036854775808}',
-        '{"model":"m-01","n":7,"is_new":true,"note":null}',
-        '{"n":0}',
-        '{"n":-5}',
-        '{"n":1000000000000000000}',
-        '{"n":999999999999999999999}',
-        '{"n":1e3}',
-        '{"meta":{"n":[-0]}}',
-    ],
-)
+@cases
 def test_what_was_written_is_restored_as_the_strict_reader_reads_it(text):
     assert repr(jsontext.loads_trusted(text)) == repr(jsontext.parse(text))
     assert jsontext.dump(jsontext.loads_trusted(text)) == jsontext.dump(jsontext.parse(text))
@@ -194,25 +166,7 @@ def test_a_text_that_breaks_off_is_told_as_such(data, value, is_ascii, indent):
         jsontext.parse(cut)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"a" "b',
-        '[1 "abc',
-        "[trux",
-        "[-I",
-        "[true1.",
-        "[--",
-        '["two\nlines',
-        '["\\x',
-        '["\\u00x',
-        '["\\u00x\\u00',
-        "[1] 5",
-        '{"a":1} "b',
-        "]",
-        "}",
-    ],
-)
+@cases
 def test_what_nothing_could_follow_to_make_it_json_is_not_cut_off(text):
     with pytest.raises(json.JSONDecodeError) as refused:
         jsontext.parse(text)
@@ -242,23 +196,7 @@ DOCUMENT = """
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        ((), 2),
-        (("dimensions",), 3),
-        (("dimensions", 0, "id"), 4),
-        (("dimensions", 0, "bands"), 5),
-        (("dimensions", 0, "bands", 1, "score"), 8),
-        (("dimensions", 1, "id"), 11),
-        (("dimensions", 1, "bands"), 10),
-        (("dimensions", 9), 3),
-        (("empty", "x"), 14),
-        (("list", 0), 14),
-        (("dimensions", 0, "id", "deeper"), 4),
-        (("nowhere", "at", "all"), 2),
-    ],
-)
+@cases
 def test_a_path_leads_to_its_line_or_that_of_what_is_left_of_it(path, line):
     assert jsontext.find_line(DOCUMENT, path) == line
 

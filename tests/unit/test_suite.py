@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-import pytest
-
 from evenhand import limits
 from evenhand.errors import UsageError
 from evenhand.suite import load_suite
 from evenhand.suite_file import suite_schema
 from evenhand.tomltext import find_line
+from tests.cases import cases
 from tests.sentences import refused
 
 SUITE = """\
@@ -63,15 +62,7 @@ def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default
     assert [judge.model for judge in found[-1].file.judges] == ["replay/x"]
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ("EVENHAND_NAME", "other"),
-        ("EVENHAND_DATA", "b.jsonl"),
-        ("EVENHAND_STORE__URL", "sqlite:b.db"),
-        ("EVENHAND_SETTINGS__EXPOSE_META", "true"),
-    ],
-)
+@cases
 def test_any_key_can_come_from_the_environment(tmp_path, variable, value):
     file = load(tmp_path, **{variable: value}).file
     settings = str(file.settings.expose_meta).lower()
@@ -105,75 +96,22 @@ def test_one_data_file_may_stand_without_a_list_and_a_byte_order_mark_is_no_harm
     assert [spec.file for spec in load(tmp_path, text).file.data] == ["samples.jsonl"]
 
 
-WRONG = {
-    "unknown at the top": ("seed_ = 1\n" + SUITE, 1, "unknown_key_near", '"seed_".* seed'),
-    "unknown, like nothing": ("zzzzzz = 1\n" + SUITE, 1, "unknown_key", '"zzzzzz".* name, proto'),
-    "a key named like a function": ("functions = 1\n" + SUITE, 1, "unknown_key_near", "functions"),
-    "unknown in a table of a judge": (
-        SUITE.replace("repeats = 2", "[judges.price]\ninput = 1\noutput = 2\nouput = 3"),
-        13,
-        "unknown_key_near",
-        '"judges.1.price.ouput".* output',
-    ),
-    "no such choice": (
-        SUITE + '[settings]\npanel = "all"\n',
-        16,
-        "literal_error",
-        """settings.panel.*'each'.*'relay'.*"all\"""",
-    ),
-    "missing": (SUITE.replace('protocol = "rubric"\n', ""), None, "missing", '"protocol"'),
-    "missing in a judge": (
-        SUITE.replace('model = "openai/x"\n', ""),
-        8,
-        "missing",
-        '"judges.1.model"',
-    ),
-    "a word for a number": (
-        SUITE.replace("= 8", '= "many"'),
-        13,
-        "int_parsing",
-        'limits.concurrency.*"many"',
-    ),
-    "out of bounds": (
-        SUITE.replace("= 8", "= 0"),
-        13,
-        "greater_than_equal",
-        'limits.concurrency.*1.*"0"',
-    ),
-    "true for a number": (SUITE.replace("= 8", "= true"), 13, "value_error", "limits.concurrency"),
-    "no data": (SUITE.replace('["samples.jsonl"]', "[]"), 3, "too_short", "data"),
-    "language": (
-        'language = "Klingon!"\n' + SUITE,
-        1,
-        "string_pattern_mismatch",
-        'language.*"Klingon!"',
-    ),
-    "not finite": (SUITE.replace('"5.00"', "nan"), 14, "finite_number", "limits.budget_usd"),
-    "bad TOML": (SUITE + "what is this\n", 15, "not_toml", ""),
-    "deep TOML": ("deep = " + "[" * 10**4 + "\n", None, "toml_depth", "64"),
-    "a key twice": ('name = "a"\n' + SUITE, 2, "not_toml", "overwrite"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_told_with_file_and_line(tmp_path, name):
-    text, line, key, says = WRONG[name]
+@cases
+def test_what_is_wrong_is_told_with_file_and_line(tmp_path, old, new, key, says, line):
+    """A suite in which something was replaced."""
     room = "kinds" if "toml" in key else "suite"
     with refused(UsageError, f"{room}.{key}", says) as caught:
-        load(tmp_path, text)
+        load(tmp_path, SUITE.replace(old, new))
     path = tmp_path / "evenhand.toml"
     assert caught.value.where == (f"{path}:{line}" if line else str(path))
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "key", "says"),
-    [
-        ("LIMITS__CONCURRENCY", "many", "int_parsing", "limits.concurrency"),
-        ("LIMITS__CONCURENCY", "8", "unknown_key_near", '"limits.concurency"'),
-        ("LANGUAGE", "FR", "string_pattern_mismatch", '"FR"'),
-        ("LIMIT__CONCURRENCY", "8", "unknown_key_near", "EVENHAND_LIMITS__CONCURRENCY"),
-    ],
-)
+def test_a_suite_that_nests_too_deep_is_told(tmp_path):
+    with refused(UsageError, "kinds.toml_depth", "64"):
+        load(tmp_path, "deep = " + "[" * 10**4)
+
+
+@cases
 def test_what_is_wrong_in_the_environment_is_not_blamed_on_the_file(
     tmp_path, variable, value, key, says
 ):
@@ -216,24 +154,9 @@ k.l . m = 1
 """
 
 
-@pytest.mark.parametrize(
-    ("loc", "line"),
-    [
-        (("dimensions",), 1),
-        (("dimensions", 0), 1),
-        (("dimensions", 0, "bands", 1), 5),
-        (("dimensions", 0, "bands", 1, "score"), 6),
-        (("dimensions", 1, "id"), 9),
-        (("dimensions", 1, "bands", 0, "score"), 11),
-        (("dimensions", 1, "bands", 0, "criteria"), 10),
-        (("dimensions", 1, "definition"), 8),
-        (("x", "y.z", "k", "l", "m"), 13),
-        (("nowhere",), None),
-        ((), None),
-    ],
-)
+@cases
 def test_a_key_of_a_toml_text_has_its_line(loc, line):
-    assert find_line(RUBRIC, loc) == line
+    assert find_line(RUBRIC, tuple(loc)) == line
 
 
 def test_the_schema_describes_every_key_of_the_file():

@@ -17,6 +17,7 @@ from evenhand.results.observations import observe
 from evenhand.runs.recorded import recorded_run
 from evenhand.runs.stores import open_store
 from evenhand.stats.agreement import AgreementOptions, agreement_of
+from tests.cases import cases
 from tests.sentences import keys, refused
 from tests.unit.runs.importing import import_files
 
@@ -326,21 +327,11 @@ def test_of_pass_and_fail_bad_ones_passed_and_good_ones_failed_are_counted(score
     assert 0 < passed.low < 0.3 < passed.high < 1
 
 
-@pytest.mark.parametrize(
-    ("noise", "lift", "outcome", "reason"),
-    [
-        (0.3, 0, "usable", "same"),
-        (0.3, 1, "usable corrected", "higher"),
-        (0.3, -1, "usable corrected", "lower"),
-        (2.5, 0, "usable corrected", "differs"),
-        (99, 0, "not usable", "chance"),
-        (None, 0, "not usable", "constant"),  # it always says 4
-    ],
-)
+@cases
 def test_a_judge_is_usable_usable_corrected_or_not_usable(scored, noise, lift, outcome, reason):
     rng = np.random.default_rng(2)
     meant = rng.integers(1, 6, 120)
-    said = np.full(120, 4.0)
+    said = np.full(120, 4.0)  # it always says 4
     if noise:
         said = np.clip(np.round(meant + lift + rng.normal(0, noise, 120)), 1, 5)
     verdict = agreed(scored(j=said.tolist()), scored(h=meant.tolist())).row().verdict

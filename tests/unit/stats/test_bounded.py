@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.stats.bounded import chance_at_most, gaffke, interval, p_value, rejects
+from tests.cases import cases
 from tests.unit.stats.error_tables import samples
 from tests.unit.stats.laws import CLEAR, WORSE
 
@@ -65,7 +66,7 @@ def test_beyond_many_values_it_is_gaffkes_test():
     assert chance_at_most(rows[:, :2000], 1.0) <= gaffke(rows[:, :2000], 1.0)
 
 
-@pytest.mark.parametrize(("wins", "of"), [(5, 5), (9, 10), (31, 50), (440, 805)])
+@cases
 def test_for_wins_and_losses_it_is_the_binomial_test(wins, of):
     exact = sum(comb(of, k) for k in range(wins, of + 1)) / 2**of
     for ties in (0, 30) if wins < of else (0,):
@@ -124,7 +125,7 @@ def exact_errors(points, chances, number, alphas):
     return [odds[rejects(rows - mean, mean, alpha)].sum() for alpha in alphas]
 
 
-@pytest.mark.parametrize(("number", "laws"), [(2, 60), (4, 40), (7, 30), (12, 15), (20, 6)])
+@cases
 def test_no_law_on_three_points_that_a_search_finds_errs_more_often(number, laws):
     draw, alphas = np.random.default_rng(number), (0.005, 0.025)
     for _ in range(10 * laws if LONG else laws):

@@ -15,6 +15,7 @@ from scipy.stats import ttest_1samp
 from evenhand.errors import UsageError
 from evenhand.stats.compare import Change, changes, compare, decide_rows
 from evenhand.stats.layout import lay_out, lay_out_runs
+from tests.cases import cases
 from tests.sentences import keys, refused
 from tests.unit.stats.tables import ballots, compare_scores, compare_votes, scores_of, votes
 
@@ -162,17 +163,7 @@ def test_a_unit_that_is_part_of_its_key_is_the_question():
     assert (found.rows[0].n, found.rows[0].clusters) == (14, 7)
 
 
-@pytest.mark.parametrize(
-    ("options", "key", "advice"),
-    [
-        ({"by": "promt_variant"}, "stats.no_such_field", '"prompt_variant"'),
-        ({"baseline": "v9"}, "stats.no_variant", '"v1", "v2"'),
-        ({"judge": "nobody"}, "stats.no_judge", '"j"'),
-        ({"pair_by": ["prompt_variant"]}, "stats.paired_by_variant", "--pair-by"),
-        ({"pair_by": ["qestion_id"]}, "stats.no_such_field", '"question_id"'),
-        ({"level": 95}, "stats.no_level", "0.95"),
-    ],
-)
+@cases
 def test_names_that_nobody_has_are_errors(options, key, advice):
     with refused(UsageError, key, advice):
         compared(both(3, lambda q, new: 3), **options)
@@ -230,18 +221,8 @@ def test_what_is_decided_alone_may_be_open_in_its_family():
     assert (beside.outcome, beside.more_questions) == (OPEN, "a few dozen")
 
 
-@pytest.mark.parametrize(
-    ("step", "margin", "outcome"),
-    [
-        ((-1, 0, 1), None, OPEN),
-        ((-1, 0, 1), 0.05, OPEN),
-        ((-1, 0, 1), 1, "same"),
-        ((0.1, 0.2, 0.3), 0.1, "better"),
-        ((0.1, 0.2, 0.3), 0.5, "same"),
-        ((-1, -2, -1), None, "worse"),
-    ],
-)
-def test_the_interval_decides_and_within_the_margin_variants_are_the_same(step, margin, outcome):
+@cases
+def test_the_interval_decides_and_within_the_margin_variants_are_the_same(step, outcome, margin):
     found, row = compared(both(30, lambda q, new: 3 + new * step[q % 3]), margin=margin)
     assert (row.outcome, found.json()["margin"]) == (outcome, margin)
 

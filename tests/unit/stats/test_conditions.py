@@ -17,6 +17,7 @@ from evenhand.stats.conditions import (
     share_at_most,
     subject,
 )
+from tests.cases import cases
 from tests.sentences import is_told
 
 OPEN = "not enough evidence"
@@ -79,10 +80,7 @@ def test_reasons_hold_figures_and_how_many_more_would_help():
     assert turned.more is None
 
 
-@pytest.mark.parametrize(
-    ("found", "missing", "most", "outcome"),
-    [(0, 0, 0, "better"), (2, 0, 2, "better"), (3, 9, 2, "worse"), (2, 1, 2, OPEN)],
-)
+@cases
 def test_a_count_is_exact_but_for_what_is_missing(found, missing, most, outcome):
     said = count_at_most("max_critical_fails", found, missing, most, variant="v2")
     assert (said.outcome, said.value, said.high) == (outcome, found, found + missing)

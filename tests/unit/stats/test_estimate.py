@@ -17,6 +17,7 @@ from evenhand.stats.estimate import (
     more_questions,
     share,
 )
+from tests.cases import cases
 from tests.unit.stats.twin import naive, naive_difference
 
 VALUES = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 5)), min_size=2, max_size=30)
@@ -89,7 +90,7 @@ def test_units_weigh_alike_and_their_error_is_that_of_leaving_out_each_topic(row
     assert ends_of(other) == pytest.approx((1 - found.high, 1 - found.low))
 
 
-@pytest.mark.parametrize(("hits", "n"), [(550, 1000), (81, 263), (15, 148), (30, 300), (285, 300)])
+@cases
 def test_shares_of_many_trials_are_close_to_wilson(hits, n):
     known = stats.binomtest(hits, n).proportion_ci(method="wilson")
     values = np.repeat([0.0, 1.0], [n - hits, hits])
@@ -113,10 +114,7 @@ def test_differences_of_many_questions_are_close_to_student(gaps, within):
     assert found.error == pytest.approx(stats.sem(gaps))
 
 
-@pytest.mark.parametrize(
-    ("wins", "losses", "ties", "is_decided"),
-    [(15, 5, 0, True), (14, 6, 0, False), (13, 4, 3, True), (8, 0, 0, True), (7, 0, 0, False)],
-)
+@cases
 def test_so_many_wins_decide(wins, losses, ties, is_decided):
     gaps = np.repeat([1.0, -1.0, 0.0], [wins, losses, ties])
     assert (difference(gaps, np.arange(gaps.size), 1.0).p <= 0.05) == is_decided

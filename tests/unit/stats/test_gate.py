@@ -11,6 +11,7 @@ from evenhand.errors import UsageError
 from evenhand.observation import WINNER
 from evenhand.stats.conditions import Condition, Conditions, JudgmentCounts
 from evenhand.stats.gate import Gate, hold_to
+from tests.cases import cases
 from tests.sentences import is_told, keys, refused
 from tests.unit.stats.tables import ballots, compare_scores, scores_of, votes
 
@@ -54,16 +55,7 @@ def gate_votes(table, pending=0, **asked):
     return hold_to(replace(table.where(judged), planned=planned), counts, Conditions(**asked))
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "whole"),
-    [
-        (["better", "better"], "better"),
-        (["better", "worse"], "worse"),
-        ([OPEN, "worse"], "worse"),
-        (["better", OPEN], OPEN),
-        ([], OPEN),
-    ],
-)
+@cases
 def test_all_must_be_met_and_one_is_enough_to_fail(outcomes, whole):
     names = ("value", "low", "high", "threshold", "dimension", "variant")
     rest = dict.fromkeys(names) | {"n": 0, "clusters": 0}
@@ -73,18 +65,7 @@ def test_all_must_be_met_and_one_is_enough_to_fail(outcomes, whole):
     assert found.json()["reasons"] == [f"{one}." for one in outcomes]
 
 
-@pytest.mark.parametrize(
-    ("is_up", "asked", "outcome"),
-    [
-        (True, {"better": True}, "better"),
-        (False, {"better": True}, "worse"),
-        (True, {"no_worse_than": 0.0}, "better"),
-        (False, {"no_worse_than": 0.1}, "worse"),
-        # The overall scale runs from 0 to 1, that of the dimension from 1 to 5.
-        (False, {"no_worse_than": 0.9}, "better"),
-        (False, {"no_worse_than": 0.9, **CORRECT}, "worse"),
-    ],
-)
+@cases
 def test_a_variant_is_held_against_the_baseline(is_up, asked, outcome):
     low, high = (FAIR, GOOD) if is_up else (GOOD, FAIR)
     assert gate(scores(v1=low, v2=high), **asked, **AGAINST).outcome == outcome
@@ -204,17 +185,7 @@ def test_one_variant_has_nothing_beside_it():
 WON = "<" * 36 + ">" * 12 + "=" * 4
 
 
-@pytest.mark.parametrize(
-    ("asked", "outcome"),
-    [
-        ({"min_win_rate": 0.55, "candidate": "new"}, "better"),
-        ({"min_win_rate": 0.55, "candidate": "new", "baseline": "old"}, "better"),
-        ({"min_win_rate": 0.7, "candidate": "new"}, OPEN),
-        ({"min_win_rate": 0.5, "candidate": "old"}, "worse"),
-        ({"better": True, "baseline": "old"}, "better"),
-        ({"no_worse_than": 0.1, "baseline": "new"}, "worse"),
-    ],
-)
+@cases
 def test_a_win_rate_is_against_the_baseline_or_against_all(asked, outcome):
     found = gate_pairs(WON, **asked)
     assert found.outcome == outcome
@@ -222,15 +193,7 @@ def test_a_win_rate_is_against_the_baseline_or_against_all(asked, outcome):
         assert found.conditions[0].value == pytest.approx(38 / 52)
 
 
-@pytest.mark.parametrize(
-    ("asked", "key", "advice"),
-    [
-        ({}, "gate.whose_rate", '"new", "old"'),
-        ({"candidate": "new", "dimensions": ("C1",)}, "gate.criterion_without_baseline", ""),
-        ({"baseline": "old", "dimensions": ("C9",)}, "stats.no_criterion", '"C1"'),
-        ({"candidate": "newer"}, "stats.no_candidate", '"new"'),
-    ],
-)
+@cases
 def test_whose_win_rate_must_be_said(asked, key, advice):
     marked = ballots([(1, "old", "new", "=")], marks={"C1": "="})
     with refused(UsageError, key, advice):
@@ -246,10 +209,7 @@ def test_pairs_that_failed_or_wait_open_what_they_could_turn(failed, pending, ou
     assert gate_pairs([*WON, *[""] * failed], pending=pending, **asked).outcome == outcome
 
 
-@pytest.mark.parametrize(
-    ("new", "asked", "counted"),
-    [("?<<", {}, [4]), ("?<<", {"candidate": "new"}, [1]), ("<<", {"candidate": "new"}, [])],
-)
+@cases
 def test_conflicts_are_counted_of_those_that_are_held_to_the_gate(new, asked, counted):
     found = gate_pairs(new, "???", baseline="old", min_win_rate=0.5, **asked)
     conflicts = [note for note in found.notes if note.key == "notes.conflicts"]

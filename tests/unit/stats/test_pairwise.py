@@ -21,6 +21,7 @@ from evenhand.stats.pairwise import (
     proportion,
     schwartz,
 )
+from tests.cases import cases
 
 MARK = {"A": "A+", "B": "B+", "tie": "tie"}
 
@@ -53,15 +54,7 @@ def topic(*winners, of):
     return [judged(vote(won), row="t", places=(i, j), of=of) for i, j, won in winners]
 
 
-@pytest.mark.parametrize(
-    ("votes", "expected"),
-    [
-        ([], "uncertain"),
-        (["A", "A", "B"], "A"),
-        (["A", "A", "B", "tie"], "uncertain"),
-        (["tie", "tie", "A"], "tie"),
-    ],
-)
+@cases
 def test_a_majority_is_more_than_half(votes, expected):
     assert majority(votes, "uncertain") == expected
     if votes:

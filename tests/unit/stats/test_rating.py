@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from evenhand.stats.rating import Matches, rate
+from tests.cases import cases
 from tests.unit.stats.coverage import everybody, voted
 
 ROWS = st.lists(
@@ -73,10 +74,7 @@ def most_likely(played, ties, *, position=False):
     return found
 
 
-@pytest.mark.parametrize(
-    ("ties", "tie", "first"),
-    [("davidson", 0.0, 0), ("davidson", 0.7, 0), ("davidson", 0.5, 0.6), ("half", 0.7, 0.6)],
-)
+@cases
 def test_ratings_ties_and_position_are_the_most_likely(ties, tie, first):
     played, position = drawn(tie, first), bool(first)
     found = fitted(played, ties, position=position)

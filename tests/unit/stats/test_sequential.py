@@ -21,6 +21,7 @@ from evenhand.stats.sequential import (
     Gambler,
     shared_out,
 )
+from tests.cases import cases
 from tests.unit.stats.error_tables import samples
 from tests.unit.stats.laws import CLEAR
 from tests.unit.stats.sequences import decisions
@@ -162,9 +163,7 @@ def test_an_interval_leaves_out_the_null_just_when_it_is_decided(share):
         assert betting.outcome == OUTCOMES[(low >= 0.5) - (high <= 0.5)]
 
 
-@pytest.mark.parametrize(
-    ("value", "outcome"), [(0.0, "worse"), (0.4, "worse"), (0.5, UNDECIDED), (1.0, "better")]
-)
+@cases
 def test_long_runs_of_one_value_stay_within_numbers(value, outcome):
     betting = bet([value] * 1200)
     low, high = betting.interval()
@@ -175,22 +174,7 @@ def test_long_runs_of_one_value_stay_within_numbers(value, outcome):
     assert 0 <= low <= high <= 1
 
 
-@pytest.mark.parametrize(
-    ("name", "questions", "least", "used"),
-    [
-        ("Likert", 30, 0.6, 30),
-        ("Likert", 60, 0.95, 43),
-        ("Likert", 100, 0.99, 44),
-        ("normal, sd 0.3", 30, 0.58, 30),
-        ("normal, sd 0.2", 60, 0.93, 53),
-        ("normal, sd 0.2", 100, 0.98, 50),
-        ("normal, sd 0.15", 60, 0.8, 60),
-        ("normal, sd 0.15", 100, 0.98, 61),
-        ("normal, sd 0.1", 100, 0.9, 83),
-        ("wins and losses", 30, 0.69, 27),
-        ("wins and losses", 60, 0.95, 41),
-    ],
-)
+@cases
 def test_a_clear_difference_is_found_as_often_and_as_soon_as_the_documentation_says(
     name, questions, least, used
 ):
