@@ -9,19 +9,17 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from evenhand.cli.main import main
-from evenhand.exchange import Question, Reply, Style, Usage
+from evenhand.exchange import Reply, Style, Usage
 from evenhand.results.units import full_rows
-from evenhand.runs.judge import Options, Summary, judge_run
+from evenhand.runs.judge import Options, judge_run
 from evenhand.runs.plan import Plan
 from evenhand.runs.prepare import prepare
 from evenhand.runs.recorded import find_run
@@ -202,7 +200,7 @@ CRITERIA = ("C1", "C2", "C3", "C4", "C5")
 CONTENT = {"model": "python/judge:content"}
 
 
-def samples(number: int, start: int = 0) -> list[dict[str, Any]]:
+def samples(number, start=0):
     """Rows that differ from each other."""
     return [
         {"id": f"u{i}", "meta": {"model": "m", "n": i}, "question": f"Question {i}?"}
@@ -211,7 +209,7 @@ def samples(number: int, start: int = 0) -> list[dict[str, Any]]:
     ]
 
 
-def pairs(number: int, start: int = 0) -> list[dict[str, Any]]:
+def pairs(number, start=0):
     """Rows of two candidates of different worth, the number in its text: A, B, and ties in turn."""
     worths = [(9, 2), (1, 7), (4, 4)]
     return [
@@ -219,7 +217,7 @@ def pairs(number: int, start: int = 0) -> list[dict[str, Any]]:
     ]
 
 
-def pair_row(ident: str, *worths: int, topic: str = "Which?", **rest: Any) -> dict[str, Any]:
+def pair_row(ident, *worths, topic="Which?", **rest):
     """A row of candidates, each with a number for its worth."""
     candidates = [
         {"id": f"c{i}", "text": f"{'An answer' if i % 2 else 'A reply'} worth {worth}."}
@@ -228,7 +226,7 @@ def pair_row(ident: str, *worths: int, topic: str = "Which?", **rest: Any) -> di
     return {"pair_id": ident, "topic": topic, "candidates": candidates, **rest}
 
 
-def answers(number: int, start: int = 0) -> list[dict[str, Any]]:
+def answers(number, start=0):
     """Answers to as many tasks; every third one is failed by code, every other is unsure."""
     texts = ("It is certain.", "It is perhaps so.", "It is Forbidden.")
     return [
@@ -238,17 +236,17 @@ def answers(number: int, start: int = 0) -> list[dict[str, Any]]:
     ]
 
 
-def write_rows(folder: Path, rows: list[dict[str, Any]], name: str = "samples.jsonl") -> None:
+def write_rows(folder, rows, name="samples.jsonl"):
     (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def write_suite(
-    folder: Path,
-    units: int | list[dict[str, Any]] = 3,
-    *judges: Mapping[str, Any] | str,
-    judge: str = JUDGE,
-    **rest: Any,
-) -> Path:
+    folder,
+    units=3,
+    *judges,
+    judge=JUDGE,
+    **rest,
+):
     """A suite with its data, rubric and `judge.py`. A judge is its table, or the name of a function
     of `judge.py`; `rest` are keys of the file and its tables."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -259,12 +257,12 @@ def write_suite(
 
 
 def write_pairs(
-    folder: Path,
-    units: int | list[dict[str, Any]] = 3,
-    *judges: Mapping[str, Any] | str,
-    judge: str = PAIR_JUDGE,
-    **rest: Any,
-) -> Path:
+    folder,
+    units=3,
+    *judges,
+    judge=PAIR_JUDGE,
+    **rest,
+):
     """The same for pairs."""
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder, pairs(units) if isinstance(units, int) else units, "pairs.jsonl")
@@ -273,12 +271,12 @@ def write_pairs(
 
 
 def write_answers(
-    folder: Path,
-    units: int | list[dict[str, Any]] = 3,
-    *judges: Mapping[str, Any] | str,
-    judge: str = GRADE_JUDGE,
-    **rest: Any,
-) -> Path:
+    folder,
+    units=3,
+    *judges,
+    judge=GRADE_JUDGE,
+    **rest,
+):
     """The same for answers."""
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder, answers(units) if isinstance(units, int) else units, "answers.jsonl")
@@ -286,7 +284,7 @@ def write_answers(
     return _write(folder, top, judges or (GOOD,), judge, rest)
 
 
-def passing(**variants: str) -> list[dict[str, Any]]:
+def passing(**variants):
     """A row a question and variant that `picky` passes (+), fails (-) or cannot judge (?), or to
     which nothing applies (0)."""
     worth = {"+": "good", "-": "poor", "?": "broken", "0": "void"}
@@ -300,12 +298,12 @@ def passing(**variants: str) -> list[dict[str, Any]]:
 
 
 def write_checklist(
-    folder: Path,
-    units: int | list[dict[str, Any]] = 3,
-    *judges: Mapping[str, Any] | str,
-    judge: str = TICK_JUDGE,
-    **rest: Any,
-) -> Path:
+    folder,
+    units=3,
+    *judges,
+    judge=TICK_JUDGE,
+    **rest,
+):
     """The same for a checklist."""
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder, samples(units) if isinstance(units, int) else units)
@@ -316,12 +314,12 @@ def write_checklist(
 
 
 def _write(
-    folder: Path,
-    top: Mapping[str, Any],
-    judges: Sequence[Mapping[str, Any] | str],
-    judge: str,
-    rest: Mapping[str, Any],
-) -> Path:
+    folder,
+    top,
+    judges,
+    judge,
+    rest,
+):
     (folder / "judge.py").write_text(judge)
     tables = {k: v for k, v in rest.items() if isinstance(v, dict)}
     text = _table({**top, **{k: v for k, v in rest.items() if k not in tables}})
@@ -334,15 +332,15 @@ def _write(
     return folder
 
 
-def _table(values: Mapping[str, Any]) -> str:
+def _table(values):
     return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in values.items())
 
 
-def _key(name: str) -> str:
+def _key(name):
     return f'"{name}"' if "." in name else name
 
 
-def _value(value: Any) -> str:
+def _value(value):
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{k} = {_value(v)}" for k, v in value.items()) + " }"
     if isinstance(value, list):
@@ -350,19 +348,17 @@ def _value(value: Any) -> str:
     return json.dumps(value)
 
 
-def at(url: str, **rest: Any) -> dict[str, Any]:
+def at(url, **rest):
     """A judge at the loopback provider."""
     return {"model": "openai/test-model", "base_url": url, "max_tokens": 256, **rest}
 
 
-def prepared(folder: Path, environ: Mapping[str, str] | None = None, **overrides: Any) -> Plan:
+def prepared(folder, environ=None, **overrides):
     env = dict(environ or {})
     return prepare(load_suite(folder, env, overrides), env, lambda said: None)
 
 
-async def judged(
-    folder: Path | Plan, environ: Mapping[str, str] | None = None, **options: Any
-) -> Summary:
+async def judged(folder, environ=None, **options):
     """Judge a suite in this process, on the store it names."""
     ready = folder if isinstance(folder, Plan) else prepared(folder, environ)
     store = open_store(ready.suite.file.store.url, ready.suite.folder)
@@ -372,7 +368,7 @@ async def judged(
         store.close()
 
 
-def stored(folder: Path, run: str = "latest") -> list[Mapping[str, Any]]:
+def stored(folder, run="latest"):
     """All that the store has about the judgments of a run."""
     archive = open_archive("sqlite:evenhand.db", folder)
     try:
@@ -381,9 +377,7 @@ def stored(folder: Path, run: str = "latest") -> list[Mapping[str, Any]]:
         archive.close()
 
 
-def evenhand(
-    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def evenhand(*arguments, cwd, env=None):
     """The command as a user calls it, in a process of its own. The first argument is the command
     line as it is typed; more are words of their own, with their blanks."""
     return subprocess.run(
@@ -397,14 +391,12 @@ def evenhand(
     )
 
 
-def evenhand_here(
-    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def evenhand_here(*arguments, cwd, env=None):
     """The same without a process of its own, for tests of what a command says and does: its `main`
     in a thread of this one, which may have an event loop."""
-    ended: Future[subprocess.CompletedProcess[str]] = Future()
+    ended = Future()
 
-    def work() -> None:
+    def work():
         try:
             ended.set_result(_main(_words(arguments), cwd, environment(env)))
         except BaseException as error:
@@ -415,28 +407,24 @@ def evenhand_here(
     return ended.result(PATIENCE)
 
 
-def _words(arguments: Sequence[str]) -> list[str]:
+def _words(arguments):
     line, *more = arguments
     return [*shlex.split(line), *more]
 
 
-def ok_here(
-    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def ok_here(*arguments, cwd, env=None):
     """The same for a command that must work."""
     done = evenhand_here(*arguments, cwd=cwd, env=env)
     assert done.returncode == 0, done.stderr
     return done
 
 
-def json_here(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Any:
+def json_here(*arguments, cwd, env=None):
     """The answer as JSON of a command that must work."""
     return json.loads(ok_here(*arguments, "--json", cwd=cwd, env=env).stdout)
 
 
-def _main(
-    arguments: Sequence[str], cwd: Path, environ: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
+def _main(arguments, cwd, environ):
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         for name in os.environ.keys() - environ.keys():
@@ -454,7 +442,7 @@ def _main(
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
-def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+def started(*arguments, cwd):
     """The command, under way."""
     return subprocess.Popen(
         [EVENHAND, *_words(arguments)],
@@ -466,7 +454,7 @@ def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
-def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(more=None):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("EVENHAND_", "OPENAI_"))}
     return kept | {"COLUMNS": "120"} | dict(more or {})
 
@@ -477,23 +465,23 @@ class Scripted:
     name, caveat, slots, account, unavailable_reason = "scripted", "", None, "scripted", None
     style: Style = "full"
 
-    def __init__(self, answer: Callable[[Question], Awaitable[Reply]]) -> None:
-        self.identity: Mapping[str, Any] = {"provider": "scripted"}
-        self.asked: list[Question] = []
+    def __init__(self, answer):
+        self.identity = {"provider": "scripted"}
+        self.asked = []
         self._answer = answer
 
-    async def answer(self, question: Question) -> Reply:
+    async def answer(self, question):
         self.asked.append(question)
         return await self._answer(question)
 
-    def load(self) -> None:
+    def load(self):
         """Nothing to bring in."""
 
-    async def close(self) -> None:
+    async def close(self):
         """Nothing to give back."""
 
 
-def with_judges(ready: Plan, *judges: Any) -> Plan:
+def with_judges(ready, *judges):
     """The suite with these in the places of its first judges."""
     setups = [
         replace(setup, judge=judge) for setup, judge in zip(ready.setups, judges, strict=False)
@@ -501,7 +489,7 @@ def with_judges(ready: Plan, *judges: Any) -> Plan:
     return replace(ready, setups=(*setups, *ready.setups[len(setups) :]))
 
 
-def good_reply(question: Question, usage: Usage | None = None) -> Reply:
+def good_reply(question, usage=None):
     """What the contract asks for, without evidence."""
     given = {"evidence": [], "rationale": "no evidence found", "score": 3}
     scores = {"correct": given, "clear": given}
@@ -509,9 +497,7 @@ def good_reply(question: Question, usage: Usage | None = None) -> Reply:
     return Reply(text=text, usage=usage or Usage(input_tokens=50, output_tokens=10))
 
 
-def pair_reply(
-    marks: Mapping[str, str] | str, winner: str | None = None, explanation: str = "so it is"
-) -> str:
+def pair_reply(marks, winner=None, explanation="so it is"):
     """A reply of the shape that a pairwise prompt asks for; one mark stands for all criteria."""
     given = dict.fromkeys(CRITERIA, marks) if isinstance(marks, str) else marks
     value = {"first_meets": True, "second_meets": True, "comment": "so"}

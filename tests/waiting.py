@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -12,7 +11,7 @@ PATIENCE = 600.0
 _PAUSE = 0.02
 
 
-def awaited(look: Callable[[], T], what: str) -> T:
+def awaited(look, what):
     """What `look` gives as soon as it is true; it is called again and again until then."""
     end = time.monotonic() + PATIENCE
     while not (value := look()):

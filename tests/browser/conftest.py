@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -41,11 +40,11 @@ def chromium():
 def open_page(chromium):
     """Opens an address or a file in a page of its own; what the page must never do is noted in
     `page.faults`, and fails the test at its end."""
-    contexts: list[Any] = []
+    contexts = []
 
     def open_(address, *, wait="load", **options):
         target = address.as_uri() if isinstance(address, Path) else address
-        home = re.match(r"file:|https?://[^/]+", target)[0]  # type: ignore[index]
+        home = re.match(r"file:|https?://[^/]+", target)[0]
         context = chromium.new_context(**options)
         context.set_default_timeout(1000 * PATIENCE)
         contexts.append(context)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TypeVar
 
 from evenhand.runs.judge import Options, judge_run
@@ -75,7 +73,7 @@ def answers_suite(folder, number=9, **rest):
     return write_answers(folder, number, {"model": "python/judge:unsure"}, **rest)
 
 
-SUITES: dict[str, Callable[..., Path]] = {
+SUITES = {
     "rubric": rubric_suite,
     "pairwise": pairs_suite,
     "weighted": answers_suite,

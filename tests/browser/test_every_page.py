@@ -167,7 +167,7 @@ def _looked_at(names, long):
 
 def _look(page, name, screenshot):
     """What is wrong with a page in any light and at any width."""
-    faults: list[str] = []
+    faults = []
     for width, scheme in itertools.product(WIDTHS, SCHEMES):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
@@ -177,7 +177,7 @@ def _look(page, name, screenshot):
 
 
 def test_every_report_can_be_read_anywhere(written, open_page, screenshot, long):
-    faults: list[str] = []
+    faults = []
     for name, language in _looked_at(RUNS, long):
         page = open_page(written(name, language))
         for opener in page.locator(".pair > summary").all()[:25:12]:
@@ -188,7 +188,7 @@ def test_every_report_can_be_read_anywhere(written, open_page, screenshot, long)
 
 def test_every_page_of_the_view_can_be_read_anywhere(site, open_page, screenshot, long):
     ids = run_ids(site)
-    faults: list[str] = []
+    faults = []
     page = open_page(site.url)
     for name, language in _looked_at(tuple(PAGES), long):
         path = PAGES[name].format(**ids)
@@ -204,8 +204,8 @@ def test_every_page_of_the_view_can_be_read_anywhere(site, open_page, screenshot
 
 def test_no_label_of_a_picture_is_cut_or_overlaps(written, open_page, long):
     """Every text is measured against its picture and the others in it, in the usual fonts."""
-    faults: list[str] = []
-    fonts: list[str] = []
+    faults = []
+    fonts = []
     for name, language in _looked_at(RUNS, long):
         page = open_page(written(name, language))
         fonts = fonts or [font for font in FONTS if page.evaluate(INSTALLED, font)]

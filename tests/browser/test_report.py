@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ def folders(tmp_path_factory):
 @pytest.fixture(scope="module")
 def files(folders):
     """Reports by kind and language."""
-    reports: dict[tuple[str, str], Path] = {}
+    reports = {}
     for kind, folder in folders.items():
         with opened(folder) as (store, run):
             for language in LANGUAGES if kind == "rubric" else ("en",):

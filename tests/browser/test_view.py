@@ -326,8 +326,8 @@ def test_hostile_texts_do_nothing_in_a_browser(hostile, hostile_texts, open_page
 
 def _unit_links(page, address):
     """The addresses of all units of a run, from page to page of its list."""
-    links: list[str] = []
-    following: str | None = address
+    links = []
+    following = address
     while following:
         page.goto(following)
         links += page.locator("tr.row a").evaluate_all("all => all.map(a => a.pathname + a.search)")

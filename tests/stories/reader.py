@@ -7,12 +7,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from aiohttp import web
 
-from tests.provider import Behaviour, Call, shown
+from tests.provider import shown
 
 ENDS = re.compile(r"[.!?。！？]+")
 SCRIPTS = {"ja": "[\u3040-\u30ff]", "ru": "[\u0400-\u04ff]", "zh": "[\u4e00-\u9fff]"}
@@ -30,17 +28,17 @@ BYTES_PER_TOKEN = {"ascii": 4.2, "ru": 7.0, "zh": 3.6, "ja": 4.2}
 """UTF-8 bytes of a token of o200k_base in published answers and verdicts."""
 
 
-def worth(text: str) -> int:
+def worth(text):
     """How many sentences a text has."""
     return len(ENDS.findall(text))
 
 
-def language_of(text: str) -> str:
+def language_of(text):
     """By the script, Japanese before Chinese."""
     return next((name for name, script in SCRIPTS.items() if re.search(script, text)), "en")
 
 
-def tokens(text: str) -> int:
+def tokens(text):
     """About what a provider would count."""
     latin = len(re.findall(r"[\x00-\x7f]", text))
     rest = len(text.encode()) - latin
@@ -48,7 +46,7 @@ def tokens(text: str) -> int:
     return round(latin / BYTES_PER_TOKEN["ascii"] + rest / per_token)
 
 
-def verdict(body: Mapping[str, Any], *, wordiness: int = 1, fickle: int = 0) -> dict[str, Any]:
+def verdict(body, *, wordiness=1, fickle=0):
     """A reply in the shape asked for; `wordiness` is how often a reason is said, 0 is a word. One
     pair in `fickle` is first judged by its order."""
     texts = shown(dict(body))
@@ -64,18 +62,18 @@ def verdict(body: Mapping[str, Any], *, wordiness: int = 1, fickle: int = 0) -> 
     return (_scores if "scores" in schema else _grade)(answer, schema, wordiness)
 
 
-def _number(texts: Mapping[str, str]) -> int:
+def _number(texts):
     """A number of a pair that does not depend on its order."""
     pair = sorted((texts["candidate_1"], texts["candidate_2"]))
     return int.from_bytes(hashlib.blake2b("".join(pair).encode(), digest_size=4).digest())
 
 
-def _reason(text: str, wordiness: int) -> str:
+def _reason(text, wordiness):
     return " ".join([REASONS[language_of(text)].format(worth(text))] * wordiness) or "OK"
 
 
-def _scores(answer: str, schema: Mapping[str, Any], wordiness: int) -> dict[str, Any]:
-    scores: dict[str, Any] = {}
+def _scores(answer, schema, wordiness):
+    scores = {}
     for name, part in schema["scores"]["properties"].items():
         bands = sorted(part["properties"]["score"]["enum"])
         band = bands[min(max(worth(answer), 1), len(bands)) - 1]
@@ -84,9 +82,7 @@ def _scores(answer: str, schema: Mapping[str, Any], wordiness: int) -> dict[str,
     return {"scores": scores, "failure_tags": [], "notes": ""}
 
 
-def _comparison(
-    texts: Mapping[str, str], schema: Mapping[str, Any], wordiness: int
-) -> dict[str, Any]:
+def _comparison(texts, schema, wordiness):
     first, second = (worth(texts[f"candidate_{slot}"]) for slot in (1, 2))
     winner = "tie" if first == second else "A" if first > second else "B"
     reason = _reason(texts["candidate_1"], wordiness)
@@ -97,7 +93,7 @@ def _comparison(
     return {"criteria": criteria, "explanation": f"{reason} {reason}", "winner": winner}
 
 
-def _grade(answer: str, schema: Mapping[str, Any], wordiness: int) -> dict[str, Any]:
+def _grade(answer, schema, wordiness):
     parts = schema["score"]["properties"]
     share = min(worth(answer), 4) / 4
     types = [name for name in schema["inferred_task_type"].get("enum", []) if name]
@@ -112,17 +108,17 @@ def _grade(answer: str, schema: Mapping[str, Any], wordiness: int) -> dict[str, 
     }
 
 
-def _said(body: Mapping[str, Any], wordiness: int, fickle: int) -> str:
+def _said(body, wordiness, fickle):
     """A verdict; where none is asked for, what was said last."""
     if "json_schema" not in body.get("response_format", {}):
         return str(body["messages"][-1]["content"])
     return json.dumps(verdict(body, wordiness=wordiness, fickle=fickle), ensure_ascii=False)
 
 
-def reading(wordiness: int = 1, fickle: int = 0) -> Behaviour:
+def reading(wordiness=1, fickle=0):
     """The judge as a behaviour of the provider."""
 
-    async def behaviour(call: Call) -> web.StreamResponse:
+    async def behaviour(call):
         reply = _said(call.body, wordiness, fickle)
         prompt = "".join(message["content"] for message in call.body["messages"])
         usage = {"prompt_tokens": tokens(prompt), "completion_tokens": tokens(reply)}

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 NOUNS = ("bread", "ice", "rain", "glass", "salt", "wind", "tea", "iron", "snow", "honey")
 TOPICS = ("вода", "лёд", "дождь", "стекло", "соль", "ветер", "чай", "железо", "снег", "мёд")
 
 
 def write_table(
-    path: Path,
-    rows: Iterable[Sequence[str]],
+    path,
+    rows,
     *,
-    separator: str = ",",
-    encoding: str = "utf-8",
-    end: str = "\r\n",
-) -> None:
+    separator=",",
+    encoding="utf-8",
+    end="\r\n",
+):
     with path.open("w", encoding=encoding, newline="") as file:
         csv.writer(file, delimiter=separator, lineterminator=end).writerows(rows)
 
 
-def sentences(text: str, number: int) -> str:
+def sentences(text, number):
     """A text of so many sentences, quotes and a line break among them."""
     return "\n".join([f'It is said of "{text}", {part} times.' for part in range(1, number + 1)])
 
 
-def prompt_answers(folder: Path) -> None:
+def prompt_answers(folder):
     """40 questions under two prompts: v2 says more to 30 of them, less to 5. No ids; semicolons in
     one file, commas and a byte order mark in the other, quotes and line breaks inside cells."""
     questions = [f'What is "{NOUNS[i % 10]}" good for; number {i}?' for i in range(40)]
@@ -46,9 +44,9 @@ def prompt_answers(folder: Path) -> None:
         )
 
 
-def russian_rows(models: Sequence[str]) -> list[tuple[str, str, str]]:
+def russian_rows(models):
     """Topics with an answer of each model, the later the better, but for every fifth topic."""
-    rows: list[tuple[str, str, str]] = []
+    rows = []
     for topic in range(50):
         for rank, model in enumerate(models):
             number = len(models) - rank if topic % 5 == 0 else rank + 1
@@ -57,7 +55,7 @@ def russian_rows(models: Sequence[str]) -> list[tuple[str, str, str]]:
     return rows
 
 
-def japanese_rows() -> list[tuple[str, str, str]]:
+def japanese_rows():
     """Answers of two models to twelve questions."""
     return [
         (f"第{i}問、「茶」とは何ですか。", model, "お茶は飲み物です。" * (1 + (i + j) % 4))

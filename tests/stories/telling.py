@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from tests.waiting import PATIENCE
@@ -15,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-def blocks(page: str, heading: str, language: str = "sh") -> list[str]:
+def blocks(page, heading, language="sh"):
     """The blocks of a language in a section of a page, in their order."""
     text = (ROOT / page).read_text(encoding="utf-8")
     _, found, rest = text.partition(f"\n## {heading}\n")
@@ -24,7 +23,7 @@ def blocks(page: str, heading: str, language: str = "sh") -> list[str]:
     return [code for name, code in BLOCK.findall(section) if name == language]
 
 
-def at_loopback(url: str) -> dict[str, str]:
+def at_loopback(url):
     """The environment of somebody whose key is set and whose judge is on the loopback."""
     keep = {
         name: value
@@ -40,9 +39,7 @@ def at_loopback(url: str) -> dict[str, str]:
     }
 
 
-def typed(
-    script: str, folder: Path, environ: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
+def typed(script, folder, environ):
     """A script in a shell that ends with the first command that fails."""
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
@@ -56,13 +53,13 @@ def typed(
     )
 
 
-def told(script: str, folder: Path, environ: Mapping[str, str]) -> str:
+def told(script, folder, environ):
     """What a script that must succeed says."""
     done = typed(script, folder, environ)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def flowing(text: str) -> str:
+def flowing(text):
     """Without the line breaks of a terminal."""
     return " ".join(text.split())

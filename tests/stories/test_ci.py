@@ -4,8 +4,6 @@ step by step for four pull requests that share a cached ledger."""
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -38,12 +36,12 @@ with open("evals/answers.csv", "w", newline="", encoding="utf-8") as file:
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
+def url():
     with child("reading") as address:
         yield address
 
 
-def checkout(folder: Path, *, questions: int, sentences: int, mark: str) -> Path:
+def checkout(folder, *, questions, sentences, mark):
     """A repository whose program answers with so many sentences."""
     suite = folder / "evals"
     suite.mkdir(parents=True)
@@ -60,7 +58,7 @@ def checkout(folder: Path, *, questions: int, sentences: int, mark: str) -> Path
     return folder
 
 
-def job(folder: Path, url: str, cache: Path, *, undecided: str = "fail", key: str = "k") -> Job:
+def job(folder, url, cache, *, undecided="fail", key="k"):
     environ = at_loopback(url)
     del environ["OPENAI_API_KEY"]
     environ |= {
@@ -71,7 +69,7 @@ def job(folder: Path, url: str, cache: Path, *, undecided: str = "fail", key: st
     return Job(folder, environ, {"OPENAI_API_KEY": key} if key else {}, cache, undecided)
 
 
-def test_pull_requests_pass_fail_or_leave_it_open(tmp_path: Path, url: str) -> None:
+def test_pull_requests_pass_fail_or_leave_it_open(tmp_path, url):
     cache = tmp_path / "cached.db"
     good = checkout(tmp_path / "good", questions=80, sentences=3, mark="good")
     first = job(good, url, cache)
@@ -93,9 +91,7 @@ def test_pull_requests_pass_fail_or_leave_it_open(tmp_path: Path, url: str) -> N
 
 
 @pytest.mark.parametrize(("undecided", "code"), [("fail", 7), ("pass", 0)])
-def test_not_enough_evidence_is_neither(
-    tmp_path: Path, url: str, undecided: str, code: int
-) -> None:
+def test_not_enough_evidence_is_neither(tmp_path, url, undecided, code):
     few = checkout(tmp_path / "few", questions=10, sentences=2, mark="same")
     third = job(few, url, tmp_path / "cached.db", undecided=undecided)
     assert third.run() == code, third.output
@@ -107,7 +103,7 @@ def test_not_enough_evidence_is_neither(
     assert "--edit-last" in (few / "evals/gh.log").read_text()
 
 
-def test_a_fork_without_the_secret_sends_nothing(tmp_path: Path, url: str) -> None:
+def test_a_fork_without_the_secret_sends_nothing(tmp_path, url):
     fork = checkout(tmp_path / "fork", questions=10, sentences=2, mark="fork")
     fourth = job(fork, url, tmp_path / "cached.db", key="")
     fourth.environ = {k: v for k, v in fourth.environ.items() if k != "OPENAI_BASE_URL"}
@@ -119,8 +115,8 @@ def test_a_fork_without_the_secret_sends_nothing(tmp_path: Path, url: str) -> No
 
 @pytest.mark.parametrize(("questions", "sentences", "code"), [(80, 1, 1), (10, 2, 0)])
 def test_the_script_for_elsewhere_lets_a_lack_of_evidence_pass(
-    tmp_path: Path, url: str, questions: int, sentences: int, code: int
-) -> None:
+    tmp_path, url, questions, sentences, code
+):
     folder = checkout(tmp_path / "here", questions=questions, sentences=sentences, mark="x")
     (script,) = blocks(PAGE, "Elsewhere")
     done = typed(f"python evals/answer.py\n{script}", folder, at_loopback(url))
@@ -130,7 +126,7 @@ def test_the_script_for_elsewhere_lets_a_lack_of_evidence_pass(
         assert len(list(csv.DictReader(file))) == 2 * questions
 
 
-def test_the_workflow_asks_for_no_more_than_it_needs() -> None:
+def test_the_workflow_asks_for_no_more_than_it_needs():
     parsed = workflow()
     assert parsed["permissions"] == {"contents": "read", "pull-requests": "write"}
     assert "pull_request_target" not in str(parsed)

@@ -3,9 +3,6 @@ where judges reply as judges do."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tests.provider import Provider
@@ -25,9 +22,9 @@ SENTENCES = {
 }
 
 
-def rows(protocol: str, language: str, number: int, start: int = 0) -> list[dict[str, Any]]:
+def rows(protocol, language, number, start=0):
     """Units whose texts are of different lengths."""
-    made: list[dict[str, Any]] = []
+    made = []
     for i in range(start, start + number):
         question, text = f"{i}: {SENTENCES[language]}?", SENTENCES[language] * (1 + i % 4)
         longer = f"{text} {i} {SENTENCES[language]}"
@@ -42,13 +39,13 @@ def rows(protocol: str, language: str, number: int, start: int = 0) -> list[dict
     return made
 
 
-def write(folder: Path, protocol: str, url: str, units: list[dict[str, Any]], **more: Any) -> None:
+def write(folder, protocol, url, units, **more):
     writers = {"pairwise": write_pairs, "rubric": write_suite, "weighted": write_answers}
     judge = at(url, price=PRICE, max_tokens=4000)
     writers[protocol](folder, units, judge, **more)
 
 
-async def told_and_true(folder: Path) -> tuple[float, float]:
+async def told_and_true(folder):
     """What a run is said to cost, and what it costs."""
     forecast = await foreseen(folder)
     assert forecast.cost_likely is not None
@@ -57,13 +54,13 @@ async def told_and_true(folder: Path) -> tuple[float, float]:
     return float(forecast.cost_likely), float(summary.tally.cost)
 
 
-def is_near(told: float, true: float) -> bool:
+def is_near(told, true):
     return true / NOT_FAR <= told <= true * NOT_FAR
 
 
 @pytest.mark.parametrize("language", SENTENCES)
 @pytest.mark.parametrize("protocol", ["rubric", "pairwise", "weighted"])
-async def test_ordinary_replies_are_priced(tmp_path: Path, protocol: str, language: str) -> None:
+async def test_ordinary_replies_are_priced(tmp_path, protocol, language):
     async with Provider(reading(fickle=FICKLE)) as provider:
         write(tmp_path, protocol, provider.url, rows(protocol, language, 20), language=language)
         told, true = await told_and_true(tmp_path)

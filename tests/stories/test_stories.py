@@ -6,8 +6,6 @@ import csv
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -21,12 +19,12 @@ SIX = [f"модель-{letter}" for letter in "абвгде"]
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
+def url():
     with child("reading") as address:
         yield address
 
 
-def test_is_the_new_prompt_better(tmp_path: Path, url: str) -> None:
+def test_is_the_new_prompt_better(tmp_path, url):
     prompt_answers(tmp_path)
     (script,) = blocks(PAGE, "Is the new prompt better?")
     out = flowing(told(script, tmp_path, at_loopback(url)))
@@ -48,7 +46,7 @@ def test_is_the_new_prompt_better(tmp_path: Path, url: str) -> None:
     assert "<html" in (tmp_path / "prompts/report.html").read_text("utf-8")
 
 
-def interrupted(script: str, folder: Path, url: str, calls: int) -> str:
+def interrupted(script, folder, url, calls):
     """What a command that is stopped by Ctrl-C after so many calls says."""
     (command,) = script.strip().splitlines()
     process = subprocess.Popen(
@@ -66,7 +64,7 @@ def interrupted(script: str, folder: Path, url: str, calls: int) -> str:
     return errors
 
 
-def test_which_of_six_models_is_best_and_can_the_judge_be_trusted(tmp_path: Path, url: str) -> None:
+def test_which_of_six_models_is_best_and_can_the_judge_be_trusted(tmp_path, url):
     environ = at_loopback(url)
     table = [("Тема", "Модель", "Ответ"), *russian_rows(SIX)]
     write_table(tmp_path / "ответы.csv", table, separator=";", encoding="cp1251")
@@ -93,7 +91,7 @@ def test_which_of_six_models_is_best_and_can_the_judge_be_trusted(tmp_path: Path
     assert counts(url)["calls"] == 2100
 
 
-def trusted(folder: Path, environ: dict[str, str]) -> None:
+def trusted(folder, environ):
     """Labels of people for pairs of the run: they share the judge's view of nine pairs of ten."""
     told("evenhand export latest -o verdicts.csv", folder / "models", environ)
     with (folder / "models/verdicts.csv").open(encoding="utf-8-sig", newline="") as file:
@@ -110,7 +108,7 @@ def trusted(folder: Path, environ: dict[str, str]) -> None:
     assert re.search(r"labels .* 90\s?% \[\d+; \d+\] .* 0,\d+ \[0,\d+; 0,\d+\]", out), out
 
 
-def test_other_weights_cost_no_call(tmp_path: Path, url: str) -> None:
+def test_other_weights_cost_no_call(tmp_path, url):
     environ = at_loopback(url)
     table = [("質問", "モデル", "回答"), *japanese_rows()]
     write_table(tmp_path / "kaitou.csv", table, separator="\t", encoding="shift_jis")
@@ -131,7 +129,7 @@ def test_other_weights_cost_no_call(tmp_path: Path, url: str) -> None:
         assert {row["weights.logic_and_fact"] for row in csv.DictReader(file)} == {"80"}
 
 
-def test_the_first_screen_of_the_readme(tmp_path: Path, url: str) -> None:
+def test_the_first_screen_of_the_readme(tmp_path, url):
     """But for the installation, and with the key that the fixture sets."""
     before, commands = blocks("README.md", "Your own table", "")
     install, key = before.strip().splitlines()

@@ -10,24 +10,22 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from tests.stories.telling import ROOT, blocks
 from tests.waiting import PATIENCE
 
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 CALL = re.compile(r"hashFiles\(format\('\{0\}/(.*?)', (.*?)\)\)")
 NAME = re.compile(r"(?:inputs|steps|github|secrets|env)(?:\.[\w-]+)+")
 
 
-def workflow() -> dict[str, Any]:
+def workflow():
     """The workflow that the page tells to copy."""
     (text,) = blocks("docs/ci.md", "A whole workflow for GitHub", "yaml")
-    parsed: dict[str, Any] = yaml.safe_load(text)
-    return parsed
+    return yaml.safe_load(text)
 
 
 @dataclass
@@ -45,7 +43,7 @@ class Job:
     artefacts: dict[str, bytes] = field(default_factory=dict)
     failed: int = 0
 
-    def run(self) -> int:
+    def run(self):
         """The exit code of the step that failed, or 0."""
         (job,) = workflow()["jobs"].values()
         for step in job["steps"]:
@@ -55,7 +53,7 @@ class Job:
                 self._action(step)
         return self.failed
 
-    def _action(self, step: Mapping[str, Any]) -> None:
+    def _action(self, step):
         defaults = {name: str(of.get("default", "")) for name, of in ACTION["inputs"].items()}
         given = {name: str(value) for name, value in step["with"].items()}
         for name, value in (defaults | given | {"undecided": self.undecided}).items():
@@ -69,7 +67,7 @@ class Job:
             elif "uses" in each:
                 self._played(each)
 
-    def _script(self, step: Mapping[str, Any], script: str, environ: Mapping[str, str]) -> None:
+    def _script(self, step, script, environ):
         files = {
             name: self.folder / f".{name}" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
         }
@@ -92,7 +90,7 @@ class Job:
                 name, _, value = line.partition("=")
                 self.values[f"steps.{step.get('id')}.outputs.{name}"] = value
 
-    def _played(self, step: Mapping[str, Any]) -> None:
+    def _played(self, step):
         paths = [self.folder / path for path in self._filled(step["with"].get("path", "")).split()]
         if "cache/restore" in step["uses"] and self.cache.exists():
             shutil.copyfile(self.cache, paths[0])
@@ -101,10 +99,10 @@ class Job:
         elif "upload-artifact" in step["uses"]:
             self.artefacts = {path.name: path.read_bytes() for path in paths}
 
-    def _filled(self, text: str) -> str:
+    def _filled(self, text):
         return EXPRESSION.sub(lambda match: self._value(match[1]), text)
 
-    def _value(self, name: str) -> str:
+    def _value(self, name):
         kind, _, rest = name.partition(".")
         if kind == "secrets":
             return self.secrets.get(rest, "")
@@ -113,7 +111,7 @@ class Job:
         known = {"github.event_name": "pull_request", "github.event.pull_request.number": "7"}
         return self.values.get(name) or known.get(name, "")
 
-    def _is_due(self, step: Mapping[str, Any]) -> bool:
+    def _is_due(self, step):
         condition = step.get("if", "success()")
         condition = CALL.sub(self._hash, condition)
         condition = NAME.sub(lambda match: repr(self._value(match[0])), condition)
@@ -121,6 +119,6 @@ class Job:
         state = {"always": lambda: True, "success": lambda: not self.failed}
         return bool(eval(words, {"__builtins__": {}}, state))
 
-    def _hash(self, match: re.Match[str]) -> str:
+    def _hash(self, match):
         path = self.folder / self._value(match[2]) / match[1]
         return repr("digest" if path.exists() else "")

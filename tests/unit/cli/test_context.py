@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -178,7 +177,7 @@ def test_run_notes_in_one_line_what_the_judge_does_not_see(call, kind):
 def test_from_python_the_judge_sees_what_a_table_has(capsys, kind):
     rows = two_answers(RAGAS, GOLD, [PASSAGE, "Second one."])
     rubric = None if kind == "pairwise" else "Is it true?"
-    settings: dict[str, Any] = {"protocol": kind, "rubric": rubric, "judge": MODEL}
+    settings = {"protocol": kind, "rubric": rubric, "judge": MODEL}
     evenhand.run(rows, **settings)
     assert is_told(capsys.readouterr().err, "runs.judge_sees", names='"reference", "context"')
     known = prompts()

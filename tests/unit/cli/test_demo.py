@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -55,7 +54,7 @@ def test_the_bundled_records_give_what_their_authors_published(call):
 
 
 def test_every_bundled_record_has_its_source_and_licence():
-    folder: Any = resources.files("evenhand.examples") / "published"
+    folder = resources.files("evenhand.examples") / "published"
     sources = (folder / "SOURCES.md").read_text("utf-8")
     files = [entry for entry in folder.iterdir() if entry.name.endswith(".gz")]
     assert {entry.name for entry in files} == {f"{name}.jsonl.gz" for name in (JUDGES, PEOPLE)}

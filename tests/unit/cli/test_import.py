@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -252,7 +251,7 @@ TABLES = {
     "areas": "unit,area\nq1,code\n",
     "grades": "unit,judge,model,score\nq1,j,a,4\nq1,j,b,5\nq2,j,a,3\nq2,j,b,3\n",
 }
-FOUND: dict[str, dict[str, Any]] = {
+FOUND = {
     "wide": {"units": 2, "verdicts": 2, "missing_scores": {"correct": 1}},
     "judges": {"units": 2, "judges": 2, "verdicts": 4, "key": ["unit", "model"]},
     "arena": {"verdicts": 2, "failures": {"empty": 1}, "candidates": ["x", "y"]},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -228,9 +227,7 @@ def test_a_panel_is_counted_alike_by_every_command(call):
 
 
 def test_a_judged_panel_with_repeats_is_counted_alike(call):
-    judges: list[dict[str, Any]] = [
-        {"model": f"python/judge:{name}"} for name in ("content", "first", "late", "bad")
-    ]
+    judges = [{"model": f"python/judge:{name}"} for name in ("content", "first", "late", "bad")]
     judges[2]["repeats"] = 3
     worths = [(9, 2), (1, 7), (4, 4), (3, 8), (6, 5)]
     write_pairs(Path(), [pair_row(f"p{i}", *both) for i, both in enumerate(worths)], *judges)

@@ -89,7 +89,7 @@ def test_a_mistake_is_answered_with_what_was_meant(
 
 
 def test_ctrl_c_ends_work_at_once_though_it_never_waits():
-    reached: list[str] = []
+    reached = []
 
     async def read_for_long():
         signal.raise_signal(signal.SIGINT)

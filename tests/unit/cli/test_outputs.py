@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 import evenhand
@@ -13,7 +10,7 @@ from tests.suites import evenhand_here, ok_here, write_answers, write_pairs, wri
 INPUTS = ("evenhand.db", "evenhand.toml", "rubric.json", "samples.jsonl", "judge.py", "notes.txt")
 
 
-SUITES: dict[str, Callable[..., Path]] = {
+SUITES = {
     "rubric": write_suite,
     "pairwise": write_pairs,
     "weighted": write_answers,

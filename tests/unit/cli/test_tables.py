@@ -186,7 +186,7 @@ def test_a_table_of_the_contract_is_read_without_a_word(call):
 @cases
 def test_a_table_is_understood_as_these_rows(tmp_path, kind, text, key, expected):
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
-    lines: list[str] = []
+    lines = []
     source = TableSource(path=tmp_path / "a.csv")
     tables = Tables([source], {}, KINDS[kind].table_form, lines.append)
     found = [row.value for _, row in tables.rows]

@@ -31,7 +31,7 @@ Row = tuple[str, str, str, str, str]
 
 def rows(consistent, contradicting, judge="j"):
     """Votes of two orders: `strong` wins both, or the first shown wins both."""
-    votes: list[Row] = []
+    votes = []
     for place in range(consistent + contradicting):
         for first, second in BOTH:
             winner = "strong" if place < consistent else first

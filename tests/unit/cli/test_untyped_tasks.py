@@ -48,7 +48,7 @@ def judged(request, call, tmp_path):
 
 def means(units):
     """Of the totals: 21 of 100 by the judge, 0 by code."""
-    totals: dict[str, list[float]] = {"old": [], "new": []}
+    totals = {"old": [], "new": []}
     for unit in units:
         totals[unit["meta"]["model"]].append(0.21 if unit["answer"] == GOOD else 0.0)
     return {model: sum(given) / len(given) for model, given in totals.items()}

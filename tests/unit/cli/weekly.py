@@ -71,7 +71,7 @@ def samples(seed=7, gain=0):
     """All 240: v2 is better than v1 with the big model, and its scores waver from run to run.
     `gain` is what v1 wins of some questions."""
     chance = random.Random(seed)
-    rows: list[Scored] = []
+    rows = []
     for model, eval_set, question in product(MODELS, SETS, QUESTIONS):
         base = chance.choice((1, 3, 3, 5))
         for variant, run_id in product(("v1", "v2"), RUNS):
@@ -115,7 +115,7 @@ def paired(rows, value=lambda row: row.overall):
 
 def by_question(gaps):
     """The differences, by question."""
-    questions: dict[int, list[float]] = {}
+    questions = {}
     for row, _, gap in gaps:
         questions.setdefault(row.question, []).append(gap)
     return questions

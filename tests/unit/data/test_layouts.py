@@ -5,14 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand import limits
-from evenhand.data.layouts import LAYOUTS, JudgmentFile, TidyRow
+from evenhand.data.layouts import LAYOUTS, JudgmentFile
 from evenhand.data.layouts.benchmarks import arena_verdict
 from evenhand.data.layouts.logs import zip_module
 from evenhand.data.layouts.tidy import lengths_of, read_candidate, read_score, read_vote
@@ -21,7 +19,7 @@ from tests.cases import cases
 from tests.sentences import refused
 
 arrow = pytest.importorskip("pyarrow")
-DATA: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 ALPACA, PAIR, RESULT, FAILED, HEADER, SAMPLES = DATA.values()
 
 
@@ -185,7 +183,7 @@ def packed(path, files, module=zipfile, method=8):
 
 
 def check_inspect(made):
-    by_sample: dict[tuple[Any, Any], list[TidyRow]] = {}
+    by_sample = {}
     for one in made:
         by_sample.setdefault((one.value["unit"], one.value["repeat"]), []).append(one)
     assert scored(by_sample["s1", 1]) == {
@@ -220,7 +218,7 @@ def _zstandard(path):
 PARTS = {f"samples/{i}.json": one for i, one in enumerate(SAMPLES)} | {"header.json": HEADER}
 SUMMARIES = {"header.json": HEADER, "summaries.json": SAMPLES}
 UNREAD = SUMMARIES | {"samples/s1_epoch_1.json": {"id": "not read"}}
-LOGS: dict[str, Callable[[Path], Path]] = {
+LOGS = {
     "summaries.eval": lambda path: packed(path, UNREAD),
     "samples.eval": lambda path: packed(path, PARTS),
     "whole.json": _log,
@@ -244,7 +242,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
 
 def test_an_archive_with_a_gigantic_sample_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "LINE_BYTES", 10_000)
-    files: dict[str, object] = {"header.json": HEADER, "samples/1.json": {"id": "x" * 1_000_000}}
+    files = {"header.json": HEADER, "samples/1.json": {"id": "x" * 1_000_000}}
     with refused(DataError, "data.row_too_long"):
         found(packed(tmp_path / "log.eval", files), "inspect")
 

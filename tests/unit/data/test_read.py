@@ -8,7 +8,6 @@ import gzip
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -159,7 +158,7 @@ def test_many_groups_of_rows_are_numbered_through(tmp_path):
 
 def test_dates_decimals_and_times_with_a_zone_become_json_values(tmp_path):
     at = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
-    columns: dict[str, Any] = {
+    columns = {
         "day": [datetime.date(2026, 1, 2)],
         "price": [decimal.Decimal("1.50")],
     }

@@ -8,7 +8,6 @@ import os
 import stat
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -215,9 +214,9 @@ def _tables(draw):
     inside = draw(st.integers(0, len(names) - 2))
     outer, plain, inner = names[0], names[1 + inside :], names[1 : 1 + inside]
     count = draw(st.integers(1, 4))
-    made: list[dict[str, Any]] = []
+    made = []
     for _ in range(count):
-        row: dict[str, Any] = {outer: {name: draw(CELL) for name in inner}} if inner else {}
+        row = {outer: {name: draw(CELL) for name in inner}} if inner else {}
         made.append(row | {name: draw(CELL) for name in plain})
     return made
 

@@ -12,7 +12,6 @@ import pytest
 
 from evenhand.files.drafts import language_of
 from evenhand.files.ready_rubrics import (
-    ReadyRubric,
     join_examples,
     join_rubrics,
     needs_of,
@@ -21,7 +20,7 @@ from evenhand.files.ready_rubrics import (
 )
 from evenhand.kinds.prompt import extra_blocks
 from evenhand.kinds.rows import EXTRAS
-from evenhand.kinds.rubric.rubric import Rubric, build_rubric, parse_rubric
+from evenhand.kinds.rubric.rubric import build_rubric, parse_rubric
 from evenhand.words import LANGUAGES
 from tests.cases import cases
 
@@ -33,16 +32,16 @@ EACH = [(name, language) for name in NAMES for language in LANGUAGES]
 
 
 @cache
-def read(name: str, language: str) -> ReadyRubric:
+def read(name, language):
     (rubric,) = ready_rubrics([name], language)
     return rubric
 
 
-def build(name: str, language: str) -> Rubric:
+def build(name, language):
     return build_rubric({"dimensions": read(name, language).dimensions})
 
 
-def test_all_are_there_in_each_language() -> None:
+def test_all_are_there_in_each_language():
     assert sorted(NAMES) == list(ready_names())
     for language in LANGUAGES:
         folder = resources.files("evenhand.examples") / "rubrics" / language
@@ -52,7 +51,7 @@ def test_all_are_there_in_each_language() -> None:
 
 
 @pytest.mark.parametrize(("name", "language"), EACH)
-def test_a_rubric_is_in_the_form_of_the_contract(name: str, language: str) -> None:
+def test_a_rubric_is_in_the_form_of_the_contract(name, language):
     rubric = build(name, language)
     assert 1 <= len(rubric.dimensions) <= 2
     for dimension in rubric.dimensions:
@@ -63,8 +62,8 @@ def test_a_rubric_is_in_the_form_of_the_contract(name: str, language: str) -> No
 
 
 @pytest.mark.parametrize(("name", "language"), EACH)
-def test_every_language_has_the_same_ids_bands_and_scores(name: str, language: str) -> None:
-    def skeleton(language: str) -> object:
+def test_every_language_has_the_same_ids_bands_and_scores(name, language):
+    def skeleton(language):
         dimensions = build(name, language).dimensions
         rubric = read(name, language)
         examples = [
@@ -83,7 +82,7 @@ def test_every_language_has_the_same_ids_bands_and_scores(name: str, language: s
 
 
 @pytest.mark.parametrize(("name", "language"), EACH)
-def test_every_text_is_in_its_language(name: str, language: str) -> None:
+def test_every_text_is_in_its_language(name, language):
     rubric = read(name, language)
     texts = [rubric.about]
     for each in build(name, language).dimensions:
@@ -102,7 +101,7 @@ def test_every_text_is_in_its_language(name: str, language: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "language"), EACH)
-def test_a_definition_names_the_columns_that_it_needs(name: str, language: str) -> None:
+def test_a_definition_names_the_columns_that_it_needs(name, language):
     rubric = read(name, language)
     text = " ".join(each.definition for each in build(name, language).dimensions)
     assert set(rubric.needs) <= set(EXTRAS)
@@ -113,7 +112,7 @@ def test_a_definition_names_the_columns_that_it_needs(name: str, language: str) 
 
 
 @pytest.mark.parametrize(("name", "language"), EACH)
-def test_a_good_and_a_bad_example_are_expected_at_opposite_ends(name: str, language: str) -> None:
+def test_a_good_and_a_bad_example_are_expected_at_opposite_ends(name, language):
     rubric, built = read(name, language), build(name, language)
     good, bad = rubric.examples
     assert (good["id"], bad["id"]) == ("good", "bad")
@@ -132,7 +131,7 @@ def test_a_good_and_a_bad_example_are_expected_at_opposite_ends(name: str, langu
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_all_of_them_make_one_rubric(language: str) -> None:
+def test_all_of_them_make_one_rubric(language):
     every = ready_rubrics(NAMES, language)
     rubric = parse_rubric(join_rubrics(every))
     assert len(rubric.dimensions) == 14
@@ -141,7 +140,7 @@ def test_all_of_them_make_one_rubric(language: str) -> None:
     assert len(ids) == 24 and set(ids.values()) == {1}
 
 
-def test_a_name_that_is_given_twice_counts_once() -> None:
+def test_a_name_that_is_given_twice_counts_once():
     assert [each.name for each in ready_rubrics(["tone", "format", "tone"], "ru")] == [
         "tone",
         "format",
@@ -149,16 +148,14 @@ def test_a_name_that_is_given_twice_counts_once() -> None:
 
 
 @cases
-def test_examples_without_a_needed_column_are_left_out_where_others_have_it(
-    names: list[str], rows: int
-) -> None:
+def test_examples_without_a_needed_column_are_left_out_where_others_have_it(names, rows):
     lines = [json.loads(line) for line in join_examples(ready_rubrics(names, "en")).splitlines()]
     assert len(lines) == rows
     for line in lines:
         assert "expected" not in line
 
 
-def test_the_page_of_the_documentation_says_the_same() -> None:
+def test_the_page_of_the_documentation_says_the_same():
     page = (Path(__file__).parents[3] / "docs/rubrics.md").read_text("utf-8")
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]

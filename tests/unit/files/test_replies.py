@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import Any
 
 import pytest
 
@@ -134,7 +133,7 @@ def test_rows_that_cannot_be_checked_are_told_with_their_line(check, units, repl
 HEADER = header(CRITERIA)
 
 
-VERDICT: dict[str, Any] = {
+VERDICT = {
     "pair_id": "p0",
     "candidates": ["c1", "c2"],
     "winner": "A",

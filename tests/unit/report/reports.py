@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from evenhand.kinds import KINDS
 from evenhand.manifest import Manifest
 from evenhand.report.model import Coverage, Report
@@ -24,7 +22,7 @@ COVERAGE = Coverage(
 
 
 def difference(dimension, outcome, **more):
-    given: dict[str, Any] = {"variant": "v2", "n": 120, "clusters": 120, "error": 0.06}
+    given = {"variant": "v2", "n": 120, "clusters": 120, "error": 0.06}
     given |= {"mean": 0.62, "mean_low": 0.55, "mean_high": 0.69, "baseline_mean": 0.38}
     given |= {"difference": 0.21, "low": 0.08, "high": 0.34, "p": 0.01, "p_adjusted": 0.02}
     given |= {"effect": 0.3, "higher": 70, "lower": 30, "scale": (0.0, 1.0)}
@@ -33,12 +31,12 @@ def difference(dimension, outcome, **more):
 
 
 def compared(rows, **more):
-    given: dict[str, Any] = {"by": "prompt_variant", "baseline": "v1", "level": 0.95, "means": ()}
+    given = {"by": "prompt_variant", "baseline": "v1", "level": 0.95, "means": ()}
     return Comparison(rows=tuple(rows), **(given | more))
 
 
 def plain_mean(dimension, variant="", n=9, **more):
-    given: dict[str, Any] = {"mean": 3.2, "low": 2.9, "high": 3.5}
+    given = {"mean": 3.2, "low": 2.9, "high": 3.5}
     return VariantMean(dimension=dimension, variant=variant, n=n, clusters=n, **(given | more))
 
 
@@ -47,13 +45,13 @@ def board(rows):
 
 
 def make_report(kind="rubric", language="en", **more):
-    given: dict[str, Any] = {"run": "r", "name": "n", "created": "", "started": ""}
+    given = {"run": "r", "name": "n", "created": "", "started": ""}
     given |= {"manifest": Manifest(), "coverage": COVERAGE, "rule": "uncertain"}
     return Report(kind=KINDS[kind], language=language, **(given | more))
 
 
 def standing(name, rate, best, worst):
-    more: dict[str, Any] = {"wins": 1, "losses": 0, "ties": 0, "uncertain": 0, "pairs": 1}
+    more = {"wins": 1, "losses": 0, "ties": 0, "uncertain": 0, "pairs": 1}
     more |= {"low": 0.5, "high": 0.8, "rank_low": best, "rank_high": worst, "votes": 40}
     more |= {"failed": 0, "dropped": 0, "se": None, "points": 1.0, "average_win_rate": rate}
     return BoardRow(candidate=name, n=40, win_rate=rate, **more)

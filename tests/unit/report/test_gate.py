@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 from xml.etree import ElementTree as Xml
 
 from hypothesis import given
@@ -16,11 +15,11 @@ from evenhand.words import words
 from tests.cases import cases
 
 STARTED = "2026-03-01T10:20:30.123+00:00"
-OUTCOMES: list[Any] = ["better", "worse", "not enough evidence"]
+OUTCOMES = ["better", "worse", "not enough evidence"]
 
 
 def made(outcome="worse", reason="So it is.", **about):
-    given: dict[str, Any] = {"value": 0.5, "low": 0.4, "high": 0.6, "threshold": 0.7, "n": 12}
+    given = {"value": 0.5, "low": 0.4, "high": 0.6, "threshold": 0.7, "n": 12}
     given |= {"clusters": 12, "dimension": "overall", "variant": "v2"}
     return Condition(name="min_mean", outcome=outcome, reason=reason, **given | about)
 
@@ -101,7 +100,7 @@ def test_the_same_gate_gives_the_same_bytes():
 
 @cases
 def test_the_headline_counts(outcomes, key, counts):
-    names: list[Any] = [name.replace("_", " ") for name in outcomes.split()]
+    names = [name.replace("_", " ") for name in outcomes.split()]
     say = words("ru")
     assert headline(gate(*map(made, names)), say) == say(key, **counts)
 

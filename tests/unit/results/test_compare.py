@@ -24,8 +24,7 @@ def call(line):
 
 
 def compared(line):
-    comparison: dict[str, Any] = json.loads(call(f"compare {line} --json"))
-    return comparison
+    return json.loads(call(f"compare {line} --json"))
 
 
 @pytest.fixture

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from evenhand.errors import UsageError
 from evenhand.observation import CRITICAL_FAIL, OVERALL, SUBJECT_LENGTH, UNCERTAIN, WINNER
 from evenhand.results.observations import observe
 from evenhand.runs.judge import judge_run
 from evenhand.runs.prepare import prepare
-from evenhand.runs.recorded import Recorded, find_run
+from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_store
-from evenhand.stats.observations import NONE, Observations, field_named
-from evenhand.store.archive import Archive
+from evenhand.stats.observations import NONE, field_named
 from evenhand.suite import load_suite
 from tests.suites import CRITERIA, pair_row, samples, write_answers, write_pairs, write_suite
 
 
 @contextmanager
-def judged(suite: Path) -> Iterator[tuple[Archive, Recorded]]:
+def judged(suite):
     """A suite judged, and its run read back."""
     store = open_store("sqlite:table.db", suite.parent if suite.is_file() else suite)
     try:
@@ -37,7 +32,7 @@ def judged(suite: Path) -> Iterator[tuple[Archive, Recorded]]:
         store.close()
 
 
-def _variants() -> list[dict[str, Any]]:
+def _variants():
     rows = samples(4)
     for i, row in enumerate(rows):
         del row["id"]
@@ -45,15 +40,15 @@ def _variants() -> list[dict[str, Any]]:
     return rows
 
 
-def _told(values: Any) -> list[float | None]:
+def _told(values):
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def _scales(table: Observations) -> list[tuple[float, float]]:
+def _scales(table):
     return [table.scale(name).ends for name in table.dimensions]
 
 
-def test_scores_keep_what_identifies_a_unit_and_the_ends_of_each_scale(tmp_path: Path) -> None:
+def test_scores_keep_what_identifies_a_unit_and_the_ends_of_each_scale(tmp_path):
     with judged(write_suite(tmp_path, _variants())) as found:
         table = observe(*found)
     assert table.dimensions == ["correct", "clear"] and _scales(table) == [(1, 5), (1, 5)]
@@ -66,7 +61,7 @@ def test_scores_keep_what_identifies_a_unit_and_the_ends_of_each_scale(tmp_path:
     assert table.due().tolist() == [1] * 4 and not table.failed.any()
 
 
-def test_a_failed_judgment_is_a_row_without_a_score(tmp_path: Path) -> None:
+def test_a_failed_judgment_is_a_row_without_a_score(tmp_path):
     judges = ({"model": "python/judge:good"}, {"model": "python/judge:bad", "repeats": 2})
     with judged(write_suite(tmp_path, 2, *judges)) as found:
         table = observe(*found)
@@ -79,7 +74,7 @@ def test_a_failed_judgment_is_a_row_without_a_score(tmp_path: Path) -> None:
     assert table.id_fields == ("unit",) and sum(table.failures.values()) == 4
 
 
-def test_answers_give_points_and_a_total(tmp_path: Path) -> None:
+def test_answers_give_points_and_a_total(tmp_path):
     with judged(write_answers(tmp_path, 3)) as found:
         table = observe(*found)
     assert table.dimensions[0] == "logic_and_fact"
@@ -89,7 +84,7 @@ def test_answers_give_points_and_a_total(tmp_path: Path) -> None:
     assert table.id_fields == ("task_name", "model")
 
 
-def test_votes_are_of_the_candidates_as_the_unit_has_them(tmp_path: Path) -> None:
+def test_votes_are_of_the_candidates_as_the_unit_has_them(tmp_path):
     rows = [pair_row("p0", 9, 2, meta={"area": "x"}), pair_row("p1", 1, 7), pair_row("p2", 4, 4)]
     with judged(write_pairs(tmp_path, rows)) as found:
         table = observe(*found)
@@ -109,9 +104,7 @@ def test_votes_are_of_the_candidates_as_the_unit_has_them(tmp_path: Path) -> Non
     ("rule", "won", "uncertain"),
     [("uncertain", 0.5, 1), ("tie", 0.5, 0), ("split", 0.5, 1), ("drop", None, 1)],
 )
-def test_orders_that_never_agree_come_under_the_rule(
-    tmp_path: Path, rule: Any, won: float | None, uncertain: float
-) -> None:
+def test_orders_that_never_agree_come_under_the_rule(tmp_path, rule, won, uncertain):
     with judged(write_pairs(tmp_path, 2, {"model": "python/judge:first"})) as found:
         table = observe(*found, rule=rule)
     assert table.rule == rule and table.conflict.tolist() == [True, True]
@@ -119,7 +112,7 @@ def test_orders_that_never_agree_come_under_the_rule(
     assert table.column(UNCERTAIN).tolist() == [uncertain] * 2
 
 
-def test_candidates_of_one_topic_share_it_and_a_failure_has_no_outcome(tmp_path: Path) -> None:
+def test_candidates_of_one_topic_share_it_and_a_failure_has_no_outcome(tmp_path):
     judges = ({"model": "python/judge:content"}, {"model": "python/judge:bad"})
     with judged(write_pairs(tmp_path, [pair_row("t", 3, 2, 1)], *judges)) as found:
         table = observe(*found)
@@ -129,15 +122,7 @@ def test_candidates_of_one_topic_share_it_and_a_failure_has_no_outcome(tmp_path:
     assert set(table.passes.row.tolist()) == {0, 2, 4}
 
 
-def test_a_field_that_is_not_there_is_told_with_what_was_meant(tmp_path: Path) -> None:
-    with judged(write_suite(tmp_path, _variants())) as found:
-        table = observe(*found)
-    with pytest.raises(UsageError, match="prompt_variants") as caught:
-        field_named(table.fields, "prompt_variants")
-    assert 'Did you mean "prompt_variant"?' in str(caught.value)
-
-
-def test_a_score_on_a_scale_on_which_more_is_worse_is_turned_round(tmp_path: Path) -> None:
+def test_a_score_on_a_scale_on_which_more_is_worse_is_turned_round(tmp_path):
     suite = write_suite(tmp_path, _variants())
     judge = tmp_path / "judge.py"
     judge.write_text(judge.read_text().replace('"score": 3', '"score": 5'))

@@ -65,7 +65,7 @@ READERS = ("_body", "_measured")
 
 def counting(module, patch):
     """The texts that a module will read from now on."""
-    texts: list[str] = []
+    texts = []
     for name in READERS:
         if reader := getattr(module, name, None):
             plain = reader.reader if isinstance(reader, Counted) else reader
@@ -80,7 +80,7 @@ def test_a_pass_over_a_run_parses_each_unit_once(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     counting(case.module, monkeypatch)
     assert runner.invoke(cli, ["run", "."], standalone_mode=False).return_value == 0
-    counts: dict[str, Counter[str]] = {}
+    counts = {}
     for command in case.passes:
         texts = counting(case.module, monkeypatch)
         result = runner.invoke(cli, ["run", "."] if command == "run" else [command, "latest"])

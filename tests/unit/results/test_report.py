@@ -46,7 +46,7 @@ def report_of(suite, asked=None, limit=None):
 @pytest.mark.parametrize("kind", SUITES)
 def test_the_same_store_gives_the_same_bytes(tmp_path, kind):
     folder = judge(SUITES[kind](tmp_path / "suite", 5))
-    written: list[bytes] = []
+    written = []
     for name in ("one.html", "two.html"):
         with opened(folder) as (store, run):
             size = write_report(tmp_path / name, store, run)
@@ -78,7 +78,7 @@ def test_an_answer_that_takes_long_is_announced(tmp_path, monkeypatch):
 
 def test_the_bytes_do_not_hang_on_how_python_hashes(tmp_path):
     folder = judge(SUITES["pairwise"](tmp_path, 4))
-    written: list[bytes] = []
+    written = []
     for seed in ("1", "2"):
         command = [EVENHAND, "report", "-o", f"{seed}.html", "--store", "sqlite:looked.db"]
         environ = os.environ | {"PYTHONHASHSEED": seed}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
+from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from evenhand.errors import NoVerdicts, UsageError
+from evenhand.errors import Interrupted, NoVerdicts, UsageError
 from evenhand.runs.batch import BatchOptions
 from evenhand.runs.stores import open_archive
 from evenhand.store.verify import verify
@@ -38,6 +38,14 @@ ENV = dict.fromkeys(KEYS.values(), KEY)
 
 
 PRICE = {"input": 1, "output": 2}
+
+
+@asynccontextmanager
+async def judged_by(folder, units, provider="openai", **faults):
+    """A suite of samples whose judge is at a provider of batches with these faults."""
+    async with BatchProvider(faults=Faults(**faults)) as server:
+        write_suite(folder, units, server.judge(provider, price=PRICE))
+        yield server
 
 
 async def by_batch(folder, env=ENV, **options):
@@ -121,8 +129,7 @@ async def test_what_is_left_below_the_bound_is_asked_live(tmp_path):
 
 
 async def test_a_wave_is_cut_into_batches_of_the_size_allowed(tmp_path):
-    async with BatchProvider(faults=Faults(looks=2)) as server:
-        write_suite(tmp_path, UNITS, server.judge("openai"))
+    async with judged_by(tmp_path, UNITS, looks=2) as server:
         summary = await by_batch(tmp_path, requests_most=6)
     assert (sizes(server), summary.counts.verdicts) == ([6, 6, 6, 2], UNITS)
 
@@ -195,8 +202,7 @@ async def test_what_a_batch_does_not_bring_back_is_asked_live(tmp_path):
 
 
 async def test_without_live_calls_what_no_batch_answers_stays_pending(tmp_path):
-    async with BatchProvider(faults=Faults(lines=lambda lines: [])) as server:
-        write_suite(tmp_path, 12, server.judge("openai"))
+    async with judged_by(tmp_path, 12, lines=lambda lines: []) as server:
         assert [ending(await by_batch(tmp_path)) for _ in range(2)] == [5, 5]
     assert (server.live, len(server.batches)) == (0, 1)
 
@@ -225,11 +231,10 @@ def asked(server):
 @pytest.mark.parametrize("change", [prefixed, in_capitals, null, nameless])
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_a_batch_of_which_nothing_can_be_matched_ends_the_run(tmp_path, provider, change):
-    async with BatchProvider(faults=Faults(lines=change)) as server:
-        write_suite(tmp_path, UNITS, server.judge(provider, price=PRICE))
+    async with judged_by(tmp_path, UNITS, provider, lines=change) as server:
         for _ in range(3):
             summary = await by_batch(tmp_path, then_live=1)
-            assert summary.stopped is not None and summary.stopped.exit_code == 4
+            assert ending(summary) == 4
             assert (summary.counts.pending, asked(server)) == (UNITS, UNITS)
     [kept] = tmp_path.glob("evenhand-*-results.jsonl")
     assert str(kept) in summary.stopped.advice and "batch_0" in summary.stopped.what
@@ -244,8 +249,7 @@ async def test_answers_that_are_counted_and_not_there_yet_are_waited_for(
     tmp_path, provider, raw, code
 ):
     """Results that cannot be read are read by the next run too."""
-    async with BatchProvider(faults=Faults(raw=raw)) as server:
-        write_suite(tmp_path, UNITS, server.judge(provider, price=PRICE))
+    async with judged_by(tmp_path, UNITS, provider, raw=raw) as server:
         summary = await by_batch(tmp_path, then_live=1)
         assert (ending(summary), summary.counts.pending, asked(server)) == (code, UNITS, UNITS)
         assert summary.spent.reserved > 0
@@ -279,8 +283,7 @@ async def test_the_strange_batch_of_one_run_does_not_end_another(tmp_path):
 async def test_a_state_that_nobody_knows_is_told_and_the_run_can_be_resumed(
     tmp_path, provider, status
 ):
-    async with BatchProvider(faults=Faults(status=[status])) as server:
-        write_suite(tmp_path, 4, server.judge(provider))
+    async with judged_by(tmp_path, 4, provider, status=[status]) as server:
         left = await by_batch(tmp_path)
         assert left.stopped.exit_code == 5
         assert left.stopped.key == "engine.batch_state_unknown"
@@ -302,8 +305,7 @@ async def test_a_question_that_does_not_fit_is_a_failure_as_live(tmp_path):
 
 async def test_while_nobody_can_say_if_a_batch_was_made_no_other_is(tmp_path):
     """Its creation was not answered, and the list of batches is not to be had."""
-    async with BatchProvider(faults=Faults(create=["lost"], listing=["broken"] * 1000)) as server:
-        write_suite(tmp_path, 9, server.judge("openai", price=PRICE))
+    async with judged_by(tmp_path, 9, create=["lost"], listing=["broken"] * 1000) as server:
         for _ in range(2):
             summary = await by_batch(tmp_path)
             assert (ending(summary), len(server.batches)) == (5, 1) and summary.spent.reserved
@@ -316,11 +318,10 @@ async def test_a_batch_that_may_be_made_is_looked_for_after_a_provider_that_stay
     tmp_path,
 ):
     """The first try may have made it, and is listed late: it is not called void."""
-    async with BatchProvider(faults=Faults(create=["lost"] + ["busy"] * 1000)) as server:
-        write_suite(tmp_path, 9, server.judge("openai", price=PRICE))
+    async with judged_by(tmp_path, 9, create=["lost"] + ["busy"] * 1000) as server:
         hidden, server.list_most = server.list_most, 0
         summary = await by_batch(tmp_path)
-        assert summary.stopped is not None and summary.stopped.exit_code == 5
+        assert ending(summary) == 5
         assert summary.spent.reserved > 0
         server.list_most = hidden
         done = await by_batch(tmp_path)
@@ -374,17 +375,9 @@ async def test_a_key_of_another_account_is_told_in_words(tmp_path):
     assert (again.counts.verdicts, len(server.batches)) == (8, 1)
 
 
-def prepared_in(folder):
-    return prepared(folder, ENV)
-
-
 async def interrupted(plan, folder):
     """A run that is stopped while its batches are under way."""
-    from contextlib import contextmanager
-
-    from evenhand.errors import Interrupted
-
-    stops: list[Any] = []
+    stops = []
 
     @contextmanager
     def watch(tally, planned, stop):
@@ -401,10 +394,9 @@ async def interrupted(plan, folder):
 
 
 async def test_ctrl_c_leaves_batches_running_and_the_same_command_goes_on(tmp_path):
-    async with BatchProvider(faults=Faults(looks=10**6)) as server:
-        write_suite(tmp_path, 8, server.judge("anthropic", price=PRICE))
+    async with judged_by(tmp_path, 8, "anthropic", looks=10**6) as server:
         left = await interrupted(prepared(tmp_path, ENV), tmp_path)
-        assert left.stopped is not None and left.stopped.exit_code == 130
+        assert ending(left) == 130
         assert [batch.open for batch in left.open_batches] == [8]
         assert left.spent.reserved > 0
         server.faults.looks = 0
@@ -440,8 +432,7 @@ async def test_no_further_question_is_sent_where_batches_gave_no_verdict(tmp_pat
 
 async def ran(folder, units, provider="openai", then_live=0, **faults):
     """Judge samples by the batch of a provider with these faults."""
-    async with BatchProvider(faults=Faults(**faults)) as server:
-        write_suite(folder, units, server.judge(provider, price=PRICE))
+    async with judged_by(folder, units, provider, **faults) as server:
         return server, await by_batch(folder, then_live=then_live)
 
 

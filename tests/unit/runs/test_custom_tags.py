@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -60,7 +59,7 @@ def house(folder, tags=TAGS):
 def judged_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tags")
     house(folder)
-    rows: list[dict[str, Any]] = samples(6)
+    rows = samples(6)
     for i, row in enumerate(rows):
         row["meta"] = {"prompt_variant": f"v{i % 2}", "question_id": f"q{i // 2}"}
     write_suite(folder, rows, judge=JUDGE, protocol="house", language="zh")

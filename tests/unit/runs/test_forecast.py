@@ -61,7 +61,7 @@ async def stopped_after(folder, calls):
             interrupting()
             return reply
 
-        setup.judge.answer = counted  # type: ignore[method-assign]
+        setup.judge.answer = counted
     return await judged(ready, watch=interrupting.watch)
 
 

@@ -176,8 +176,8 @@ def counts(site, run):
 
 def listed(site, run, query="", way="next"):
     """The units that the list of a run has, a row per judgment, from page to page."""
-    units: list[str] = []
-    path: str | None = f"/runs/{run}/units?{query}"
+    units = []
+    path = f"/runs/{run}/units?{query}"
     while path:
         page = site.get(path)
         assert page.status_code == 200, page.text

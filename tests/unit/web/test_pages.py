@@ -55,7 +55,7 @@ def text(page):
 
 
 def test_every_page_that_pages_link_to_is_there(site):
-    seen: set[str] = set()
+    seen = set()
     waiting = [f"/runs/{run_named(site, 'first')}", "/"]
     while waiting and len(seen) < 150:
         path = waiting.pop(0)

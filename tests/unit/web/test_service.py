@@ -81,7 +81,7 @@ def test_a_store_that_is_gone_is_not_lent(stores, path):
 
 
 def test_a_figure_is_made_once_until_the_store_changes(cache, path):
-    counts: list[int] = []
+    counts = []
 
     def count(store):
         counts.append(len(store.runs()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from typing import Any
 
 import pytest
 
@@ -25,7 +24,7 @@ QUESTIONS = 60
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sides")
     store = folder / "all.db"
-    keep: dict[str, Any] = {"store": {"url": f"sqlite:{store}"}}
+    keep = {"store": {"url": f"sqlite:{store}"}}
     harsh = JUDGE.replace("(1, 3, 3)", "(1, 1, 3)")
     one = {"model": "python/judge:varied"}
     judge_all(
@@ -50,8 +49,8 @@ def rows(page):
 
 def every_row(site, path):
     """The rows of a list from page to page."""
-    found: list[str] = []
-    following: str | None = path
+    found = []
+    following = path
     while following:
         page = site.get(following).text
         found += rows(page)
@@ -70,8 +69,8 @@ def counted(page):
     """The counts of the sentence above the rows."""
     names = {"better": "better on", "worse": "worse on", "same": "even on"}
     names |= {"missing": "without a verdict"}
-    found = {name: int(re.search(rf"{text} (\d+)", page)[1]) for name, text in names.items()}  # type: ignore[index]
-    return found | {"n": int(re.search(r"(\d+) in all", page)[1])}  # type: ignore[index]
+    found = {name: int(re.search(rf"{text} (\d+)", page)[1]) for name, text in names.items()}
+    return found | {"n": int(re.search(r"(\d+) in all", page)[1])}
 
 
 def test_two_variants_stand_side_by_side_with_question_scores_and_reasons(site):

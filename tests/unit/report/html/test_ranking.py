@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from evenhand.report.html.ranking import rank_variants
@@ -16,7 +14,7 @@ def test_variants_have_no_places_that_nothing_decided():
         plain_mean("overall", name, mean=value, low=0.1, high=0.9)
         for name, value in (("v1", 0.5), ("v2", 0.4))
     ]
-    undecided: Any = "not enough evidence"
+    undecided = "not enough evidence"
     figures = {"baseline_mean": 0.5, "mean": 0.4, "difference": -0.1}
     rows = [difference("overall", undecided, **figures)]
     tags = [difference("critical fail", undecided, mean=0.5, baseline_mean=0.25)]

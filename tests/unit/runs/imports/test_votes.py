@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from itertools import combinations
-from typing import Any
 
 import pytest
 
@@ -166,7 +165,7 @@ def test_every_row_is_accounted_for(imported):
         for i in range(400)
     ]
     found = imported("votes", rows)
-    groups: dict[Any, list[dict[str, Any]]] = {}
+    groups = {}
     for row in rows:
         pair = tuple(sorted((row["first"], row["second"])))
         groups.setdefault((row["unit"], pair, row["judge"], row["sample"]), []).append(row)
