@@ -6,6 +6,12 @@ from pathlib import Path
 import pytest
 
 
+def table_rows(file, name):
+    """Return the rows of a table in the TOML file beside a test file, for a test that goes through
+    all of them in one set-up."""
+    return tomllib.loads(Path(file).with_suffix(".toml").read_text("utf-8"))[name]["rows"]
+
+
 def cases(test):
     """Run a test with each row of the table of its name: in `names` the names of its parameters, in
     `rows` their values, a list or under a title each. What a row leaves off at its end is None."""

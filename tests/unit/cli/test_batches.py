@@ -13,6 +13,7 @@ from evenhand.runs.batch_files import begin_run
 from evenhand.runs.stores import open_store
 from evenhand.store.batches import NewBatch
 from tests.batch_provider import BatchProvider, fitting
+from tests.cases import table_rows
 from tests.sentences import is_told
 from tests.suites import at, evenhand_here, prepared, stored, write_pairs, write_suite
 from tests.unit.cli.conftest import values
@@ -72,14 +73,7 @@ async def test_a_dry_run_tells_the_price_of_batches(tmp_path):
 
 async def test_what_cannot_be_is_refused(tmp_path):
     write_suite(tmp_path, 3, compare={"by": "model"}, stop={"until_decided": False})
-    for line, key in (
-        ("run --batch-then-live 3", "cli.needs"),
-        ("run --batch --until-decided", "runs.no_decision_by_batch"),
-        ("run --batch", "runs.no_batch_judge"),
-        ("batches cancel", "terminal.batch_takes_one"),
-        ("export latest", "cli.say_output"),
-        ("import --batch-file judge.py", "cli.answers_alone"),
-    ):
+    for line, key in table_rows(__file__, "what_cannot_be_is_refused"):
         assert is_told(await refusal(line, cwd=tmp_path), key), line
     write_suite(tmp_path, 3, {"model": "anthropic/claude-haiku-4-5"})
     assert "openai/MODEL" in await refusal("export . --batch-file 1.jsonl", cwd=tmp_path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import evenhand
-from tests.cases import cases
+from tests.cases import cases, table_rows
 from tests.sentences import is_told
 from tests.suites import (
     TASK,
@@ -155,13 +155,8 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(call, weeks):
     lines = ("show", "compare", "export -o x.jsonl", "gate --min-mean 0.5", "agreement")
     for line in (*lines, "report -o x.html"):
         call.refused(f"{line} --where modle=big", says=['"model"?'])
-    for text, key, told in (
-        ("topic=x", "stats.no_such_field", '"unit", "run_id", "model"'),
-        ("model=bigg", "results.no_such_value", '"big"?'),
-        ("model=other", "results.no_such_value", '"big", "small"'),
-        ("length=1", "results.no_such_value", '"length"'),
-        ("model", "results.no_condition", "FIELD=VALUE"),
-        ("=big", "results.no_condition", "FIELD=VALUE"),
+    for text, key, told in table_rows(
+        __file__, "a_name_that_is_not_there_is_told_with_those_that_are"
     ):
         call.refused(f"show --where {text}", key=key, says=[told])
     call.refused("show --without model=bigg", says=['"big"?'])

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from evenhand.words import words
+from tests.cases import table_rows
 from tests.sentences import is_told
 from tests.suites import (
     answers,
@@ -147,27 +148,7 @@ def test_the_suite_names_the_question_and_flags_beat_it(call):
 
 def test_what_cannot_be_compared_is_refused(call, weeks):
     by = "--by prompt_variant"
-    for flags, key, *told in (
-        ("--by promt_variant", "stats.no_such_field", '"prompt_variant"'),
-        (f"{by} --baseline v3", "stats.no_variant", '"v1", "v2"'),
-        (f"{by} --judge me", "stats.no_judge"),
-        (f"{by} --pair-by question", "stats.no_such_field", '"question_id"'),
-        (f"{by} --on-conflict tie", "compare.only_for_pairs"),
-        (f"{by} --margin 5", "compare.wide_margin"),
-        (f"{BY} --within prompt_variant", "compare.is_by"),
-        (f"{BY} --within modle", "stats.no_such_field", '"model"'),
-        (f"{BY} --within unit", "compare.too_many_blocks", "240"),
-        (f"{BY} --stability prompt_variant", "compare.is_by"),
-        (f"{BY} --stability runid", "stats.no_such_field", '"run_id"'),
-        (
-            f"{BY} --stability question_id --where question_id=q1",
-            "compare.nothing_repeated",
-        ),
-        ("--against latest~1 --by model", "compare.by_with_against"),
-        ("--against latest~1 --stability run_id", "compare.stability_of_one_run"),
-        ("--against latest", "compare.same_run"),
-        ("--against latest~2", "runs.no_run_before"),
-    ):
+    for flags, key, *told in table_rows(__file__, "what_cannot_be_compared_is_refused"):
         call.refused(f"compare {flags}", key=key, says=told)
     for flags, told in ("--level 95", "0<x<1"), ("--margin 0", "x>0"):
         call.refused(f"compare {by} {flags}", says=[told])

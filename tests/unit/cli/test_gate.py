@@ -8,6 +8,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
+from tests.cases import table_rows
 from tests.sentences import is_told
 from tests.suites import (
     answers,
@@ -127,35 +128,9 @@ def test_people_read_sentences(call, tmp_path):
 
 def test_what_cannot_be_asked_is_told(call, tmp_path):
     judged(call, tmp_path, v1="1335", v2="3355")
-    by = "--by prompt_variant"
-    for flags, key, *told in (
-        (AGAINST, "no_condition", "--better", "--no-worse-than", "--min-mean", "--max-"),
-        ("--better", "needs_baseline", "--better"),
-        ("--better --baseline v1", "needs_by", "--better"),
-        ("--min-win-rate 0.5", "win_rate_of_pairs"),
-        ("--max-critical-fails 0", "critical_of_answers"),
-        ("--min-mean 0.1 --baseline nobody", "needs_by", "--baseline"),
-        ("--min-mean 0.5 --variant nobody", "needs_by", "--variant"),
-        ("--min-mean 0.5 --pair-by question_id", "needs_by", "--pair-by"),
-        ("--min-mean nan", "not_finite", "--min-mean", "nan"),
-        # A threshold off the scale could never be missed, or never be met.
-        ("--min-mean 3.5", "mean_off_scale", "overall", "0", "1"),
-        ("--dimension correct --min-mean 0.7", "mean_off_scale", "correct", "1", "5"),
-        (f"{AGAINST} --no-worse-than 2", "margin_off_scale", "overall"),
-        (f"{AGAINST} --dimension clear --no-worse-than 4", "margin_off_scale", "clear"),
-    ):
+    for flags, key, *told in table_rows(__file__, "what_cannot_be_asked_is_told"):
         call.refused(f"gate {flags}", key=f"gate.{key}", says=told)
-    for flags, told in (
-        ("--better --by prompt_varient --baseline v1", '"prompt_variant"'),
-        (f"--better {by} --baseline v3", '"v3"'),
-        (f"{AGAINST} --better --variant v22", '"v2"'),
-        (f"{AGAINST} --better --dimension corect", '"correct"'),
-        ("--min-mean 1 --judge python/judge:god", '"python/judge:good"'),
-        (f"{by} --min-mean 0.1 --baseline nobody", '"nobody"'),
-        ("--min-mean 1 --level 95", "0.95"),
-        ("--no-worse-than -1", "x>=0"),
-        ("--max-failure-rate 2", "0<=x<=1"),
-    ):
+    for flags, told in table_rows(__file__, "what_cannot_be_asked_is_told_2"):
         call.refused(f"gate {flags}", says=[told])
 
 
@@ -317,14 +292,7 @@ def test_candidates_are_held_to_their_win_rate(call, tmp_path):
         (1, "--baseline c2 --no-worse-than 0.1"),
     ):
         gate(call, flags, code=code)
-    for key, flags in (
-        ("pairs_without_mean", "--min-mean 3"),
-        ("whose_rate", "--min-win-rate 0.5"),
-        ("cases_of_scores", "--baseline c1 --no-case-worse-than 0.1"),
-        ("no_pass", "--every"),
-        ("no_pass", "--min-pass-rate 0.5"),
-        ("margin_off_scale", "--baseline c1 --no-worse-than 1"),
-    ):
+    for key, flags in table_rows(__file__, "candidates_are_held_to_their_win_rate"):
         call.refused(f"gate {flags}", key=f"gate.{key}")
 
 

@@ -13,7 +13,7 @@ from evenhand.data.write import write
 from evenhand.files.replies import check_file
 from evenhand.runs.imports import VERSION
 from evenhand.words import words
-from tests.cases import cases
+from tests.cases import cases, table_rows
 from tests.sentences import is_told
 from tests.suites import pair_row, pairs, stored, write_pairs, write_rows, write_suite
 from tests.unit.cli.conftest import NEWEST, values
@@ -121,21 +121,7 @@ def test_what_cannot_be_done_is_said_and_leaves_no_run(call):
     rows = [row | {"judge": {"seed": i, "model": "gpt"}} for i, row in enumerate(VOTES)]
     write(Path("judges.jsonl"), rows)
     Path("n.jsonl").write_text('{"a": 1}\n')
-    for line, code, *says in (
-        ("nothing.csv --kind votes", 2, '"nothing.csv"'),
-        ("votes.csv --kind votes --map unit", 2, "NEW=OLD"),
-        ("votes.csv --kind vote", 2, "vote"),
-        ("votes.csv", 2, "--kind"),
-        ("--kind votes", 2, "FILE"),
-        ("votes.csv --kind scores", 3, "--map score=COLUMN"),
-        ("votes.csv --kind votes --map winner=winer", 3, '"winner"?'),
-        ("votes.csv --kind arena-hard", 3, "--map model=COLUMN"),
-        ("tie.csv --kind votes", 3, "tie.csv:3", '"second"', '"tie"'),
-        ("none.csv --kind votes", 3, 'winner "??" is none of', SCHEMA, "--sql"),
-        ("t.csv --kind votes", 3, '"foo", "bar"', "--map first=COLUMN"),
-        ("judges.jsonl --kind votes", 3, "--judge NAME"),
-        ("n.jsonl --kind objects --judge j", 3, "pair_id", "--kind votes"),
-    ):
+    for line, code, *says in table_rows(__file__, "what_cannot_be_done_is_said_and_leaves_no_run"):
         call.refused(f"import {line}", code=code, says=says)
     if Path("evenhand.db").exists():
         assert call.json("runs") == {"runs": []}
@@ -281,16 +267,7 @@ def test_every_recipe_gives_what_it_says(call, tables):
 
 
 def test_a_query_that_gives_no_judgments_is_refused(call, tables):
-    for sql, code, key in (
-        ("select nothing from 'scores.csv'", 2, "data.bad_query"),
-        ("select * from 'none.csv'", 2, "data.bad_query"),
-        ("select 1 as a", 3, "data.no_column"),
-        ("", 2, "data.one_query"),
-        ("-- nothing", 2, "data.one_query"),
-        ("select 1; select 2", 2, "data.one_query"),
-        ("create table votes as select 1", 2, "data.one_query"),
-        ("copy (select 1) to 'written.csv'", 2, "data.one_query"),
-    ):
+    for sql, code, key in table_rows(__file__, "a_query_that_gives_no_judgments_is_refused"):
         call.refused("import --kind votes --sql", sql, code=code, key=key)
     call.refused("import --kind votes scores.csv --sql 'select 1'", key="cli.sql_alone")
 
