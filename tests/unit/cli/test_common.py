@@ -155,9 +155,7 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(call, weeks):
     lines = ("show", "compare", "export -o x.jsonl", "gate --min-mean 0.5", "agreement")
     for line in (*lines, "report -o x.html"):
         call.refused(f"{line} --where modle=big", says=['"model"?'])
-    for text, key, told in table_rows(
-        __file__, "a_name_that_is_not_there_is_told_with_those_that_are"
-    ):
+    for text, key, told in table_rows(__file__, "conditions_that_select_nothing"):
         call.refused(f"show --where {text}", key=key, says=[told])
     call.refused("show --without model=bigg", says=['"big"?'])
     call.refused("show --without model", says=['--without "model"'])
