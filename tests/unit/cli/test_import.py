@@ -272,36 +272,7 @@ def test_a_query_that_gives_no_judgments_is_refused(call, tables):
     call.refused("import --kind votes scores.csv --sql 'select 1'", key="cli.sql_alone")
 
 
-# Other tools: their errors are failures, and never scores
-
-
-def result(test, model, score, reason="fine", **rest):
-    """A result of promptfoo with one assertion that a model graded."""
-    part = {"pass": score > 0.5, "score": score, "reason": reason}
-    component = {**part, "assertion": {"type": "llm-rubric"}, **rest}
-    grading = {**part, "componentResults": [component]}
-    about = {"testIdx": test, "provider": model, "failureReason": int(score <= 0.5)}
-    return {**about, "score": score, "success": score > 0.5, "gradingResult": grading}
-
-
-def test_errors_of_graders_and_scores_off_the_scale_are_failures(call):
-    results = [result(test, model, 0.5) for test in range(6) for model in ("new", "old")]
-    results[0] = result(0, "new", 0, "HTTP 503", metadata={"graderError": True})
-    results[2] = result(1, "new", 0, "Could not extract JSON from llm-rubric response")
-    results[4] = result(2, "new", 85)
-    results[6] = result(3, "new", 0, "It is rude.")
-    results[8] = {"testIdx": 4, "provider": "new", "failureReason": 2, "error": "timeout"}
-    text = json.dumps({"results": {"results": results}})
-    found = take(call, "promptfoo", text, file="results.json")
-    assert values(found, "planned verdicts") == [12, 8]
-    assert found["failures"] == {"out_of_range": 1, "schema": 3}
-    said = call("import results.json --kind promptfoo").out
-    reason = words("en").gloss("reason", "out_of_range")
-    assert is_told(said, "cli.failures", n=1, reason=reason)
-    assert "score 85 is off" in said and "HTTP 503" in said
-    # On tests 3 and 5, which both have: 0 and 0.5 against 0.5, on a scale from 0 to 1.
-    rows = call.json(f"compare {NEWEST} --by model --baseline old")["rows"]
-    assert rows[-1]["difference"] == -0.25
+# Other tools: what a file says beside its scores
 
 
 def log(name, scores, **args):

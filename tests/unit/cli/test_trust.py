@@ -134,7 +134,7 @@ def test_a_leader_of_the_judges_own_family_is_told(call, tmp_path):
 def test_no_other_leader_is(call, leader, other, judge):
     take(call, families(leader, other, judge))
     for command in ("leaderboard", "compare"):
-        notes = call(command, "votes", "--json").json["notes"]
+        notes = call(f"{command} votes --json").json["notes"]
         assert not any(is_told(note, LEADS) for note in notes)
 
 

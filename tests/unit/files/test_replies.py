@@ -35,14 +35,9 @@ def check(tmp_path):
             lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
             (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
         (tmp_path / "rubric.json").write_text(RUBRIC_TEXT, encoding="utf-8")
-        settings = {
-            "protocol": "rubric",
-            "language": "en",
-            "rubric": tmp_path / "rubric.json",
-        } | more
-        return check_file(
-            units=tmp_path / "units.jsonl", replies=tmp_path / "replies.jsonl", **settings
-        )
+        files = {name: tmp_path / f"{name}.jsonl" for name in ("units", "replies")}
+        files["rubric"] = tmp_path / "rubric.json"
+        return check_file(**{"protocol": "rubric", "language": "en"} | files | more)
 
     return checked
 
@@ -53,21 +48,12 @@ def test_raw_replies_are_held_to_the_contract(check):
     units = [UNIT | {"id": ident} for ident in ("a", "b", "c")]
     replies = [{"unit": "a", "reply": json.dumps(good())}, {"unit": "b", "reply": fenced}]
     found = check(units, [*replies, {"unit": "c", "reply": bad}])
+    problem = {"unit": "c", "code": "out_of_range", "path": "scores.correct.score"}
+    fixes = {"unwrapped": "", "tags": "failure_tags"}
     assert found.json() == {
-        "units": 3,
-        "ok": 2,
-        "problems": [
-            {
-                "unit": "c",
-                "code": "out_of_range",
-                "path": "scores.correct.score",
-                "message": found.problems[0]["message"],
-            }
-        ],
-        "fixes": [
-            {"unit": "b", "code": "unwrapped", "path": ""},
-            {"unit": "b", "code": "tags", "path": "failure_tags"},
-        ],
+        **{"units": 3, "ok": 2},
+        "problems": [problem | {"message": found.problems[0]["message"]}],
+        "fixes": [{"unit": "b", "code": code, "path": path} for code, path in fixes.items()],
         "flags": [],
     }
 
