@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from tests.cases import table_rows
+from tests.cases import cases, table_rows
 from tests.sentences import is_told
 from tests.suites import (
     answers,
@@ -86,18 +86,7 @@ def write_replies(folder, units, score):
     return {"model": "replay/replies.jsonl"}
 
 
-@pytest.mark.parametrize(
-    ("new", "flags", "code", "outcome"),
-    [
-        (GOOD, "--better", 0, "better"),
-        (GOOD, "--no-worse-than 0", 0, "better"),
-        (FAIR, "--no-worse-than 0.3", 0, "better"),
-        ("1" * 20, "--no-worse-than 0.1", 1, "worse"),
-        ("1" * 20, "--better", 1, "worse"),
-        ("1355335131" * 2, "--no-worse-than 0.01", 7, OPEN),
-        ("3" * 20, "--better", 7, OPEN),
-    ],
-)
+@cases
 def test_the_exit_code_is_the_outcome(call, tmp_path, new, flags, code, outcome):
     judged(call, tmp_path, v1=FAIR, v2=new)
     said = gate(call, f"{AGAINST} {flags}", code=code)
@@ -195,20 +184,7 @@ def test_critical_fails_are_counted(call, tmp_path):
     assert said["conditions"][0]["value"] == 3
 
 
-@pytest.mark.parametrize(
-    ("marks", "flags", "code", "failing"),
-    [
-        ("+++", "--every", 0, []),
-        ("++-", "--every", 1, ["v1-2"]),
-        ("++?", "--every", 7, []),
-        ("++0", "--every", 0, []),
-        ("-?-", "--every", 1, ["v1-0", "v1-2"]),
-        ("+" * 40, "--min-pass-rate 0.9", 0, []),
-        ("+" * 40 + "?" * 8, "--min-pass-rate 0.9", 7, []),
-        ("+++-" * 10, "--min-pass-rate 0.9", 1, []),
-        ("+++-" * 10, "--min-pass-rate 0.75 --max-failure-rate 0", 7, []),
-    ],
-)
+@cases
 def test_answers_are_held_to_a_pass_rate_or_each_to_pass(
     call, tmp_path, marks, flags, code, failing
 ):

@@ -182,7 +182,7 @@ def test_files_that_nothing_else_sets_apart_are_variants_called_by_their_names(c
     said = call.ok(f"init {data}").out
     assert is_told(said, "files.variants", field="prompt_variant", names='"v1", "v2"')
     suite = load_suite(tmp_path, {}).file
-    assert suite.compare is not None and suite.compare.baseline == "v1"
+    assert suite.compare.baseline == "v1"
     assert run(call)["verdicts"] == 4
     assert call.json("compare")["rows"][0]["n"] == 2
     said = call(f"init p --protocol pairwise {data}").out

@@ -30,9 +30,7 @@ def viewed(folder, *options):
     """The command, under way, and the address that it prints."""
     view = started("view", "--no-open", *options, cwd=folder)
     try:
-        assert view.stderr is not None
         address = re.search(r"http://\S+", view.stderr.readline())
-        assert address is not None
         yield view, address[0]
     finally:
         view.terminate()
@@ -53,7 +51,6 @@ def test_it_serves_at_a_free_port_until_it_is_stopped(folder, how):
             assert reader.get("").status_code == 200
             assert reader.post("").status_code == 405
         view.send_signal(how)
-        assert view.stderr is not None
         assert "Traceback" not in view.stderr.read()
         assert view.wait(PATIENCE) == (0 if how is signal.SIGINT else -signal.SIGTERM)
         with pytest.raises(httpx.ConnectError):

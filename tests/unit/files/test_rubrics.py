@@ -89,7 +89,7 @@ def test_a_changed_file_is_read_again(tmp_path):
 )
 def test_what_counts_as_the_name_of_a_file(rubric, is_file):
     form = KINDS["weighted"].rubric_form
-    assert form is not None and form.is_file(rubric) is is_file
+    assert form.is_file(rubric) is is_file
 
 
 def test_a_row_names_a_file_beside_its_own(tmp_path):

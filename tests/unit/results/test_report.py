@@ -90,7 +90,6 @@ def test_the_bytes_do_not_hang_on_how_python_hashes(tmp_path):
 def test_a_report_compares_by_what_differs_where_nobody_says(tmp_path):
     found = report_of(rubric_suite(tmp_path))
     comparison = found.comparison
-    assert comparison is not None
     assert comparison.by == "prompt_variant" and comparison.baseline == "v1"
     assert {one.dimension for one in comparison.rows} == {"correct", "clear", "overall"}
     coverage = found.coverage
@@ -101,10 +100,10 @@ def test_a_report_compares_by_what_differs_where_nobody_says(tmp_path):
 def test_the_suite_names_the_question_that_a_report_answers_first(tmp_path):
     suite = rubric_suite(tmp_path, 4, compare={"by": ["prompt_variant"], "baseline": "v2"})
     found = report_of(suite).comparison
-    assert found is not None and found.baseline == "v2"
+    assert found.baseline == "v2"
     assert {one.variant for one in found.rows} == {"v1"}
     found = report_of(suite, ReportOptions(baseline="v1")).comparison
-    assert found is not None and found.baseline == "v1"
+    assert found.baseline == "v1"
 
 
 def test_a_name_that_nobody_has_is_an_error_with_advice(tmp_path):
@@ -125,7 +124,6 @@ def test_one_variant_has_means_without_a_comparison(tmp_path):
 
 def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path):
     found = report_of(write_pairs(tmp_path, 9))
-    assert found.board is not None
     assert [(one.candidate, one.wins, one.losses, one.ties) for one in found.board.rows] == [
         ("c1", 3, 3, 3),
         ("c2", 3, 3, 3),

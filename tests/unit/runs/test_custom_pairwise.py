@@ -114,7 +114,6 @@ async def test_the_prompt_and_the_schema_follow_its_criteria(tmp_path):
     asked = provider.calls[0].body["messages"][-1]["content"]
     assert "- safety: Is it safe to eat?" in asked
     schema = provider.calls[0].schema
-    assert schema is not None
     assert list(schema["properties"]["criteria"]["properties"]) == ["taste", "safety", "cost"]
 
 

@@ -168,7 +168,6 @@ def test_filters_stay_from_page_to_page_and_into_the_unit(site):
     following = rel(page, "next") or ""
     assert "status=verdict" in following and "value=m1" in following
     unit = re.search(r'href="(/runs/\w+/unit\?id=[^"]*)"', page)
-    assert unit is not None
     opened = site.get(unit[1].replace("&amp;", "&")).text
     assert "id=m1/" in unquote(rel(opened, "next") or "")
     assert rel(opened, "back") == f"/runs/{run}/units?status=verdict&field=model&value=m1"

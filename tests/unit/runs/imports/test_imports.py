@@ -41,9 +41,7 @@ def test_what_a_run_remembers(imported):
     run = imported.recorded
     assert (run.imported, run.kind_name, run.row.name) == (True, "pairwise", "rows")
     source = run.manifest.judging.source
-    assert source is not None
     assert source.on_conflict == "split"
-    assert run.manifest.imported is not None
     assert run.manifest.imported.files == ("rows.jsonl",)
     counts = run.counts(imported.store.archive)
     assert (counts.planned, counts.verdicts, counts.pending) == (1, 1, 0)

@@ -37,7 +37,7 @@ def test_a_missing_score_is_left_out_and_counted_and_none_at_all_is_a_failure(
     assert found.json()["failures"] == {"schema": 1}
     assert found.json()["missing_scores"] == {"true": 1}
     kept, failed = imported.judgments.values()
-    assert kept.output is not None and list(kept.output["scores"]) == ["clear"]
+    assert list(kept.output["scores"]) == ["clear"]
     assert kept.flags == ("scores_missing",) and "true" in kept.output["notes"]
     assert '"n/a"' in failed.detail
 
@@ -98,7 +98,6 @@ def test_scores_bring_quotes_and_those_that_stand_in_the_answer_are_evidence(
         ("tone", "«Да»,  и", "folded"),
     ]
     assert judgment.flags == ("quote_missing:style", "quote_missing:none")
-    assert judgment.output is not None
     assert judgment.output["scores"]["style"] == {
         "score": 2,
         "evidence": ["Он сказал"],

@@ -76,7 +76,7 @@ def test_preferences_are_turned_to_the_second_candidate_and_averaged(imported):
     rows = [vote("a", "b", "", preference=0.8), vote("b", "a", "", preference="0.4")]
     imported("votes", rows)
     (judgment,) = imported.judgments.values()
-    assert judgment.output is not None and judgment.output["winner"] == "B"
+    assert judgment.output["winner"] == "B"
     assert [one.preference for one in judgment.passes] == pytest.approx([0.8, 0.6])
     assert judgment.output["preference"] == pytest.approx(0.7)
 
@@ -94,7 +94,6 @@ def test_criteria_give_marks_and_without_a_verdict_of_the_whole_the_winner(
     assert judgment.passes[0].marks == {"C1": "A+", "C2": "tie"}
     first = pair_passes(judgment)[0]
     assert (first.criteria["C1"].comment, first.explanation) == ("More precise.", "")
-    assert judgment.output is not None
     assert judgment.output["criteria"] == {"C1": "A+", "C2": "tie"}
     assert judgment.output["unstable"] == ["C2"] and judgment.output["settled"] == "uncertain"
     assert found.json()["criteria"] == ["C1", "C2"] and imported.recorded.criteria == ["C1", "C2"]
@@ -110,7 +109,6 @@ def test_the_verdict_of_the_whole_beats_its_marks_and_a_lost_mark_is_flagged(
     rows = [vote("a", "b", "b"), vote("a", "b", "a", criterion="C1")]
     imported("votes", [*rows, vote("a", "b", "?", criterion="C2")])
     (judgment,) = imported.judgments.values()
-    assert judgment.output is not None
     assert (judgment.output["winner"], judgment.output["criteria"]) == ("B", {"C1": "A+"})
     assert judgment.flags == ("marks_missing",)
 
