@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,6 @@ from evenhand.text import visible
 from evenhand.words import words
 from tests.browser.runs import SUITES, judge, opened
 
-Open = Callable[..., Any]
 LANGUAGES = ("en", "ru", "zh", "ja")
 IDS = "all => all.map(one => one.id)"
 SHOWN = ".unit:not([hidden])"

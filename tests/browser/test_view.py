@@ -3,9 +3,7 @@ languages, dark and light, narrow and wide, without a mouse and without scripts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -17,8 +15,6 @@ from tests.suites import JUDGE, samples, started, stored, write_suite
 from tests.unit.web.serving import fill, judge_all, run_ids, run_named, served
 from tests.waiting import PATIENCE, awaited
 
-Open = Callable[..., Any]
-Shot = Callable[[Any, str], None]
 LIVELY = Timeouts(counts=PATIENCE)
 """Pages come without figures that are not ready, and renew themselves until they are."""
 GATED = (

@@ -188,7 +188,6 @@ SAID = {
     "cyd": ["b", "tie", "a", "a", "tie"],
 }
 PANEL = {"a": (1, 1, 1, 2), "b": (1, 1, 1, 2)}
-Counts = dict[str, tuple[int, ...]]
 
 
 def counts(call, run):

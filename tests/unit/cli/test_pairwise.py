@@ -223,7 +223,6 @@ async def contrary(messages, schema, params):
     winner = {"A": "B", "B": "A", "tie": "tie"}[better(messages)]
     return alike(winner).replace("by the criteria", "the lesser number")
 """
-GREATER, LESSER = "the greater | number", "the lesser number"
 
 
 @cases

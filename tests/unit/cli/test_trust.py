@@ -26,9 +26,6 @@ ASKED = {
 BOTH = (("strong", "weak"), ("weak", "strong"))
 
 
-Row = tuple[str, str, str, str, str]
-
-
 def rows(consistent, contradicting, judge="j"):
     """Votes of two orders: `strong` wins both, or the first shown wins both."""
     votes = []
