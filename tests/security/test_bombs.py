@@ -8,8 +8,6 @@ import json
 import os
 import tracemalloc
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -33,52 +31,23 @@ from tests.suites import (
 )
 from tests.unit.data.workbooks import write_workbook
 
-Door = Callable[[Path], tuple[str, tuple[str, ...]]]
-"""The file to replace by something else, and the command that would read it."""
-
-
-def _data(name):
-    def door(folder):
-        write_suite(folder, data=[name])
-        (folder / "samples.jsonl").unlink()
-        return name, ("run",)
-
-    return door
-
-
-def _imported(name, kind):
-    return lambda folder: (name, ("import", name, "--kind", kind))
-
-
-def _own(name, model="python/judge:good", **keys):
-    def door(folder):
-        write_suite(folder, 1, {"model": model}, **keys)
-        (folder / name).unlink(missing_ok=True)
-        return name, ("run",)
-
-    return door
-
-
-def _row(folder):
-    write_answers(folder, [row | {"rubric": "task.md"} for row in answers(1)])
-    return "task.md", ("run",)
-
-
 DOORS = {
     **{
-        f"data {ending}": _data(f"rows.{ending}")
+        f"data {ending}": (f"rows.{ending}", "run", {"data": [f"rows.{ending}"]})
         for ending in ("jsonl", "json", "csv", "tsv", "xlsx", "parquet", "jsonl.gz", "parquet.gz")
     },
-    "import votes": _imported("votes.csv", "votes"),
-    "import eval": _imported("log.eval", "inspect"),
-    "suite": _own("evenhand.toml"),
-    "rubric": _own("rubric.json"),
-    "prompt": _own("prompt.md", prompt="prompt.md"),
-    "environment": _own(".env"),
-    "row": _row,
-    "replies": _own("replies.jsonl", model="replay/replies.jsonl"),
-    "checked rubric": lambda folder: ("r.toml", ("check", "--rubric", "r.toml")),
+    "import votes": ("votes.csv", "import votes.csv --kind votes", {}),
+    "import eval": ("log.eval", "import log.eval --kind inspect", {}),
+    "suite": ("evenhand.toml", "run", {}),
+    "rubric": ("rubric.json", "run", {}),
+    "prompt": ("prompt.md", "run", {"prompt": "prompt.md"}),
+    "environment": (".env", "run", {}),
+    "row": ("task.md", "run", None),
+    "replies": ("replies.jsonl", "run --judge replay/replies.jsonl", {}),
+    "checked rubric": ("r.toml", "check --rubric r.toml", {}),
 }
+"""The file that is something else, the command that would read it, and keys of the suite; None is a
+suite of which a row names the file."""
 REFUSALS = ("files.not_plain", "files.outside", "files.rubric_outside", "suite.outside")
 KINDS = {
     "pipe": os.mkfifo,
@@ -89,9 +58,14 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("door", DOORS)
 def test_what_is_no_plain_file_is_refused(door, kind, tmp_path):
-    name, command = DOORS[door](tmp_path)
+    name, command, keys = DOORS[door]
+    if keys is None:
+        write_answers(tmp_path, [row | {"rubric": name} for row in answers(1)])
+    else:
+        write_suite(tmp_path, 1, **keys)
+    (tmp_path / name).unlink(missing_ok=True)
     KINDS[kind](tmp_path / name)
-    outcome = evenhand_here(*command, cwd=tmp_path)
+    outcome = evenhand_here(command, cwd=tmp_path)
     assert outcome.returncode in (2, 3), outcome.stderr
     assert any(is_told(outcome.stderr, key) for key in REFUSALS), outcome.stderr
 
@@ -101,7 +75,7 @@ def test_an_output_waits_for_no_pipe(command, tmp_path):
     write_suite(tmp_path)
     assert evenhand_here("run", cwd=tmp_path).returncode == 0
     os.mkfifo(tmp_path / command.rsplit(maxsplit=1)[-1])
-    outcome = evenhand_here(*command.split(), cwd=tmp_path)
+    outcome = evenhand_here(command, cwd=tmp_path)
     assert outcome.returncode == 2
     assert is_told(outcome.stderr, "data.pipe_without_reader", path=tmp_path / command.split()[-1])
 
@@ -190,7 +164,7 @@ def test_a_log_that_unpacks_without_end_is_told(tmp_path, small):
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", '{"eval": {"task": "t"}}')
         archive.writestr("summaries.json", "[" + " " * (8 << 20) + "]")
-    outcome = evenhand_here("import", "log.eval", "--kind", "inspect", cwd=tmp_path)
+    outcome = evenhand_here("import log.eval --kind inspect", cwd=tmp_path)
     assert outcome.returncode == 3
     assert is_told(outcome.stderr, "data.unpacks_to_too_much")
 
@@ -207,7 +181,7 @@ def test_a_name_that_no_file_can_have_is_told(key, tmp_path):
 
 @pytest.mark.parametrize("command", ["run", "import", "check --rubric", "init --data", "show"])
 def test_an_argument_that_no_file_can_be_called_is_told(command, tmp_path):
-    outcome = evenhand_here(*command.split(), f"{LONG}.csv", cwd=tmp_path)
+    outcome = evenhand_here(command, f"{LONG}.csv", cwd=tmp_path)
     assert outcome.returncode in (2, 6), outcome.stderr
     assert "Traceback" not in outcome.stderr
 

@@ -63,7 +63,7 @@ def test_damage_is_told_through_every_door(sound, tmp_path, damage):
     store, run, unit = damaged(sound, tmp_path, (DAMAGES | UNREAD)[damage])
     name = unquote(unit.removeprefix("unit?id="))
     for command in ("show", "export -o rows.csv", "report -o report.html"):
-        outcome = evenhand_here(*command.split(), cwd=tmp_path)
+        outcome = evenhand_here(command, cwd=tmp_path)
         assert outcome.returncode in (0, 6), (command, outcome.stderr)
     with served(store) as site:
         for path in ("/", run, *(f"{run}/{part}" for part in (*PARTS, unit))):
@@ -72,9 +72,9 @@ def test_damage_is_told_through_every_door(sound, tmp_path, damage):
     if damage in UNREAD:
         return
     assert page.status_code == 503 and ADVICE in page.text
-    outcome = evenhand_here("show", "latest", name, cwd=tmp_path)
+    outcome = evenhand_here("show latest", name, cwd=tmp_path)
     assert (outcome.returncode, ADVICE in outcome.stderr) == (6, True), outcome.stderr
-    verified = evenhand_here("store", "verify", cwd=tmp_path)
+    verified = evenhand_here("store verify", cwd=tmp_path)
     assert verified.returncode == 6
     told = is_told(verified.stdout, "store.unreadable_judgment")
     assert told or damage != "judgment cut off", verified.stdout

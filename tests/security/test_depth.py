@@ -167,7 +167,7 @@ DOORS = {
 
 
 def assert_refused(folder, command):
-    outcome = evenhand_here(*command.split(), cwd=folder)
+    outcome = evenhand_here(command, cwd=folder)
     assert outcome.returncode in (2, 3), outcome.stderr
     assert "Traceback" not in outcome.stderr
     assert "deep" in outcome.stderr or f"more than {NAME_PARTS} names" in outcome.stderr
@@ -180,7 +180,7 @@ def test_what_nests_too_deep_is_refused_in_words(name, depth, tmp_path):
     door = DOORS[name]
     door.write(tmp_path, **door.keys)
     if door.before:
-        assert evenhand_here(*door.before.split(), cwd=tmp_path).returncode == 0
+        assert evenhand_here(door.before, cwd=tmp_path).returncode == 0
     with (tmp_path / door.file).open(door.mode) as file:
         file.write(door.content(depth))
     assert_refused(tmp_path, door.command)
@@ -231,7 +231,7 @@ def test_what_nests_as_deep_as_may_be_is_judged_and_read_by_all(tmp_path):
     commands += ["export --full -o f.jsonl", "export -o e.csv", "export -o e.parquet"]
     commands += ["compare --by prompt_variant --pair-by deep", "store verify"]
     for command in commands:
-        outcome = evenhand_here(*command.split(), cwd=tmp_path)
+        outcome = evenhand_here(command, cwd=tmp_path)
         assert outcome.returncode == 0, (command, outcome.stderr)
 
 
@@ -270,7 +270,7 @@ def test_a_rubric_given_from_python_is_held_to_it(depth):
 def test_a_reply_too_deep_is_a_failure_of_one_judgment(depth, tmp_path):
     judge = f"{JUDGE}\nasync def deep(messages, schema, params):\n    return {text(depth)!r}\n"
     write_suite(tmp_path, 2, {"model": "python/judge:deep"}, judge=judge)
-    outcome = evenhand_here("run", "--json", cwd=tmp_path)
+    outcome = evenhand_here("run --json", cwd=tmp_path)
     assert outcome.returncode in (0, 1), outcome.stderr
     assert json.loads(outcome.stdout)["failures"] == {"not_json": 2}
 

@@ -75,7 +75,7 @@ def test_no_command_writes_the_key(tmp_path, behaviour):
         write_suite(tmp_path, 2, at(url))
         (tmp_path / ".env").write_text(f"OPENAI_API_KEY={KEY}\n")
         for command in (*commands, "export --full -o out.jsonl", "export --full -o -"):
-            done = evenhand_here(*command.split(), cwd=tmp_path)
+            done = evenhand_here(command, cwd=tmp_path)
             assert done.returncode in (0, 4), done.stderr
             spotless(done.stdout + done.stderr)
     (tmp_path / ".env").unlink()
@@ -87,7 +87,7 @@ def test_a_bug_shows_no_key_in_its_traceback(tmp_path):
     broken = "import evenhand.runs.forecast as f\nf.token_guess = None\n"
     (tmp_path / "sitecustomize.py").write_text(broken)
     env = ENV | {"PYTHONPATH": str(tmp_path)}
-    done = evenhand("run", "--dry-run", cwd=tmp_path, env=env)
+    done = evenhand("run --dry-run", cwd=tmp_path, env=env)
     assert (done.returncode, "Traceback" in done.stderr) == (70, True), done.stderr
     spotless(done.stdout + done.stderr)
 

@@ -203,7 +203,7 @@ def judged_store(folder):
 
 
 def new_protocol(folder):
-    made = evenhand_here("protocols", "new", "mine", "--from", "rubric", cwd=folder)
+    made = evenhand_here("protocols new mine --from rubric", cwd=folder)
     assert made.returncode == 0
 
 

@@ -129,7 +129,7 @@ COMMANDS = cycle(["run", "runs", "show", "store verify"])
 @pytest.mark.parametrize(("address", "command"), list(zip(REFUSED, COMMANDS, strict=False)))
 def test_no_error_of_a_command_shows_the_password_of_a_store(call, tmp_path, command, address):
     write_suite(tmp_path, 1)
-    outcome = call(*command.split(), "--store", f"postgresql://{address}")
+    outcome = call(command, "--store", f"postgresql://{address}")
     assert outcome.code in (2, 6), outcome.err
     assert_untold(outcome.out + outcome.err)
 
@@ -140,7 +140,7 @@ def test_a_port_that_is_none_is_a_wrong_address(call, tmp_path, monkeypatch, por
     write_suite(tmp_path, 1)
     places = (f"127.0.0.1:{port}/db", f"u:p@h1:1,h2:{port}/db", f"[::1]:{port}/db")
     for place in (*places, "127.0.0.1:0/db", f"/db?host=h&port={port}"):
-        outcome = call("runs", "--store", f"postgresql://{place}")
+        outcome = call("runs --store", f"postgresql://{place}")
         assert (outcome.code, "from 1 to 65535" in outcome.err) == (2, True), outcome.err
     url = f"http://127.0.0.1:{port}/v1"
     proxy = f"http://somebody:s3cret@127.0.0.1:{port}"
@@ -203,7 +203,7 @@ def test_no_command_prints_or_keeps_it(call, tmp_path):
     options = cycle([("--store", url), (f"--store={url}",), ()])
     commands = ["run", "run", "run", "runs --json", "show", "settle", "settle"]
     for command in (*commands, "report -o r.html", "export -o all.jsonl --full", "show", "doctor"):
-        outcome = call(*command.split(), *(next(options) if command != "doctor" else ()))
+        outcome = call(command, *(next(options) if command != "doctor" else ()))
         assert outcome.code in (0, 1), outcome.err
         assert_untold(outcome.out + outcome.err)
     for path in tmp_path.rglob("*"):
@@ -239,7 +239,7 @@ def test_it_is_given_as_everywhere_else(call, tmp_path, locked, monkeypatch, way
         file.write_text(f"127.0.0.1:{locked.port}:{LOCKED}:{USER}:{PASSWORD}\n")
         file.chmod(0o600)
         monkeypatch.setenv("PGPASSFILE", str(file))
-    outcome = call("run", "--store", with_password(url) if way == "address" else url)
+    outcome = call("run --store", with_password(url) if way == "address" else url)
     assert outcome.code == (6 if way in ("none", "wrong") else 0), outcome.err
     assert_untold(outcome.out + outcome.err)
     assert not outcome.code or "PGPASSWORD" in outcome.err

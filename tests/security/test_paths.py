@@ -49,7 +49,7 @@ def secrets(tmp_path_factory):
     write_rows(home, [row | {"question": SECRET} for row in samples(2)])
     replies = [{"unit": row["id"], "reply": SECRET} for row in samples(2)]
     write_rows(home, replies, "replies.jsonl")
-    assert call("protocols", "new", "mine", "--from", "rubric", cwd=home).returncode == 0
+    assert call("protocols new mine --from rubric", cwd=home).returncode == 0
     prompt = home / "mine" / "prompts" / "en.md"
     prompt.write_text(prompt.read_text().replace("<!-- user -->", f"<!-- user -->\n{SECRET}"))
     return home
@@ -176,7 +176,7 @@ def test_nothing_of_an_outside_file_is_sent_stored_or_shown(attempt, name):
     ATTEMPTS[name](attempt)
     shown = ""
     for command in ("run --dry-run", "run", "doctor", "show", "report -o r.html"):
-        result = call(*command.split(), cwd=attempt.folder)
+        result = call(command, cwd=attempt.folder)
         assert result.returncode != 70, result.stderr
         assert result.returncode in (2, 3) or "run" not in command, result.stderr
         shown += result.stdout + result.stderr
@@ -190,7 +190,7 @@ def test_nothing_of_an_outside_file_is_sent_stored_or_shown(attempt, name):
 def test_the_keeper_would_have_told(attempt):
     """The same texts, allowed by the user, do arrive: the table above can fail."""
     attempt.suite(rubric="../home/rubric.json")
-    assert call("run", "--allow-outside", cwd=attempt.folder).returncode in (0, 1)
+    assert call("run --allow-outside", cwd=attempt.folder).returncode in (0, 1)
     assert SECRET in (attempt.folder / "sent.txt").read_text()
 
 
@@ -227,7 +227,7 @@ def test_a_row_may_name_a_rubric_in_the_suites_folder(folder):
     rows = [row | {"rubric": name} for row, name in zip(answers(3), named, strict=True)]
     write_answers(folder, rows, data=["data/answers.jsonl"])
     (folder / "answers.jsonl").rename(folder / "data" / "answers.jsonl")
-    told = call("run", "--json", cwd=folder)
+    told = call("run --json", cwd=folder)
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["verdicts"] == 3
 
@@ -267,7 +267,7 @@ def test_a_suite_names_nothing_outside_unless_that_is_allowed(attempt, way, key)
     assert "--allow-outside" in told.stderr or key == "store"
     assert SECRET not in told.stdout + told.stderr
     assert not list(folder.glob("evenhand.db*")) and not (attempt.home / "other.db").exists()
-    allowed = call("run", "--allow-outside", cwd=folder)
+    allowed = call("run --allow-outside", cwd=folder)
     assert allowed.returncode not in (2, 3), allowed.stderr
 
 
@@ -286,10 +286,10 @@ def test_readers_open_no_store_outside_because_a_suite_says_so(folder):
     write_suite(folder.parent / "home", 1, store={"url": "sqlite:other.db"})
     assert call("run", cwd=folder.parent / "home").returncode == 0
     write_suite(folder, 1, store={"url": "sqlite:../home/other.db"})
-    for command in (("runs",), ("show",), ("export", "latest", "-o", "x.jsonl")):
-        told = call(*command, cwd=folder)
+    for command in ("runs", "show", "export latest -o x.jsonl"):
+        told = call(command, cwd=folder)
         assert told.returncode == 2 and is_told(told.stderr, "suite.outside"), told.stderr
-    assert call("runs", "--store", "sqlite:../home/other.db", cwd=folder).returncode == 0
+    assert call("runs --store sqlite:../home/other.db", cwd=folder).returncode == 0
 
 
 def test_dotenv_names_no_store(folder):
@@ -307,7 +307,7 @@ def test_dotenv_names_no_store(folder):
 def test_a_protocol_folder_links_to_nothing_outside(attempt):
     attempt.protocol("prompts/en.md", "id_rsa")
     for command in ("run", "run --allow-outside", "protocols show mine"):
-        told = call(*command.split(), cwd=attempt.folder)
+        told = call(command, cwd=attempt.folder)
         assert told.returncode == 2 and is_told(told.stderr, "files.outside"), told.stderr
         assert SECRET not in told.stdout + told.stderr
 
@@ -351,7 +351,7 @@ def test_code_is_run_by_run_alone(folder, tmp_path):
     looks = ["run --dry-run", "doctor", "check --units samples.jsonl --replies replies.jsonl"]
     looks += ["runs", "show", "export latest -o x.jsonl", "settle latest"]
     for command in looks:
-        told = call(*command.split(), cwd=folder)
+        told = call(command, cwd=folder)
         assert not ran.exists(), command
         assert is_told(told.stderr, "cli.code_not_run") == ("--dry-run" in command)
     assert call("run", cwd=folder).returncode == 0

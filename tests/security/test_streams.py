@@ -48,7 +48,7 @@ def shell(line, cwd, env=None):
 
 
 def settled(folder):
-    outcome = evenhand("runs", "--json", cwd=folder)
+    outcome = evenhand("runs --json", cwd=folder)
     return int(json.loads(outcome.stdout)["runs"][0]["verdicts"])
 
 
@@ -64,10 +64,7 @@ def test_a_reader_who_had_enough_changes_nothing(folder, command):
 
 def test_a_gate_keeps_its_exit_code_without_a_reader(folder):
     refused = shell("evenhand gate latest --min-mean 0.99 | head -c 0", folder)
-    assert (
-        refused.returncode
-        == evenhand("gate", "latest", "--min-mean", "0.99", cwd=folder).returncode
-    )
+    assert refused.returncode == evenhand("gate latest --min-mean 0.99", cwd=folder).returncode
     assert refused.returncode in (1, 7)
 
 
@@ -87,7 +84,7 @@ def test_a_run_goes_on_whatever_it_cannot_say(streams, tmp_path):
     outcome = shell(f"evenhand run {streams}", tmp_path)
     assert outcome.returncode == (2 if streams == ">/dev/full" else 0), outcome.stderr
     assert settled(tmp_path) == 30
-    assert evenhand("store", "verify", cwd=tmp_path).returncode == 0
+    assert evenhand("store verify", cwd=tmp_path).returncode == 0
 
 
 ONCE_SEEN = """

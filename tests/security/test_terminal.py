@@ -135,14 +135,14 @@ def test_no_command_lets_data_steer_the_terminal(suite):
     assert checked(evenhand_here("run", cwd=suite)).returncode == 0
     for command in re.split(r" / |\n", COMMANDS.strip()):
         words = [word.replace("*", FOR_FILES) for word in command.split()]
-        checked(evenhand_here(*words, cwd=suite))
+        checked(evenhand_here("", *words, cwd=suite))
 
 
 def test_json_stays_equal(suite):
     checked(evenhand_here("run", cwd=suite))
-    listed = checked(evenhand_here("runs", "--json", cwd=suite))
+    listed = checked(evenhand_here("runs --json", cwd=suite))
     assert [run["name"] for run in json.loads(listed.stdout)["runs"]] == [f"suite{FOR_TOML}"]
-    rows = checked(evenhand_here("export", "-o", "-", cwd=suite)).stdout.splitlines()
+    rows = checked(evenhand_here("export -o -", cwd=suite)).stdout.splitlines()
     assert json.loads(rows[0])["meta"]["prompt_variant"] == ALL
 
 
@@ -154,7 +154,7 @@ def test_pairs_show_nothing_hidden(tmp_path):
             candidate["text"] += ALL
     write_pairs(tmp_path, rows, name=f"n{FOR_TOML}")
     for command in ("run", "show", "show latest p0", "leaderboard", "runs"):
-        checked(evenhand_here(*command.split(), cwd=tmp_path))
+        checked(evenhand_here(command, cwd=tmp_path))
 
 
 FAULTS = {
@@ -175,8 +175,8 @@ def test_what_is_wrong_with_a_file_is_told_without_its_controls(tmp_path, name):
     write_suite(tmp_path, 2, GOOD)
     file, text = FAULTS[name]
     (tmp_path / file).write_text(text)
-    for command in (("run",), ("doctor",), ("check", "--rubric", "rubric.json"), ("runs",)):
-        checked(evenhand_here(*command, cwd=tmp_path))
+    for command in ("run", "doctor", "check --rubric rubric.json", "runs"):
+        checked(evenhand_here(command, cwd=tmp_path))
 
 
 def test_names_of_files_and_folders_steer_nothing(tmp_path):
@@ -231,7 +231,7 @@ def test_colours_are_evenhands_own(suite, monkeypatch):
     """In a terminal with colours, the sequences are those of styles, and none comes from data."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     checked_run = evenhand_here("run", cwd=suite, env={"FORCE_COLOR": "1"})
-    shown = evenhand_here("show", "latest", "u0", cwd=suite, env={"FORCE_COLOR": "1"})
+    shown = evenhand_here("show latest u0", cwd=suite, env={"FORCE_COLOR": "1"})
     for text in (checked_run.stdout, shown.stdout):
         assert "\x1b[" in text
         assert steered(re.sub(r"\x1b\[[\d;]*m", "", text)) == []
