@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 
 import pytest
@@ -18,8 +19,8 @@ def call(tmp_path, monkeypatch, capsys):
     folder()
     monkeypatch.chdir(tmp_path)
 
-    def called(*arguments):
-        words = [newest_run() if word == NEWEST else word for word in arguments]
+    def called(line, *words):
+        words = [newest_run() if word == NEWEST else word for word in (*shlex.split(line), *words)]
         monkeypatch.setattr(sys, "argv", ["evenhand", *words, "--json"])
         with pytest.raises(SystemExit) as left:
             main()

@@ -64,17 +64,17 @@ def imported(call, kind, rows, *arguments):
         writer = csv.DictWriter(file, list(listed[0]))
         writer.writeheader()
         writer.writerows(listed)
-    return call("import", f"{kind}.csv", "--kind", kind, *arguments)
+    return call(f"import {kind}.csv --kind {kind}", *arguments)
 
 
 def fed(call, name, kind, *options):
     """A published file as it is as a run: what is said of it are options of the command alone."""
-    return call("import", str(folder() / name), "--kind", kind, *options)
+    return call(f"import --kind {kind}", str(folder() / name), *options)
 
 
 def queried(call, name, kind, sql, *options):
     """A published file as a run by way of a query, in which FILE is the file."""
-    return call("import", "--kind", kind, "--sql", of_file(sql, name), *options)
+    return call(f"import --kind {kind} --sql", of_file(sql, name), *options)
 
 
 def of_file(sql, name):

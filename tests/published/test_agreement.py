@@ -17,9 +17,9 @@ from tests.published.data import anchor, expected, fed, imported, queried, recor
 Rows = Iterable[Mapping[str, Any]]
 
 
-def row_of(call, *arguments, **wanted):
+def row_of(call, line, **wanted):
     """The row of `evenhand agreement` with these values; without any the first."""
-    rows = call("agreement", *arguments)["rows"]
+    rows = call(f"agreement {line}")["rows"]
     return next(row for row in rows if all(row[k] == v for k, v in wanted.items()))
 
 
@@ -42,10 +42,9 @@ def mtbench(call):
     return [fed(call, name, "fastchat")["run"] for name in (HUMANS, GPT4)]
 
 
-def by_turn(call, ties, *against):
+def by_turn(call, ties, line):
     """The experts' agreement, as a rounded percentage and the number of comparisons."""
-    asked = ("--judge", "expert_*", "--by", "turn", "--ties", ties)
-    rows = call("agreement", *against, *asked)["rows"]
+    rows = call(f"agreement {line} --judge expert_* --by turn --ties {ties}")["rows"]
     return {
         row["variant"]: (round(100 * row["agreement"]["value"]), row["n"])
         for row in rows
@@ -63,7 +62,7 @@ def published_by_turn(what, ties):
 def test_mtbench_experts_among_themselves_and_against_gpt4(call, ties):
     human, gpt4 = mtbench(call)
     assert by_turn(call, ties, human) == published_by_turn("human_vs_human", ties)
-    ours = by_turn(call, ties, human, "--against", gpt4)
+    ours = by_turn(call, ties, f"{human} --against {gpt4}")
     assert ours == published_by_turn("gpt4_pair_vs_human", ties)
 
 
@@ -82,7 +81,7 @@ def test_mtbench_merged_without_turn_and_orientation_gives_53_percent(call):
     assert (len(met), sum(met)) == (trap["rows"], trap["agree_rows"])
     assert round(100 * fmean(met)) == trap["published_percent"]
     human, gpt4 = mtbench(call)
-    found = row_of(call, human, "--against", gpt4)
+    found = row_of(call, f"{human} --against {gpt4}")
     # Every vote meets the one verdict on its question, turn and pair of models.
     assert found["n"] == 3354
     assert found["units"] == 1814
@@ -147,25 +146,25 @@ def test_alpacafarm_longest(call):
     with nobody."""
     people = alpacafarm("alpacafarm/human_votes.csv.gz", "human")
     judge, most = take(call, longest()), take(call, majorities(people))
-    found = row_of(call, judge, "--against", most)["agreement"]["value"]
+    found = row_of(call, f"{judge} --against {most}")["agreement"]["value"]
     assert found == expected("alpacafarm.longest", "human_agreement")
     human = take(call, people)
-    assert row_of(call, judge, "--against", human, "--majority", "--ties", "drop")["n"] == 648 - 148
+    assert row_of(call, f"{judge} --against {human} --majority --ties drop")["n"] == 648 - 148
 
 
 def test_alpacafarm_gpt4(call):
     people = alpacafarm("alpacafarm/human_votes.csv.gz", "human")
     seeds = alpacafarm("alpacafarm/judge_gpt4_b1.csv.gz", "seed")
     human, judge = take(call, majorities(people)), take(call, seeds)
-    rows = call("agreement", judge, "--against", human)["rows"]
+    rows = call(f"agreement {judge} --against {human}")["rows"]
     each = [row for row in rows if row["judge"] is not None]
     most = take(call, majorities(seeds))
     # Published of the first seed alone, where lengths differ by more than 30 characters.
     long = take(call, longest(30))
-    longer = row_of(call, judge, "--against", long, "--judge", "seed 1")["agreement"]
+    longer = row_of(call, f"{judge} --against {long} --judge 'seed 1'")["agreement"]
     ours = {
         "human_agreement": fmean(row["agreement"]["value"] for row in each),
-        "bias": 1 - row_of(call, most, "--against", human)["agreement"]["value"],
+        "bias": 1 - row_of(call, f"{most} --against {human}")["agreement"]["value"],
         "variance": 1 - with_others(seeds),
         "prefer_longer": longer["value"],
     }
@@ -208,7 +207,7 @@ def test_pandalm_gpt35(call):
     )
     sql = f"select {RESPONSES}, 'gpt' as judge, {said} as winner from FILE"
     tied = query(call, name, "votes", sql.format("'tie'"))
-    found = row_of(call, tied, "--against", people, "--majority")
+    found = row_of(call, f"{tied} --against {people} --majority")
     # Macro means over first, second and tie, from the table of what met what.
     counts = np.array(found["confusion"]["counts"], float)
     right, said, meant = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
@@ -216,7 +215,7 @@ def test_pandalm_gpt35(call):
     ours = [found["agreement"]["value"], precision.mean(), recall.mean(), f1.mean()]
     assert [100 * value for value in ours] == expected("pandalm.gpt35")
     failed = query(call, name, "votes", sql.format("null"))
-    kept = call("agreement", failed, "--against", people, "--majority")
+    kept = call(f"agreement {failed} --against {people} --majority")
     unread = sum(row["gpt_result"] == "garbage" for row in records(name))
     assert kept["failures"]["run"] == kept["units"]["only_against"] == unread > 0
 
@@ -232,7 +231,7 @@ def test_alpha_of_codings(call):
         f" from FILE) unpivot include nulls (score for unit in ({units})) order by judge, unit"
     )
     run = query(call, "llmfao/krippendorff_codings.csv", "scores", sql)
-    assert row_of(call, run, "--all")["alpha_nominal"]["value"] == expected("alpha.codings")
+    assert row_of(call, f"{run} --all")["alpha_nominal"]["value"] == expected("alpha.codings")
 
 
 BY_ROW = "select row_number() over () as unit, '{}' as judge, {} as score from FILE"
@@ -257,7 +256,7 @@ def test_summeval(call, name):
         mean = " + ".join(f"{score} * {share}" for score, share in shares)
         whole = " + ".join(share for _, share in shares)
         judged = query(call, odds, "scores", BY_ROW.format("qwen", f"({mean}) / ({whole})"))
-    found = row_of(call, judged, "--against", human, "--all")
+    found = row_of(call, f"{judged} --against {human} --all")
     ours = [found["rmse"]["value"] ** 2, *(found[figure]["value"] for figure in ERRORS)]
     assert ours == expected(f"summeval.qwen__Summeval_{name}")
 
@@ -268,7 +267,7 @@ def test_unieval_topical_chat(call):
             query(call, UNIEVAL, "scores", BY_ROW.format(side, f"{side}.{dimension}"))
             for side in ("predicted", "human")
         ]
-        found = row_of(call, runs[0], "--against", runs[1], "--all")
+        found = row_of(call, f"{runs[0]} --against {runs[1]} --all")
         ours = [found[name]["value"] for name in ("pearson", "spearman", "kendall")]
         assert ours == expected("unieval.topical_chat", dimension)
 
@@ -298,7 +297,7 @@ def arena(call, labelled=None):
     if labelled is not None:
         drawn = random.Random(labelled).sample(drawn, labelled)
     human = take(call, battles("human_winner", "human", drawn))
-    found = call("agreement", judge, "--against", human)
+    found = call(f"agreement {judge} --against {human}")
     assert found["failures"]["run"] == 1
     return next(row for row in found["corrected"] if row["candidate"] == OPUS)
 

@@ -39,7 +39,7 @@ def shisa(call, score="score"):
         f" from (unpivot '{scores}' on {columns} into name judge value score)"
         f" left join '{categories}' using (question_id) order by unit, model, turn, judge"
     )
-    return call("import", "--kind", "scores", "--sql", sql)
+    return call("import --kind scores --sql", sql)
 
 
 def shisa_cells(call):
@@ -53,8 +53,8 @@ def shisa_cells(call):
     }
     for judge in JUDGES:
         for fields, name in rows.items():
-            by = [part for one in fields for part in ("--by", one)]
-            compared = call("compare", NEWEST, *by, "--judge", judge)
+            by = " ".join(f"--by {one}" for one in fields)
+            compared = call(f"compare {NEWEST} {by} --judge {judge}")
             for variant, (mean, _) in means(compared, "score").items():
                 found[(*name(*variant.split(" / ")), judge)] = mean
     return found
@@ -102,7 +102,7 @@ def test_chinese_totals_follow_from_the_means_by_subject(call):
         f" dimension, score from FILE unpivot include nulls (score for dimension in ({columns}))"
     )
     queried(call, "llmeval2_zh/gpt4_scores.csv.gz", "scores", sql)
-    compared = call("compare", NEWEST, "--by", "model", "--by", "subject")
+    compared = call(f"compare {NEWEST} --by model --by subject")
     points = {}
     for dimension, most in MAXIMA.items():
         for variant, (mean, n) in means(compared, dimension).items():
@@ -118,7 +118,7 @@ def test_chinese_totals_follow_from_the_means_by_subject(call):
     assert any(is_told(note, "notes.no_overall") for note in compared["notes"])
     # The trap: three published rows have means that the data do not give, with right totals.
     assert anchor("llmeval2.inconsistent_published_rows")["kind"] == "trap"
-    compared = call("compare", NEWEST, "--by", "model")
+    compared = call(f"compare {NEWEST} --by model")
     correct, accurate = means(compared, "Correctness"), means(compared, "Accuracy")
     assert correct["zhigong"][0] < 2.072 - 0.01 and accurate["zhigong"][0] < 4.080 - 0.01
 
@@ -138,7 +138,7 @@ def test_russian_rates_and_means(call):
             about = {"unit": row["question_id"], "model": name, "judge": "judge"}
             rows += [about | {"dimension": d, "score": score} for d, score in scores.items()]
     imported(call, "scores", rows)
-    compared = call("compare", NEWEST, "--by", "model", "--baseline", "llama")
+    compared = call(f"compare {NEWEST} --by model --baseline llama")
     for model in models:
         published = anchor(f"ru_truthfulqa.{model}")["value"]
         for dimension in published.keys() - {"n"}:
@@ -164,7 +164,7 @@ def test_russian_error_counts_of_every_run(call):
     told = queried(call, "ruqual_ru/results.jsonl.gz", "scores", sql)
     errors = sum(bool(row["error"]) for row in records("ruqual_ru/results.jsonl.gz"))
     assert sum(told["failures"].values()) == errors
-    compared = call("compare", NEWEST, "--by", "prompt_variant")
+    compared = call(f"compare {NEWEST} --by prompt_variant")
     published = records("ruqual_ru/published_summaries.csv")
     target = anchor("ruqual.summaries")
     assert len(published) == target["value"]["runs"]
@@ -190,7 +190,7 @@ def test_a_second_judge_beside_the_first_on_russian_errors(call):
         who: queried(call, "ruqual_ru/judge_vs_judge.jsonl.gz", "scores", sql.format(who))["run"]
         for who in ("original", "new")
     }
-    compared = call("compare", runs["new"], "--against", runs["original"])
+    compared = call(f"compare {runs['new']} --against {runs['original']}")
     target = anchor("ruqual.judge_vs_judge")["value"]
     assert [row["dimension"] for row in compared["rows"]] == [*COUNTS, "overall"]
     for row in compared["rows"]:

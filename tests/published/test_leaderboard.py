@@ -20,9 +20,9 @@ PANDALM = "pandalm/testset.jsonl.gz"
 NUMBERED = "case score when 1 then 'first' when 2 then 'second' when 3 then 'tie' end"
 
 
-def board(call, *arguments):
+def board(call, line=""):
     """The rows of a leaderboard by candidate."""
-    found = call("leaderboard", NEWEST, *arguments)
+    found = call(f"leaderboard {NEWEST} {line}")
     return {row["candidate"]: row for row in found["rows"]}
 
 
@@ -35,7 +35,7 @@ def test_the_board_controls_length_without_what_only_alpacaeval_knows(call):
         f" from FILE where model = '{model}' and annotator = 'weighted_alpaca_eval_gpt4_turbo'"
     )
     queried(call, ANNOTATIONS, "alpacaeval", sql)
-    said = call("leaderboard", NEWEST, "--length-controlled")
+    said = call(f"leaderboard {NEWEST} --length-controlled")
     found = {row["candidate"]: row for row in said["rows"]}[model]
     published = anchor(f"alpacaeval.lc.{model}")["value"]
     assert 100 * found["length_controlled"] == pytest.approx(published, abs=3)
@@ -83,7 +83,7 @@ def test_llmfao_golden_ratings(call):
     )
     told = queried(call, "llmfao/crowd_comparisons.csv.gz", "votes", sql)
     assert told["verdicts"] == told["rows"] == 8931
-    found = board(call, "--ties", "half")
+    found = board(call, "--ties half")
     golden = {}
     for row in records("llmfao/golden_ratings.csv"):
         golden.setdefault(row["algorithm"], {})[row["item"]] = float(row["score"])
@@ -111,7 +111,7 @@ def test_russian_ratings(call, prompt):
     names, logs = anchor(f"ru_bt.{prompt}")["value"], plain_ratings()[0]
     mine = {name: 1000 + 400 / np.log(10) * (logs[name] - logs[at]) for name in names}
     assert mine == expected(f"ru_bt.{prompt}")
-    found = board(call, "--scale", "elo", "--anchor", at)
+    found = board(call, f"--scale elo --anchor {at}")
     assert found[at]["rating"] == 1000
     # Half a vote between any two that met moves ratings by less than their intervals are wide.
     assert all(found[name]["rating_low"] < mine[name] < found[name]["rating_high"] for name in mine)
@@ -123,7 +123,7 @@ def test_rakuda_win_rates_and_ratings_with_a_position_term(call):
         f" {NUMBERED} as winner from FILE"
     )
     queried(call, "rakuda_ja/rakuda_v1_matches.jsonl.gz", "votes", sql)
-    found = board(call, "--on-conflict", "split")
+    found = board(call, "--on-conflict split")
     rates = {name: row["win_rate"] for name, row in found.items()}
     assert rates == expected("rakuda_v1.win_rate")
     ratings, found = plain_ratings(position=True)
@@ -135,7 +135,7 @@ def test_peer_judging_by_gpt4(call):
     columns = "question_id as unit, 'gpt4' as judge, first, second"
     sql = f"select {columns}, {NUMBERED} as winner from FILE"
     queried(call, "prd/ratings_gpt4.jsonl.gz", "votes", sql)
-    found = call("leaderboard", NEWEST, "--on-conflict", "split")
+    found = call(f"leaderboard {NEWEST} --on-conflict split")
     models = ["gpt4", "claude", "vicuna-13b", "gpt35", "bard"]
     at = [found["matrix"]["candidates"].index(model) for model in models]
     heat = found["matrix"]["win_rate"]
@@ -147,14 +147,14 @@ def test_peer_judging_by_gpt4(call):
 
 def test_pandalm_majorities_of_all_and_by_pair_of_models(call):
     queried(call, PANDALM, "votes", PANDALM_PEOPLE)
-    panel = call("show", NEWEST)["pairwise"]["panel"]
+    panel = call(f"show {NEWEST}")["pairwise"]["panel"]
     counts = [panel.get(winner, 0) for winner in ("tie", "A", "B")]
     assert counts == anchor("pandalm.label_counts")["value"]
     assert panel.get("uncertain", 0) == 0  # no three-way split
     published = anchor("pandalm.human_table")["value"]
     assert {row["cmp_key"] for row in records(PANDALM)} == set(published)
     for key, counts in published.items():
-        shown = call("show", NEWEST, "--where", f"cmp_key={key}")["pairwise"]
+        shown = call(f"show {NEWEST} --where", f"cmp_key={key}")["pairwise"]
         stood = shown["candidates"]["response 1"]
         assert [stood["wins"], stood["losses"], stood["ties"]] == counts
 

@@ -17,9 +17,9 @@ LEADERBOARD = "alpacaeval/leaderboard_published.csv"
 WEIGHTED = "weighted_alpaca_eval_gpt4_turbo"
 
 
-def by_judge(call, *arguments):
+def by_judge(call, line):
     """The rows of an agreement by judge."""
-    rows = call("agreement", *arguments)["rows"]
+    rows = call(f"agreement {line}")["rows"]
     return {row["judge"]: row for row in rows if row["judge"]}
 
 
@@ -53,7 +53,7 @@ def test_alpacaeval_leaderboard(call):
     published = records(LEADERBOARD)
     assert len(published) == anchor("alpacaeval.leaderboard")["value"]["rows"] == 63
     for annotator in dict.fromkeys(row["annotator"] for row in published):
-        board = call("leaderboard", alpacaeval(call, annotator))
+        board = call(f"leaderboard {alpacaeval(call, annotator)}")
         rows = {row["candidate"]: row for row in board["rows"]}
         own = {row["model"]: row for row in published if row["annotator"] == annotator}
         assert [name for name in own if not is_as_published(rows[name], own[name])] == []
@@ -101,13 +101,15 @@ def test_mtbench_majorities_of_votes_whoever_gave_them(call):
     human = queried(call, "mtbench/human_votes.jsonl.gz", "fastchat", sql)["run"]
     gpt4 = fed(call, "mtbench/gpt4_pair.jsonl.gz", "fastchat")["run"]
     for ties, name in (("keep", "kappa_with_ties"), ("drop", "kappa_no_ties")):
-        against = ("--against", gpt4, "--majority", "--ties", ties)
-        row = call("agreement", human, *against)["rows"][0]
+        row = call(f"agreement {human} --against {gpt4} --majority --ties {ties}")["rows"][0]
         value = anchor(f"mtbench.majority.{name}")["value"]
         assert row["kappa"]["value"] == expected(f"mtbench.majority.{name}", "kappa")
         assert row["agreement"]["value"] == pytest.approx(value["raw"], abs=0.0005)
         assert row["n"] == value["n"]
-    alpha, ident = call("agreement", human)["rows"][0]["alpha"], "mtbench.human_krippendorff_alpha"
+    alpha, ident = (
+        call(f"agreement {human}")["rows"][0]["alpha"],
+        "mtbench.human_krippendorff_alpha",
+    )
     assert alpha["value"] == expected(ident, "alpha")
     assert alpha["n"] == anchor(ident)["value"]["units"]
 
@@ -120,8 +122,8 @@ def test_alpacafarm_of_each_pair_the_first_four_votes_count(call):
     )
     run = queried(call, "alpacafarm/human_votes.csv.gz", "votes", sql)["run"]
     people = alpacafarm("alpacafarm/human_votes.csv.gz", "human")
-    assert call("agreement", run, "--judge", "human [1-4]")["rows"][0]["n"] == 6 * 648
-    boards = [call("leaderboard", run, "--judge", f"human {k}")["rows"] for k in range(1, 5)]
+    assert call(f"agreement {run} --judge", "human [1-4]")["rows"][0]["n"] == 6 * 648
+    boards = [call(f"leaderboard {run} --judge", f"human {k}")["rows"] for k in range(1, 5)]
     rates = [row["win_rate"] for rows in boards for row in rows if row["candidate"] == "1"]
     alike = with_others(people)
     ours = {"human_agreement": alike, "variance": 1 - alike}
@@ -159,11 +161,11 @@ def test_llmbar_counts_of_all_evaluators(call):
     published = records("llmbar/published_statistics.csv")
     counts = {}
     for subset in dict.fromkeys(row["subset"] for row in published):
-        part = ("--where", f"subset={subset}")
+        part = f"--where subset={subset}"
         for name, run in runs.items():
-            for judge, row in by_judge(call, run, "--against", label, *part).items():
+            for judge, row in by_judge(call, f"{run} --against {label} {part}").items():
                 counts.setdefault((subset, judge), {})[name] = hits(row)
-        shown = call("show", runs["correct_both"], *part)
+        shown = call(f"show {runs['correct_both']} {part}")
         for judge, figures in shown["pairwise"]["judges"].items():
             consistency = figures["consistency"]
             unread = shown["selected"]["units"] - consistency["n"]
@@ -199,7 +201,7 @@ def test_llmbar_kappa_is_that_of_the_verdicts(call):
         for row in records("llmbar/published_statistics.csv")
         if (row["subset"], row["evaluator"]) == ("LLMBar/Natural", "GPT-4/Swap")
     )
-    row = call("agreement", judge, "--against", label)["rows"][0]
+    row = call(f"agreement {judge} --against {label}")["rows"][0]
     right = int(published["correct_ab"]) / int(published["n"])
     assert row["agreement"]["value"] == pytest.approx(right)
     assert row["kappa"]["value"] == pytest.approx(0.88, abs=0.005)
@@ -234,15 +236,15 @@ def test_judgebench_accuracies(call):
     label = queried(call, JUDGEBENCH, "votes", f"{sql} where judge_name = 'arena_hard'")["run"]
     accuracies = {}
     for category in ("Knowledge", "Reasoning", "Math", "Coding", ""):
-        part = ("--where", f"category={category}") if category else ()
-        against = ("--against", label, "--on-conflict", "split", *part)
-        for judge, row in by_judge(call, judges, *against).items():
+        part = f"--where category={category}" if category else ""
+        line = f"{judges} --against {label} --on-conflict split {part}"
+        for judge, row in by_judge(call, line).items():
             accuracies.setdefault(judge, []).append(100 * row["agreement"]["value"])
     assert len(accuracies) == 4
     for judge, ours in accuracies.items():
         assert ours == expected(f"judgebench.{judge}")
     # A reward model never sees two answers at once; the three contradictions are in the file.
-    shown = call("show", judges)["pairwise"]["judges"]
+    shown = call(f"show {judges}")["pairwise"]["judges"]
     contradictions = {name: one["outcomes"]["uncertain"] for name, one in shown.items()}
     assert [contradictions[name] for name in REWARD_MODELS] == [0, 3, 0]
 
@@ -263,10 +265,9 @@ def test_autoj_agreement_and_consistency_by_group(call):
     first = queried(call, AUTOJ, "votes", shown[0])["run"]
     label = queried(call, AUTOJ, "votes", order.format("people", 1, 2, "label"))["run"]
     # There a pair on which the orders differ agrees with no label, here not with a tie alone.
-    against = ("--against", label, "--on-conflict", "drop", "--by", "group")
-    rows = call("agreement", both, *against)["rows"]
+    rows = call(f"agreement {both} --against {label} --on-conflict drop --by group")["rows"]
     agreed = {row["variant"] or "Overall": hits(row) for row in rows}
-    board = call("leaderboard", both, "--by", "group")
+    board = call(f"leaderboard {both} --by group")
     orders_of = board["by"]["levels"] | {"Overall": board}
     groups = anchor("autoj.pairwise")["value"].keys()
     for group in groups:
@@ -275,5 +276,5 @@ def test_autoj_agreement_and_consistency_by_group(call):
         ours = [100 * right, 100 * orders_in["consistency"]]
         assert ours == expected("autoj.pairwise", group)
     assert agreed.keys() == groups
-    single = call("agreement", first, "--against", label)["rows"][0]["agreement"]["value"]
+    single = call(f"agreement {first} --against {label}")["rows"][0]["agreement"]["value"]
     assert 100 * single == expected("autoj.single")
