@@ -65,14 +65,16 @@ def suite(folder: Path, kind: str, units: int) -> Path:
         for i, row in enumerate(rows):
             for one in row["candidates"]:
                 one["text"] += f" ({i}) {PROSE * (2 + i % 9)}"
-        return write_pairs(folder, rows, {"model": "python/judge:content"}, judge=PAIR_JUDGE)
+        write_pairs(folder, rows, {"model": "python/judge:content"}, judge=PAIR_JUDGE)
+        return folder
     rows = [
         {"meta": {"model": "m", "prompt_variant": f"v{1 + i % 2}", "question_id": f"q{i // 2}"}}
         | {"question": f"Question {i // 2}? {PROSE}"}
         | {"model_output": f"Answer number {i}. {PROSE * (2 + i * 13 % 17)}"}
         for i in range(units)
     ]
-    return write_suite(folder, rows, {"model": "python/judge:judge"}, judge=JUDGE)
+    write_suite(folder, rows, {"model": "python/judge:judge"}, judge=JUDGE)
+    return folder
 
 
 async def judged(path: Path, store: Any) -> None:
