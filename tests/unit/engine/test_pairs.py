@@ -369,6 +369,8 @@ async def test_each_judge_settles_on_its_own_and_the_majority_is_the_panel_s(tmp
     assert dict(found.panel) == {"A": 1, "B": 1, "tie": 1}
     # Of three judges two by two: 1 of 3 agree on a win, 3 of 3 on the tie.
     assert (found.agreement.value, found.agreement.n) == (5 / 9, 9)
+    assert (await settled_again(tmp_path)).tally.sent == 0
+    assert figures(tmp_path).json() == found.json()
 
 
 async def test_judges_of_one_name_are_told_apart_and_vote_each(tmp_path):
