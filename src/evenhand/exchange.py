@@ -132,7 +132,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     """The raw words of a judge. `odds` holds, where the judge decides by probabilities, the
     log-probability of each option of each decided field, by its path in the reply. `sampling` is
     what of temperature and seed was really sent. `reasoning` is what the judge thought before it
-    replied, where it shows that: kept, shown, and never read as a verdict."""
+    replied, where it shows that: kept, shown, and never read as a verdict. `seconds` is how long it
+    took, where it was waited for."""
 
     text: str
     finish: Finish = "stop"
@@ -141,6 +142,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     odds: Mapping[str, Mapping[str, float]] = {}
     sampling: Mapping[str, float] = {}
     reasoning: str = ""
+    seconds: float | None = None
 
 
 Ask = Callable[[Question], Awaitable[Reply]]

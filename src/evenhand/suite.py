@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -67,6 +68,12 @@ class Suite:
         self.file, self.folder, self.path = file, folder, path
         self._addresses = addresses or {}
         self._user_keys, self._allow_outside = user_keys, allow_outside or path is None
+
+    def with_file(self, file: SuiteFile) -> Suite:
+        """Return the suite with other keys in its file."""
+        changed = copy(self)
+        changed.file = file
+        return changed
 
     def locate(self, key: str, name: str) -> Located:
         """Return where a file lies that a key of the suite names; raises UsageError for one outside

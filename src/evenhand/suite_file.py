@@ -19,6 +19,8 @@ from pydantic import (
 from evenhand import limits
 from evenhand.transcript import Judged
 
+ANSWERS_FILE = "answers.jsonl"
+"""Where a suite keeps the answers that it makes, in its own folder."""
 Scalar = str | int | float | bool
 Text = Annotated[str, Field(min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -42,6 +44,11 @@ PricePerMillion = Annotated[Decimal, Field(ge=0, le=limits.PRICE_MOST)]
 def _as_list(value: object) -> object:
     """Return a single item as a list of one."""
     return [value] if isinstance(value, str | Mapping) else value
+
+
+def _as_model(value: object) -> object:
+    """Return the name of a model as its table."""
+    return {"model": value} if isinstance(value, str) else value
 
 
 def _join_dotted(value: object) -> object:
@@ -102,6 +109,31 @@ class JudgeSpec(_Table):
     """`http://host:port`."""
     ca_file: Text | None = None
     """Certificates to trust beside those of the system."""
+
+
+class ModelSpec(JudgeSpec):
+    """A model that answers: named and set like a judge."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    """The provider's own unless given."""
+
+
+class AnswersSpec(_Table):
+    """`[answers]`: questions, prompts and models whose answers are to be judged."""
+
+    questions: Text
+    """A table; its columns fill `{{column}}` in the prompts."""
+    prompts: NameList = []
+    """Files; without any, the question is sent as it is."""
+    models: Annotated[
+        list[
+            Annotated[ModelSpec, BeforeValidator(_as_model, json_schema_input_type=str | ModelSpec)]
+        ],
+        Field(min_length=1),
+    ]
+    repeats: Annotated[int, Field(ge=1, le=limits.REPEATS_MAX)] = 1
+    on_cut: Literal["judge", "leave out"] = "judge"
+    """What becomes of an answer that was cut off, filtered or refused."""
 
 
 class Limits(_Table):
@@ -259,6 +291,7 @@ class SuiteFile(_Table):
     """A file, a sentence, or a list of sentences."""
     criteria: str | list[Text | dict[str, Any]] | None = None
     """Checklist: the criteria themselves, or their file."""
+    answers: AnswersSpec | None = None
     prompt: Text | None = None
     """A judge prompt of your own, any text."""
     seed: int = 0
@@ -279,6 +312,14 @@ class SuiteFile(_Table):
         dict[str, str], BeforeValidator(_join_dotted, json_schema_input_type=dict[str, Any])
     ] = {}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _judge_own_answers(cls, values: Any) -> Any:
+        """Judge the answers that the suite makes, unless it names other data."""
+        if isinstance(values, Mapping) and values.get("answers") and "data" not in values:
+            return {**values, "data": [ANSWERS_FILE]}
+        return values
+
 
 TABLES: Mapping[str, type[BaseModel]] = {
     "judges": JudgeSpec,
@@ -291,6 +332,7 @@ TABLES: Mapping[str, type[BaseModel]] = {
     "compare": CompareSpec,
     "stop": StopSpec,
     "gate": GateSpec,
+    "answers": AnswersSpec,
 }
 
 

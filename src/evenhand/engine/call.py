@@ -21,6 +21,7 @@ from functools import partial
 from time import monotonic
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evenhand.engine.loop import offloader
 from evenhand.engine.pacing import Pacer
@@ -250,6 +251,7 @@ class CallStack:
                 self._tally.sent += 1
                 request.sent_at, permit.is_sent = monotonic(), True
                 reply = await self._send(request.question, seconds)
+                reply = replace(reply, seconds=round(monotonic() - request.sent_at, 3))
                 permit.count_tokens(reply.usage)
             self._breaker.note_answer()
             call = self._price_reply(request, reply, reservation)

@@ -23,6 +23,7 @@ _ROWS = (
     {"meta", "criteria", "score", "pass", "notes"},
     {"pair_id", "winner", "settled"},
     {"task_name", "total_score", "critical_fail", "reasoning"},
+    {"question", "model", "repeat", "finish"},
 )
 """The columns that tell the rows of exports from all others, with what stands behind a dot left
 out."""

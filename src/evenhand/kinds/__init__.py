@@ -14,20 +14,21 @@ DEFAULT_KIND = "rubric"
 
 
 class _Kinds(Mapping[str, Kind]):
-    """Kinds by their names; the folder of each is loaded when it is first asked for."""
+    """Kinds by their names; the folder of each is loaded when it is first asked for. One that is
+    not listed judges nothing: it is found by its name alone."""
 
-    def __init__(self, modules: dict[str, str]) -> None:
-        self.modules = modules
+    def __init__(self, modules: Mapping[str, str], unlisted: Mapping[str, str]) -> None:
+        self._listed, self.modules = modules, {**modules, **unlisted}
 
     def __getitem__(self, name: str) -> Kind:
         kind: Kind = import_module(self.modules[name]).KIND
         return kind
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.modules)
+        return iter(self._listed)
 
     def __len__(self) -> int:
-        return len(self.modules)
+        return len(self._listed)
 
     def __contains__(self, name: object) -> bool:
         return name in self.modules
@@ -39,7 +40,8 @@ KINDS = _Kinds(
         "rubric": "evenhand.kinds.rubric.kind",
         "weighted": "evenhand.kinds.weighted.kind",
         "checklist": "evenhand.kinds.checklist.kind",
-    }
+    },
+    unlisted={"answer": "evenhand.kinds.answer.kind"},
 )
 
 

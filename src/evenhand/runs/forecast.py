@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -24,6 +24,9 @@ from evenhand.runs.stores import MEMORY, open_store
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope, StoredJudgment, StoredUnit
 from evenhand.store.rows import call_keys, run_id
+
+if TYPE_CHECKING:
+    from evenhand.runs.answers import AnswerStage
 
 OUTPUT_GUESS = 200
 """Tokens of a plain reply, for the lower end of a forecast."""
@@ -105,8 +108,30 @@ async def forecast(
     result, budget_usd = Forecast(), plan.suite.file.limits.budget_usd
     result.budget = None if budget_usd is None else int(budget_usd * PICO)
     async with aclosing(plan):
+        if plan.answers is not None:
+            plan = await _look_at_answers(result, plan, plan.answers, archive, limit)
         await _look(result, plan, archive, limit, retry_failures)
     return result
+
+
+async def _look_at_answers(
+    result: Forecast, plan: Plan, stage: AnswerStage, archive: Archive | None, limit: int | None
+) -> Plan:
+    """Add what a suite's own answers would send and cost, and return the plan to judge them, those
+    that are missing guessed to be of usual length."""
+    from evenhand.runs.answers import count_asked, guessed_rows
+
+    asked = None if limit is None else count_asked(stage, plan, limit)
+    await _look(result, stage.plan, archive, asked, retry_failures=False)
+    rows = guessed_rows(stage, archive, asked)
+    return replace(plan, units=stage.judged_units(rows))
+
+
+async def forecast_calls(plan: Plan, archive: Archive, limit: int | None) -> int:
+    """Return how many calls a run would send at least."""
+    result = Forecast()
+    await _look(result, plan, archive, limit, retry_failures=False)
+    return result.calls_least
 
 
 async def require_keys(

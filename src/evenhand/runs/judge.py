@@ -18,6 +18,7 @@ from collections.abc import (
 )
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ from msgspec import structs
 
 from evenhand.engine.call import CallStack, RetryPolicy
 from evenhand.engine.pacing import Pacer, SentLog, account_name, ages
-from evenhand.engine.prices import CallBudget, dollars
+from evenhand.engine.prices import PICO, CallBudget, dollars
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import Engine, FileOrder, Pool, Schedule, failure_advice
 from evenhand.engine.stop import Stop
@@ -52,6 +53,7 @@ from evenhand.store.rows import run_id
 from evenhand.words import Sentence
 
 if TYPE_CHECKING:
+    from evenhand.runs.answers import AnswerStage
     from evenhand.runs.batch import BatchOptions
     from evenhand.runs.early_stop import UntilDecided
     from evenhand.stats.comparison import SequentialTest
@@ -96,6 +98,8 @@ class Summary:
     """How the comparison stands that ends the run, where one does."""
     open_batches: Sequence[BatchRow] = ()
     """Batches of the run that have not ended."""
+    answers: Summary | None = None
+    """Of the answers that were made first, where the suite makes its own."""
 
     def json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
@@ -105,6 +109,8 @@ class Summary:
             more["changed"] = self.changed._asdict()
         if self.decided is not None:
             more["decided"] = self.decided.json()
+        if self.answers is not None:
+            more["answers"] = self.answers.json()
         if self.open_batches:
             more["batches"] = [batch.json() for batch in self.open_batches]
         return {
@@ -186,7 +192,8 @@ class Options:
 async def judge_run(plan: Plan, store: Store, options: Options | None = None) -> Summary:
     """Judge what is open of a suite. Nothing is sent before all of the data was read and found
     good, and nothing is kept of a run whose judge has no key. A stop is told in the summary, not
-    raised: what was judged until then stands."""
+    raised: what was judged until then stands. A suite that makes its own answers makes those
+    first."""
     options = options or Options()
     if options.budget:
         plan.know_prices()
@@ -194,9 +201,57 @@ async def judge_run(plan: Plan, store: Store, options: Options | None = None) ->
         from evenhand.runs.batch import require_batches
 
         require_batches(plan)
+    async with _closing(plan):
+        if plan.answers is None:
+            return await _judge_open(plan, store, options)
+        return await _answer_and_judge(plan, plan.answers, store, options)
+
+
+async def _answer_and_judge(
+    plan: Plan, stage: AnswerStage, store: Store, options: Options
+) -> Summary:
+    """Make what is missing of the answers, then judge them, within one budget."""
+    from evenhand.runs.answers import count_asked, write_answers
+
+    await _require_judges(plan, stage, store.archive, options.limit)
+    limit = None if options.limit is None else count_asked(stage, plan, options.limit)
+    asking = replace(options, limit=limit, tell_changes=None)
+    made = await _judge_open(stage.plan, store, asking)
+    rows = write_answers(store.archive, stage, made.run)
+    if made.stopped or not rows:
+        return made
+    left = _within_budget(plan, stage.plan.used(made.spent))
+    judging = structs.replace(left, units=stage.judged_units(rows))
+    return replace(await _judge_open(judging, store, options), answers=made)
+
+
+async def _require_judges(
+    plan: Plan, stage: AnswerStage, archive: Archive, limit: int | None
+) -> None:
+    """Raise what keeps a judge from sending, before answers are paid for that it is to judge."""
+    from evenhand.runs.forecast import forecast_calls
+
+    lacking = [setup.judge.unavailable_reason for setup in plan.setups]
+    for reason in filter(None, lacking):
+        if await forecast_calls(stage.plan, archive, limit):
+            raise reason
+
+
+def _within_budget(plan: Plan, used: int) -> Plan:
+    """Return the plan with what is left of its budget, of which so many picodollars are used."""
+    limits = plan.suite.file.limits
+    if limits.budget_usd is None:
+        return plan
+    left = max(limits.budget_usd - Decimal(used) / PICO, Decimal(0))
+    file = plan.suite.file.model_copy(
+        update={"limits": limits.model_copy(update={"budget_usd": left})}
+    )
+    return structs.replace(plan, suite=plan.suite.with_file(file))
+
+
+async def _judge_open(plan: Plan, store: Store, options: Options) -> Summary:
     async with (
         store.ledger() as ledger,
-        _closing(plan),
         _begun(plan, store.archive, ledger, options) as begun,
     ):
         if options.retry_failures:

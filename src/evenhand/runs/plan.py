@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -35,6 +35,9 @@ from evenhand.store.ports import IncomingUnit, Spent, StoredJudgment
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec
 from evenhand.words import Sentence
+
+if TYPE_CHECKING:
+    from evenhand.runs.answers import AnswerStage
 
 
 class JudgeSetup(Struct, frozen=True, kw_only=True):
@@ -76,6 +79,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     setups: tuple[JudgeSetup, ...]
     units: Callable[[ReadyKind], Iterator[IncomingUnit]]
     """The units of the data files, checked as they are read; raises DataError with file:line."""
+    answers: AnswerStage | None = None
+    """What is to be answered first, where the suite makes its own answers."""
     recorded: Manifest | None = None
     """What a run recorded of itself, where it is continued from the store alone."""
 
@@ -155,6 +160,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     def know_prices(self) -> None:
         """With a budget every price must be known; raises UsageError."""
+        if self.answers is not None:
+            self.answers.plan.know_prices()
         for index, setup in enumerate(self.setups):
             if setup.price is None:
                 provider, model = split_name(setup.spec.model)
@@ -173,6 +180,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         """Give back what the judges hold."""
         for setup in self.setups:
             await setup.judge.close()
+        if self.answers is not None:
+            await self.answers.plan.aclose()
 
 
 T = TypeVar("T")

@@ -33,11 +33,13 @@ from evenhand.kinds.protocol import Protocol
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import Suite
-from evenhand.suite_file import JudgeSpec, Settings, SuiteFile
+from evenhand.suite_file import ANSWERS_FILE, JudgeSpec, Settings, SuiteFile
 from evenhand.words import Code, Sentence, few
 
 if TYPE_CHECKING:
+    from evenhand.data.columns import Rows
     from evenhand.judges.trust import Trust
+    from evenhand.runs.answers import AnswerStage
 
 
 def prepare(
@@ -51,7 +53,7 @@ def prepare(
     Nothing is sent or written, but which hosts the user trusts, where `trust` asks."""
     for name in environ.unread if isinstance(environ, Environment) else ():
         notify(Sentence("runs.not_from_env", name=name))
-    sources = list(_sources(suite)) if sources is None else sources
+    sources = list(_sources(suite)) if sources is None else list(sources)
     prompt = suite.file.prompt
     prompt_files = read_custom_prompt(*suite.locate("prompt", prompt)) if prompt else None
     if suite.file.protocol not in builtin_protocols():
@@ -70,6 +72,7 @@ def prepare(
             open_judge_setup(suite, spec, environ, notify, trust) for spec in suite.file.judges
         ),
         units=_table_units(suite, sources, protocol, notify),
+        answers=_answer_stage(suite, sources, protocol, environ, notify, trust),
     )
     if suite.file.limits.budget_usd is not None:
         plan.know_prices()
@@ -78,6 +81,38 @@ def prepare(
     if plan.manifest.judging.is_relay:
         _one_number_of_repeats(plan.setups)
     return plan
+
+
+def _answer_stage(
+    suite: Suite,
+    sources: Sequence[TableSource],
+    protocol: Protocol,
+    environ: Mapping[str, str],
+    notify: Callable[[str], None],
+    trust: Trust | None,
+) -> AnswerStage | None:
+    """Return what a suite with `[answers]` does before it judges; raise UsageError."""
+    spec = suite.file.answers
+    if spec is None:
+        return None
+    from evenhand.runs.answers import AnswerStage, answer_models, answer_plan
+
+    models = answer_models(suite)
+    setups = [open_judge_setup(suite, model, environ, notify, trust) for model in models]
+    path = suite.locate("answers", ANSWERS_FILE).path
+
+    def units_of(rows: Rows) -> Callable[[ReadyKind], Iterator[IncomingUnit]]:
+        own = [
+            replace(source, memory=rows) if source.path == path else source for source in sources
+        ]
+        return _table_units(suite, own, protocol, notify)
+
+    return AnswerStage(
+        plan=answer_plan(suite, setups),
+        path=path,
+        judges_cut=spec.on_cut == "judge",
+        units_of=units_of,
+    )
 
 
 def open_judge_setup(

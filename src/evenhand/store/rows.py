@@ -120,7 +120,7 @@ def digest(text: str) -> str:
 CALL_COLUMNS = (
     "key, run, judge, reply, finish, model, odds, sampling, input_tokens, output_tokens,"
     " cached_tokens, cost, input_bound, output_bound, implausible_usage, cache_write_tokens,"
-    " reasoning"
+    " reasoning, seconds"
 )
 STORED_CALL = f"{CALL_COLUMNS}, digest, at"
 KEEP_CALL = (
@@ -160,7 +160,7 @@ def call_row(call: Call, at: str) -> tuple[Any, ...]:
         _sampling_text(reply.sampling) if reply.sampling else "",
         *(usage.input_tokens, usage.output_tokens, usage.cached_tokens, call.cost),
         *(most.input_tokens, most.output_tokens, usage.implausible or None),
-        *(usage.cache_write_tokens or None, reply.reasoning or None),
+        *(usage.cache_write_tokens or None, reply.reasoning or None, reply.seconds),
     )
     return (*columns, row_digest(*columns, at), at)
 
@@ -194,7 +194,7 @@ def ledger_call(row: Sequence[Any]) -> LedgerCall:
 
 
 def _call(columns: Sequence[Any]) -> Call:
-    key, run, judge, text, finish, model, odds, sampling, *numbers, reasoning = columns
+    key, run, judge, text, finish, model, odds, sampling, *numbers, reasoning, seconds = columns
     read, written, cached, cost, read_most, written_most, implausible, cache_write = numbers
     usage = Usage(
         input_tokens=read,
@@ -211,6 +211,7 @@ def _call(columns: Sequence[Any]) -> Call:
         odds=stored_object(odds, "a call") if odds else {},
         sampling=stored_object(sampling, "a call") if sampling else {},
         reasoning=reasoning or "",
+        seconds=seconds,
     )
     most = Usage(input_tokens=read_most, output_tokens=written_most)
     return Call(key, run, judge, reply, cost, most)

@@ -100,6 +100,7 @@ CREATE TABLE calls (
     implausible_usage TEXT,              -- a usage that cannot be true, as the provider told it
     cache_write_tokens INTEGER,          -- of the input, stored in the provider's cache
     reasoning TEXT,                      -- what the judge wrote before its reply
+    seconds REAL,                        -- from the request to the whole reply
     digest TEXT NOT NULL,
     at TEXT NOT NULL,
     aside TEXT                           -- when --retry-failures set it aside: it answers no more

@@ -31,7 +31,7 @@ from evenhand.errors import StoreError
 from evenhand.limits import BATCH_ROWS, GATHER_SECONDS, HELD_UP_SECONDS, JOIN_SECONDS
 from evenhand.words import Sentence
 
-VERSION = 3
+VERSION = 4
 """Of the tables in `schema.sql`."""
 Values = Mapping[str, Any]
 Row = Sequence[Any]

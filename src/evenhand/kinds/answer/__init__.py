@@ -1,0 +1,1 @@
+"""The kind `answer`: questions that models answer, for other kinds to judge."""

@@ -1,0 +1,246 @@
+"""The answers that a suite makes before it judges them: `[answers]`.
+
+They are a run of their own in the same store, of the kind `answer`, named after the suite. What it
+made is written as a table beside the suite, which is judged like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from evenhand.data.columns import Rows
+from evenhand.data.read import read_rows
+from evenhand.data.recognise import fold, usual_names
+from evenhand.data.write import write
+from evenhand.engine.prices import dollars
+from evenhand.errors import DataError
+from evenhand.files.outputs import check_output
+from evenhand.folders import read_text
+from evenhand.judgment import Judgment, Verdict
+from evenhand.kinds import KINDS, load_protocol
+from evenhand.kinds.answer.kind import NAME, TEMPLATES, VARIANT, Asked, MadeAnswer
+from evenhand.kinds.answer.templates import QUESTION
+from evenhand.kinds.kind import ReadyKind, Voting
+from evenhand.kinds.rows import PlacedRow, RowError
+from evenhand.manifest import number_names
+from evenhand.runs.plan import JudgeSetup, Plan
+from evenhand.store.archive import Archive
+from evenhand.store.ports import IncomingUnit, LedgerCall, Scope, StoredUnit
+from evenhand.suite import Located, Suite
+from evenhand.suite_file import AnswersSpec, ModelSpec
+from evenhand.units import question_hash
+from evenhand.words import Sentence
+
+QUESTION_ID = "question_id"
+_PAGE = 500
+_GUESSED = MadeAnswer(answer="word " * 200, finish="stop")
+"""For an answer that is not there yet."""
+Units = Callable[[ReadyKind], Iterator[IncomingUnit]]
+
+
+class AnswerStage(Struct, frozen=True, kw_only=True):
+    """What a suite does before it judges: the plan of its answers, the file that keeps them, and
+    how rows become units to judge."""
+
+    plan: Plan
+    path: Path
+    judges_cut: bool
+    """False where answers that were cut off, filtered or refused are left out."""
+    units_of: Callable[[Rows], Units]
+
+    def judged_units(self, rows: Sequence[Mapping[str, Any]]) -> Units:
+        """Return the units that these answers make."""
+        judged = [row for row in rows if self.judges_cut or row["finish"] == "stop"]
+        return self.units_of(Rows(self.path.name, judged))
+
+
+def answer_plan(suite: Suite, setups: Sequence[JudgeSetup]) -> Plan:
+    """Return the plan of the answers of a suite by these models; raise UsageError."""
+    spec = _answers(suite)
+    keys = {"name": f"{suite.file.name} answers", "compare": None, "stop": None, "gate": None}
+    texts = {"protocol.toml": f'kind = "{NAME}"\n', f"prompts/{suite.file.language}.md": ""}
+    return Plan(
+        suite=suite.with_file(suite.file.model_copy(update=keys)),
+        protocol=load_protocol(NAME, texts | _templates(suite, spec)),
+        settings={},
+        rubric=None,
+        setups=tuple(setups),
+        units=_question_units(suite.locate("answers", spec.questions)),
+    )
+
+
+def answer_models(suite: Suite) -> list[ModelSpec]:
+    """Return the models that answer, each with the repeats that the suite asks for."""
+    spec = _answers(suite)
+    repeats = {"repeats": spec.repeats} if spec.repeats > 1 else {}
+    return [model.model_copy(update=repeats) for model in spec.models]
+
+
+def _answers(suite: Suite) -> AnswersSpec:
+    assert suite.file.answers is not None, "asked only of suites that make answers"
+    return suite.file.answers
+
+
+def _templates(suite: Suite, spec: AnswersSpec) -> dict[str, str]:
+    """Return the text of each prompt by its name: the file's, without what all names share."""
+    files = {name: suite.locate("answers", name) for name in spec.prompts}
+    stems = {name: Path(name).stem for name in files}
+    are_different = len(set(stems.values())) == len(stems)
+    return {
+        f"{TEMPLATES}{stems[name] if are_different else name}": read_text(*file)
+        for name, file in files.items()
+    }
+
+
+# Questions
+
+
+def _question_units(located: Located) -> Units:
+    def units(kind: ReadyKind) -> Iterator[IncomingUnit]:
+        for row in read_questions(located):
+            try:
+                texts = kind.read(row.value)
+            except RowError as error:
+                raise DataError(error.args[0], where=row.where) from None
+            for unit in texts:
+                yield IncomingUnit(unit.id, row.where, unit.body, description=unit.description)
+
+    return units
+
+
+def read_questions(located: Located) -> list[PlacedRow]:
+    """Return the rows of a table of questions, each with its question and an id; raise DataError.
+    A table without a question is one whose columns fill prompts: the judge is shown all of them."""
+    rows = list(read_rows(located.path, root=located.root))
+    names = list(dict.fromkeys(name for row in rows for name in row.value))
+    if not rows:
+        raise DataError(Sentence("data.no_rows"), where=str(located.path))
+    asked, ident = (_column(names, key) for key in ("question", "question_id"))
+    ident = ident or _column(names, "ident")
+    seen: dict[str, str] = {}
+    placed: list[PlacedRow] = []
+    for row in rows:
+        value = {name: cell for name, cell in row.value.items() if cell not in (None, "")}
+        question = value.pop(asked, None) if asked else _list_columns(value)
+        if question is None:
+            raise DataError(Sentence("runs.no_question", column=asked), where=row.where)
+        own = value.pop(ident, None) if ident else None
+        known = str(question_hash(str(question)) if own is None else own)
+        if known in seen:
+            raise DataError(Sentence("runs.same_question", other=seen[known]), where=row.where)
+        seen[known] = row.where
+        more = {} if own is None else {QUESTION_ID: own}
+        placed.append(PlacedRow({"id": known, QUESTION: question, **more, **value}, row.where))
+    return placed
+
+
+def _column(names: Sequence[str], key: str) -> str:
+    """Return the column that is usually called so; empty where none is."""
+    folded = {fold(name): name for name in names}
+    return next((folded[name] for name in usual_names(key) if name in folded), "")
+
+
+def _list_columns(value: Mapping[str, Any]) -> str:
+    return "\n".join(f"{name}: {cell}" for name, cell in value.items())
+
+
+# Answers
+
+
+def count_asked(stage: AnswerStage, plan: Plan, limit: int) -> int:
+    """Return how many questions under a prompt must be answered so that there are as many units to
+    judge as a limit allows."""
+    prompts = max(1, len(_answers(plan.suite).prompts))
+    answers = sum(setup.spec.repeats for setup in stage.plan.setups)
+    if not isinstance(plan.kind.measure, Voting):
+        return ceil(limit / answers)
+    candidates = prompts * len(stage.plan.setups)
+    pairs = max(1, candidates * (candidates - 1) // 2)
+    return ceil(limit / pairs) * prompts
+
+
+def guessed_rows(
+    stage: AnswerStage, archive: Archive | None, limit: int | None
+) -> list[dict[str, Any]]:
+    """Return a row for each answer that there will be: as it is, or with words of a usual
+    number."""
+    rows = []
+    for unit in islice(stage.plan.units(stage.plan.judging), limit):
+        record = stage.plan.manifest.judging.id
+        known = archive.known(record, unit.id, unit.body) if archive else []
+        stored = StoredUnit(0, 0, unit.id, unit.body)
+        made = {(each.judge, each.repeat): each for each in known}
+        for judge, setup in enumerate(stage.plan.setups):
+            for repeat in range(setup.spec.repeats):
+                answer = _GUESSED
+                if each := made.get((judge, repeat)):
+                    answer = _made(stage.plan.kind.read_judgment(each.text)) or answer
+                row = _answer_row(stored, judge, repeat, answer, None, _names(stage.plan))
+                rows.append(row)
+    return rows
+
+
+def _names(plan: Plan) -> list[str]:
+    return number_names([setup.judge.name for setup in plan.setups])
+
+
+def write_answers(archive: Archive, stage: AnswerStage, run: str) -> list[dict[str, Any]]:
+    """Write the answers of a run as a table, and return its rows; raise UsageError where another
+    file is in the way."""
+    check_output(stage.path)
+    rows = list(answer_rows(archive, stage.plan, run))
+    write(stage.path, rows)
+    return rows
+
+
+def answer_rows(archive: Archive, plan: Plan, run: str) -> Iterator[dict[str, Any]]:
+    """Yield the answers of a run as rows of a table, question by question."""
+    names = _names(plan)
+    found = archive.judgments(Scope(run))
+    while page := list(islice(found, _PAGE)):
+        calls = archive.calls([key for _, stored in page for key in stored.calls])
+        for unit, stored in page:
+            if made := _made(plan.kind.read_judgment(stored.text)):
+                call = next((calls[key] for key in stored.calls if key in calls), None)
+                yield _answer_row(unit, stored.judge, stored.repeat, made, call, names)
+
+
+def _made(judgment: Judgment) -> MadeAnswer | None:
+    """Return the answer of a judgment; None of a failure."""
+    value = judgment.value if isinstance(judgment, Verdict) else None
+    assert value is None or isinstance(value, MadeAnswer)
+    return value
+
+
+def _answer_row(
+    unit: StoredUnit,
+    judge: int,
+    repeat: int,
+    made: MadeAnswer,
+    call: LedgerCall | None,
+    names: Sequence[str],
+) -> dict[str, Any]:
+    asked: Asked = KINDS[NAME].load(unit.body)
+    variant = {VARIANT: asked.variant} if asked.variant else {}
+    said = {"messages": made.messages} if made.messages else {"answer": made.answer}
+    about = {"finish": made.finish, **_costs(call)}
+    who = {"model": names[judge], **variant, "repeat": repeat + 1}
+    return {**asked.row, **who, **said, **about}
+
+
+def _costs(call: LedgerCall | None) -> dict[str, Any]:
+    if call is None:
+        return {}
+    usage, cost = call.call.reply.usage, call.call.cost
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": None if cost is None else dollars(cost),
+        "latency_s": call.call.reply.seconds,
+    }
