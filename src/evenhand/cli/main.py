@@ -24,6 +24,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "models": ("models", "List the local models, and fetch one."),
     },
     "Judge": {
+        "answer": ("answer", "Make the answers to judge, from questions and prompts."),
         "run": ("run", "Judge a suite. Run it again to continue."),
         "batches": ("batches", "List the batches at a provider; cancel one."),
         "settle": ("settle", "Recompute verdicts from stored replies, free of charge."),

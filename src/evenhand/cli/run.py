@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,38 @@ ANSWER_AT_ONCE = 20_000
 """From more verdicts the answer takes seconds, so it is announced."""
 
 
+def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of every command that sends questions."""
+    for option in reversed(
+        (
+            click.option(
+                "--dry-run",
+                is_flag=True,
+                help="Print what it would send and cost, and send nothing.",
+            ),
+            click.option(
+                "--store",
+                metavar="URL",
+                help="Keep the results in this store. Default: the store of the suite.",
+            ),
+            click.option(
+                "--allow-outside",
+                is_flag=True,
+                help="Also read files outside of the suite's folder.",
+            ),
+            click.option(
+                "--trust-host",
+                "trusted",
+                multiple=True,
+                metavar="HOST",
+                help="Allow keys to be sent to this host, now and later. Repeatable.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
 @click.command("run")
 @click.argument("suite", default=FILE, type=click.Path(path_type=Path))
 @click.option(
@@ -66,24 +98,7 @@ ANSWER_AT_ONCE = 20_000
     metavar="N",
     help="Judge only the first N units. Default: all.",
 )
-@click.option(
-    "--dry-run", is_flag=True, help="Print what it would send and cost, and send nothing."
-)
-@click.option(
-    "--store",
-    metavar="URL",
-    help="Keep the results in this store. Default: the store of the suite.",
-)
-@click.option(
-    "--allow-outside", is_flag=True, help="Also read files outside of the suite's folder."
-)
-@click.option(
-    "--trust-host",
-    "trusted",
-    multiple=True,
-    metavar="HOST",
-    help="Allow keys to be sent to this host, now and later. Repeatable.",
-)
+@sending_options
 @click.option(
     "--retry-failures",
     is_flag=True,
@@ -156,7 +171,7 @@ def run_command(
     overrides = _overrides(suite, environ, store, until_decided, judges)
     loaded = load_suite(suite, environ, overrides, allow_outside=allow_outside)
     speaker().choose(loaded.file.language)
-    plan = prepare(loaded, environ, notice, trust=_users_trust(trusted))
+    plan = prepare(loaded, environ, notice, trust=users_trust(trusted))
     url, place = plan.suite.store_url, Path() if store else folder
     if batch:
         from evenhand.runs.batch import at_batch_prices, require_batches
@@ -164,18 +179,18 @@ def run_command(
         require_batches(plan)
         plan = at_batch_prices(plan) if dry_run else plan
     if dry_run:
-        return _dry(plan, url, place, limit, retry_failures, as_json)
+        return preview(plan, url, place, limit, retry_failures, as_json)
     remote_engine = _remote_engine(plan, url, ray, workers, allow_insecure_ray)
     flag, then_live = store_flag(url, place), None
     if batch:
         then_live = BATCH_THEN_LIVE if batch_then_live is None else batch_then_live
     with closing(open_store(url, place)) as opened:
-        summary = _judge(plan, opened, limit, retry_failures, then_live, remote_engine)
+        summary = judge_plan(plan, opened, limit, retry_failures, then_live, remote_engine)
         _print(summary, plan, opened.archive, flag, as_json)
-    return _exit_code(summary, plan, flag)
+    return exit_code_of(summary, plan, flag)
 
 
-def _users_trust(trusted: Sequence[str]) -> Trust:
+def users_trust(trusted: Sequence[str]) -> Trust:
     """Return what the user allows: these hosts, remembered; others where a terminal can be
     asked. Raise UsageError."""
     hosts = TrustedHosts()
@@ -233,13 +248,13 @@ def _remote_engine(
     return ray_engine(ray, workers, plan, url, notice, allow_insecure=allow_insecure)
 
 
-def _judge(
+def judge_plan(
     plan: Plan,
     store: Store,
     limit: int | None,
     retry_failures: bool,
-    then_live: int | None,
-    remote_engine: RemoteEngine | None,
+    then_live: int | None = None,
+    remote_engine: RemoteEngine | None = None,
 ) -> Summary:
     """Judge; by the batch, where it is said how many questions are then asked live; or by
     a remote engine."""
@@ -261,7 +276,7 @@ def _judge(
     return wait(judge_run(plan, store, options))
 
 
-def _exit_code(summary: Summary, plan: Plan, flag: str) -> int:
+def exit_code_of(summary: Summary, plan: Plan, flag: str) -> int:
     """Say on stderr what went wrong, if anything did, and what to do; return the exit code."""
     store = {"run": summary.run, "flag": Code(flag)}
     if summary.stopped:
@@ -296,7 +311,7 @@ def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: boo
     from evenhand.cli.show import run_figures, run_json
     from evenhand.report.terminal.comparison import decision_lines
     from evenhand.report.terminal.console import console
-    from evenhand.report.terminal.summary import command_lines, outcome_lines
+    from evenhand.report.terminal.summary import answer_lines, command_lines, outcome_lines
     from evenhand.results.units import failure_details
 
     recorded, counts, scope = find_run(store, summary.run), summary.counts, summary.scope
@@ -307,6 +322,12 @@ def _print(summary: Summary, plan: Plan, store: Archive, flag: str, as_json: boo
     click.echo()
     tell_run(recorded)
     details = failure_details(store, scope, plan.kind) if counts.failures else {}
+    if summary.answers is not None:
+        out.print(answer_lines(summary.answers.json(), say))
+        out.print()
+    if summary.finishes:
+        out.print(answer_lines(summary.json(), say))
+        return
     out.print(outcome_lines(summary.json(), say, details, out.width))
     out.print()
     for part in run_figures(store, recorded, scope, is_ranked=summary.decided is None):
@@ -375,7 +396,7 @@ def _tell_changes(name: str, changes: Changes, differences: Sequence[str]) -> No
         notice(Sentence("cli.else_changed"))
 
 
-def _dry(
+def preview(
     plan: Plan,
     url: str,
     place: Path,
@@ -391,14 +412,14 @@ def _dry(
     finally:
         if store:
             store.close()
-    lacking = ahead.lacking(plan.setups)
+    lacking = ahead.lacking(plan.all_setups)
     if as_json:
         print_json({**ahead.json(), "lacking": [str(error) for error in lacking]})
     else:
         _print_forecast(plan, ahead.json())
     for error in lacking:
         tell_error(error)
-    for setup in plan.setups:
+    for setup in plan.all_setups:
         if split_name(setup.spec.model)[0].runs_code:
             notice(Sentence("cli.code_not_run", model=setup.spec.model))
     return 0
@@ -408,6 +429,9 @@ def _print_forecast(plan: Plan, forecast: dict[str, Any]) -> None:
     calls, is_open = forecast["calls"], forecast["until_decided"]
     way = "_open" if is_open else "_rounds" if plan.judging.rounds > 1 else ""
     tell("cli.dry", run=forecast["run"])
+    if answers := forecast.get("answers"):
+        made = {"done": answers["done"], "calls": answers["calls"]["least"]}
+        tell("cli.dry_answers", n=answers["planned"], **made)
     tell("cli.dry_planned", planned=forecast["planned"], done=forecast["done"])
     if forecast["left_out"]:
         tell("facts.left_out", n=forecast["left_out"])

@@ -6,7 +6,8 @@ made is written as a table beside the suite, which is judged like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import ceil
 from pathlib import Path
@@ -129,7 +130,7 @@ def read_questions(located: Located) -> list[PlacedRow]:
         value = {name: cell for name, cell in row.value.items() if cell not in (None, "")}
         question = value.pop(asked, None) if asked else _list_columns(value)
         if question is None:
-            raise DataError(Sentence("runs.no_question", column=asked), where=row.where)
+            raise DataError(Sentence("runs.empty_question", column=asked), where=row.where)
         own = value.pop(ident, None) if ident else None
         known = str(question_hash(str(question)) if own is None else own)
         if known in seen:
@@ -197,6 +198,11 @@ def write_answers(archive: Archive, stage: AnswerStage, run: str) -> list[dict[s
     rows = list(answer_rows(archive, stage.plan, run))
     write(stage.path, rows)
     return rows
+
+
+def count_finishes(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return how many answers ended in which way."""
+    return dict(Counter(row["finish"] for row in rows))
 
 
 def answer_rows(archive: Archive, plan: Plan, run: str) -> Iterator[dict[str, Any]]:

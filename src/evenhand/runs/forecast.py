@@ -62,6 +62,8 @@ class Forecast:
     """What may be spent; None without a limit."""
     until_decided: bool = False
     """Whether the run may end at any moment: then nothing is sure to be sent."""
+    answers: Forecast | None = None
+    """Of the answers that are made first; its money is counted here too."""
     judges_asked: set[str] = field(default_factory=set[str])
     """The names of judges that the run may have to ask something."""
 
@@ -80,8 +82,10 @@ class Forecast:
     def json(self) -> dict[str, Any]:
         likely = self.cost_likely
         sure = not self.until_decided
+        answers = {} if self.answers is None else {"answers": self.answers.json()}
         return {
             "run": self.run,
+            **answers,
             "until_decided": self.until_decided,
             "planned": self.planned,
             "done": self.done,
@@ -122,7 +126,10 @@ async def _look_at_answers(
     from evenhand.runs.answers import count_asked, guessed_rows
 
     asked = None if limit is None else count_asked(stage, plan, limit)
-    await _look(result, stage.plan, archive, asked, retry_failures=False)
+    result.answers = made = Forecast()
+    await _look(made, stage.plan, archive, asked, retry_failures=False)
+    result.cost_least, result.cost_most = made.cost_least, made.cost_most
+    result.cost_expected, result.judges_asked = made.cost_expected, set(made.judges_asked)
     rows = guessed_rows(stage, archive, asked)
     return replace(plan, units=stage.judged_units(rows))
 

@@ -17,7 +17,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -98,6 +98,8 @@ class Summary:
     """How the comparison stands that ends the run, where one does."""
     open_batches: Sequence[BatchRow] = ()
     """Batches of the run that have not ended."""
+    finishes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many answers ended in which way, where answers were made."""
     answers: Summary | None = None
     """Of the answers that were made first, where the suite makes its own."""
 
@@ -109,6 +111,8 @@ class Summary:
             more["changed"] = self.changed._asdict()
         if self.decided is not None:
             more["decided"] = self.decided.json()
+        if self.finishes:
+            more["finish"] = dict(self.finishes)
         if self.answers is not None:
             more["answers"] = self.answers.json()
         if self.open_batches:
@@ -211,13 +215,14 @@ async def _answer_and_judge(
     plan: Plan, stage: AnswerStage, store: Store, options: Options
 ) -> Summary:
     """Make what is missing of the answers, then judge them, within one budget."""
-    from evenhand.runs.answers import count_asked, write_answers
+    from evenhand.runs.answers import count_asked, count_finishes, write_answers
 
     await _require_judges(plan, stage, store.archive, options.limit)
     limit = None if options.limit is None else count_asked(stage, plan, options.limit)
     asking = replace(options, limit=limit, tell_changes=None)
     made = await _judge_open(stage.plan, store, asking)
     rows = write_answers(store.archive, stage, made.run)
+    made = replace(made, finishes=count_finishes(rows))
     if made.stopped or not rows:
         return made
     left = _within_budget(plan, stage.plan.used(made.spent))

@@ -176,6 +176,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
                     where=str(self.suite.path or ""),
                 )
 
+    @property
+    def all_setups(self) -> tuple[JudgeSetup, ...]:
+        """Return all that may be asked anything: the models that answer first, then the judges."""
+        return (*(self.answers.plan.setups if self.answers else ()), *self.setups)
+
     async def aclose(self) -> None:
         """Give back what the judges hold."""
         for setup in self.setups:

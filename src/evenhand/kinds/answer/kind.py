@@ -173,7 +173,6 @@ def _present_answer(judgment: Judgment) -> ShownJudgment:
 
 KIND = Kind(
     name=NAME,
-    noun="answer",
     settings={},
     form=ProtocolForm(must=frozenset()),
     table_form=TableForm(QUESTION, "", (QUESTION,), lambda row: str(row["id"])),

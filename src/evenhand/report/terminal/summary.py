@@ -49,6 +49,18 @@ def outcome_lines(
     return text
 
 
+def answer_lines(summary: Mapping[str, Any], say: Words) -> Text:
+    """Return the answers that were made, those that are not complete, and what they took."""
+    counts = {name: summary[name] for name in ("verdicts", "pending", "planned")}
+    counts["failures"] = sum(summary["failures"].values())
+    text = Text(say("cli.answers_outcome", **counts))
+    for finish, n in summary["finish"].items():
+        if finish != "stop":
+            text.append(f"\n  {say('cli.answers_cut', n=n, finish=finish)}", style="yellow")
+    calls = {"sent": summary["calls"], "cached": summary["cached"], "reasks": summary["reasks"]}
+    return text.append(f"\n{say('cli.calls', **calls)} {_spending(summary, say)}")
+
+
 def reason_lines(
     failures: Mapping[str, int], details: Mapping[str, FailureDetail], say: Words, width: int
 ) -> Iterator[Text]:
