@@ -47,6 +47,13 @@ class Message:
         return {"role": self.role, "content": self.content}
 
 
+def is_conversation(value: object) -> bool:
+    """Return True if a value is a list of messages, in one of the two forms in use."""
+    return isinstance(value, list) and any(
+        isinstance(message, dict) and ("role" in message or "from" in message) for message in value
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Schema:
     """The JSON Schema of a reply. Many questions share one, so what is made of it is made once;
@@ -72,7 +79,8 @@ class Question(Struct, frozen=True, kw_only=True):
     `neutral` is the same prompt about empty content: a judge that decides by probabilities
     measures its own prior on it. `order`, `round`, `repeat` and `reask` tell otherwise equal
     prompts apart; `unit` names the unit to judges that hold recorded answers, and to no other.
-    `judge_index` is which judge of a relay is asked.
+    `judge_index` is which judge of a relay is asked. `wants_answer` says that the reply is not a
+    verdict but an answer, which a program may give as a whole conversation.
     """
 
     messages: tuple[Message, ...]
@@ -84,6 +92,7 @@ class Question(Struct, frozen=True, kw_only=True):
     repeat: int = 0
     reask: int = 0
     judge_index: int = 0
+    wants_answer: bool = False
 
     @property
     def size(self) -> int:

@@ -2,6 +2,9 @@
 
     async def f(messages, schema, params) -> str
 
+Asked for an answer that is to be judged, it may also return a list of messages: the conversation of
+an agent.
+
 `messages` is a list of `{"role", "content"}`, `params` has temperature, max_tokens, seed, round,
 repeat and reask. The function may raise the call errors of `evenhand.errors`; anything else that it
 raises or returns, and a call that never ends, costs one call and never the run. The text of its
@@ -32,7 +35,8 @@ from evenhand.errors import (
     UsageError,
     quote,
 )
-from evenhand.exchange import Judge, Question, Reply
+from evenhand.exchange import Judge, Question, Reply, is_conversation
+from evenhand.jsontext import dump
 from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.text import replace_surrogates
 from evenhand.words import Sentence
@@ -104,14 +108,16 @@ class PythonJudge(Judge):
             raise CallLost("timeout", message, billed=True) from None
         sampled = {k: params[k] for k in ("temperature", "seed") if params[k] is not None}
         return Reply(
-            text=replace_surrogates(self._text(outcome)), model=self.name, sampling=sampled
+            text=replace_surrogates(self._text(outcome, question.wants_answer)),
+            model=self.name,
+            sampling=sampled,
         )
 
     async def close(self) -> None:
         """End the thread that the function ran in."""
         self._runner.close()
 
-    def _text(self, outcome: CallOutcome) -> str:
+    def _text(self, outcome: CallOutcome, may_be_messages: bool) -> str:
         """Return the text of a call; raises JudgeCrashed, or a call error of the function's."""
         value, error = outcome
         if isinstance(error, CallError | EvenhandError):
@@ -121,6 +127,8 @@ class PythonJudge(Judge):
             raise JudgeCrashed(f"{self.name} failed at {where}: {_describe(error)}") from error
         if inspect.iscoroutine(value):
             value.close()  # or its end would be told as never awaited
+        if may_be_messages and is_conversation(value):
+            return dump(value)
         # Not isinstance: a class may pretend. A subclass of str is taken as its text.
         if not issubclass(type(value), str):
             raise JudgeCrashed(f"{self.name} returned {type(value).__name__}, not str")

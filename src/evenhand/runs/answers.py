@@ -13,7 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from evenhand.data.columns import Rows
 from evenhand.data.read import read_rows
@@ -24,8 +24,8 @@ from evenhand.errors import DataError
 from evenhand.files.outputs import check_output
 from evenhand.folders import read_text
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds import KINDS, load_protocol
-from evenhand.kinds.answer.kind import NAME, TEMPLATES, VARIANT, Asked, MadeAnswer
+from evenhand.kinds import load_protocol
+from evenhand.kinds.answer.kind import NAME, TEMPLATES, VARIANT, MadeAnswer, load_asked
 from evenhand.kinds.answer.templates import QUESTION
 from evenhand.kinds.kind import ReadyKind, Voting
 from evenhand.kinds.rows import PlacedRow, RowError
@@ -40,6 +40,8 @@ from evenhand.words import Sentence
 
 QUESTION_ID = "question_id"
 _PAGE = 500
+FIRST_WAVE, WAVE_GROWTH = 20, 1.5
+"""Questions that are asked before the first look at a comparison, and how many more each time."""
 _GUESSED = MadeAnswer(answer="word " * 200, finish="stop")
 """For an answer that is not there yet."""
 Units = Callable[[ReadyKind], Iterator[IncomingUnit]]
@@ -166,6 +168,22 @@ def count_asked(stage: AnswerStage, plan: Plan, limit: int) -> int:
     return ceil(limit / pairs) * prompts
 
 
+def answer_waves(plan: Plan, limit: int | None) -> Iterator[Plan]:
+    """Yield the plan with more and more of its questions, in an order drawn by its seed: each is
+    to be judged before more are asked."""
+    by_question: dict[str, list[IncomingUnit]] = {}
+    for unit in islice(plan.units(plan.judging), limit):
+        by_question.setdefault(load_asked(unit.body).question, []).append(unit)
+    seed = plan.suite.file.seed
+    drawn = sorted(by_question, key=lambda question: question_hash(f"{seed}:{question}"))
+    size, ended = FIRST_WAVE, False
+    while not ended:
+        ended = size >= len(drawn)
+        units = [unit for question in drawn[:size] for unit in by_question[question]]
+        yield structs.replace(plan, units=lambda kind, units=units: iter(units))
+        size = ceil(size * WAVE_GROWTH)
+
+
 def guessed_rows(
     stage: AnswerStage, archive: Archive | None, limit: int | None
 ) -> list[dict[str, Any]]:
@@ -232,7 +250,7 @@ def _answer_row(
     call: LedgerCall | None,
     names: Sequence[str],
 ) -> dict[str, Any]:
-    asked: Asked = KINDS[NAME].load(unit.body)
+    asked = load_asked(unit.body)
     variant = {VARIANT: asked.variant} if asked.variant else {}
     said = {"messages": made.messages} if made.messages else {"answer": made.answer}
     about = {"finish": made.finish, **_costs(call)}

@@ -215,19 +215,28 @@ async def _answer_and_judge(
     plan: Plan, stage: AnswerStage, store: Store, options: Options
 ) -> Summary:
     """Make what is missing of the answers, then judge them, within one budget."""
-    from evenhand.runs.answers import count_asked, count_finishes, write_answers
+    from evenhand.runs.answers import (
+        answer_waves,
+        count_asked,
+        count_finishes,
+        write_answers,
+    )
 
     await _require_judges(plan, stage, store.archive, options.limit)
     limit = None if options.limit is None else count_asked(stage, plan, options.limit)
     asking = replace(options, limit=limit, tell_changes=None)
-    made = await _judge_open(stage.plan, store, asking)
-    rows = write_answers(store.archive, stage, made.run)
-    made = replace(made, finishes=count_finishes(rows))
-    if made.stopped or not rows:
-        return made
-    left = _within_budget(plan, stage.plan.used(made.spent))
-    judging = structs.replace(left, units=stage.judged_units(rows))
-    return replace(await _judge_open(judging, store, options), answers=made)
+    for answering in answer_waves(stage.plan, limit) if plan.is_sequential else [stage.plan]:
+        made = await _judge_open(answering, store, asking)
+        rows = write_answers(store.archive, stage, made.run)
+        summary = made = replace(made, finishes=count_finishes(rows))
+        if made.stopped or not rows:
+            break
+        left = _within_budget(plan, answering.used(made.spent))
+        judging = structs.replace(left, units=stage.judged_units(rows))
+        summary = replace(await _judge_open(judging, store, options), answers=made)
+        if summary.stopped or (summary.decided and summary.decided.is_decided):
+            break
+    return summary
 
 
 async def _require_judges(

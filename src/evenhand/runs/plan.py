@@ -118,6 +118,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @property
+    def is_sequential(self) -> bool:
+        """Return True if the run ends as soon as its comparison is decided."""
+        return self.suite.file.stop is not None and self.suite.file.stop.until_decided
+
+    @property
     def kind(self) -> Kind:
         return KINDS[self.protocol.kind]
 

@@ -62,6 +62,11 @@ class SequentialTest:
     saved_units: int
     notes: Sequence[str] = ()
 
+    @property
+    def is_decided(self) -> bool:
+        """Return True if every comparison is decided."""
+        return all(each.outcome != "not enough evidence" for each in self.comparisons)
+
     def decision(self, variant: str) -> Decision | None:
         """Return the decision about a variant; None if the test is not about it."""
         return next(

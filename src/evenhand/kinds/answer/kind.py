@@ -60,7 +60,7 @@ class Asked(Struct, frozen=True, kw_only=True):
         return jsontext.as_text(self.row[QUESTION])
 
 
-_units: StoredText[Asked] = StoredText(Asked, "a question")
+load_asked = StoredText[Asked](Asked, "a question").read
 
 
 class MadeAnswer(Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ class AnswerProtocol(PreparedProtocol):
 
     def first_questions(self, asked: Asked, context: JudgingContext) -> list[Question]:
         turns = [Message(turn["role"], turn["content"]) for turn in asked.turns]  # type: ignore[arg-type]
-        return [Question(messages=tuple(turns), unit=asked.id)]
+        return [Question(messages=tuple(turns), unit=asked.id, wants_answer=True)]
 
     async def judge(self, asked: Asked, context: JudgingContext) -> Judgment:
         """Return the answer; a failure where no reply could be had."""
@@ -178,14 +178,14 @@ KIND = Kind(
     table_form=TableForm(QUESTION, "", (QUESTION,), lambda row: str(row["id"])),
     example=ExampleSuite(""),
     dump=lambda asked: jsontext.dump(to_builtins(asked)),
-    load=_units.read,
+    load=load_asked,
     unit_keys=lambda asked: [asked.id],
     output_key=lambda output: None,
     prepare=_prepare,
     read_judgment=READER.read,
     present=_present,
     measure=Scoring(
-        lambda text: _measure(_units.read(text)),
+        lambda text: _measure(load_asked(text)),
         lambda judgment: Scored({}) if isinstance(judgment, Verdict) else None,
     ),
 )
