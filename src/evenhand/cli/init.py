@@ -67,6 +67,24 @@ if TYPE_CHECKING:
     help="Score by this ready rubric, e.g. faithfulness. Repeat it to score by several at once."
     " Their names: evenhand protocols.",
 )
+@click.option(
+    "--questions",
+    type=click.Path(path_type=Path),
+    help="Make the answers first: this table has the questions. Needs --model.",
+)
+@click.option(
+    "--prompts",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="With --questions: a prompt to try, with {{column}} for the columns. Repeatable.",
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="With --questions: a model that answers, e.g. openai/gpt-4.1-mini. Repeatable.",
+)
 @click.option("--yes", is_flag=True, help="Fetch the local model without asking.")
 def init_command(
     directory: Path,
@@ -77,6 +95,9 @@ def init_command(
     sheet: str | None,
     judge: str | None,
     rubrics: tuple[str, ...],
+    questions: Path | None,
+    prompts: tuple[Path, ...],
+    models: tuple[str, ...],
     yes: bool,
 ) -> None:
     """Create a suite in DIR that you can run at once.
@@ -89,12 +110,39 @@ def init_command(
     evenhand init --data answers.csv            for your own table
     evenhand init --data v1.csv --data v2.csv   for a file per variant
     evenhand init --rubric faithfulness         with a ready rubric and its examples
+    evenhand init --questions q.csv --prompts v1.md --prompts v2.md --model ollama/qwen3
+                                                for prompts whose answers are not there yet
     """
     judge = judge or first_judge(environment(directory if directory.is_dir() else None))
     provider, _ = split_name(judge)
     if sheet and not tables:
         raise UsageError(Sentence("cli.needs", flag=Code("--sheet"), other=Code("--data")))
-    if tables:
+    for flag, given in (("--prompts", prompts), ("--model", models)):
+        if given and questions is None:
+            raise UsageError(Sentence("cli.needs", flag=Code(flag), other=Code("--questions")))
+    if questions is not None:
+        if not models:
+            raise UsageError(Sentence("cli.needs", flag=Code("--questions"), other=Code("--model")))
+        if tables:
+            raise UsageError(
+                Sentence("cli.not_together", flag=Code("--data"), other=Code("--questions"))
+            )
+        from evenhand.files.drafts import draft_answers
+
+        draft = draft_answers(
+            questions,
+            prompts,
+            models,
+            directory,
+            protocol=protocol,
+            language=language,
+            judge=judge,
+            rubrics=rubrics,
+        )
+        speaker().choose(draft.language)
+        files = (questions, *prompts)
+        _write_for(directory, [path for path in files if not is_within(path, directory)], draft)
+    elif tables:
         if len({path.name for path in tables}) < len(tables):
             raise UsageError(Sentence("cli.same_names"))
         from evenhand.files.drafts import draft_suite
@@ -111,7 +159,7 @@ def init_command(
             notice=notice,
         )
         speaker().choose(draft.language)
-        _write_for(directory, tables, draft)
+        _write_for(directory, [path for path in tables if not _lies_in(path, directory)], draft)
     elif rubrics:
         from evenhand.files.drafts import draft_examples
 
@@ -132,6 +180,10 @@ def init_command(
     click.echo("\n".join(command_lines(commands, terminal_words())))
 
 
+def _lies_in(path: Path, directory: Path) -> bool:
+    return is_within(path, directory) and path.parent.samefile(directory)
+
+
 def _write_example(directory: Path, protocol: str, language: str, judge: str) -> None:
     from evenhand.files.drafts import free_name
 
@@ -143,13 +195,8 @@ def _write_example(directory: Path, protocol: str, language: str, judge: str) ->
         tell("cli.own_rubric_stays", path=str(directory / rubric), name=name)
 
 
-def _write_for(directory: Path, tables: Sequence[Path], draft: Draft) -> None:
-    """Write a suite for tables beside copies of them, and say what was understood."""
-    copies = [
-        path
-        for path in tables
-        if not (is_within(path, directory) and path.parent.samefile(directory))
-    ]
+def _write_for(directory: Path, copies: Sequence[Path], draft: Draft) -> None:
+    """Write a suite and copies of its files that lie elsewhere, and say what was understood."""
     _write(directory, draft.files, copies)
     say = terminal_words()
     click.echo(f"\n{say.message(draft.understood)}")

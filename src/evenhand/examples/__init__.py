@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand import jsontext
 from evenhand.kinds import KINDS
@@ -17,10 +17,9 @@ _SUITE = """\
 name = {name}
 protocol = {protocol}
 language = {language}         # ru | zh | ja | en
-data = {data}
-{rubric}{use}{judged}seed = 7
+{data}{rubric}{use}{judged}seed = 7
 
-{remark}
+{answers}{remark}
 [[judges]]
 model = {judge}
 
@@ -59,6 +58,21 @@ class DataFile:
         )
 
 
+class MadeAnswers(NamedTuple):
+    """The answers that a suite makes, by the names of their files and models."""
+
+    questions: str
+    prompts: Sequence[str]
+    models: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """As the table `[answers]` of a suite."""
+        prompts = f"prompts = {_entries([*map(_quote, self.prompts)])}\n" if self.prompts else ""
+        models = f"models = {_entries([*map(_quote, self.models)])}\n"
+        return f"[answers]\nquestions = {_quote(self.questions)}\n{prompts}{models}\n"
+
+
 def suite_text(
     *,
     name: str,
@@ -72,9 +86,10 @@ def suite_text(
     baseline: str | None = None,
     use: Sequence[str] = (),
     has_tool_calls: bool = False,
+    answers: MadeAnswers | None = None,
 ) -> str:
-    """The text of a suite that runs as it is, with its data and rubric beside it; where the data
-    have tool calls, with the choice of what is judged."""
+    """The text of a suite that runs as it is, with its data and rubric beside it; one that makes
+    its answers has no other data. Where the data have tool calls it says what is judged."""
     is_local = judge.split("/", maxsplit=1)[0].split(":", maxsplit=1)[0] == EMBEDDED
     say = words(language)
     judged = f'judged = "last"         # {say("files.suite_judged")}\n'
@@ -82,10 +97,11 @@ def suite_text(
         name=_quote(name),
         protocol=_quote(protocol),
         language=_quote(language),
-        data=_entries([file.text for file in data]),
+        data=f"data = {_entries([file.text for file in data])}\n" if data else "",
         rubric=f"rubric = {_quote(rubric)}\n" if rubric else "",
         use=f"use = [{', '.join(map(_quote, use))}]\n" if use else "",
         judged=judged if has_tool_calls else "",
+        answers=answers.text if answers else "",
         about=say("files.suite_about"),
         remark=say("files.suite_local" if is_local else "files.suite_remote"),
         judge=_quote(judge),

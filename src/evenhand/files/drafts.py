@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from evenhand.data.columns import flatten
 from evenhand.data.files import guess_encoding, is_data_file
+from evenhand.data.questions import read_questions
 from evenhand.data.recognise import fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, DataTable, Tables, TableSource, extras_in
 from evenhand.errors import DataError, UsageError
-from evenhand.examples import DataFile, example_rubric, suite_text
+from evenhand.examples import DataFile, MadeAnswers, example_rubric, suite_text
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.files.ready_rubrics import (
     ReadyRubric,
@@ -27,10 +28,12 @@ from evenhand.files.ready_rubrics import (
     ready_rubrics,
 )
 from evenhand.files.rubrics import TableUnits, rubric_in
+from evenhand.folders import is_within, read_text
 from evenhand.jsontext import as_text
 from evenhand.kinds import DEFAULT_KIND, KINDS
+from evenhand.kinds.answer.templates import QUESTION, ROW_KEYS, AnswerTemplate
 from evenhand.kinds.messages import has_tool_calls
-from evenhand.kinds.rows import EXTRAS, TableForm, is_given
+from evenhand.kinds.rows import EXTRAS, PlacedRow, TableForm, is_given
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.store.intake import repeated_ids
 from evenhand.words import Code, Names, Sentence, few
@@ -141,6 +144,83 @@ def draft_suite(
         remarks=remarks,
         first_rubric=rubric.file,
     )
+
+
+def draft_answers(
+    questions: Path,
+    prompts: Sequence[Path],
+    models: Sequence[str],
+    folder: Path,
+    *,
+    protocol: str | None,
+    language: str | None,
+    judge: str,
+    rubrics: Sequence[str],
+) -> Draft:
+    """Return a suite in a folder that makes the answers it judges; raise UsageError or DataError
+    where its questions cannot be read, or do not fill its prompts."""
+    protocol = _protocol_with_bands(protocol) if rubrics else protocol or DEFAULT_KIND
+    rows = read_questions(questions)
+    _fill_prompts(prompts, rows[0])
+    columns = {name: cell for name, cell in rows[0].value.items() if name not in ROW_KEYS}
+    language = language or language_of(str(row.value[QUESTION]) for row in rows)
+    ready = ready_rubrics(rubrics, language)
+    rubric = _rubric(protocol, language, folder, ready, [questions.name])
+    variants = _NONE
+    if not KINDS[protocol].table_form.gather:
+        stems = [path.stem for path in prompts]
+        compared = (_Variants("prompt_variant", stems), _Variants("model", models))
+        variants = next((each for each in compared if len(each.values) > 1), _NONE)
+    needs = needs_of(ready)
+    suite = suite_text(
+        name=_name([questions]),
+        protocol=protocol,
+        language=language,
+        data=[],
+        rubric=rubric.file,
+        judge=judge,
+        by=variants.field,
+        baseline=variants.values[0] if variants.field else None,
+        use=[name for name in EXTRAS if name in (*columns, *needs)],
+        answers=MadeAnswers(
+            name_in(questions, folder), [name_in(path, folder) for path in prompts], models
+        ),
+    )
+    lacking = [name for name in needs if name not in columns]
+    about = {"protocol": protocol, "language": language}
+    return Draft(
+        files={"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.file else {}),
+        language=language,
+        understood=Sentence(
+            "files.understood", names=few([questions.name], 1), n=len(rows), **about
+        ),
+        fields=[
+            (Sentence("files.columns"), ", ".join(columns)),
+            *_variant_lines(variants),
+            *_rubric_lines(ready),
+        ],
+        remarks=[
+            *(Sentence("files.rubric_lacks", column=name) for name in lacking),
+            *_own_rubric(rubric),
+        ],
+        first_rubric=rubric.file,
+    )
+
+
+def name_in(path: Path, folder: Path) -> str:
+    """Return the name that a file has in a folder, to which one from elsewhere is copied."""
+    if is_within(path, folder):
+        return path.resolve().relative_to(folder.resolve()).as_posix()
+    return path.name
+
+
+def _fill_prompts(prompts: Sequence[Path], row: PlacedRow) -> None:
+    """Raise UsageError for a prompt with a placeholder that no column of a row fills."""
+    for path in prompts:
+        try:
+            AnswerTemplate.parse(read_text(path)).fill_row(row.value)
+        except ValueError as error:
+            raise UsageError(error.args[0], where=str(path)) from None
 
 
 def draft_examples(

@@ -16,8 +16,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from evenhand.data.columns import Rows
-from evenhand.data.read import read_rows
-from evenhand.data.recognise import fold, usual_names
+from evenhand.data.questions import read_questions
 from evenhand.data.write import write
 from evenhand.engine.prices import dollars
 from evenhand.errors import DataError
@@ -26,9 +25,8 @@ from evenhand.folders import read_text
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds import load_protocol
 from evenhand.kinds.answer.kind import NAME, TEMPLATES, VARIANT, MadeAnswer, load_asked
-from evenhand.kinds.answer.templates import QUESTION
 from evenhand.kinds.kind import ReadyKind, Voting
-from evenhand.kinds.rows import PlacedRow, RowError
+from evenhand.kinds.rows import RowError
 from evenhand.manifest import number_names
 from evenhand.runs.plan import JudgeSetup, Plan
 from evenhand.store.archive import Archive
@@ -36,9 +34,7 @@ from evenhand.store.ports import IncomingUnit, LedgerCall, Scope, StoredUnit
 from evenhand.suite import Located, Suite
 from evenhand.suite_file import AnswersSpec, ModelSpec
 from evenhand.units import question_hash
-from evenhand.words import Sentence
 
-QUESTION_ID = "question_id"
 _PAGE = 500
 FIRST_WAVE, WAVE_GROWTH = 20, 1.5
 """Questions that are asked before the first look at a comparison, and how many more each time."""
@@ -101,12 +97,9 @@ def _templates(suite: Suite, spec: AnswersSpec) -> dict[str, str]:
     }
 
 
-# Questions
-
-
 def _question_units(located: Located) -> Units:
     def units(kind: ReadyKind) -> Iterator[IncomingUnit]:
-        for row in read_questions(located):
+        for row in read_questions(located.path, located.root):
             try:
                 texts = kind.read(row.value)
             except RowError as error:
@@ -115,42 +108,6 @@ def _question_units(located: Located) -> Units:
                 yield IncomingUnit(unit.id, row.where, unit.body, description=unit.description)
 
     return units
-
-
-def read_questions(located: Located) -> list[PlacedRow]:
-    """Return the rows of a table of questions, each with its question and an id; raise DataError.
-    A table without a question is one whose columns fill prompts: the judge is shown all of them."""
-    rows = list(read_rows(located.path, root=located.root))
-    names = list(dict.fromkeys(name for row in rows for name in row.value))
-    if not rows:
-        raise DataError(Sentence("data.no_rows"), where=str(located.path))
-    asked, ident = (_column(names, key) for key in ("question", "question_id"))
-    ident = ident or _column(names, "ident")
-    seen: dict[str, str] = {}
-    placed: list[PlacedRow] = []
-    for row in rows:
-        value = {name: cell for name, cell in row.value.items() if cell not in (None, "")}
-        question = value.pop(asked, None) if asked else _list_columns(value)
-        if question is None:
-            raise DataError(Sentence("runs.empty_question", column=asked), where=row.where)
-        own = value.pop(ident, None) if ident else None
-        known = str(question_hash(str(question)) if own is None else own)
-        if known in seen:
-            raise DataError(Sentence("runs.same_question", other=seen[known]), where=row.where)
-        seen[known] = row.where
-        more = {} if own is None else {QUESTION_ID: own}
-        placed.append(PlacedRow({"id": known, QUESTION: question, **more, **value}, row.where))
-    return placed
-
-
-def _column(names: Sequence[str], key: str) -> str:
-    """Return the column that is usually called so; empty where none is."""
-    folded = {fold(name): name for name in names}
-    return next((folded[name] for name in usual_names(key) if name in folded), "")
-
-
-def _list_columns(value: Mapping[str, Any]) -> str:
-    return "\n".join(f"{name}: {cell}" for name, cell in value.items())
 
 
 # Answers

@@ -18,7 +18,7 @@ from evenhand.errors import CallError
 from evenhand.exchange import Finish, Message, Question, Reply
 from evenhand.jsontext import StoredText
 from evenhand.judgment import Failure, Judgment, JudgmentReader, Pass, Verdict
-from evenhand.kinds.answer.templates import QUESTION, AnswerTemplate
+from evenhand.kinds.answer.templates import QUESTION, ROW_KEYS, AnswerTemplate
 from evenhand.kinds.blocks import (
     Cell,
     Gloss,
@@ -88,13 +88,13 @@ class AnswerProtocol(PreparedProtocol):
 
     def read(self, row: Mapping[str, Any]) -> Sequence[Asked]:
         """Return the question of a row under each prompt; `id` and `question` are there."""
-        columns = {name: value for name, value in row.items() if name != "id"}
+        columns = {name: value for name, value in row.items() if name not in ROW_KEYS}
         return [
             Asked(
                 id=f"{row['id']}/{variant}" if variant else str(row["id"]),
                 variant=variant,
                 row=columns,
-                turns=[message.json() for message in _fill(template, columns)],
+                turns=[message.json() for message in _fill(template, row)],
             )
             for variant, template in self.templates.items()
         ]
@@ -120,9 +120,9 @@ class AnswerProtocol(PreparedProtocol):
         raise NotImplementedError("answers are not checked")
 
 
-def _fill(template: AnswerTemplate, columns: Mapping[str, Any]) -> tuple[Message, ...]:
+def _fill(template: AnswerTemplate, row: Mapping[str, Any]) -> tuple[Message, ...]:
     try:
-        return template.messages(columns)
+        return template.fill_row(row)
     except ValueError as error:
         raise RowError(error.args[0]) from None
 

@@ -12,6 +12,10 @@ from evenhand.kinds.prompt import CustomPrompt, placeholder_name, unknown
 
 _SECTION = re.compile(r"^<!-- (system|user) -->[ \t]*\n", re.MULTILINE)
 QUESTION = "question"
+QUESTION_COLUMN = "#question"
+"""The key of a row for what its table calls the question."""
+ROW_KEYS = ("id", QUESTION_COLUMN)
+"""The keys of a row that are no columns of its table."""
 
 
 class AnswerTemplate(NamedTuple):
@@ -29,9 +33,11 @@ class AnswerTemplate(NamedTuple):
         user = sections.get("user", before).strip() or f"{{{{{QUESTION}}}}}"
         return cls(CustomPrompt.parse(sections.get("system", "")), CustomPrompt.parse(user))
 
-    def messages(self, values: Mapping[str, object]) -> tuple[Message, ...]:
-        """Return the turns for a question; raise ValueError for a placeholder that no column of it
-        fills."""
+    def fill_row(self, row: Mapping[str, object]) -> tuple[Message, ...]:
+        """Return the turns for the question of a row; raise ValueError for a placeholder that none
+        of its columns fills."""
+        columns = {name: value for name, value in row.items() if name not in ROW_KEYS}
+        values = {str(row.get(QUESTION_COLUMN) or QUESTION): row[QUESTION], **columns}
         by_name = {placeholder_name(name): as_text(value) for name, value in values.items()}
         roles: tuple[tuple[Role, CustomPrompt], ...] = (
             ("system", self.system),
