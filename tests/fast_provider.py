@@ -1,4 +1,4 @@
-"""The provider's behaviour `fast`, without a web framework, so that a bench measures its client.
+"""The provider's behaviour `fast`, which also answers what asks for no form, without a web framework, so that a bench measures its client.
 
 One asyncio protocol: it knows POST (any path: a chat completion) and GET (any path: the counts),
 bodies with a Content-Length, and connections that are kept.
@@ -47,7 +47,9 @@ class FastProvider:
     def completed(self, raw: bytes) -> bytes:
         body = json.loads(raw)
         asked: Any = body.get("response_format", {}).get("json_schema", {}).get("schema")
-        text = json.dumps(valid_reply(body, asked), ensure_ascii=False)
+        text = "You asked: " + str(body["messages"][-1]["content"])
+        if asked:
+            text = json.dumps(valid_reply(body, asked), ensure_ascii=False)
         self.counts[hashlib.blake2b(raw, digest_size=16).digest()] += 1
         return completion(text)
 

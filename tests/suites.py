@@ -253,7 +253,7 @@ def write_suite(
     write_rows(folder, samples(units) if isinstance(units, int) else units)
     (folder / "rubric.json").write_text(json.dumps(RUBRIC))
     top = {"name": "test", "protocol": "rubric", "data": ["samples.jsonl"], "rubric": "rubric.json"}
-    return _write(folder, top, judges or (GOOD,), judge, rest)
+    return write_tables(folder, top, judges or (GOOD,), judge, rest)
 
 
 def write_pairs(
@@ -267,7 +267,7 @@ def write_pairs(
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder, pairs(units) if isinstance(units, int) else units, "pairs.jsonl")
     top = {"name": "test", "protocol": "pairwise", "data": ["pairs.jsonl"]}
-    return _write(folder, top, judges or (CONTENT,), judge, rest)
+    return write_tables(folder, top, judges or (CONTENT,), judge, rest)
 
 
 def write_answers(
@@ -281,7 +281,7 @@ def write_answers(
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder, answers(units) if isinstance(units, int) else units, "answers.jsonl")
     top = {"name": "test", "protocol": "weighted", "data": ["answers.jsonl"]}
-    return _write(folder, top, judges or (GOOD,), judge, rest)
+    return write_tables(folder, top, judges or (GOOD,), judge, rest)
 
 
 def passing(**variants):
@@ -310,16 +310,11 @@ def write_checklist(
     (folder / "criteria.json").write_text(json.dumps(CHECKLIST))
     top = {"name": "test", "protocol": "checklist", "data": ["samples.jsonl"]}
     top |= {"criteria": "criteria.json"}
-    return _write(folder, top, judges or (GOOD,), judge, rest)
+    return write_tables(folder, top, judges or (GOOD,), judge, rest)
 
 
-def _write(
-    folder,
-    top,
-    judges,
-    judge,
-    rest,
-):
+def write_tables(folder, top, judges, judge, rest):
+    """Write `evenhand.toml` of keys and tables, and the code of a judge."""
     (folder / "judge.py").write_text(judge)
     tables = {k: v for k, v in rest.items() if isinstance(v, dict)}
     text = _table({**top, **{k: v for k, v in rest.items() if k not in tables}})

@@ -1,0 +1,193 @@
+"""Answers that a suite makes before it judges them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from evenhand.errors import DataError, KeyMissing
+from tests.answering import BOT, PRICE, PROMPTS, made_rows, write_answering
+from tests.provider import Provider, saying
+from tests.suites import JUDGE, PAIR_JUDGE, evenhand_here, judged, prepared
+
+TWO = {"question": "Where is the zoo?", "topic": "zoo"}, {"question": "Why?", "topic": "reasons"}
+
+
+async def run_beside(folder, *options):
+    """Run a suite while a provider of this loop answers."""
+    return await asyncio.to_thread(evenhand_here, "run", "--json", *options, cwd=folder)
+
+
+def run_json(folder, *options):
+    done = evenhand_here("run", "--json", *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def calls(told):
+    return told["answers"]["calls"], told["calls"]
+
+
+def test_answers_are_made_then_judged_and_nothing_is_asked_twice(tmp_path):
+    write_answering(tmp_path, TWO)
+    assert calls(run_json(tmp_path)) == (4, 4)
+    assert [list(row.values())[:6] for row in made_rows(tmp_path)][:2] == [
+        ["Where is the zoo?", "zoo", "python/judge:answer", variant, 1, f"So: {asked}"]
+        for variant, asked in (
+            ("v1", "Be brief. Where is the zoo?"),
+            ("v2", "Where is the zoo? (zoo)"),
+        )
+    ]
+    assert calls(run_json(tmp_path)) == (0, 0)
+    # Of two prompts one is changed, and a question is added.
+    write_answering(tmp_path, TWO, prompts={**PROMPTS, "v1": "Be long. {{question}}"})
+    assert calls(run_json(tmp_path)) == (2, 2)
+    more = (*TWO, {"question": "How?", "topic": "ways"})
+    write_answering(tmp_path, more, prompts={**PROMPTS, "v1": "Be long. {{question}}"})
+    assert calls(run_json(tmp_path)) == (2, 2)
+    # Another suite on the same store has one prompt in common.
+    store = {"store": {"url": f"sqlite:{tmp_path / 'evenhand.db'}"}}
+    other = {"v2": PROMPTS["v2"], "v3": "{{question}}"}
+    write_answering(tmp_path / "other", TWO, prompts=other, **store)
+    told = run_json(tmp_path / "other", "--store", store["store"]["url"])
+    assert told["answers"]["calls"] == 2
+
+
+async def test_judges_see_nothing_of_who_answered_but_the_answer(tmp_path):
+    async with Provider(saying("An answer.")) as provider:
+        model = {"model": "openai/secret-name", "base_url": provider.url, "temperature": 0.9}
+        spy = JUDGE + (
+            "\nasync def spy(messages, schema, params):\n"
+            "    open('seen', 'a').write(json.dumps(messages))\n    return reply(messages)\n"
+        )
+        write_answering(tmp_path, TWO, model, {"model": "python/judge:spy"}, judge=spy)
+        done = await run_beside(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [call.body["temperature"] for call in provider.calls] == [0.9] * 4
+    assert [turn["role"] for turn in provider.calls[1].body["messages"]] == ["system", "user"]
+    seen = (tmp_path / "seen").read_text()
+    assert "An answer." in seen
+    for hidden in ("secret-name", "Be kind", "Be brief", "latency", "v1"):
+        assert hidden not in seen
+
+
+@pytest.mark.parametrize(("on_cut", "units"), [("judge", 2), ("leave out", 0)])
+async def test_cut_answers_are_kept_counted_and_judged_or_left_out(tmp_path, on_cut, units):
+    async with Provider(saying("Half an ans", finish="length")) as provider:
+        model = {"model": "openai/m", "base_url": provider.url, "price": PRICE}
+        spec = {"on_cut": on_cut}
+        write_answering(tmp_path, TWO, model, prompts={"v1": "{{question}}"}, answers=spec)
+        done = await run_beside(tmp_path)
+    told = json.loads(done.stdout)
+    made = told.get("answers", told)
+    assert (made["verdicts"], made["finish"]) == (2, {"length": 2})
+    assert told["planned"] == units or told is made
+    for row in made_rows(tmp_path):
+        assert (row["answer"], row["finish"]) == ("Half an ans", "length")
+        assert row["cost_usd"] > 0 < row["latency_s"] and row["output_tokens"]
+
+
+async def test_one_budget_for_answers_and_judgments(tmp_path):
+    async with Provider(saying("An answer.")) as provider:
+        model = {
+            "model": "openai/m",
+            "base_url": provider.url,
+            "price": {"input": 0, "output": 1000},
+        }
+        dear = {
+            "model": "openai/j",
+            "base_url": provider.url,
+            "price": {"input": 0, "output": 1000},
+        }
+        model, dear = model | {"max_tokens": 100}, dear | {"max_tokens": 100}
+        write_answering(tmp_path, 4, model, dear, limits={"budget_usd": "0.41", "concurrency": 1})
+        ahead = json.loads((await run_beside(tmp_path, "--dry-run")).stdout)
+        assert ahead["answers"]["planned"] == ahead["planned"] == 8 and not provider.calls
+        both = ahead["price_usd"]["most"]
+        assert both > ahead["answers"]["price_usd"]["most"] == pytest.approx(0.8)
+        done = await run_beside(tmp_path)
+    spent = sum(row["cost_usd"] for row in made_rows(tmp_path))
+    assert done.returncode == 5 and 0 < spent <= 0.41
+
+
+def test_no_more_answers_than_the_decision_takes(tmp_path):
+    kinder = JUDGE + (
+        "\nasync def kinder(messages, schema, params):\n"
+        "    text = reply(messages)\n"
+        "    return text.replace('3', '5') if '(no.' in str(messages) else text\n"
+    )
+    compare = {"by": "prompt_variant", "baseline": "v1"}
+    judge = {"model": "python/judge:kinder"}
+    write_answering(tmp_path, 200, "python/judge:answer", judge, judge=kinder, compare=compare)
+    told = run_json(tmp_path, "--until-decided")
+    assert told["decided"]["outcome"] == "better"
+    assert told["answers"]["calls"] == len(made_rows(tmp_path)) < 100
+    assert calls(run_json(tmp_path, "--until-decided")) == (0, 0)
+
+
+def test_pairs_of_prompts_and_limit(tmp_path):
+    write_answering(
+        tmp_path, 5, "python/judge:answer", {"model": "python/judge:first"}, judge=PAIR_JUDGE
+    )
+    suite = (tmp_path / "evenhand.toml").read_text()
+    suite = suite.replace('"rubric"', '"pairwise"').replace('rubric = "rubric.json"\n', "")
+    (tmp_path / "evenhand.toml").write_text(suite)
+    told = run_json(tmp_path, "--limit", "2")
+    assert (told["answers"]["planned"], told["planned"]) == (4, 2)
+    assert run_json(tmp_path)["planned"] == 5
+
+
+@pytest.mark.parametrize(
+    ("questions", "prompt", "key"),
+    [
+        (TWO, "{{ topik }}", "kinds.misspelt_column"),
+        (TWO, "{{ x }}", "kinds.unknown_column"),
+        ([{"question": "", "topic": "a"}], "{{question}}", "data.empty_question"),
+        ([TWO[0], TWO[0]], "{{question}}", "data.same_question"),
+        ([], "{{question}}", "data.no_rows"),
+    ],
+)
+async def test_questions_that_fill_no_prompt_are_refused_before_a_call(
+    tmp_path, questions, prompt, key
+):
+    write_answering(tmp_path, questions, prompts={"v1": prompt})
+    with pytest.raises(DataError) as raised:
+        await judged(tmp_path)
+    assert raised.value.what.key == key
+
+
+def test_columns_without_a_question_fill_prompts_and_are_shown_to_judges(tmp_path):
+    rows = [{"город": "Рига", "n": 1}, {"город": "Рим", "n": ""}]
+    write_answering(tmp_path, rows, prompts={"v1": "Tell of {{город}} {{n}}"})
+    run_json(tmp_path)
+    said = [(row["question"], row["answer"]) for row in made_rows(tmp_path)]
+    assert said[0] == ("город: Рига\nn: 1", "So: Tell of Рига 1")
+
+
+async def test_no_answer_is_paid_for_while_its_judge_has_no_key(tmp_path):
+    async with Provider(saying("An answer.")) as provider:
+        model = {"model": "openai/m", "base_url": provider.url}
+        write_answering(tmp_path, TWO, model, {"model": "anthropic/claude-sonnet-4-5"})
+        with pytest.raises(KeyMissing):
+            await judged(tmp_path)
+    assert not provider.calls
+
+
+def test_answer_makes_the_table_alone_and_init_writes_such_a_suite(tmp_path):
+    write_answering(tmp_path, TWO)
+    (tmp_path / "bot.py").write_text(BOT)
+    (tmp_path / "evenhand.toml").unlink()
+    flags = ("--questions", "questions.jsonl", "--prompts", "v1.md", "--prompts", "v2.md")
+    made = evenhand_here("init", *flags, "--model", "python/bot:answer", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    file = prepared(tmp_path).suite.file
+    assert file.answers.prompts == ["v1.md", "v2.md"] and file.compare.baseline == "v1"
+    told = json.loads(evenhand_here("answer", "--limit", "2", "--json", cwd=tmp_path).stdout)
+    assert (told["planned"], told["verdicts"], told["finish"]) == (2, 2, {"stop": 2})
+    assert len(made_rows(tmp_path)) == 2
+    (tmp_path / "evenhand.toml").write_text(
+        'protocol = "rubric"\nrubric = "Good?"\ndata = "x.csv"\n[[judges]]\nmodel = "python/judge:good"\n'
+    )
+    assert evenhand_here("answer", cwd=tmp_path).returncode == 2
