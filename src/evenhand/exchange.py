@@ -47,13 +47,6 @@ class Message:
         return {"role": self.role, "content": self.content}
 
 
-def is_conversation(value: object) -> bool:
-    """Return True if a value is a list of messages, in one of the two forms in use."""
-    return isinstance(value, list) and any(
-        isinstance(message, dict) and ("role" in message or "from" in message) for message in value
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Schema:
     """The JSON Schema of a reply. Many questions share one, so what is made of it is made once;

@@ -22,8 +22,6 @@ def read_questions(path: Path, root: Path | None = None) -> list[PlacedRow]:
     A table without a question is one whose columns fill prompts: the judge is shown all of them."""
     rows = list(read_rows(path, root=root))
     names = list(dict.fromkeys(name for row in rows for name in row.value))
-    if not rows:
-        raise DataError(Sentence("data.no_rows"), where=str(path))
     asked, ident = (_column(names, key) for key in ("question", "question_id"))
     ident = ident or _column(names, "ident")
     seen: dict[str, str] = {}

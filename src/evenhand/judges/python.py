@@ -35,7 +35,7 @@ from evenhand.errors import (
     UsageError,
     quote,
 )
-from evenhand.exchange import Judge, Question, Reply, is_conversation
+from evenhand.exchange import Judge, Question, Reply
 from evenhand.jsontext import dump
 from evenhand.judges.providers import JudgeOptions, Provider
 from evenhand.text import replace_surrogates
@@ -127,7 +127,7 @@ class PythonJudge(Judge):
             raise JudgeCrashed(f"{self.name} failed at {where}: {_describe(error)}") from error
         if inspect.iscoroutine(value):
             value.close()  # or its end would be told as never awaited
-        if may_be_messages and is_conversation(value):
+        if may_be_messages and isinstance(value, list):
             return dump(value)
         # Not isinstance: a class may pretend. A subclass of str is taken as its text.
         if not issubclass(type(value), str):

@@ -7,15 +7,14 @@ made is written as a table beside the suite, which is judged like any other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from evenhand.data.columns import Rows
 from evenhand.data.questions import read_questions
 from evenhand.data.write import write
 from evenhand.engine.prices import dollars
@@ -28,7 +27,7 @@ from evenhand.kinds.answer.kind import NAME, TEMPLATES, VARIANT, MadeAnswer, loa
 from evenhand.kinds.kind import ReadyKind, Voting
 from evenhand.kinds.rows import RowError
 from evenhand.manifest import number_names
-from evenhand.runs.plan import JudgeSetup, Plan
+from evenhand.runs.plan import AnswerStage, JudgeSetup, Plan, Units
 from evenhand.store.archive import Archive
 from evenhand.store.ports import IncomingUnit, LedgerCall, Scope, StoredUnit
 from evenhand.suite import Located, Suite
@@ -40,23 +39,6 @@ FIRST_WAVE, WAVE_GROWTH = 20, 1.5
 """Questions that are asked before the first look at a comparison, and how many more each time."""
 _GUESSED = MadeAnswer(answer="word " * 200, finish="stop")
 """For an answer that is not there yet."""
-Units = Callable[[ReadyKind], Iterator[IncomingUnit]]
-
-
-class AnswerStage(Struct, frozen=True, kw_only=True):
-    """What a suite does before it judges: the plan of its answers, the file that keeps them, and
-    how rows become units to judge."""
-
-    plan: Plan
-    path: Path
-    judges_cut: bool
-    """False where answers that were cut off, filtered or refused are left out."""
-    units_of: Callable[[Rows], Units]
-
-    def judged_units(self, rows: Sequence[Mapping[str, Any]]) -> Units:
-        """Return the units that these answers make."""
-        judged = [row for row in rows if self.judges_cut or row["finish"] == "stop"]
-        return self.units_of(Rows(self.path.name, judged))
 
 
 def answer_plan(suite: Suite, setups: Sequence[JudgeSetup]) -> Plan:

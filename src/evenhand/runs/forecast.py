@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,15 +18,12 @@ from evenhand.exchange import Question, Reply, Usage
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.kinds.kind import ReadyKind
 from evenhand.runs.judge import Begun, run_schedule
-from evenhand.runs.plan import JudgeSetup, Plan
+from evenhand.runs.plan import AnswerStage, JudgeSetup, Plan
 from evenhand.runs.recorded import split_by_group
 from evenhand.runs.stores import MEMORY, open_store
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope, StoredJudgment, StoredUnit
 from evenhand.store.rows import call_keys, run_id
-
-if TYPE_CHECKING:
-    from evenhand.runs.answers import AnswerStage
 
 OUTPUT_GUESS = 200
 """Tokens of a plain reply, for the lower end of a forecast."""
@@ -192,7 +189,7 @@ class _Lookahead:
         self._reply_tokens = _reply_tokens(plan.judging, plan.suite.file.language)
         self._judging, self._archive, self._record = plan.judging, archive, plan.manifest.judging.id
         self._retry_failures, self._bad_tries = retry_failures, plan.bad_tries
-        self._tries = 1 + plan.suite.file.settings.repairs
+        self._tries = 1 + int(plan.settings.get("repairs", 0))
         judges = [(setup, call_keys(setup.judge.identity)) for setup in plan.setups]
         self._by_group = list(split_by_group(plan.judge_groups, judges))
         self._sent: set[str] = set()

@@ -35,7 +35,7 @@ from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import Manifest
 from evenhand.runs.differences import judging_differences
-from evenhand.runs.plan import Plan
+from evenhand.runs.plan import AnswerStage, Plan
 from evenhand.runs.recorded import recorded_run, split_by_group
 from evenhand.store.archive import Archive
 from evenhand.store.batches import BatchRow
@@ -53,7 +53,6 @@ from evenhand.store.rows import run_id
 from evenhand.words import Sentence
 
 if TYPE_CHECKING:
-    from evenhand.runs.answers import AnswerStage
     from evenhand.runs.batch import BatchOptions
     from evenhand.runs.early_stop import UntilDecided
     from evenhand.stats.comparison import SequentialTest

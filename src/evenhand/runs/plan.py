@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 from pydantic import BaseModel
 
+from evenhand.data.columns import Rows
 from evenhand.engine.prices import PICO, Price, similar_model
 from evenhand.engine.run import JudgeGroup
 from evenhand.errors import UsageError
@@ -35,9 +37,6 @@ from evenhand.store.ports import IncomingUnit, Spent, StoredJudgment
 from evenhand.suite import Suite
 from evenhand.suite_file import JudgeSpec
 from evenhand.words import Sentence
-
-if TYPE_CHECKING:
-    from evenhand.runs.answers import AnswerStage
 
 
 class JudgeSetup(Struct, frozen=True, kw_only=True):
@@ -67,6 +66,10 @@ class JudgeSetup(Struct, frozen=True, kw_only=True):
         )
 
 
+Units = Callable[[ReadyKind], Iterator[IncomingUnit]]
+"""The units of data files, checked as they are read; raises DataError with file:line."""
+
+
 class Plan(Struct, frozen=True, kw_only=True, dict=True):
     """A suite ready to be judged. Making one sends nothing and writes nothing."""
 
@@ -77,8 +80,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     rubric: object
     """The rubric of the suite; None if the units bring their own."""
     setups: tuple[JudgeSetup, ...]
-    units: Callable[[ReadyKind], Iterator[IncomingUnit]]
-    """The units of the data files, checked as they are read; raises DataError with file:line."""
+    units: Units
     answers: AnswerStage | None = None
     """What is to be answered first, where the suite makes its own answers."""
     recorded: Manifest | None = None
@@ -192,6 +194,22 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             await setup.judge.close()
         if self.answers is not None:
             await self.answers.plan.aclose()
+
+
+class AnswerStage(Struct, frozen=True, kw_only=True):
+    """What a suite does before it judges: the plan of its answers, the file that keeps them, and
+    how rows become units to judge."""
+
+    plan: Plan
+    path: Path
+    judges_cut: bool
+    """False where answers that were cut off, filtered or refused are left out."""
+    units_of: Callable[[Rows], Units]
+
+    def judged_units(self, rows: Sequence[Mapping[str, Any]]) -> Units:
+        """Return the units that these answers make."""
+        judged = [row for row in rows if self.judges_cut or row["finish"] == "stop"]
+        return self.units_of(Rows(self.path.name, judged))
 
 
 T = TypeVar("T")

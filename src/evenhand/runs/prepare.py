@@ -30,7 +30,7 @@ from evenhand.kinds.checks import Check, require_valid
 from evenhand.kinds.conditions import ConditionError
 from evenhand.kinds.kind import ReadyKind, Scoring
 from evenhand.kinds.protocol import Protocol
-from evenhand.runs.plan import JudgeSetup, Plan
+from evenhand.runs.plan import AnswerStage, JudgeSetup, Plan
 from evenhand.store.ports import IncomingUnit
 from evenhand.suite import Suite
 from evenhand.suite_file import ANSWERS_FILE, JudgeSpec, Settings, SuiteFile
@@ -39,7 +39,6 @@ from evenhand.words import Code, Sentence, few
 if TYPE_CHECKING:
     from evenhand.data.columns import Rows
     from evenhand.judges.trust import Trust
-    from evenhand.runs.answers import AnswerStage
 
 
 def prepare(
@@ -95,7 +94,7 @@ def _answer_stage(
     spec = suite.file.answers
     if spec is None:
         return None
-    from evenhand.runs.answers import AnswerStage, answer_models, answer_plan
+    from evenhand.runs.answers import answer_models, answer_plan
 
     models = answer_models(suite)
     setups = [open_judge_setup(suite, model, environ, notify, trust) for model in models]

@@ -60,7 +60,7 @@ async def test_judges_see_nothing_of_who_answered_but_the_answer(tmp_path):
         model = {"model": "openai/secret-name", "base_url": provider.url, "temperature": 0.9}
         spy = JUDGE + (
             "\nasync def spy(messages, schema, params):\n"
-            "    open('seen', 'a').write(json.dumps(messages))\n    return reply(messages)\n"
+            "    with open('seen', 'a') as f:\n        f.write(json.dumps(messages))\n    return reply(messages)\n"
         )
         write_answering(tmp_path, TWO, model, {"model": "python/judge:spy"}, judge=spy)
         done = await run_beside(tmp_path)
@@ -146,7 +146,7 @@ def test_pairs_of_prompts_and_limit(tmp_path):
         (TWO, "{{ x }}", "kinds.unknown_column"),
         ([{"question": "", "topic": "a"}], "{{question}}", "data.empty_question"),
         ([TWO[0], TWO[0]], "{{question}}", "data.same_question"),
-        ([], "{{question}}", "data.no_rows"),
+        ([], "{{question}}", "data.file_without_rows"),
     ],
 )
 async def test_questions_that_fill_no_prompt_are_refused_before_a_call(
