@@ -42,7 +42,9 @@ and `fish_source` likewise.
 
 def make_page() -> str:
     """Return the page: the help of every command, in the order of `evenhand --help`."""
-    top = click.Context(cli, info_name="evenhand", max_content_width=WIDTH, terminal_width=WIDTH)
+    top = cli.make_context(
+        "evenhand", [], resilient_parsing=True, max_content_width=WIDTH, terminal_width=WIDTH
+    )
     parts = [HEAD]
     for title, group in GROUPS.items():
         parts.append(f"## {title}\n")
