@@ -1,4 +1,5 @@
-"""The provider's behaviour `fast`, which also answers what asks for no form, without a web framework, so that a bench measures its client.
+"""The provider's behaviour `fast`, which also answers what asks for no form. There is no web
+framework, so that a bench measures its client.
 
 One asyncio protocol: it knows POST (any path: a chat completion) and GET (any path: the counts),
 bodies with a Content-Length, and connections that are kept.

@@ -60,7 +60,9 @@ async def test_judges_see_nothing_of_who_answered_but_the_answer(tmp_path):
         model = {"model": "openai/secret-name", "base_url": provider.url, "temperature": 0.9}
         spy = JUDGE + (
             "\nasync def spy(messages, schema, params):\n"
-            "    with open('seen', 'a') as f:\n        f.write(json.dumps(messages))\n    return reply(messages)\n"
+            "    with open('seen', 'a') as file:\n"
+            "        file.write(json.dumps(messages))\n"
+            "    return reply(messages)\n"
         )
         write_answering(tmp_path, TWO, model, {"model": "python/judge:spy"}, judge=spy)
         done = await run_beside(tmp_path)
@@ -189,6 +191,7 @@ def test_answer_makes_the_table_alone_and_init_writes_such_a_suite(tmp_path):
     assert (told["planned"], told["verdicts"], told["finish"]) == (2, 2, {"stop": 2})
     assert len(made_rows(tmp_path)) == 2
     (tmp_path / "evenhand.toml").write_text(
-        'protocol = "rubric"\nrubric = "Good?"\ndata = "x.csv"\n[[judges]]\nmodel = "python/judge:good"\n'
+        'protocol = "rubric"\nrubric = "Good?"\ndata = "x.csv"\n'
+        '[[judges]]\nmodel = "python/judge:good"\n'
     )
     assert evenhand_here("answer", cwd=tmp_path).returncode == 2
