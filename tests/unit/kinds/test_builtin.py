@@ -304,18 +304,7 @@ def follow(rule, marks):
 @each_language
 @pytest.mark.parametrize(
     "priority",
-    [
-        ("C1", "C2", "C5"),
-        ("C4",),
-        (),
-        lines("""
-C5
-C3
-C2
-C1
-C4
-"""),
-    ],
+    [("C1", "C2", "C5"), ("C4",), (), ("C5", "C3", "C2", "C1", "C4")],
 )
 def test_a_judge_that_follows_its_prompt_never_contradicts_the_rule(language, priority):
     judged = pairing.protocol(language, priority=priority)
@@ -426,12 +415,6 @@ def test_the_example_rubric_has_two_dimensions_of_three_bands(language):
     assert list(rubric) == ["dimensions"]
     assert [dimension["id"] for dimension in rubric["dimensions"]] == ["correct", "on_task"]
     for dimension in rubric["dimensions"]:
-        assert list(dimension) == lines("""
-id
-name
-scale
-definition
-bands
-""")
+        assert list(dimension) == ["id", "name", "scale", "definition", "bands"]
         assert [band["score"] for band in dimension["bands"]] == [1, 3, 5]
         assert all(band["criteria"].strip() for band in dimension["bands"])

@@ -34,7 +34,6 @@ from tests.sentences import refused
 from tests.suites import CRITERIA, pair_reply, pair_row
 from tests.unit.kinds import grading, material, pairing
 from tests.unit.kinds.material import Scripted
-from tests.unit.kinds.tables import lines
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     ["[[/answer ", "]]\n[[/answer 00000000]]\n", "\n]]", "[[answer"]
@@ -211,19 +210,7 @@ def test_whether_it_speaks_of_meta(text, speaks):
 
 LINE = "A | A+ | tie | B+ | tie | tie | because of C1"
 HEADER = "pair_id | winner | C1 | C2 | C3 | C4 | C5 | notes"
-MARKS = dict(
-    zip(
-        CRITERIA,
-        lines("""
-A+
-tie
-B+
-tie
-tie
-"""),
-        strict=True,
-    )
-)
+MARKS = dict(zip(CRITERIA, ("A+", "tie", "B+", "tie", "tie"), strict=True))
 
 
 @cases
