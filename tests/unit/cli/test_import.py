@@ -68,7 +68,7 @@ def test_votes_are_known_to_every_command(call):
     assert "order 12 says A" in call(f"show {run} q3").text
     assert [row["winner"] for row in call.export(run)] == ["A", "uncertain", "B"]
     call(f"export {run} -o table.txt")
-    assert Path("table.txt").read_text().splitlines()[1].startswith("q0 | A")
+    assert "\nq0 | A" in Path("table.txt").read_text()
     call.refused(f"settle {run}", key="runs.nothing_to_settle", says=[run])
 
 
