@@ -112,7 +112,7 @@ def compare_command(
     """Compare the variants in RUN: which is better, by how much, how surely.
 
     RUN is an id, the start of one, the name of a suite, or latest (the default).
-    [compare] in the suite holds where --by and --baseline say nothing.
+    Without --by or --baseline, [compare] in the suite decides.
 
     \b
     evenhand compare
@@ -270,7 +270,7 @@ def leaderboard_command(
 @click.option(
     "--majority",
     is_flag=True,
-    help="Count one verdict per side and unit: the majority, or the mean.",
+    help="Count one verdict per side and unit: the majority; of scores, the mean.",
 )
 @click.option(
     "--all", "every", is_flag=True, help="Print every figure and note. Default: the main ones."

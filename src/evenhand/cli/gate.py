@@ -67,7 +67,8 @@ _SHARE = click.FloatRange(0, 1)
     "no_worse_than",
     type=click.FloatRange(min=0),
     metavar="D",
-    help="Require: at most D worse than the baseline.",
+    help="Require: at most D worse than the baseline: 0 to 1 for overall, points for a dimension;"
+    " for pairs, the share won less the share lost.",
 )
 @click.option("--min-mean", type=float, metavar="M", help="Require a mean of M or more.")
 @click.option(
@@ -75,13 +76,13 @@ _SHARE = click.FloatRange(0, 1)
 )
 @click.option("--min-pass-rate", type=_SHARE, metavar="R", help="Require a pass rate of R or more.")
 @click.option(
-    "--every", is_flag=True, help="Require that no unit fails. Decides for few units too."
+    "--every", is_flag=True, help="Require that no unit fails. Decides even if units are few."
 )
 @click.option(
     "--no-case-worse-than",
     type=click.FloatRange(min=0),
     metavar="D",
-    help="Require that no case falls by more than D from the baseline, or from pass to fail.",
+    help="Require that no case scores more than D below the baseline or goes from pass to fail.",
 )
 @click.option(
     "--max-critical-fails",
@@ -121,8 +122,8 @@ def gate_command(
     """Decide if a variant in RUN may ship; the exit code is the answer.
 
     RUN is an id, the start of one, the name of a suite, or latest (the default).
-    Exit code 0: every condition is met. 1: one is not. 7: not enough evidence, because an
-    interval holds both. Conditions can also stand under [gate] in the suite; options beat them.
+    Exit code 0: every condition is met. 1: one is not. 7: not enough evidence to say.
+    Conditions can also be set under [gate] in the suite; options override them.
 
     \b
     evenhand gate --by prompt_variant --baseline v1 --no-worse-than 0.05
