@@ -7,13 +7,10 @@ Every protocol leads to the same batches: requests with ids, a status, answers. 
 said by `Faults`. `paid` counts how often the model was asked each request, by the batch or live.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,32 +36,33 @@ def fitting(request):
     return json.dumps(valid_reply(request, request["schema"]), ensure_ascii=False)
 
 
-@dataclass
 class Faults:
-    """What goes wrong. Of the lists, one entry for each request of that kind; then all is well."""
+    """What goes wrong. Of the lists, one entry for each request of that kind; then all is well.
 
-    create: list[str] = field(default_factory=list[str])
-    """`lost` and `held`: made, and not answered; `busy` `quota` `broken`: not made."""
-    upload: list[str] = field(default_factory=list[str])
-    listing: list[str] = field(default_factory=list[str])
-    """Of lists of batches: `broken`."""
-    state: list[str] = field(default_factory=list[str])
-    """`held`, `broken`."""
-    live: list[str] = field(default_factory=list[str])
-    """Of questions that are asked live: `broken`."""
-    download: list[str] = field(default_factory=list[str])
-    """`held`, `broken`, `halved`: the body ends early."""
-    looks: int = 0
-    """So many looks find a batch at work before it has ended."""
-    refuse: list[Any] = field(default_factory=list[Any])
-    """Why batches are refused as a whole: a text, or {line: text}."""
-    lines: Callable[[list[Line]], list[Line]] = lambda lines: lines
-    expired: bool = False
-    """Whether batches end as expired."""
-    status: list[Any] = field(default_factory=list[Any])
-    """What is told as the status of batches in place of the true one, if anything."""
-    raw: bytes | None = None
-    """What stands in the results in place of lines."""
+    `create`: `lost` and `held`: made, and not answered; `busy` `quota` `broken`: not made.
+    `upload`, `listing`, `state`, `live`, `download`: `held`, `broken`.
+    `refuse`: why batches are refused as a whole: a text, or {line: text}.
+    `status`: what is told as the status of batches in place of the true one, if anything.
+    `looks`: so many looks find a batch at work before it has ended.
+    `lines`: a change of the lines of results; `raw`: what stands there in place of lines.
+    `expired`: batches end as expired.
+    """
+
+    def __init__(self, **faults):
+        for name in [
+            "create",
+            "upload",
+            "listing",
+            "state",
+            "live",
+            "download",
+            "refuse",
+            "status",
+        ]:
+            setattr(self, name, [])
+        self.looks, self.expired, self.raw, self.lines = 0, False, None, list
+        assert faults.keys() <= vars(self).keys()
+        vars(self).update(faults)
 
 
 @dataclass
@@ -78,7 +76,7 @@ class Batch:
     status: str = "in_progress"
     looks: int = 0
     refusal: Any = None
-    lines: list[Line] = field(default_factory=list[Line])
+    lines: list[Line] = field(default_factory=list)
 
 
 class BatchProvider:
