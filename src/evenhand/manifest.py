@@ -145,6 +145,8 @@ class GateRule(Struct, frozen=True, kw_only=True):
     no_case_worse_than: float | None = None
     max_critical_fails: int | None = None
     max_failure_rate: float | None = None
+    max_cost_increase: float | None = None
+    max_latency_increase: float | None = None
 
 
 class Wave(Struct, frozen=True, kw_only=True):
@@ -190,6 +192,8 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     waves: tuple[Wave, ...] = ()
     copied: bool = False
     """True where the run came from another store and was not started in this one."""
+    answers: str = ""
+    """The run that made the answers, where the suite makes its own."""
     terms: str = ""
     """The judges and limits of the suite as JSON, where other machines are to judge; no key."""
 

@@ -238,6 +238,9 @@ class GateSpec(_Table):
     """How much lower than the baseline a single case may be; none may turn from pass to fail."""
     max_critical_fails: Annotated[int, Field(ge=0)] | None = None
     max_failure_rate: Share | None = None
+    max_cost_increase: Annotated[float, Field(ge=0)] | None = None
+    """How much more than the baseline's the answers may cost; 0.1 is a tenth."""
+    max_latency_increase: Annotated[float, Field(ge=0)] | None = None
 
 
 class DataSpec(_Table):

@@ -36,6 +36,22 @@ EXIT_CODES = {"better": 0, "worse": 1, "not enough evidence": 7}
 _SHARE = click.FloatRange(0, 1)
 
 
+class Percent(click.ParamType):  # type: ignore[type-arg]
+    """A share, written as 10% or 0.1."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share < float("inf"):
+            self.fail(Sentence("gate.no_percent", value=text), param, ctx)
+        return share
+
+
 @click.command("gate")
 @run_argument
 @click.option(
@@ -95,6 +111,18 @@ _SHARE = click.FloatRange(0, 1)
     type=_SHARE,
     metavar="R",
     help="Allow at most this share of failed judgments, e.g. 0.02.",
+)
+@click.option(
+    "--max-cost-increase",
+    type=Percent(),
+    metavar="P",
+    help="Allow answers that the suite makes to cost at most P more, e.g. 10%.",
+)
+@click.option(
+    "--max-latency-increase",
+    type=Percent(),
+    metavar="P",
+    help="Allow answers that the suite makes to take at most P longer, e.g. 10%.",
 )
 @selecting_options
 @click.option("--judge", metavar="J", help="Count only this judge. Default: all judges.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import Any
@@ -14,12 +14,14 @@ from evenhand.manifest import plain
 from evenhand.observation import OVERALL, Rule
 from evenhand.results.board import position_notes, trust_sentences
 from evenhand.results.compare import field_names, is_own_question, refuse_rule
+from evenhand.results.expenses import answer_expenses
 from evenhand.results.observations import observe
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import proper_level
 from evenhand.stats.comparison import Decision
 from evenhand.stats.conditions import AGAINST, CONDITIONS, Conditions, Figure, JudgmentCounts
+from evenhand.stats.expense import Expense
 from evenhand.stats.gate import Gate, Sequential, hold_to, is_set
 from evenhand.stats.observations import Observations, place_of
 from evenhand.store.archive import Archive
@@ -121,7 +123,10 @@ def gate_run(
     decisions = _sequential(comparisons, recorded, request, rule)
     table = observe(store, recorded, rule)
     _on_scale(request, table)
-    gate = hold_to(table, counts, request, decisions)
+    expenses: Sequence[Expense] = ()
+    if request.baseline is not None:
+        expenses = answer_expenses(store, recorded, request.by, request.baseline, request.level)
+    gate = hold_to(table, counts, request, decisions, expenses)
     notes: list[str] = [] if recorded.selection is None else [recorded.selection.text]
     notes += [*position_notes(recorded, table, request.judge), *gate.notes]
     if recorded.manifest.is_sequential:

@@ -34,6 +34,7 @@ from evenhand.report.model import ChangedUnits, Coverage, ListedUnit, Report, Se
 from evenhand.results.board import trust_notes
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.compare import refuse_wide_margin, with_decision
+from evenhand.results.expenses import answer_expenses
 from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.units import judged_row, names_of
@@ -155,6 +156,8 @@ def _compare_variants(
     own, changed = recorded.manifest.compare or Compare(), None
     comparison = compare(variants, margin=own.margin)
     refuse_wide_margin(comparison)
+    expenses = answer_expenses(store, recorded, variants.by, variants.baseline)
+    comparison = replace(comparison, expenses=expenses)
     if not options.answer_only:
         sides = Sides(store, recorded, recorded, variants.baseline)
         changed = changed_units(sides, changes(variants, CHANGED))

@@ -231,7 +231,8 @@ async def _answer_and_judge(
         if made.stopped or not rows:
             break
         left = _within_budget(plan, answering.used(made.spent))
-        judging = structs.replace(left, units=stage.judged_units(rows))
+        units = stage.judged_units(rows)
+        judging = structs.replace(left, units=units, answers_run=made.run)
         summary = replace(await _judge_open(judging, store, options), answers=made)
         if summary.stopped or (summary.decided and summary.decided.is_decided):
             break

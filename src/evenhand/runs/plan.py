@@ -83,6 +83,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     units: Units
     answers: AnswerStage | None = None
     """What is to be answered first, where the suite makes its own answers."""
+    answers_run: str = ""
+    """The run that made the answers which are judged."""
     recorded: Manifest | None = None
     """What a run recorded of itself, where it is continued from the store alone."""
 
@@ -117,6 +119,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             compare=table_record(file.compare, Compare),
             stop=table_record(file.stop, Stopping),
             gate=table_record(file.gate, GateRule),
+            answers=self.answers_run,
         )
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evenhand.notebook import Shown, ShownTable
 from evenhand.stats.estimate import More
+from evenhand.stats.expense import Expense
 from evenhand.stats.variants import Count
 
 if TYPE_CHECKING:
@@ -180,6 +181,8 @@ class Comparison(Shown):
     """Notes for the reader: warnings, and why a value is absent."""
     margin: float | None = None
     """Differences within it count as none; None where nobody named one."""
+    expenses: tuple[Expense, ...] = ()
+    """What the answers took, where the suite made them."""
     sequential: SequentialTest | None = None
     """The decisions of a run that was to stop early, if they are about this comparison."""
 
@@ -270,6 +273,7 @@ class Comparison(Shown):
             "means": [mean.json() for mean in self.means],
             "missing": {name: count.json() for name, count in self.missing.items()},
             "passes": [row.json() for row in self.passes],
+            "expenses": [asdict(each) for each in self.expenses],
             "tags": [_tag(row) for row in self.tags],
             "repeats": self.repeats.json() if self.repeats else {},
             "notes": list(self.notes),

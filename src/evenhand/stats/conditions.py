@@ -19,6 +19,7 @@ from evenhand.stats.cases import Failing
 from evenhand.stats.compare import Shared
 from evenhand.stats.comparison import Outcome, Row
 from evenhand.stats.estimate import LARGEST, More, more_questions, question_means
+from evenhand.stats.expense import COST, LATENCY, Expense
 from evenhand.stats.observations import Floats, Ints
 from evenhand.words import Code, Sentence, Value, few
 
@@ -33,8 +34,12 @@ CONDITIONS = {
     "no_case_worse_than": "--no-case-worse-than D",
     "max_critical_fails": "--max-critical-fails K",
     "max_failure_rate": "--max-failure-rate R",
+    "max_cost_increase": "--max-cost-increase P",
+    "max_latency_increase": "--max-latency-increase P",
 }
-AGAINST = ("better", "no_worse_than", "no_case_worse_than")
+INCREASES = {"max_cost_increase": COST, "max_latency_increase": LATENCY}
+"""Conditions on what answers took."""
+AGAINST = ("better", "no_worse_than", "no_case_worse_than", *INCREASES)
 """Conditions that compare with a baseline."""
 _ROUNDING = 1e-12
 NAMED = 5
@@ -63,6 +68,8 @@ class Conditions:
     no_case_worse_than: float | None = None
     max_critical_fails: int | None = None
     max_failure_rate: float | None = None
+    max_cost_increase: float | None = None
+    max_latency_increase: float | None = None
     full_marks: float | None = None
     """The highest total, where there is one; flags and values are shares of it all the same."""
 
@@ -362,6 +369,28 @@ def _exact(claim: Claim, figure: Figure, most: float, *why: Sentence) -> Conditi
     if figure.high <= most + _ROUNDING:
         return _condition(claim, figure, "better")
     return _condition(claim, figure, OPEN, *why)
+
+
+def increase_at_most(name: str, expense: Expense, most: float, base: str) -> Condition:
+    """Return whether answers take at most so much more than those of the baseline."""
+    variant = expense.variant
+    values = {"who": subject(variant), "baseline": base, "most": round(100 * most, 9)}
+    claim = Claim(name=name, values=values, threshold=most, variant=variant, is_rate=True)
+    figure = Figure(
+        value=expense.change,
+        low=expense.low,
+        high=expense.high,
+        n=expense.questions,
+        clusters=expense.questions,
+        counted="questions",
+    )
+    if figure.low is None or figure.high is None:
+        return _condition(claim, figure, OPEN, Sentence("gate.no_interval"))
+    if figure.high <= most + _ROUNDING:
+        return _condition(claim, figure, "better")
+    if figure.low > most + _ROUNDING:
+        return _condition(claim, figure, "worse")
+    return _condition(claim, figure, OPEN, Sentence("gate.more_unknown"))
 
 
 def unknown_condition(

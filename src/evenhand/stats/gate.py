@@ -6,7 +6,7 @@ evidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import floor
@@ -23,6 +23,7 @@ from evenhand.stats.comparison import Outcome, Row
 from evenhand.stats.conditions import (
     AGAINST,
     CONDITIONS,
+    INCREASES,
     OPEN,
     Condition,
     Conditions,
@@ -32,6 +33,7 @@ from evenhand.stats.conditions import (
     count_at_most,
     difference_figure,
     in_points,
+    increase_at_most,
     is_better,
     mean_figure,
     no_worse_than,
@@ -41,6 +43,7 @@ from evenhand.stats.conditions import (
     unknown_condition,
 )
 from evenhand.stats.estimate import mean_of_questions
+from evenhand.stats.expense import Expense
 from evenhand.stats.layout import conflict_notes, lay_out
 from evenhand.stats.observations import Bools, Ints, Observations, place_of, there_are
 from evenhand.stats.stability import judge_noise
@@ -116,9 +119,10 @@ def hold_to(
     counts: JudgmentCounts,
     request: Conditions,
     decisions: Decisions = MappingProxyType({}),
+    expenses: Sequence[Expense] = (),
 ) -> Gate:
     """Hold the variants of a run, its candidates, or all of it to the conditions. A figure is
-    widened by what is missing of its own units."""
+    widened by what is missing of its own units; `expenses` are what the answers took."""
     if not counts.verdicts:
         return _nothing_yet(counts, request)
     if request.judge is not None:
@@ -131,6 +135,7 @@ def hold_to(
     is_left = counts.left > 0
     if request.by or (table.is_pairs and request.baseline is not None):
         conditions, notes = _of_variants(table, request, decisions, is_left=is_left)
+        conditions += _of_expenses(request, expenses)
         return _gate(conditions, counts, request, notes)
     if table.is_pairs:
         return _gate([*_of_candidate(table, request, is_left=is_left)], counts, request)
@@ -183,6 +188,21 @@ def _of_variants(
     if is_duel and wanted and notes:
         notes = _notes_between(table, notes, {wanted, compared.baseline})
     return conditions, notes
+
+
+def _of_expenses(request: Conditions, expenses: Sequence[Expense]) -> Iterator[Condition]:
+    """Yield the conditions on what the answers of each variant took."""
+    wanted = request.candidate or request.variant
+    for name, measure in INCREASES.items():
+        most = getattr(request, name)
+        if most is None:
+            continue
+        found = [each for each in expenses if each.measure == measure and each.questions]
+        if not found:
+            raise UsageError(Sentence("gate.no_expenses"))
+        for each in found:
+            if wanted in (None, each.variant):
+                yield increase_at_most(name, each, most, request.baseline or "")
 
 
 def _notes_between(table: Observations, notes: tuple[str, ...], names: set[str]) -> tuple[str, ...]:

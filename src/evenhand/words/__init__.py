@@ -236,6 +236,11 @@ class Words:
             return self._local(NOTHING)
         return f"{self._local(f'{100 * value:.0f}')}{self._before_percent}%"
 
+    def percent_change(self, value: float | None) -> str:
+        """Return how much more or less something is, in percent."""
+        sign = "" if value is None else f"{self._before_percent}%"
+        return f"{self.signed(None if value is None else 100 * value, 0)}{sign}"
+
     @property
     def _before_percent(self) -> str:
         return "\u00a0" if self.language == "ru" else ""

@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from aiohttp import web
 
 from evenhand.errors import DataError, KeyMissing
 from tests.answering import BOT, PRICE, PROMPTS, made_rows, write_answering
@@ -195,3 +196,34 @@ def test_answer_makes_the_table_alone_and_init_writes_such_a_suite(tmp_path):
         '[[judges]]\nmodel = "python/judge:good"\n'
     )
     assert evenhand_here("answer", cwd=tmp_path).returncode == 2
+
+
+async def test_what_answers_cost_and_took_is_compared_and_held_to_a_gate(tmp_path):
+    async def dearer(call):
+        # The second prompt is answered in twice as many tokens, and later.
+        is_kind = len(call.body["messages"]) == 2
+        await asyncio.sleep(0.05 if is_kind else 0.01)
+        usage = {"prompt_tokens": 100, "completion_tokens": 200 if is_kind else 100}
+        return web.json_response(
+            {"choices": [{"message": {"content": "So."}, "finish_reason": "stop"}], "usage": usage}
+        )
+
+    async with Provider(dearer) as provider:
+        model = {"model": "openai/m", "base_url": provider.url, "price": {"input": 0, "output": 10}}
+        compare = {"by": "prompt_variant", "baseline": "v1"}
+        write_answering(tmp_path, 8, model, compare=compare)
+        assert (await run_beside(tmp_path)).returncode == 0
+    compared = json.loads(evenhand_here("compare", "--json", cwd=tmp_path).stdout)
+    costs = {e["variant"]: e for e in compared["expenses"] if e["measure"] == "cost_usd"}
+    assert (costs["v1"]["mean"], costs["v2"]["change"]) == pytest.approx((0.001, 1.0))
+    assert {e["measure"] for e in compared["expenses"]} == {"cost_usd", "latency_s"}
+    outcomes = {}
+    for flag, most in (("cost", "120%"), ("cost", "0.5"), ("latency", "50%")):
+        flags = ("gate", f"--max-{flag}-increase", most, "--json")
+        done = evenhand_here(*flags, cwd=tmp_path)
+        [condition] = json.loads(done.stdout)["conditions"]
+        outcomes[flag, most] = done.returncode, condition["outcome"], condition["n"]
+    assert outcomes["cost", "120%"] == (0, "better", 8)
+    assert outcomes["cost", "0.5"] == (1, "worse", 8)
+    assert outcomes["latency", "50%"][0] in (1, 7)
+    assert evenhand_here("gate", "--max-cost-increase", "-1", cwd=tmp_path).returncode == 2

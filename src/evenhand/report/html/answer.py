@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evenhand.observation import PASSED
 from evenhand.report.model import PassRate, Report
 from evenhand.stats.comparison import OVERALL, Comparison, Decision, Row, VariantMean
+from evenhand.stats.expense import COST
 from evenhand.stats.leaderboard import Board, BoardRow
 from evenhand.text import visible
 from evenhand.words import Words
@@ -97,6 +98,7 @@ def comparison_answers(comparison: Comparison, noun: str, say: Words) -> Iterato
     found = _ComparisonAnswers(comparison, noun, say)
     yield from found.sentences()
     yield from found.passes()
+    yield from found.expenses()
 
 
 class _ComparisonAnswers:
@@ -129,6 +131,30 @@ class _ComparisonAnswers:
                 yield from self._say_variant(rows, with_dimensions=is_single)
         elif undecided:
             yield from self._say_undecided([_first(rows) for rows in undecided])
+
+    def expenses(self) -> Iterator[AnswerLine]:
+        """Yield what answers cost and how long they took, where the suite made them."""
+        say, expenses = self.say, self.comparison.expenses
+        before = {
+            each.measure: each.mean for each in expenses if each.variant == self.comparison.baseline
+        }
+        told = [each for each in expenses if each.change is not None]
+        for each in told[: 2 * VARIANTS_SHOWN]:
+            write = self._thousand if each.measure == COST else say.number
+            low, high = (None if end is None else 100 * end for end in (each.low, each.high))
+            parts = say.parts(
+                f"answer.{each.measure}",
+                variant=visible(each.variant),
+                baseline=self.baseline,
+                before=write(before[each.measure]),
+                after=write(each.mean),
+                change=say.percent_change(each.change),
+                interval=say.interval(low, high, 0),
+            )
+            yield AnswerLine("", parts)
+
+    def _thousand(self, price: float) -> str:
+        return self.say.money(1000 * price)
 
     def passes(self) -> Iterator[AnswerLine]:
         """Yield which variants pass more often than the baseline."""

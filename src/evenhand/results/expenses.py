@@ -1,0 +1,73 @@
+"""What the answers of a run took, where its suite made them: money and time of each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from evenhand.engine.prices import dollars
+from evenhand.jsontext import as_text
+from evenhand.judgment import Verdict
+from evenhand.kinds.answer.kind import VARIANT, load_asked
+from evenhand.manifest import number_names
+from evenhand.runs.recorded import Recorded, recorded_run
+from evenhand.stats.expense import EXPENSES, Expense, compare_expenses
+from evenhand.store.archive import Archive
+from evenhand.store.ports import Scope, StoredJudgment, StoredUnit
+from evenhand.units import joined_id
+
+_PAGE = 500
+_AUTHORS = ("model", VARIANT)
+
+
+def answer_expenses(
+    store: Archive, run: Recorded, by: Sequence[str], baseline: str, level: float = 0.95
+) -> tuple[Expense, ...]:
+    """Return what the answers of each variant took; nothing where the run judged answers that were
+    made elsewhere, or is compared by something else than who answered."""
+    fields = [name.removeprefix("meta.") for name in by]
+    row = next((row for row in store.runs() if row.id == run.manifest.answers), None)
+    if row is None or not set(fields) <= set(_AUTHORS):
+        return ()
+    answers = recorded_run(store, row)
+    found = list(_read_answers(store, answers))
+    if run.has_votes:
+        several = [name for name in _AUTHORS if len({author[name] for author, *_ in found}) > 1]
+        fields = several or list(_AUTHORS)
+    taken: dict[str, dict[str, dict[str, list[float]]]] = {name: {} for name in EXPENSES}
+    for author, question, values in found:
+        parts = [author[name] for name in fields]
+        name = joined_id(parts) if run.has_votes and parts[1:] else " / ".join(parts)
+        for measure, value in zip(EXPENSES, values, strict=True):
+            if value is not None:
+                taken[measure].setdefault(name, {}).setdefault(question, []).append(value)
+    return tuple(
+        expense
+        for measure, each in taken.items()
+        if each and any(value for answers in each.values() for value in answers.values())
+        for expense in compare_expenses(measure, each, baseline, level)
+    )
+
+
+def _read_answers(
+    store: Archive, answers: Recorded
+) -> Iterator[tuple[dict[str, str], str, tuple[float | None, float | None]]]:
+    """Yield of each answer who gave it, the question, its price and its seconds."""
+    names = number_names([judge.name for judge in answers.judges])
+    judgments = store.judgments(Scope(answers.id))
+    while page := list(islice(judgments, _PAGE)):
+        calls = store.calls([key for _, stored in page for key in stored.calls])
+        for unit, stored in page:
+            call = next((calls[key].call for key in stored.calls if key in calls), None)
+            if call is None or not isinstance(answers.judgment(stored), Verdict):
+                continue
+            price = None if call.cost is None else dollars(call.cost)
+            author, question = _author_of(unit, stored, names)
+            yield author, question, (price, call.reply.seconds)
+
+
+def _author_of(
+    unit: StoredUnit, stored: StoredJudgment, names: Sequence[str]
+) -> tuple[dict[str, str], str]:
+    asked = load_asked(unit.body)
+    return {"model": names[stored.judge], VARIANT: asked.variant}, as_text(asked.row)
