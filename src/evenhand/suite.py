@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 FILE = "evenhand.toml"
-_DATA_ENDINGS = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".parquet", ".gz")
+_DATA_ENDINGS = (".csv", ".tsv", ".xlsx", ".json", ".jsonl", ".ndjson", ".parquet", ".eval", ".gz")
 ROUTE_KEYS = ("base_url", "proxy", "ca_file")
 """The keys of a judge that say where its key is sent."""
 _SETTINGS = frozenset(

@@ -34,7 +34,10 @@ from tests.unit.data.workbooks import write_workbook
 DOORS = {
     **{
         f"data {ending}": (f"rows.{ending}", "run", {"data": [f"rows.{ending}"]})
-        for ending in ("jsonl", "json", "csv", "tsv", "xlsx", "parquet", "jsonl.gz", "parquet.gz")
+        for ending in (
+            *("jsonl", "json", "csv", "tsv", "xlsx", "parquet", "eval"),
+            *("jsonl.gz", "parquet.gz", "eval.gz"),
+        )
     },
     "import votes": ("votes.csv", "import votes.csv --kind votes", {}),
     "import eval": ("log.eval", "import log.eval --kind inspect", {}),

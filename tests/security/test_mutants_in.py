@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from evenhand import jsontext
+from evenhand.data.agent_logs import read_table
 from evenhand.data.layouts import LAYOUTS, JudgmentFile
 from evenhand.data.read import rows
 from evenhand.data.write import write
@@ -84,6 +85,13 @@ def tree(goods):
 def all_rows(path):
     for row in rows(path):
         jsontext.dump(row.value).encode()
+
+
+def log_rows(path):
+    table, told = read_table(path)
+    for row in table:
+        jsontext.dump(row.value).encode()
+    assert all(map(str, told))
 
 
 def all_units(path):
@@ -211,6 +219,32 @@ LOG = {
     "header.json": b'{"eval": {"task": "t", "model": "m"}}',
     "summaries.json": b'[{"id": 1, "epoch": 1, "input": "i", "scores": {"s": {"value": "C"}}}]',
 }
+TURNS = [
+    {"role": "user", "content": "q"},
+    {"type": "ai", "content": "a", "tool_calls": [{"name": "f", "args": {}}]},
+]
+WHOLE_LOG = {
+    "header.json": LOG["header.json"],
+    "samples/1.json": json.dumps(
+        {"id": 1, "target": ["t"], "messages": [TURNS[0], TURNS[1] | {"role": "assistant"}]}
+    ).encode(),
+}
+RESULTS = [
+    {"provider": "p", "vars": {"question": "q"}, "prompt": {"raw": json.dumps(TURNS)}}
+    | {"response": {"output": output}}
+    for output in ("a", TURNS)
+]
+SPANS = [
+    {"traceId": "t", "startTimeUnixNano": 1, "attributes": attributes, "events": []}
+    for attributes in (
+        {f"gen_ai.{way}.messages": json.dumps(TURNS) for way in ("input", "output")},
+        [{"key": "gen_ai.input.messages", "value": {"arrayValue": {"values": []}}}],
+    )
+]
+RUNS = [
+    {"run_type": "llm", "inputs": {"messages": [TURNS]}, "outputs": outputs, "extra": {}}
+    for outputs in ({"messages": TURNS}, {"generations": [[{"message": TURNS[1]}]]})
+]
 PROTOCOL = find_protocol("rubric").texts["protocol.toml"].encode()
 ARRAYS = [b"[" + line.replace(b"\n", b",\n")[:-2] + b"]" for line in LINES]
 FILES = {
@@ -233,6 +267,12 @@ FILES = {
     "votes": Files(raw([VOTES]), layout("votes"), "v.csv", 500),
     "log": Files(zipped(LOG), layout("inspect"), "l.eval", 500),
     "promptfoo": Files(tree([PROMPTFOO]), layout("promptfoo"), "p.json", 500),
+    "log data": Files(zipped(WHOLE_LOG), log_rows, "l.eval", 500),
+    "promptfoo data": Files(tree([{"results": RESULTS}, *RESULTS]), log_rows, "p.json", 500),
+    "trace data": Files(
+        tree([*SPANS, {"resourceSpans": [{"scopeSpans": [{"spans": SPANS}]}]}, *RUNS]),
+        *(log_rows, "t.json", 1000),
+    ),
     "store": Files(None, store, "evenhand.db", 200, make=judged_store),
 }
 

@@ -4,14 +4,18 @@ a question, or of a question and its answer."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from evenhand.data.files import LISTED
-from evenhand.data.recognise import recognise
+from evenhand.data.recognise import fold, recognise, usual_names
 from evenhand.errors import DataError
+from evenhand.jsontext import dump, parse
 from evenhand.kinds.messages import fill_question, is_conversation
-from evenhand.kinds.rows import RowError, TableForm
+from evenhand.kinds.rows import RowError, TableForm, is_given
 from evenhand.words import Sentence, few
+
+SYSTEM = "system"
 
 
 class Conversation(NamedTuple):
@@ -24,6 +28,8 @@ class Conversation(NamedTuple):
     """False where a question stands beside it, too, which must be the same."""
     has_answer: bool
     """False where the answer has a column of its own: it is the last turn."""
+    has_system: bool = False
+    """True if the column `system` beside the messages is their first turn, as Anthropic has it."""
 
     @property
     def fields(self) -> list[str]:
@@ -46,6 +52,8 @@ class Conversation(NamedTuple):
         if not self.has_answer and isinstance(messages, list):
             answer = {"role": "assistant", "content": row.pop(self.answer, None)}
             messages = [*messages, *([] if _holds(messages[-1:], answer) else [answer])]
+        if self.has_system and isinstance(messages, list) and is_given(row.get(SYSTEM)):
+            messages = with_system(row.pop(SYSTEM), messages)
         row["messages"] = messages
         if not is_conversation(messages):
             raise DataError(Sentence("kinds.not_messages"), where=where)
@@ -53,6 +61,43 @@ class Conversation(NamedTuple):
             fill_question(row, self.question, self.answer, column=self.column)
         except RowError as error:
             raise DataError(error.args[0], where=where) from None
+
+
+def with_system(system: object, messages: Sequence[Any]) -> list[Any]:
+    """Return messages with what stands beside them for the system as their first turn, unless they
+    begin with one."""
+    first = messages[0] if messages else None
+    if not isinstance(first, dict) or first.get("role") == SYSTEM or not is_given(system):
+        return [*messages]
+    return [{"role": SYSTEM, "content": system}, *messages]
+
+
+def text_columns(
+    sample: Sequence[Mapping[str, Any]], mapped: Mapping[str, str], form: TableForm
+) -> list[str]:
+    """Return the columns that hold conversations as JSON texts, in all of their cells, as CSV files
+    have them. An answer stays a text: it may be JSON itself."""
+    names = dict.fromkeys(name for row in sample for name in row)
+    answers = usual_names("answer")
+    return [
+        name
+        for name in names
+        if (fold(name) not in answers and name != form.answer) or mapped.get("messages") == name
+        if (cells := [row[name] for row in sample if is_given(row.get(name))])
+        and all(isinstance(cell, str) and is_conversation(parse_text(cell)) for cell in cells)
+    ]
+
+
+def parse_text(value: Any) -> Any:
+    """Return the list or the object that a text holds as JSON; any other value as it is."""
+    if isinstance(value, str) and value[:20].lstrip().startswith(("[", "{")):
+        with suppress(ValueError):
+            parsed = parse(value)
+            # Half of a surrogate pair, which only an escape can hold, has no UTF-8.
+            if "\\u" in value:
+                dump(parsed).encode()
+            return parsed
+    return value
 
 
 def _holds(messages: Sequence[object], answer: Mapping[str, object]) -> bool:
@@ -89,4 +134,6 @@ def find_conversation(
             Sentence("data.two_conversations", columns=few(columns, LISTED), first=columns[0]),
             where=where,
         )
-    return Conversation(chosen[0], *asked, *(field not in there for field in asked))
+    has_system = SYSTEM in names and SYSTEM not in (*mapped, *mapped.values())
+    has_question, has_answer = (field not in there for field in asked)
+    return Conversation(chosen[0], *asked, has_question, has_answer, has_system)

@@ -34,7 +34,7 @@ WRITTEN = {
     ".parquet": "parquet",
 }
 """By ending the formats that are written."""
-READ = {**WRITTEN, ".tsv": "tsv", ".xlsx": "xlsx"}
+READ = {**WRITTEN, ".tsv": "tsv", ".xlsx": "xlsx", ".eval": "eval"}
 """By ending the formats that are read."""
 LISTED = 20
 """Columns, files or sheets that an error names at most."""

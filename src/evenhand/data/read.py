@@ -60,6 +60,8 @@ def read_rows(
     unless given."""
     file_format, name = format_of(path), str(path)
     require_file(path)
+    if file_format == "eval":
+        raise UsageError(Sentence("data.is_log", path=path))
     if file_format == "parquet":
         found = read_parquet(read_file(path, root), name, lenient=lenient)
     elif file_format == "xlsx":

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
+from evenhand.data.agent_logs import read_table
 from evenhand.data.columns import (
     Row,
     Rows,
@@ -22,7 +23,7 @@ from evenhand.data.columns import (
     require_sources,
     set_field,
 )
-from evenhand.data.conversation import find_conversation
+from evenhand.data.conversation import SYSTEM, find_conversation, parse_text, text_columns
 from evenhand.data.files import LISTED
 from evenhand.data.ids import name_rows
 from evenhand.data.read import read_rows
@@ -68,9 +69,18 @@ class TableSource:
     @cached_property
     def table(self) -> Rows:
         """Return the rows as they are; raise UsageError or DataError."""
+        return self._read[0]
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Return what is to be told of the file where it is the log of another tool."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[Rows, Sequence[str]]:
         if self.memory is not None:
-            return self.memory
-        return read_rows(self.path, root=self.root, encoding=self.encoding, sheet=self.sheet)
+            return self.memory, ()
+        return read_table(self.path, self.root, encoding=self.encoding, sheet=self.sheet)
 
     def _join(self) -> Iterator[Row]:
         for row in self.table:
@@ -152,15 +162,17 @@ class DataTable:
 
     def __init__(self, source: TableSource, columns: Mapping[str, str], form: TableForm) -> None:
         self.source, self._form, self.name = source, form, source.path.name
-        where, sample = str(source.path), source.sample
+        where = str(source.path)
         self._constants = {
             name if name.split(".")[0] in {*form.fields, form.answer} else f"meta.{name}": value
             for name, value in source.constants.items()
         }
         for name in self._constants:
             require_parts(name, where)
-        self.names = names = list(dict.fromkeys(name for row in sample for name in row))
         columns = fields_of(columns, form)
+        self._texts = text_columns(source.sample, columns, form)
+        sample = [self._parse_texts(dict(row)) for row in source.sample]
+        self.names = names = list(dict.fromkeys(name for row in sample for name in row))
         given = dict.fromkeys(self._constants, "")
         self.conversation = find_conversation(sample, {**columns, **given}, form, where)
         if self.conversation:
@@ -171,6 +183,7 @@ class DataTable:
         empty = [name for name in names if not any(is_given(row.get(name)) for row in sample)]
         self.recognition = recognise(names, {**columns, **given}, form, where, empty)
         self._columns = {**columns, **self.recognition.columns}
+        self._texts += [field for field, name in self._columns.items() if name in self._texts]
         spare = self.recognition.spare
         self.labels = [name for name in spare if any(_is_label(row.get(name)) for row in sample)]
         self.are_ids_guessed = "id" in self.recognition.columns
@@ -194,6 +207,9 @@ class DataTable:
         if self.conversation:
             meaning = self.conversation.meaning
             yield Sentence("data.field_is", field=Code("messages"), meaning=meaning)
+            if self.conversation.has_system:
+                meaning = Sentence("data.first_turn")
+                yield Sentence("data.field_is", field=Code(SYSTEM), meaning=meaning)
         columns, answers = self.recognition.columns, self.recognition.answers
         if columns:
             yield Code(", ".join(f"{name} = {quote(column)}" for name, column in columns.items()))
@@ -209,6 +225,7 @@ class DataTable:
         for number, (value, where) in enumerate(self.source.rows(self._columns), 1):
             if not _is_filled(value):
                 continue
+            self._parse_texts(value)
             if self.conversation:
                 self.conversation.fill(value, where)
             elif self._form.several in value:
@@ -224,6 +241,11 @@ class DataTable:
                     part[self._form.answer] = as_text(answer)
                 found.append((number, Row(part, where)))
         return found
+
+    def _parse_texts(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a row, in which the conversations that are texts are read in place."""
+        row |= {name: parse_text(row[name]) for name in self._texts if name in row}
+        return row
 
     def _fill_topic(self, value: dict[str, Any], where: str) -> None:
         """Fill in the topic of candidates that are conversations; raise DataError."""
@@ -297,6 +319,8 @@ class Tables:
     @cached_property
     def _tables(self) -> list[DataTable]:
         tables = [DataTable(source, self._columns, self._form) for source in self._sources]
+        for remark in chain.from_iterable(source.remarks for source in self._sources):
+            self._notify(remark)
         files: dict[str, list[str]] = {}
         for table in tables:
             for meaning in table.meanings if self._tells_columns else ():

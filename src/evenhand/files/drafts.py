@@ -355,7 +355,7 @@ def _source(data: Path, sheet: str | None) -> TableSource:
     says what was guessed."""
     if data.name.endswith(".xlsx"):
         return TableSource(path=data, sheet=sheet)
-    if not is_data_file(data) or not data.is_file() or data.name.endswith(".parquet"):
+    if not is_data_file(data) or not data.is_file() or data.name.endswith((".parquet", ".eval")):
         return TableSource(path=data)
     return TableSource(path=data, encoding=guess_encoding(data))
 

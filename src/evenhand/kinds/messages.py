@@ -1,7 +1,8 @@
 """Messages, as chat models take and give them, in place of a question and its answer.
 
-`read_turns` takes the forms of OpenAI and Anthropic, and conversations with `from` and `value`.
-What a model thought before it answered is no part of what it said, and is left out.
+`read_turns` takes the forms of OpenAI and Anthropic, conversations with `from` and `value`, and the
+messages of logs: Inspect's, LangChain's (`type`, or `kwargs` of a constructor) and OpenTelemetry's
+(`parts`). What a model thought before it answered is no part of what it said, and is left out.
 """
 
 from __future__ import annotations
@@ -24,14 +25,33 @@ _SPEAKERS: dict[str, Speaker] = {
 }
 """By what the speakers are called in data."""
 _NO_NAME = re.compile(r"[^\w.:/-]+")
+_CLASS_NAME = re.compile(r"message(?:chunk)?$")
+"""How the classes of LangChain end that messages are made of."""
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+_CALL_PARTS, _RESULT_PARTS = ("tool_use", "tool_call"), ("tool_result", "tool_call_response")
 
 
 def is_conversation(value: object) -> bool:
     """Return True if a value is a list of messages, in one of the forms in use."""
     return isinstance(value, list) and any(
-        isinstance(message, dict) and ("role" in message or "from" in message) for message in value
+        isinstance(message, dict) and ("from" in message or "role" in _unwrap(message))
+        for message in value
     )
+
+
+def _unwrap(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message of LangChain with its type or its class as role, any other as it is."""
+    if "role" in message or "from" in message:
+        return message
+    kind, path = message.get("type"), message.get("id")
+    if kind == "constructor" and isinstance(path, list) and path:
+        kind = path[-1]
+    role = _CLASS_NAME.sub("", kind.casefold()) if isinstance(kind, str) else ""
+    inner = message.get("kwargs", message.get("data", message))
+    is_known = role in _SPEAKERS and role not in _CALLS
+    if not is_known or not isinstance(inner, dict) or "content" not in inner:
+        return message
+    return {**inner, "role": role}
 
 
 def read_turns(messages: object) -> list[Turn]:
@@ -50,12 +70,13 @@ def read_turns(messages: object) -> list[Turn]:
 
 
 def _read_message(message: Mapping[str, Any], number: int, tools: dict[str, str]) -> list[Turn]:
+    message = _unwrap(message)
     name = message.get("role", message.get("from"))
     role = _SPEAKERS.get(name.casefold()) if isinstance(name, str) else None
     if role is None:
         roles = Code(", ".join(_SPEAKERS))
         raise RowError(Sentence("kinds.unknown_role", number=number, role=str(name), roles=roles))
-    content = message.get("content", message.get("value"))
+    content = message.get("content", message.get("value", message.get("parts")))
     parts = content if isinstance(content, list) else [] if content is None else [content]
     if str(name).casefold() in _CALLS:
         parts = [{"type": "tool_use", **call} for call in _read_call_texts(parts)] or parts
@@ -65,14 +86,16 @@ def _read_message(message: Mapping[str, Any], number: int, tools: dict[str, str]
     calls = [message.get("function_call"), *(given if isinstance(given, list) else [given])]
     for part in parts:
         kind = part.get("type") if isinstance(part, dict) else None
-        if kind == "tool_use":
+        if kind in _CALL_PARTS:
             calls.append(part)
-        elif kind == "tool_result":
-            tool = tools.get(str(part.get("tool_use_id")), "")
-            text = _join_texts(part.get("content"), number)
-            results.append(Turn(role="tool", text=text, tool=tool))
+        elif kind in _RESULT_PARTS:
+            tool = tools.get(str(part.get("tool_use_id", part.get("id"))), "")
+            results.append(Turn(role="tool", text=_read_result(part, number), tool=tool))
         elif kind not in _THOUGHTS:
             texts.append(_text_of(part, number))
+    # LangChain keeps the calls of Anthropic's models in both places.
+    ids = [call.get("id") if isinstance(call, dict) else None for call in calls]
+    calls = [call for at, call in enumerate(calls) if not ids[at] or ids[at] not in ids[:at]]
     read = tuple(_read_call(call, number, tools) for call in calls if call)
     text, tool = "\n".join(filter(None, texts)), ""
     if role == "tool":
@@ -82,13 +105,20 @@ def _read_message(message: Mapping[str, Any], number: int, tools: dict[str, str]
     return [*results, Turn(role=role, text=text, calls=read, tool=tool)]
 
 
-def _join_texts(content: object, number: int) -> str:
+def _read_result(part: Mapping[str, Any], number: int) -> str:
+    """Return what a tool returned: any JSON, or texts in parts."""
+    if part.get("type") != "tool_result":
+        return jsontext.as_text(part.get("response", part.get("result", "")))
+    content = part.get("content")
     parts = content if isinstance(content, list) else [] if content is None else [content]
     return "\n".join(_text_of(part, number) for part in parts)
 
 
 def _text_of(part: object, number: int) -> str:
-    text = part.get("text") if isinstance(part, dict) else part
+    text = part
+    if isinstance(part, dict):
+        # OpenTelemetry's parts are texts by their type: others hold pictures under the same name.
+        text = part.get("content" if part.get("type") == "text" else "text", part.get("text"))
     if not isinstance(text, str):
         raise RowError(Sentence("kinds.no_text_message", number=number))
     return text
@@ -109,6 +139,8 @@ def _read_call(call: object, number: int, tools: dict[str, str]) -> ToolCall:
     """Return a call in the form of OpenAI, of Anthropic, or with `args`; note its id."""
     outer: Mapping[str, Any] = call if isinstance(call, dict) else {}
     inner = outer.get("function", outer)
+    if isinstance(inner, str):  # Inspect's
+        inner = {**outer, "name": inner}
     name = _tool_name(inner.get("name")) if isinstance(inner, dict) else ""
     if not name:
         raise RowError(Sentence("kinds.no_call", number=number))

@@ -14,6 +14,7 @@ from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import GRADE_JUDGE, PAIR_JUDGE, TICK_JUDGE, stored, write_rows
 from tests.unit.cli.conftest import put, values
+from tests.unit.data.test_agent_logs import sample, write_eval
 from tests.unit.data.workbooks import write_workbook
 
 JUDGES = {
@@ -86,6 +87,22 @@ def test_a_log_of_chats_becomes_a_suite_that_runs(call, tmp_path, protocol):
     assert is_told(done.out, "data.transcript", "ja", column="messages")
     assert run(call, protocol)["verdicts"] == (1 if protocol == "pairwise" else 2)
     assert system in call(f"show latest {stored(tmp_path)[0]['unit']}").out
+
+
+def test_a_log_of_inspect_becomes_a_suite_that_runs(call, tmp_path):
+    """Its tools are shown to the judge; what ended in an error is told by both commands."""
+    samples = [sample("s1"), sample("s2", error={"message": "out of memory"})]
+    (tmp_path / "there").mkdir()
+    write_eval(tmp_path / "there" / "log.eval", samples)
+    done = call.ok("init --data there/log.eval")
+    assert is_told(done.out, "data.inspect_log", file="log.eval", n=1, task="orders")
+    assert "s2: out of memory" in done.out
+    assert load_suite(tmp_path, {}).file.use == ["reference"]
+    assert run(call)["verdicts"] == 1
+    assert "s2: out of memory" in call("run --judge python/filler:f").err
+    shown = call("show latest s1").out
+    assert 'find {"order":7}' in shown and "A secret plan." not in shown
+    assert call.json("show latest s1")["unit"]["meta"]["task_args.shots"] == 3
 
 
 @pytest.mark.parametrize("language", TABLES)

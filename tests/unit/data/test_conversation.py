@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -193,3 +194,47 @@ def test_rows_of_a_file_are_read_like_rows_in_memory(tmp_path):
     tables = Tables([TableSource(path=file)], {}, KINDS["rubric"].table_form, lambda line: None)
     ((_, row),) = tables.rows
     assert (row.value["question"], row.value["meta"]["model"]) == (ASKED["content"], "m")
+
+
+def write_csv(path, *rows):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def units_of(path):
+    tables = Tables([TableSource(path=path)], {}, KINDS["rubric"].table_form, lambda line: None)
+    return [row.value for _, row in tables.rows]
+
+
+def test_cells_of_json_are_messages_and_an_answer_of_json_stays_a_text(tmp_path):
+    talk, text = json.dumps([SYSTEM, ASKED, ANSWERED], ensure_ascii=False), SALTY["content"]
+    rows = units_of(write_csv(tmp_path / "chats.csv", {"log": talk}, {"log": ""}, {"log": talk}))
+    assert [row["question"] for row in rows] == [ASKED["content"]] * 2
+    assert rows[0]["messages"] == [SYSTEM, ASKED, ANSWERED]
+    (row,) = units_of(write_csv(tmp_path / "a.csv", {"question": text, "answer": talk}))
+    assert (row["question"], row["model_output"]) == (text, talk)
+    table = {"question": text, "answer": "Salt.", "chat_history": talk}
+    (row,) = units_of(write_csv(tmp_path / "b.csv", table))
+    assert row["messages"] == [SYSTEM, ASKED, ANSWERED] and row["model_output"] == "Salt."
+    for bad in (talk[:-5], talk.replace("Air", "\\ud800")):
+        path = write_csv(tmp_path / "c.csv", *[{"log": talk}] * 300, {"log": bad})
+        with refused(DataError, "kinds.not_messages") as raised:
+            units_of(path)
+        assert raised.value.where == f"{path}:302"
+
+
+@pytest.mark.parametrize(
+    "system", ["Отвечай кратко.", [{"type": "text", "text": "Отвечай кратко."}]]
+)
+def test_a_system_column_is_the_first_turn(system):
+    (unit,), told = read({"system": system, "messages": [ASKED, ANSWERED]})
+    assert chat(unit)[0] == ("system", "Отвечай кратко.") and "system" not in unit["meta"]
+    meanings = [getattr(line.values["meaning"], "values", {}).get("field") for line in told]
+    assert "system" in meanings
+    (unit,), _ = read({"system": system, "messages": [SYSTEM, ASKED, ANSWERED, AGAIN, RED]})
+    assert [role for role, _ in chat(unit)].count("system") == 1
+    (unit,), _ = read({"system": "m1", "messages": [ASKED, RED]}, columns={"model": "system"})
+    assert unit["meta"]["model"] == "m1" and "transcript" not in unit

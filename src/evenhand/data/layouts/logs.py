@@ -73,11 +73,11 @@ def zip_module() -> Any:
 class _Archive:
     """The JSON entries of a zip file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, root: Path | None) -> None:
         self._path, self._left, self._zipfile = path, limits.UNPACKED_BYTES, zip_module()
         try:
-            self._zip = self._zipfile.ZipFile(BytesIO(read_file(path)))
-        except (self._zipfile.BadZipFile, OSError, ValueError) as error:
+            self._zip = self._zipfile.ZipFile(BytesIO(read_file(path, root)))
+        except (self._zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
             raise self._damage_error(error) from None
         self.names: list[str] = self._zip.namelist()
 
@@ -107,28 +107,35 @@ class _Archive:
         return DataError(Sentence("data.bad_zip", error=error), where=str(self._path))
 
 
-def _open_log(path: Path) -> tuple[Object, Iterator[tuple[Object, str]]]:
-    """Return what an Inspect log says of the whole evaluation, and its samples, each with its
-    place."""
+Log = tuple[Object, Iterator[tuple[Object, str]]]
+"""What an Inspect log says of the whole evaluation, and its samples, each with its place."""
+
+
+def _open_log(path: Path) -> Log:
+    """Return a log, its samples as short as they are there."""
     require_file(path)
-    if path.suffix != ".eval":
-        log = read_object(path)
-        samples = enumerate(list_of(log.get("samples")), 1)
-        placed = ((object_of(sample), f"{path} sample {number}") for number, sample in samples)
-        return object_of(log.get("eval")), placed
-    archive = _Archive(path)
+    return open_archive(path) if path.suffix == ".eval" else log_of(read_object(path), path)
+
+
+def log_of(log: Object, path: Path) -> Log:
+    """Return a log that is one object."""
+    samples = enumerate(list_of(log.get("samples")), 1)
+    placed = ((object_of(sample), f"{path} sample {number}") for number, sample in samples)
+    return object_of(log.get("eval")), placed
+
+
+def open_archive(path: Path, root: Path | None = None, *, is_whole: bool = False) -> Log:
+    """Return the log that an archive holds, with whole samples or with their summaries, which are
+    small; raise UsageError or DataError."""
+    archive = _Archive(path, root)
     if "header.json" not in archive.names:
         raise DataError(Sentence("data.no_header_json"), where=str(path))
     header = next(archive.read("header.json").values(), {})
-    rows = (row for name in _sample_files(archive.names) for row in archive.read(name))
+    names = [n for n in archive.names if n.startswith("samples/") and n.endswith(".json")]
+    if not is_whole and "summaries.json" in archive.names:
+        names = ["summaries.json"]
+    rows = (row for name in names for row in archive.read(name))
     return object_of(header.get("eval")), ((row.value, row.where) for row in rows)
-
-
-def _sample_files(names: Sequence[str]) -> list[str]:
-    """Return the summaries of the samples, which are small, else the samples themselves."""
-    if "summaries.json" in names:
-        return ["summaries.json"]
-    return [name for name in names if name.startswith("samples/") and name.endswith(".json")]
 
 
 def read_inspect(file: JudgmentFile) -> Iterator[TidyRow]:
@@ -166,17 +173,31 @@ def _cut_text(text: str, most: int = SETTING_CHARS) -> str:
 
 
 def _inspect_unit(about: Object, sample: Object) -> dict[str, Any]:
-    text, metadata = sample.get("input"), object_of(sample.get("metadata"))
+    text = sample.get("input")
     return non_null(
         unit=sample.get("id"),
         judge="inspect",
+        repeat=sample.get("epoch"),
+        input=begin(text) if isinstance(text, str) else None,
+        **inspect_fields(about, sample),
+    )
+
+
+def inspect_fields(about: Object, sample: Object) -> dict[str, Any]:
+    """Return what a sample is called by beside its id and its epoch."""
+    metadata = object_of(sample.get("metadata"))
+    return non_null(
         model=about.get("model"),
         task=about.get("task"),
         **_settings(about),
-        repeat=sample.get("epoch"),
-        input=begin(text) if isinstance(text, str) else None,
         **{f"metadata.{name}": value for name, value in metadata.items() if _is_plain(value)},
     )
+
+
+def error_of(sample: Object) -> str:
+    """Return the error that a sample ended in; empty without one."""
+    error = sample.get("error")
+    return text_of(object_of(error).get("message") or error)
 
 
 def _is_plain(value: object) -> bool:
@@ -184,9 +205,8 @@ def _is_plain(value: object) -> bool:
 
 
 def _inspect_scores(sample: Object) -> Iterator[tuple[str | None, Any]]:
-    if error := sample.get("error"):
-        said = text_of(object_of(error).get("message") or error)
-        yield None, NoScore("schema", f"error: {said}")
+    if error := error_of(sample):
+        yield None, NoScore("schema", f"error: {error}")
         return
     scores = object_of(sample.get("scores"))
     for scorer, score in scores.items():
@@ -220,26 +240,42 @@ def _results(path: Path) -> Iterator[tuple[Object, str]]:
     if format_of(path) != "json":
         yield from read_rows(path, lenient=True)
         return
-    results = read_object(path).get("results")
-    if isinstance(results, dict):
-        results = results.get("results")
-    for number, result in enumerate(list_of(results), 1):
+    for number, result in enumerate(results_in(read_object(path)), 1):
         yield object_of(result), f"{path} result {number}"
 
 
+def results_in(whole: Object) -> list[Any]:
+    """Return the results in a file of one object, of any version; none in another object."""
+    results = whole.get("results")
+    return list_of(results.get("results") if isinstance(results, dict) else results)
+
+
 def _promptfoo_unit(result: Object) -> dict[str, Any]:
-    case, provider = object_of(result.get("testCase")), object_of(result.get("provider"))
-    prompt, test = object_of(result.get("prompt")), result.get("testIdx")
-    variables = dump(object_of(result.get("vars")) or object_of(case.get("vars")))
-    model = provider.get("label") or provider.get("id") or text_of(result.get("provider"))
-    label = text_of(prompt.get("label")) or text_of(prompt.get("raw"))
+    about, test = promptfoo_fields(result), result.get("testIdx")
+    variables = dump(variables_of(result))
     return non_null(
         unit=short_hash(variables) if test is None else test,
         judge="promptfoo",
+        **about,
+        vars=begin(variables, 200) if variables != "{}" else None,
+    )
+
+
+def variables_of(result: Object) -> Object:
+    """Return the variables of a test."""
+    return object_of(result.get("vars")) or object_of(object_of(result.get("testCase")).get("vars"))
+
+
+def promptfoo_fields(result: Object) -> dict[str, Any]:
+    """Return the model, the prompt and the description of a result."""
+    case, provider = object_of(result.get("testCase")), object_of(result.get("provider"))
+    prompt = object_of(result.get("prompt"))
+    model = provider.get("label") or provider.get("id") or text_of(result.get("provider"))
+    label = text_of(prompt.get("label")) or text_of(prompt.get("raw"))
+    return non_null(
         model=model or None,
         prompt=_cut_text(label, 60) or None,
         description=result.get("description") or case.get("description") or None,
-        vars=begin(variables, 200) if variables != "{}" else None,
     )
 
 
@@ -264,9 +300,9 @@ def _promptfoo_scores(result: Object) -> Iterator[tuple[str | None, Any]]:
 def _find_error(result: Object, grading: Object, components: Sequence[Object]) -> str:
     """Return what went wrong where there is no verdict on a result; empty where there is one. A
     grader that failed is noted as an assertion that did not hold, with 0."""
-    reason, error = result.get("failureReason"), text_of(result.get("error"))
-    if reason == _PROVIDER_FAILED or (reason is None and error and not grading):
-        return error or "without a message"
+    if failed := provider_error(result):
+        return failed
+    error = text_of(result.get("error"))
     whole = {"pass": result.get("success"), "score": result.get("score"), "reason": error}
     for part in components or [{**whole, **grading}]:
         said = text_of(part.get("error")) or text_of(part.get("reason"))
@@ -274,6 +310,15 @@ def _find_error(result: Object, grading: Object, components: Sequence[Object]) -
         is_failed = part.get("pass") is False and not part.get("score")
         if is_known or (is_failed and _GRADER_FAILED.match(said)):
             return said or "a grader failed"
+    return ""
+
+
+def provider_error(result: Object) -> str:
+    """Return why there is no answer; empty where there is one."""
+    reason, error = result.get("failureReason"), text_of(result.get("error"))
+    is_graded = bool(object_of(result.get("gradingResult")))
+    if reason == _PROVIDER_FAILED or (reason is None and error and not is_graded):
+        return error or "without a message"
     return ""
 
 
