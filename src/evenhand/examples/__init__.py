@@ -85,14 +85,13 @@ def suite_text(
     by: str | None = None,
     baseline: str | None = None,
     use: Sequence[str] = (),
-    has_tool_calls: bool = False,
+    judged: str = "",
     answers: MadeAnswers | None = None,
 ) -> str:
     """The text of a suite that runs as it is, with its data and rubric beside it; one that makes
-    its answers has no other data. Where the data have tool calls it says what is judged."""
+    its answers has no other data. `judged` is what of a conversation is judged."""
     is_local = judge.split("/", maxsplit=1)[0].split(":", maxsplit=1)[0] == EMBEDDED
     say = words(language)
-    judged = f'judged = "last"         # {say("files.suite_judged")}\n'
     return _SUITE.format(
         name=_quote(name),
         protocol=_quote(protocol),
@@ -100,7 +99,7 @@ def suite_text(
         data=f"data = {_entries([file.text for file in data])}\n" if data else "",
         rubric=f"rubric = {_quote(rubric)}\n" if rubric else "",
         use=f"use = [{', '.join(map(_quote, use))}]\n" if use else "",
-        judged=judged if has_tool_calls else "",
+        judged=f"judged = {_quote(judged):14} # {say('files.suite_judged')}\n" if judged else "",
         answers=answers.text if answers else "",
         about=say("files.suite_about"),
         remark=say("files.suite_local" if is_local else "files.suite_remote"),

@@ -122,7 +122,7 @@ def draft_suite(
         by=compared.field,
         baseline=compared.values[0] if compared.field else None,
         use=use,
-        has_tool_calls=any(has_tool_calls(row, form.answer, form.several) for row in rows),
+        judged=_judged(rows, form, ready),
     )
     files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.file else {})
     number, remarks = _read_through(
@@ -257,6 +257,17 @@ def _protocol_with_bands(protocol: str | None) -> str:
     if protocol and not (form and form.has_bands):
         raise UsageError(Sentence("files.takes_no_dimensions", protocol=protocol))
     return protocol or DEFAULT_KIND
+
+
+def _judged(
+    rows: Sequence[Mapping[str, Any]], form: TableForm, ready: Sequence[ReadyRubric]
+) -> str:
+    """Return what of conversations with tool calls is judged: what the rubrics are about, all turns
+    where they are about several things; empty where there are no tool calls."""
+    if not any(has_tool_calls(row, form.answer, form.several) for row in rows):
+        return ""
+    wanted = {each.judged for each in ready} or {"last"}
+    return wanted.pop() if len(wanted) == 1 else "conversation"
 
 
 def _lacking(

@@ -2,6 +2,7 @@
 
 A file holds `about`, a line for a list; `needs`, the columns without which it cannot be applied;
 `dimensions` in the form of the contract; and `examples`, rows with the scores `expected` of them.
+`judged` says what it is about where there are tool calls, if that is not the last turn.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from evenhand import jsontext
 from evenhand.errors import UsageError
 from evenhand.kinds.rows import EXTRAS
+from evenhand.transcript import Judged
 from evenhand.words import Code, Sentence
 
 _EXPECTED = "expected"
@@ -31,6 +33,8 @@ class ReadyRubric:
     needs: Sequence[str]
     dimensions: Sequence[Mapping[str, Any]]
     examples: Sequence[Mapping[str, Any]]
+    judged: Judged = "last"
+    """Of a conversation with tool calls: what it is about."""
 
 
 @cache

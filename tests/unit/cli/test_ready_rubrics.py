@@ -105,3 +105,15 @@ def test_examples_of_ready_rubrics_get_verdicts_from_an_embedded_judge(call, tmp
     for row in stored(tmp_path):
         if row["output"]:
             assert all(1 <= each["score"] <= 4 for each in row["output"]["scores"].values())
+
+
+def test_tool_calls_are_judged_where_a_rubric_is_about_them(call):
+    asked = {"role": "user", "content": "The weather in Riga?"}
+    tool = {"name": "weather", "arguments": '{"city": "Riga"}'}
+    called = {"role": "assistant", "tool_calls": [{"id": "1", "function": tool}]}
+    put("log.jsonl", json.dumps({"messages": [asked, called]}))
+    rubrics = {"tool_calls": "tool-use", "last": "tone", "conversation": "tool-use tone"}
+    for judged, names in rubrics.items():
+        flags = " ".join(f"--rubric {name}" for name in names.split())
+        assert call(f"init {judged} --data log.jsonl {flags}").code == 0
+        assert load_suite(Path(judged), {}).file.judged == judged
