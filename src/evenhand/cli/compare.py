@@ -227,7 +227,7 @@ def leaderboard_command(
     """
     from evenhand.report.terminal.answer import leaderboard_lines
     from evenhand.report.terminal.pairs import criteria_line
-    from evenhand.results.board import rank, trust_sentences
+    from evenhand.results.board import rank
     from evenhand.results.units import names_of
 
     with reading(store, run, where, without) as (archive, recorded):
@@ -236,9 +236,8 @@ def leaderboard_command(
         print_json(about_run(recorded) | board.json())
         return
     tell_run(recorded)
-    say, judge = terminal_words(), options["judge"]
-    trust = trust_sentences(recorded, board.orders, board.board.failed, judge)
-    _print(leaderboard_lines(board, trust, say, every=verbose))
+    say = terminal_words()
+    _print(leaderboard_lines(board, say, every=verbose))
     if board.criteria:
         _print(criteria_line(names_of(recorded, say.language)))
 

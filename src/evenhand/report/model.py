@@ -20,6 +20,9 @@ from evenhand.stats.estimate import Estimate
 from evenhand.stats.leaderboard import Board
 from evenhand.stats.pairwise import PairFigures
 
+WARNINGS = frozenset({"notes.trust_contradicts", "notes.trust_contradicts_of"})
+"""The sentences about judges that are warnings."""
+
 
 class JudgeReason(NamedTuple):
     """A judge's score on one dimension or criterion, with its reason."""

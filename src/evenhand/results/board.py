@@ -4,6 +4,7 @@ result of pairs."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison import OVERALL, Comparison
 from evenhand.stats.leaderboard import BoardOptions, Leaderboard, leaderboard
-from evenhand.stats.leans import Orders, order_counts, orders
+from evenhand.stats.leans import order_counts
 from evenhand.stats.observations import Observations
 from evenhand.store.archive import Archive
 from evenhand.words import Sentence, few
@@ -27,6 +28,10 @@ LEAST_PAIRS = 5
 NAMED = 3
 RELIABLE = 0.6
 """From this share of pairs with the same winner in both orders on, no reader is warned."""
+ALIKE = 0.1
+"""Judges whose shares lie closer together are told of in one sentence."""
+PEOPLE = ("human", "humans", "people")
+"""The first part of the names of judges that are people."""
 
 
 def rank(
@@ -46,7 +51,7 @@ def rank(
     ranking = leaderboard(votes, BoardOptions(**figures), judge=judge, by=by, criterion=criterion)
     rows = ranking.board.rows
     ranking.board.notes[:0] = trust_notes(run, votes, rows[0].candidate if rows else None, judge)
-    return ranking
+    return replace(ranking, trust=trust_sentences(run, votes, ranking.board.failed, judge))
 
 
 def trust_notes(
@@ -55,7 +60,7 @@ def trust_notes(
     """Return the notes on the judges of a ranking that `leader` leads."""
     return [
         *position_notes(run, votes, judge),
-        *_family_notes(run, votes.candidates, leader, judge),
+        *family_notes(run, votes.candidates, leader, judge),
     ]
 
 
@@ -91,26 +96,49 @@ def position_notes(run: Recorded, votes: Observations, judge: str | None = None)
 
 
 def trust_sentences(
-    run: Recorded, table: Observations | Orders, failed: int, judge: str | None = None
+    run: Recorded, table: Observations, failed: int, judge: str | None = None
 ) -> tuple[Sentence, ...]:
     """Return who judged, whether they agree with themselves in both orders, and what failed."""
     names = [record.name for record in run.judges] if judge is None else [judge]
-    sentences = [Sentence("notes.trust_judges", judges=few(list(dict.fromkeys(names)), NAMED))]
+    names = list(dict.fromkeys(names))
+    sentences = [Sentence("notes.trust_judges", judges=few(names, NAMED))]
     if run.has_votes:
-        found = table if isinstance(table, Orders) else orders(table)
-        same, first = found.consistency.value, found.first_slot.value
-        if same is not None and first is not None:
-            key = "trust_orders" if same >= RELIABLE else "trust_contradicts"
-            values = {"share": same, "n": found.first_rounds, "first": first, "other": 1 - same}
-            sentences.append(Sentence(f"notes.{key}", **values))
-        else:
-            sentences.append(Sentence("notes.trust_one_order"))
+        sentences += order_sentences(table, judge)
     sentences.append(Sentence("notes.trust_failed" if failed else "notes.trust_complete", n=failed))
-    return (*sentences, Sentence("notes.trust_people", run=run.id))
+    if not all(name.partition("/")[0] in PEOPLE for name in names):
+        sentences.append(Sentence("notes.trust_people", run=run.id))
+    return tuple(sentences)
 
 
-def _family_notes(
-    run: Recorded, candidates: Sequence[str], leader: str | None, judge: str | None
+def order_sentences(votes: Observations, judge: str | None = None) -> Iterator[Sentence]:
+    """Yield whether judges agree with themselves in both orders: of all in one sentence where they
+    are alike, else of each of two, or of the one that agrees least."""
+    counts, size = order_counts(votes), len(votes.judges)
+    rounds, same, first, decided = (
+        np.bincount(counts.judge, column, size)
+        for column in (None, counts.agree, counts.slots, counts.decided)
+    )
+    asked = np.flatnonzero((decided > 0) & [judge in (None, name) for name in votes.judges])
+    if not asked.size:
+        yield Sentence("notes.trust_one_order")
+        return
+    shares = np.stack([same[asked] / rounds[asked], first[asked] / decided[asked]])
+    is_alike = bool((np.ptp(shares, axis=1) < ALIKE).all())
+    asked = asked[np.argsort(shares[0], kind="stable")]
+    told = [asked] if is_alike else [asked[at : at + 1] for at in range(2)]
+    for judges in told[: 1 if asked.size > 2 else 2]:
+        share = same[judges].sum() / rounds[judges].sum()
+        key = "trust_orders" if share >= RELIABLE else "trust_contradicts"
+        values = {"share": share, "other": 1 - share, "n": int(rounds[judges].sum())}
+        values["first"] = first[judges].sum() / decided[judges].sum()
+        name = votes.judges[judges[0]]
+        yield Sentence(f"notes.{key}" if is_alike else f"notes.{key}_of", judge=name, **values)
+    if not is_alike and asked.size > 2:
+        yield Sentence("notes.trust_least", n=asked.size, judge=votes.judges[asked[0]])
+
+
+def family_notes(
+    run: Recorded, candidates: Sequence[str], leader: str | None, judge: str | None = None
 ) -> Iterator[str]:
     """Yield a note where the leader, and not everybody, is of the family of a judge."""
     own = family(leader) if leader is not None else None

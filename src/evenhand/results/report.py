@@ -30,8 +30,8 @@ from evenhand.report.html.tallies import (
     win_rate_by_length,
 )
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
-from evenhand.report.model import ChangedUnits, Coverage, ListedUnit, Report, Selected
-from evenhand.results.board import trust_notes
+from evenhand.report.model import WARNINGS, ChangedUnits, Coverage, ListedUnit, Report, Selected
+from evenhand.results.board import family_notes, order_sentences, position_notes
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.compare import refuse_wide_margin, with_decision
 from evenhand.results.expenses import answer_expenses
@@ -249,12 +249,19 @@ def _pair_figures(
         "comparison": comparison,
         "changed": changed,
         "board": board,
-        "warnings": trust_notes(recorded, table, leader),
+        "warnings": _warnings(recorded, table, leader),
         # Those of the board that say something else.
         "notes": [*notes, *(n for n in board.notes if getattr(n, "key", "") not in keys)],
         "orders": {} if options.answer_only else _orders(store, recorded),
         "lengths": () if options.answer_only else win_rate_by_length(table),
     }
+
+
+def _warnings(run: Recorded, votes: Observations, leader: str | None) -> list[str]:
+    """Return what speaks against the judges of pairs; that they contradict themselves, once."""
+    warned = [*position_notes(run, votes)]
+    warned = warned or [told for told in order_sentences(votes) if told.key in WARNINGS]
+    return [*warned, *family_notes(run, votes.candidates, leader)]
 
 
 def _orders(store: Archive, run: Recorded) -> dict[str, PairFigures]:

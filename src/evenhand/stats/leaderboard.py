@@ -149,6 +149,8 @@ class Leaderboard(Shown):
     criteria: dict[str, Board]
     """Win rates by criterion."""
     fronts: Mapping[str, Front] = field(default_factory=dict[str, Front])
+    trust: tuple[Sentence, ...] = ()
+    """How far the judges themselves may be trusted."""
 
     def _tables(self) -> Iterator[ShownTable]:
         names = ("candidate", "win_rate", "low", "high", "rating", "wins", "losses", "ties")

@@ -235,3 +235,36 @@ def test_a_judged_panel_with_repeats_is_counted_alike(call):
     shown = ran["pairwise"]["candidates"]
     assert {name: tuple(one[key] for key in COUNTED) for name, one in shown.items()} == found
     assert sum(found["c1"]) == len(worths)
+
+
+def test_each_judge_is_told_of_by_itself_where_judges_lean_apart(call):
+    """One of two judges always takes the answer shown first, the other the same answer twice."""
+    orders = (("a", "b"), ("b", "a"))
+    rows = [
+        {**vote(unit, winner, judge), "first": first, "second": second}
+        for unit in range(6)
+        for judge, winner in (("leans", "first"), ("fair", "a"), ("human/ann", "a"))
+        for first, second in orders
+    ]
+    two, three = [row for row in rows if "/" not in row["judge"]], rows
+    run = call.take("votes", two, "two")
+    gate = f"gate {run} --candidate a --baseline b --better"
+    for line in (f"leaderboard {run}", f"compare {run}", gate):
+        said = call(line).out
+        assert is_told(said, "notes.trust_contradicts_of", judge="leans", other=1.0, n=6)
+        assert is_told(said, "notes.trust_orders_of", judge="fair", share=1.0, n=6)
+    alone = call(f"{gate} --judge fair").out
+    assert is_told(alone, "notes.trust_orders", share=1.0, n=6)
+    said = call.ok(f"leaderboard {call.take('votes', three, 'three')}").out
+    assert is_told(said, "notes.trust_least", n=3, judge="leans")
+    assert not is_told(said, "notes.trust_orders_of") and is_told(said, "notes.trust_people")
+    people = call.take("votes", [row for row in rows if "/" in row["judge"]], "people")
+    assert not is_told(call.ok(f"leaderboard {people}").out, "notes.trust_people")
+
+
+def test_run_and_report_warn_of_a_judge_that_contradicts_itself(call):
+    write_pairs(Path(), 12, COIN)
+    assert call.json("run")["pairwise"]["consistency"]["value"] < 0.6
+    assert is_told(call("run").out, "notes.trust_contradicts")
+    call.ok("report latest -o report.html")
+    assert is_told(Path("report.html").read_text("utf-8"), "notes.trust_contradicts")

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from evenhand.report.html.answer import AnswerLine, answers, board_answers
 from evenhand.report.html.ranking import Ranking, rank
-from evenhand.report.model import Report
+from evenhand.report.model import WARNINGS, Report
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table, titles
 from evenhand.report.terminal.pairs import RANKED_FROM, share
 from evenhand.report.terminal.tables import safe
@@ -23,8 +23,6 @@ NOTES = 2
 """So many notes are shown unless all are asked for."""
 TOP, BOTTOM = 40, 20
 """The number of rows of a long table that are shown, from its beginning and from its end."""
-WARNING = "notes.trust_contradicts"
-"""The sentence about judges that is a warning."""
 _SENTENCE_STYLES = {"dimensions": "", "statistics": "dim"}
 _STYLES = {"good": "green", "bad": "red"}
 
@@ -49,7 +47,7 @@ def trust_lines(sentences: Iterable[str], say: Words) -> Iterator[Text]:
     one paragraph."""
     rest = []
     for sentence in sentences:
-        if getattr(sentence, "key", "") == WARNING:
+        if getattr(sentence, "key", "") in WARNINGS:
             yield paragraph(say.message(sentence), style="yellow")
         else:
             rest.append(say.message(sentence))
@@ -85,14 +83,14 @@ def ranking_table(ranked: Ranking, say: Words) -> TextTable:
 
 
 def leaderboard_lines(
-    leaderboard: Leaderboard, trust: Iterable[str], say: Words, *, every: bool = False
+    leaderboard: Leaderboard, say: Words, *, every: bool = False
 ) -> Iterator[RenderableType]:
     """Everything that is said on a terminal, top to bottom: the answer, then the figures; with
     `every` all notes and figures."""
     board = leaderboard.board
     yield from sentence_lines(board_answers(board, say))
     brackets = say("answer.level", level=say.percent(leaderboard.options.level))
-    yield from trust_lines([brackets, *trust], say)
+    yield from trust_lines([brackets, *leaderboard.trust], say)
     yield ""
     yield board_table(board, leaderboard.options, say)
     yield ""
