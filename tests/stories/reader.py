@@ -12,6 +12,8 @@ from aiohttp import web
 
 from tests.provider import shown
 
+TURN = re.compile(r"^\[\d+ \w+\] .*:$", re.MULTILINE)
+"""The line that opens a turn of a conversation."""
 ENDS = re.compile(r"[.!?。！？]+")
 SCRIPTS = {"ja": "[\u3040-\u30ff]", "ru": "[\u0400-\u04ff]", "zh": "[\u4e00-\u9fff]"}
 REASONS = {
@@ -77,7 +79,7 @@ def _scores(answer, schema, wordiness):
     for name, part in schema["scores"]["properties"].items():
         bands = sorted(part["properties"]["score"]["enum"])
         band = bands[min(max(worth(answer), 1), len(bands)) - 1]
-        quote = re.split(r"[\n\"]", answer.strip())[0][:40]
+        quote = max(re.split(r"[\n\"]", TURN.sub("", answer)), key=len).strip()[:40]
         scores[name] = {"evidence": [quote], "rationale": _reason(answer, wordiness), "score": band}
     return {"scores": scores, "failure_tags": [], "notes": ""}
 

@@ -61,8 +61,8 @@ on_conflict_option = click.option(
 only_option = click.option(
     "--only",
     metavar="MARK",
-    help="Take only judgments with this flag or result, e.g. uncertain, notes, low-confidence,"
-    " self_contradiction, or the reason of a failure. Default: all.",
+    help="Take only judgments with this flag or result, e.g. fail, uncertain, notes,"
+    " low-confidence, self_contradiction, or the reason of a failure. Default: all.",
 )
 
 run_argument = click.argument("run", default="latest")

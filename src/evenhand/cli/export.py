@@ -110,7 +110,7 @@ def export_command(
         check_output(Path(output), force=force)
     with reading(store, run, where, without) as (archive, recorded):
         counts, alike = recorded.counts(archive), 0
-        is_wanted = selector(archive, recorded, only) if only else lambda judgment: True
+        is_wanted = selector(archive, recorded, only) if only else lambda stored, judgment: True
         if ending_of(Path(output)) == ".txt":
             if full or observations or only:
                 raise UsageError(Sentence("cli.table_of_verdicts"))

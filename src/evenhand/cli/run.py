@@ -449,6 +449,7 @@ def price_line(price: Mapping[str, float | None], say: Words, *, is_open: bool =
         return say("cli.price_unknown")
     if not most:
         return say("cli.price_none")
+    likely, most = likely and max(likely, 0.01), max(most, 0.01)  # "about less than" says nothing
     key = "cli.price_open" if is_open else "cli.price_about"
     if budget is not None and budget < most:
         return say(f"{key}_budget", likely=min(likely, budget), most=budget)

@@ -118,6 +118,7 @@ def show_command(
     \b
     evenhand show                       the latest run
     evenhand show latest q17            one unit of it
+    evenhand show --only fail           answers that do not pass
     evenhand show --only notes          verdicts with notes of the judge
     evenhand show --only uncertain      pairs that no round settled
     """
@@ -185,7 +186,7 @@ def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
     rows = table(say("cli.unit"), say("cli.result"), say(f"cli.{last}"))
     for unit, stored in store.judgments(run.scope):
         judgment = run.judgment(stored)
-        if is_wanted(judgment):
+        if is_wanted(stored, judgment):
             notes = (judgment.output or {}).get("notes") or " ".join(judgment.flags)
             rows.add_row(cut(unit.id, ID_SHOWN), _result(run, unit.body, judgment), safe(notes))
     none = say("results.no_such_mark", run=run.id, mark=only)

@@ -26,6 +26,7 @@ from evenhand.words import Words, words
 RESULTS = {"better": "passed", "worse": "failed", "not enough evidence": "not enough evidence"}
 """The result of a gate, by the outcome of all its conditions together."""
 _COMPARED = frozenset({"better", "no_worse_than"})
+_PASSING = frozenset({"every", "min_pass_rate"})
 _STYLES = {"better": "green", "worse": "red", "not enough evidence": "yellow"}
 _COMMANDS = {"better": "notice", "worse": "error", "not enough evidence": "warning"}
 _ANNOTATION = 2000
@@ -69,8 +70,9 @@ def gate_lines(gate: Gate, say: Words) -> Iterator[RenderableType]:
     ):
         yield paragraph(say("gate.wider"), style="dim")
     yield from note_lines(gate.notes, say, None)
-    if gate.outcome == "worse":
-        yield paragraph(say("gate.next"))
+    unmet = {each.name for each in gate.conditions if each.outcome == "worse"}
+    if unmet:
+        yield paragraph(say("gate.next_fail" if unmet & _PASSING else "gate.next"))
 
 
 def workflow_commands(gate: Gate, run: str) -> Iterator[str]:

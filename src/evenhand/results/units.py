@@ -14,7 +14,7 @@ from evenhand.errors import UsageError
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.blocks import Block, Columns, Text
 from evenhand.kinds.kind import Kind, Scoring, Voting
-from evenhand.observation import CHECK, PASSED, is_passing, read_observations
+from evenhand.observation import CHECK, PASSED, is_passing, read_observations, read_pass
 from evenhand.report.html.units import JudgedRow
 from evenhand.report.terminal.summary import FailureDetail
 from evenhand.runs.exchanges import exchanges
@@ -24,7 +24,7 @@ from evenhand.store.ports import LedgerCall, Scope, StoredJudgment, StoredUnit
 from evenhand.units import question_hash
 from evenhand.words import Code, Sentence
 
-Selector = Callable[[Judgment], bool]
+Selector = Callable[[StoredJudgment, Judgment], bool]
 NAME_CHARS = 80
 """So much of the text of a criterion is its name."""
 
@@ -38,15 +38,15 @@ def selector(store: Archive, recorded: Recorded, only: str) -> Selector:
         offered = {"notes": measure.has_notes, "low-confidence": measure.has_confidence}
         known = {name for name, is_offered in offered.items() if is_offered}
 
-    def is_wanted(judgment: Judgment) -> bool:
-        return wanted in map(_spell, _marks(measure, judgment))
+    def is_wanted(stored: StoredJudgment, judgment: Judgment) -> bool:
+        return wanted in map(_spell, _marks(measure, stored, judgment))
 
     present = set[str]()
     for _, stored in store.judgments(recorded.scope) if wanted not in known else ():
         judgment = recorded.judgment(stored)
-        if is_wanted(judgment):
+        if is_wanted(stored, judgment):
             return is_wanted
-        present |= set(_marks(measure, judgment))
+        present |= set(_marks(measure, stored, judgment))
     if wanted not in known:
         names = Code(", ".join(sorted(known | present)))
         raise UsageError(Sentence("results.no_such_mark", run=recorded.id, mark=only, names=names))
@@ -57,11 +57,13 @@ def _spell(name: str) -> str:
     return name.casefold().replace("_", "-")
 
 
-def _marks(measure: Scoring | Voting, judgment: Judgment) -> Iterator[str]:
+def _marks(measure: Scoring | Voting, stored: StoredJudgment, judgment: Judgment) -> Iterator[str]:
     """Yield the names that `--only` knows a judgment by: its flags, also without what they are
-    about, and its result."""
+    about, its result, and whether it passes."""
     for flag in judgment.flags:
         yield from dict.fromkeys((flag, flag.partition(":")[0]))
+    if (passed := read_pass(stored.text.observations)) is not None:
+        yield "pass" if passed else "fail"
     if judgment.reason:
         yield judgment.reason
     elif isinstance(measure, Voting):
@@ -172,14 +174,14 @@ def failure_details(store: Archive, scope: Scope, kind: Kind) -> dict[str, Failu
 def contract_objects(
     store: Archive,
     recorded: Recorded,
-    is_wanted: Selector = lambda judgment: True,
+    is_wanted: Selector = lambda stored, judgment: True,
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the contract's own objects of all verdicts. A pair that several judged has several,
     each with its judge's name; the forms of the other kinds are closed."""
     several = isinstance(recorded.kind.measure, Voting) and recorded.judgments_per_unit > 1
     for _, stored in store.judgments(recorded.scope):
         judgment = recorded.judgment(stored)
-        if judgment.output is None or not is_wanted(judgment):
+        if judgment.output is None or not is_wanted(stored, judgment):
             continue
         by = {"judge": judge_name(recorded, stored), "repeat": stored.repeat} if several else {}
         yield {**judgment.output, **by}
@@ -196,12 +198,12 @@ def count_namesakes(store: Archive, recorded: Recorded) -> int:
 
 
 def full_rows(
-    store: Archive, recorded: Recorded, is_wanted: Selector = lambda judgment: True
+    store: Archive, recorded: Recorded, is_wanted: Selector = lambda stored, judgment: True
 ) -> Iterator[Mapping[str, Any]]:
     """Yield everything known about every judgment, failures included, and the question it is about:
     the id of a unit may be a hash of that."""
     for unit, stored in store.judgments(recorded.scope):
-        if is_wanted(recorded.judgment(stored)):
+        if is_wanted(stored, recorded.judgment(stored)):
             yield asked_row(recorded, unit, stored).row
 
 

@@ -37,8 +37,6 @@ from evenhand.units import question_hash
 _PAGE = 500
 FIRST_WAVE, WAVE_GROWTH = 20, 1.5
 """Questions that are asked before the first look at a comparison, and how many more each time."""
-_GUESSED = MadeAnswer(answer="word " * 200, finish="stop")
-"""For an answer that is not there yet."""
 
 
 def answer_plan(suite: Suite, setups: Sequence[JudgeSetup]) -> Plan:
@@ -128,7 +126,7 @@ def guessed_rows(
 ) -> list[dict[str, Any]]:
     """Return a row for each answer that there will be: as it is, or with words of a usual
     number."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for unit in islice(stage.plan.units(stage.plan.judging), limit):
         record = stage.plan.manifest.judging.id
         known = archive.known(record, unit.id, unit.body) if archive else []
@@ -136,12 +134,18 @@ def guessed_rows(
         made = {(each.judge, each.repeat): each for each in known}
         for judge, setup in enumerate(stage.plan.setups):
             for repeat in range(setup.spec.repeats):
-                answer = _GUESSED
+                answer = _guess(len(rows))
                 if each := made.get((judge, repeat)):
                     answer = _made(stage.plan.kind.read_judgment(each.text)) or answer
                 row = _answer_row(stored, judge, repeat, answer, None, _names(stage.plan))
                 rows.append(row)
     return rows
+
+
+def _guess(number: int) -> MadeAnswer:
+    """Return words of a usual number for an answer that is not there yet, unlike all others: the
+    same answer to the same question would be judged once."""
+    return MadeAnswer(answer=f"{number} " + "word " * 200, finish="stop")
 
 
 def _names(plan: Plan) -> list[str]:

@@ -197,6 +197,10 @@ def test_answers_are_held_to_a_pass_rate_or_each_to_pass(
     assert is_told(said.text, "gate.measured_rate") == ("--every" not in flags)
     if "?" in marks and code == 7:
         assert is_told(said.text, "gate.judge_missing")
+    if failing:
+        assert is_told(said.text, "gate.next_fail")
+        listed = call.json("show --only fail")["judgments"]
+        assert [row["unit"] for row in listed] == failing
 
 
 def test_each_case_is_held_to_its_baseline(call, tmp_path):
