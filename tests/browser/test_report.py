@@ -8,6 +8,7 @@ import re
 import pytest
 
 from evenhand import jsontext
+from evenhand.report.html import render as render_module
 from evenhand.results import report as report_module
 from evenhand.results.report import ReportOptions, write_report
 from evenhand.text import visible
@@ -319,6 +320,23 @@ def test_what_has_no_room_is_said(folders, tmp_path, open_page, monkeypatch):
     assert 0 < number < 40
     said = page.locator("#units").inner_text()
     assert f"the first {number} of 40 units" in said and "evenhand show" in said
+
+
+def test_a_large_report_is_packed_and_loses_nothing(folders, files, open_page, monkeypatch):
+    texts = "all => all.map(one => one.textContent)"
+    plain = open_page(files["rubric", "en"]).locator(".unit").evaluate_all(texts)
+    monkeypatch.setattr(render_module, "PLAIN_MOST", 20_000)
+    path = files["rubric", "en"].with_name("packed.html")
+    with opened(folders["rubric"]) as (store, run):
+        write_report(path, store, run, ReportOptions(language="en"))
+    assert path.stat().st_size < 0.6 * files["rubric", "en"].stat().st_size
+    page = open_page(path)
+    page.wait_for_function("!document.getElementById('packed')")
+    assert page.locator(".unit").evaluate_all(texts) == plain
+    page.fill("#search", "NUMBER 7.")
+    shows(page, 2)
+    bare = open_page(path, java_script_enabled=False)
+    assert "evenhand show" in bare.locator("noscript").text_content() and len(rows(bare)) == 40
 
 
 def test_units_have_their_question_and_are_sorted_by_any_column(files, open_page):

@@ -8,11 +8,13 @@ wall, and is tested by itself.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable
 from contextlib import closing
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import quote
+from zlib import decompress
 
 import pytest
 
@@ -124,6 +126,10 @@ def watched(page, links):
 def test_a_page_holds_no_element_and_no_attribute_of_theirs(files, kind):
     text = files[kind].read_text(encoding="utf-8")
     assert len(watched(text, re.compile("#|data:,$"))) == 1
+    packed = re.search(r'<p id="packed" hidden>([^<]+)</p>', text)
+    drills = decompress(b64decode(packed[1])).decode() if packed else ""
+    assert not watched(drills, re.compile("#")) and visible(drills) == drills
+    assert packed or kind != "pairwise", "of these one is large enough to be packed"
     assert text.count("<script") == 1 and text.count("</script") == 1
     assert visible(text) == text
 
@@ -152,6 +158,7 @@ def test_nothing_runs_and_nothing_leaves(files, open_page, kind):
     page = open_page(files[kind], bypass_csp=True)
     urls = []
     page.on("request", lambda request: urls.append(request.url))
+    page.wait_for_function("!document.getElementById('packed')")
     number = page.evaluate(OPEN_ALL)
     assert number >= (100 if kind == "imported" else 200)
     page.evaluate(PICTURE_FAILED)

@@ -1,15 +1,18 @@
 """A Report as one HTML file: no network, no external resource, readable without scripts.
 
 The same report gives the same bytes. Styles and the one script are inline and allowed by their
-hashes.
+hashes. What many units open to is compressed, and unpacked by the script.
 """
 
 from __future__ import annotations
 
 import shlex
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
+from zlib import compress
 
 from evenhand import jsontext
 from evenhand.manifest import plain
@@ -22,10 +25,20 @@ from evenhand.text import visible
 from evenhand.words import Words, words
 
 CHOICES_MOST = 200
+PLAIN_MOST = 1_200_000
+"""Characters of opened units that stand in the file as they are; of more, they are compressed."""
 VARIANTS_SHOWN = 6
 _CODES = ("reasons", "flags", "tags")
 _GLOSSED = {"passed": "pass", "verdicts": "verdict", "confidence": "confidence"}
 _EXPLAINED = {"reasons": "reason", "tags": "tag"}
+
+
+class Choice(NamedTuple):
+    """A value of a filter; units have its number."""
+
+    number: int
+    value: str
+    text: str
 
 
 def render(report: Report) -> str:
@@ -36,6 +49,11 @@ def render(report: Report) -> str:
 
     style, script = static("page.css"), static("sort.js") + static("report.js")
     judges = report.manifest.judging.judges
+    units = report.units or ()
+    filters = _filters(units, say)
+    page_of_unit: Any = templates.get_template("_unit.html").module
+    drills = [page_of_unit.drill(unit.blocks) for unit in units]
+    is_large = sum(map(len, drills)) > PLAIN_MOST
     return templates.get_template("report.html").render(
         report=report,
         **shown_figures(report, say),
@@ -43,7 +61,10 @@ def render(report: Report) -> str:
         facts=list(_facts(report, say)),
         bar=_bar(report),
         caveats=list(dict.fromkeys(judge.caveat for judge in judges if judge.caveat)),
-        filters=dict(_filters(report.units or (), say)),
+        filters=filters,
+        numbers=_numbers(units, filters),
+        drills=() if is_large else drills,
+        packed=_pack(drills) if is_large else "",
         method=list(_method(report, say)),
         texts=_texts(report),
         rubric=_rubric(report.rubric),
@@ -116,18 +137,36 @@ def _bar(report: Report) -> list[tuple[str, int, int]]:
     return [(name, n, round(1000 * n / whole)) for name, n in parts]
 
 
-def _filters(
-    units: Sequence[ListedUnit], say: Words
-) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield the filters for units, each with its values and how many units have them: facets with
+def _filters(units: Sequence[ListedUnit], say: Words) -> dict[str, list[Choice]]:
+    """Return the filters for units, each with its values and how many units have them: facets with
     more than one value, or any reason, flag or tag, and at most CHOICES_MOST values."""
+    filters: dict[str, list[Choice]] = {}
+    number = count(1)
     for facet in units[0].facets if units else ():
         counts = Counter(value for unit in units for value in set(unit.facets[facet]))
         if (1 if facet in _CODES else 2) <= len(counts) <= CHOICES_MOST:
-            options = [
-                (value, f"{_choice(facet, value, say)} ({n:,})") for value, n in counts.items()
+            choices = [
+                Choice(next(number), value, f"{_choice(facet, value, say)} ({n:,})")
+                for value, n in counts.items()
             ]
-            yield facet, sorted(options, key=lambda option: option[1])
+            filters[facet] = sorted(choices, key=lambda choice: choice.text)
+    return filters
+
+
+def _numbers(units: Sequence[ListedUnit], filters: Mapping[str, Sequence[Choice]]) -> list[str]:
+    """Return the numbers of the choices that fit each unit."""
+    numbers = {
+        (facet, choice.value): choice.number for facet in filters for choice in filters[facet]
+    }
+    return [
+        " ".join(str(numbers[name, value]) for name in filters for value in unit.facets[name])
+        for unit in units
+    ]
+
+
+def _pack(drills: Sequence[str]) -> str:
+    """Return what units open to, compressed: its markup repeats so much that it takes a tenth."""
+    return b64encode(compress("".join(drills).encode(), 9)).decode()
 
 
 def _choice(facet: str, value: str, say: Words) -> str:

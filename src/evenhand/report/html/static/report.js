@@ -1,5 +1,5 @@
 "use strict";
-// Colours, and the search among units. All that it finds is on the page without it.
+// Colours, the search among units, and what many units open to, which is compressed.
 (() => {
   const root = document.documentElement;
   const theme = document.getElementById("theme");
@@ -14,16 +14,16 @@
   const count = document.getElementById("count");
   const search = document.getElementById("search");
   const filters = [...tools.querySelectorAll("select")];
-  const units = [...document.querySelectorAll(".unit")].map((one) => [one, JSON.parse(one.dataset.facets)]);
+  const units = [...document.querySelectorAll(".unit")].map((one) => [one, one.dataset.choices.split(" ")]);
   const number = new Intl.NumberFormat(root.lang);
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => number.format(values[name]));
 
   function choose() {
-    const wanted = filters.filter((one) => one.value !== "").map((one) => [one.name, one.value]);
+    const wanted = filters.filter((one) => one.value !== "").map((one) => one.value);
     const text = search.value.trim().toLowerCase();
     let shown = 0;
-    for (const [unit, facets] of units) {
-      const fits = wanted.every(([name, value]) => facets[name].includes(value))
+    for (const [unit, choices] of units) {
+      const fits = wanted.every((number) => choices.includes(number))
         && (!text || unit.textContent.toLowerCase().includes(text));
       unit.hidden = !fits;
       shown += fits;
@@ -41,4 +41,16 @@
   filters.forEach((one) => one.addEventListener("change", choose));
   tools.hidden = false;
   choose();
+
+  async function unpack(packed) {
+    const bytes = Uint8Array.from(atob(packed.textContent), (one) => one.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const page = document.createElement("template");
+    page.innerHTML = await new Response(stream).text(); // escaped when it was written, as all of this page
+    [...page.content.children].forEach((drill, place) => units[place][0].append(drill));
+    packed.remove();
+    choose();
+  }
+  const packed = document.getElementById("packed");
+  if (packed) unpack(packed);
 })();

@@ -15,7 +15,8 @@
 
   function sort(list, heads, head) {
     const up = head.getAttribute("aria-sort") !== "ascending";
-    const value = (row) => row.dataset[head.dataset.sort];
+    const column = [...head.parentElement.children].indexOf(head);
+    const value = (row) => row.dataset[head.dataset.sort] ?? row.querySelector("summary").children[column].textContent;
     const rows = [...list.querySelectorAll(".pair")].sort((one, other) => {
       const [first, second] = [value(one), value(other)];
       const apart = Number(first) - Number(second);
