@@ -48,6 +48,18 @@ _CHAT = ("chat", "generate_content", "text_completion")
 """The operations of OpenTelemetry that are one call of a model: an agent's span has a part of what
 its calls have."""
 _TRACE = ("traceId", "trace_id")
+_OURS: tuple[str, ...] = (
+    "answer",
+    "model",
+    "variant",
+    "question_id",
+    "run_id",
+    "eval_set",
+    "ident",
+    "messages",
+)
+_OURS += ("rubric", "criteria", "language", "task_name")
+"""What a variable of promptfoo is not, whatever its name."""
 _THREADS = ("thread_id", "session_id", "conversation_id")
 _OTLP = (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords"))
 
@@ -157,8 +169,8 @@ def _inspect_messages(sample: Object) -> list[Object]:
 
 
 def _is_result(value: Object) -> bool:
-    tests = (value.get("vars"), value.get("testCase"))
-    return "provider" in value and any(isinstance(each, dict) for each in tests)
+    has_test = any(isinstance(value.get(name), dict) for name in ("vars", "testCase"))
+    return has_test and isinstance(value.get("prompt"), dict)
 
 
 def _read_results(results: Iterable[Object]) -> Iterator[_Entry]:
@@ -169,8 +181,8 @@ def _read_results(results: Iterable[Object]) -> Iterator[_Entry]:
 
 
 def _promptfoo_row(result: Object, output: Any) -> dict[str, Any]:
-    """Return a row with the variables as columns. Without a question among them, or with messages
-    in the output, it has the messages that were sent."""
+    """Return a row with the variables as columns; one that is called like something else of a row
+    is `vars.NAME`. Without a question among them, what was sent is the question."""
     variables, about = variables_of(result), promptfoo_fields(result)
     label = about.pop("prompt", None)
     fields = non_null(
@@ -181,16 +193,17 @@ def _promptfoo_row(result: Object, output: Any) -> dict[str, Any]:
         latency_ms=result.get("latencyMs"),
         cost=result.get("cost"),
     )
-    row = {f"vars.{name}" if name in fields else name: each for name, each in variables.items()}
-    has_question = any(fold(name) in usual_names("question") for name in row)
-    if has_question and not is_conversation(output):
-        return row | fields | {"answer": as_text(output)}
-    if not is_conversation(output):
-        output = [{"role": "assistant", "content": as_text(output)}]
+    taken = {*fields, *usual_names(*_OURS), "meta"}
+    row = {f"vars.{name}" if fold(name) in taken else name: v for name, v in variables.items()}
     sent = object_of(result.get("prompt")).get("raw")
     if not is_conversation(asked := parse_text(sent)):
         asked = [{"role": "user", "content": sent}]
-    return row | fields | {"messages": [*asked, *output]}
+    if is_conversation(output):
+        return row | fields | {"messages": [*asked, *output]}
+    has_question = any(fold(name) in usual_names("question") for name in row)
+    return (
+        row | fields | {"answer": as_text(output), **({} if has_question else {"messages": asked})}
+    )
 
 
 class _Call(NamedTuple):

@@ -49,8 +49,9 @@ class Conversation(NamedTuple):
         messages = row.pop(self.column, None)
         if self.has_question:
             row.pop(self.question, None)
-        if not self.has_answer and isinstance(messages, list):
-            answer = {"role": "assistant", "content": row.pop(self.answer, None)}
+        said = None if self.has_answer else row.pop(self.answer, None)
+        if said is not None and isinstance(messages, list):
+            answer = {"role": "assistant", "content": said}
             messages = [*messages, *([] if _holds(messages[-1:], answer) else [answer])]
         if self.has_system and isinstance(messages, list) and is_given(row.get(SYSTEM)):
             messages = with_system(row.pop(SYSTEM), messages)

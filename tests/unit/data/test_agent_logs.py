@@ -29,10 +29,10 @@ TURNS = [
 """What all logs below hold, in their own ways."""
 
 
-def rows_of(path, kind="rubric"):
+def rows_of(path, kind="rubric", columns=None):
     """The rows of a log, and what is told of it."""
     told = []
-    tables = Tables([TableSource(path=path)], {}, KINDS[kind].table_form, told.append)
+    tables = Tables([TableSource(path=path)], columns or {}, KINDS[kind].table_form, told.append)
     return [row.value for _, row in tables.rows], told
 
 
@@ -141,8 +141,11 @@ def test_a_log_is_bounded_and_is_no_table(tmp_path, monkeypatch):
 # promptfoo
 
 
+VARS = {"question": "Why?", "model": "car", "language": "French", "answer": "42", "area": "a"}
+
+
 def result(output, raw="Answer: Why?", **more):
-    about = {"promptIdx": 0, "testIdx": 0, "vars": {"question": "Why?", "model": "car"}}
+    about = {"promptIdx": 0, "testIdx": 0, "vars": VARS}
     about |= {"provider": {"id": "openai:gpt-4o"}, "prompt": {"raw": raw, "label": "plain"}}
     about |= {"response": {"output": output}, "latencyMs": 812, "cost": 0.002, "failureReason": 0}
     return about | more
@@ -157,14 +160,17 @@ def test_a_result_of_promptfoo_is_a_row_with_its_variables(tmp_path, form):
     if form == "lines":
         path = write(tmp_path / "results.jsonl", *results)
     else:
+        if form == "older":
+            label = {"prompt": {"raw": "Answer: Why?", "display": "plain"}}
+            results = [each | label for each in results]
         held = results if form == "older" else {"version": 3, "results": results, "stats": {}}
         path = write(tmp_path / "results.json", {"evalId": "e", "results": held})
     rows, told = rows_of(path)
     assert [row["model_output"] for row in rows] == ["Because.", '{"a":1}']
     assert rows[0]["question"] == "Why?"
     meta = rows[0]["meta"]
-    names = (meta["model"], meta["prompt_variant"], meta["vars.model"])
-    assert names == ("openai:gpt-4o", "plain", "car")
+    names = ("model", "prompt_variant", "vars.model", "vars.language", "vars.answer", "area")
+    assert [meta[name] for name in names] == ["openai:gpt-4o", "plain", "car", "French", "42", "a"]
     assert (meta["latency_ms"], meta["cost"]) == (812, 0.002)
     assert {row["meta"]["question_id"] for row in rows} == {meta["question_id"]}
     assert keys(told)[:3] == ["data.promptfoo_log", "data.log_failed", "data.log_unanswered"]
@@ -187,6 +193,18 @@ def test_chats_and_prompts_without_a_question_are_messages(tmp_path):
     ]
     assert turns(rows[0])[0] == ("system", "Be brief.")
     assert rows[0]["meta"]["city"] == "Rome"
+
+
+def test_answers_to_different_prompts_are_pairs_by_a_variable(tmp_path):
+    results = [
+        result(f"Sunny, {name}.", f"{name} in Rome?", vars={"city": "Rome"}, provider={"id": name})
+        for name in ("a", "b")
+    ]
+    path = write(tmp_path / "results.jsonl", *results)
+    (pair,), _ = rows_of(path, "pairwise", {"topic": "city"})
+    assert pair["topic"] == "Rome"
+    texts = [(each["id"], each["text"]) for each in pair["candidates"]]
+    assert texts == [("a", "Sunny, a."), ("b", "Sunny, b.")]
 
 
 # OpenTelemetry

@@ -49,6 +49,7 @@ from evenhand.words import Sentence
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 SETTING_CHARS = 200
 PROMPTFOO_SCALE = (0.0, 1.0)
+_LABELS = ("label", "display", "raw")
 _PROVIDER_FAILED = 2
 _GRADER_FAILED = re.compile(
     r"""\s*(?: could\ not\ (?:extract|parse)\ .*response | .{0,40}\ produced\ malformed\ response
@@ -271,7 +272,7 @@ def promptfoo_fields(result: Object) -> dict[str, Any]:
     case, provider = object_of(result.get("testCase")), object_of(result.get("provider"))
     prompt = object_of(result.get("prompt"))
     model = provider.get("label") or provider.get("id") or text_of(result.get("provider"))
-    label = text_of(prompt.get("label")) or text_of(prompt.get("raw"))
+    label = next((text_of(prompt[name]) for name in _LABELS if prompt.get(name)), "")
     return non_null(
         model=model or None,
         prompt=_cut_text(label, 60) or None,
