@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import ceil, floor, log10
+from typing import Any
 
 from evenhand.report.html.answer import by_win_rate, scaled_dimension
 from evenhand.report.model import Report
@@ -128,6 +129,10 @@ def figures(report: Report, say: Words) -> Iterator[ChartFigure]:
 class _Charts:
     def __init__(self, report: Report, say: Words) -> None:
         self.report, self.say = report, say
+        names = [each.variant for each in (*report.means, *report.scores, *report.tags)]
+        # Of a comparison the baseline comes first, whichever chart has it.
+        names = [report.comparison.baseline, *names] if report.comparison else names
+        self.colours = dict(zip(dict.fromkeys(map(visible, names)), COLOURS, strict=False))
 
     def _figure(
         self,
@@ -148,7 +153,7 @@ class _Charts:
         if more > 0:
             about = f"{about} ({say('page.and_more', n=more)})"
         filled = [n for n in range(len(head)) if any(row[n] for row in rows)]
-        legend = series_colours(points)
+        legend = series_colours(points, self.colours)
         return ChartFigure(
             name=name,
             title=say(f"chart.{name}", **values),
@@ -190,9 +195,18 @@ class _Charts:
             [label, series, "n", value, "interval"],
             rows,
             points=shown,
-            panels=_panels(shown, unit, reference=reference, ends=ends, bars=bars),
+            panels=self._panels(shown, unit, reference=reference, ends=ends, bars=bars),
             more=len(points) - len(shown),
         )
+
+    def _panels(self, points: Sequence[Point], unit: Unit, **axis: Any) -> list[Panel]:
+        """Return a panel for each group of points: groups are on scales of their own."""
+        colours, panels = series_colours(points, self.colours), list[Panel]()
+        for group in dict.fromkeys(point.group for point in points):
+            own = [point for point in points if point.group == group]
+            rows, ticks = draw(own, unit, colours, **axis)
+            panels.append(Panel(rows, ticks, group if axis.get("bars") else ""))
+        return panels
 
     def _dimension(self, name: str) -> str:
         if name == OVERALL:
@@ -245,7 +259,7 @@ class _Charts:
             head,
             [self._difference_row(row) for row in comparison.rows],
             points=shown,
-            panels=_panels(shown, unit, reference=reference),
+            panels=self._panels(shown, unit, reference=reference),
             more=len(points) - len(shown),
             baseline=visible(comparison.baseline),
         )
@@ -388,26 +402,12 @@ def _matrix_cell(rate: float | None) -> tuple[str, str]:
     return f"{100 * rate:.0f}", f"{side}-{strength}" if strength else ""
 
 
-def series_colours(points: Sequence[Point]) -> dict[str, str]:
-    """Return a colour for each series, as many as there are colours."""
-    return dict(zip(dict.fromkeys(point.series for point in points), COLOURS, strict=False))
-
-
-def _panels(
-    points: Sequence[Point],
-    unit: Unit,
-    *,
-    reference: float | None = None,
-    ends: Sequence[float] = (),
-    bars: bool = False,
-) -> list[Panel]:
-    """Return a panel for each group of points: groups are on scales of their own."""
-    colours, panels = series_colours(points), list[Panel]()
-    for group in dict.fromkeys(point.group for point in points):
-        own = [point for point in points if point.group == group]
-        rows, ticks = draw(own, unit, colours, reference=reference, ends=ends, bars=bars)
-        panels.append(Panel(rows, ticks, group if bars else ""))
-    return panels
+def series_colours(points: Sequence[Point], given: Mapping[str, str]) -> dict[str, str]:
+    """Return a colour for each series: the one that it is given, else one that no other has."""
+    names = dict.fromkeys(point.series for point in points)
+    taken = {given[name] for name in names if name in given}
+    free = (colour for colour in COLOURS if colour not in taken)
+    return {name: given.get(name) or next(free) for name in names}
 
 
 def draw(

@@ -31,7 +31,7 @@ def mean(variant, dimension):
 
 
 def ticks_of(points, language, unit):
-    return draw(points, unit(words(language)), series_colours(points))[1]
+    return draw(points, unit(words(language)), series_colours(points, {}))[1]
 
 
 def test_of_many_variants_six_are_drawn_with_all_their_tags():
@@ -67,7 +67,7 @@ def test_numbers_on_axes_are_written_in_the_way_of_the_language():
 
 def test_an_interval_that_is_open_on_one_side_ends_at_the_value():
     points = [Point("a", "", 0.5, None, 1.0), Point("b", "", 0.0)]
-    rows, _ = draw(points, number_unit(EN), series_colours(points))
+    rows, _ = draw(points, number_unit(EN), series_colours(points, {}))
     assert 'class="interval" d="M500.0 11.0H1000.0"' in rows[0].svg
     assert "interval" not in rows[1].svg
 
@@ -79,6 +79,9 @@ def test_a_series_has_the_colour_that_the_legend_says_and_one_needs_none():
     (row,) = made.panels[0].rows
     assert row.svg.index("of-first") < row.svg.index("of-second") and len(row.values) == 2
     assert drawn(means=means[:1])["means"].legend == ()
+    bars = [Bar("", variant, "A", 1, 4) for variant in ("v3", "v2", "v1")]
+    both = drawn(means=means, tags=bars)
+    assert dict(both["means"].legend).items() < dict(both["tags"].legend).items()
 
 
 @pytest.mark.parametrize("name", ["<b>x</b>", "a\u202eb", "\"'&"])
