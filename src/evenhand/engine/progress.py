@@ -27,6 +27,8 @@ class Tally:
     verdicts: int = 0
     failures: int = 0
     left_out: int = 0
+    is_answering: bool = False
+    """True where answers are made that are judged later."""
     actors: list[str] = field(default_factory=list[str])
     """The present work of each actor on a cluster, in words; empty where this process judges."""
     silent: dict[str, str] = field(default_factory=dict[str, str])
@@ -79,7 +81,11 @@ class Progress:
             "left_out": tally.left_out,
         }
         parts = [
-            say("runs.judged", n=self.judged, of=self.planned - tally.left_out),
+            say(
+                "runs.answered" if tally.is_answering else "runs.judged",
+                n=self.judged,
+                of=self.planned - tally.left_out,
+            ),
             self._rate(say),
             say.money(float(usd(tally.cost))) if tally.cost else "",
             *(say(f"runs.{name}", n=n) for name, n in counts.items() if n),

@@ -9,6 +9,8 @@ from importlib import import_module
 from evenhand.kinds.kind import Kind
 from evenhand.kinds.protocol import Protocol, kind_named, protocol_of
 
+ANSWERS = "answer"
+"""The kind that judges nothing: it makes the answers which others judge."""
 DEFAULT_KIND = "rubric"
 """The kind of a table that nothing else is known of."""
 
@@ -41,7 +43,7 @@ KINDS = _Kinds(
         "weighted": "evenhand.kinds.weighted.kind",
         "checklist": "evenhand.kinds.checklist.kind",
     },
-    unlisted={"answer": "evenhand.kinds.answer.kind"},
+    unlisted={ANSWERS: "evenhand.kinds.answer.kind"},
 )
 
 

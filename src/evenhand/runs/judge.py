@@ -32,6 +32,7 @@ from evenhand.engine.run import Engine, FileOrder, Pool, Schedule, failure_advic
 from evenhand.engine.stop import Stop
 from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
+from evenhand.kinds import ANSWERS
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import Manifest
 from evenhand.runs.differences import judging_differences
@@ -381,6 +382,7 @@ async def _judge_begun(
     schedule = run_schedule(plan, archive, ledger, begun)
     before = archive.counts(scope, plan.judgments_per_unit)
     tally = _tally_so_far(before)
+    tally.is_answering = plan.protocol.kind == ANSWERS
     budget = options.budget or CallBudget(plan.budget_cap, plan.used(archive.spent(scope.run)))
     context = RunContext(plan, store, ledger, scope, schedule, stop, tally)
     pacers = make_pacers(plan, archive, ledger, stop, backoff_first=options.backoff_first)

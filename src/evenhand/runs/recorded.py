@@ -16,7 +16,7 @@ from evenhand.engine.run import JudgeGroup, group_names
 from evenhand.errors import StoreError, UsageError
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.judgment import Judgment
-from evenhand.kinds import KINDS, kind_of_import, load_protocol
+from evenhand.kinds import ANSWERS, KINDS, kind_of_import, load_protocol
 from evenhand.kinds.kind import Kind, ReadyKind, Scoring, Voting
 from evenhand.kinds.protocol import Protocol, ProtocolError
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, plain
@@ -256,7 +256,8 @@ def find_run(archive: Archive, name: str) -> Recorded:
     """Return the run that a command line names, see `named_run`; raise UsageError."""
 
     def is_judged_here(row: RunRow) -> bool:
-        return recorded_run(archive, row).is_judged_here
+        run = recorded_run(archive, row)
+        return run.is_judged_here and run.kind_name != ANSWERS
 
     return recorded_run(archive, named_run(archive.runs(), name, is_judged_here))
 
@@ -268,8 +269,9 @@ def named_run(
 
     A name is an id, a unique prefix of one, a suite's name (its last run) or `latest` (the run
     judged last); `~1` behind it is the run of the same name before it. `runs` begin with the one
-    started last. Imported and copied runs are never `latest`, and a suite's name means one of them
-    only where no run of that name was judged here. Raises UsageError.
+    started last. Imported and copied runs, and those that only made answers, are never `latest`,
+    and a suite's name means one of them only where no run of that name was judged here. Raises
+    UsageError.
     """
     if not runs:
         raise UsageError(Sentence("runs.no_run"))

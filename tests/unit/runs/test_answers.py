@@ -191,6 +191,7 @@ def test_answer_makes_the_table_alone_and_init_writes_such_a_suite(tmp_path):
     told = json.loads(evenhand_here("answer", "--limit", "2", "--json", cwd=tmp_path).stdout)
     assert (told["planned"], told["verdicts"], told["finish"]) == (2, 2, {"stop": 2})
     assert len(made_rows(tmp_path)) == 2
+    assert evenhand_here("compare", cwd=tmp_path).returncode == 2
     (tmp_path / "evenhand.toml").write_text(
         'protocol = "rubric"\nrubric = "Good?"\ndata = "x.csv"\n'
         '[[judges]]\nmodel = "python/judge:good"\n'
