@@ -125,7 +125,7 @@ def test_an_uncertain_pair_keeps_both_candidates(call, tmp_path):
     fronts = call.json("run")["pairwise"]["fronts"]
     assert [sets["front"] for sets in fronts.values()] == [["c1", "c2"]] * 2
     text = call("show").out
-    assert "kept" in text and is_told(text, "terminal.kept_told", n=2)
+    assert is_told(text, "terminal.kept") and is_told(text, "terminal.kept_told", n=2)
 
 
 THOUGHT = 'At first {"scores": 1}?\x00 Then no. 好'

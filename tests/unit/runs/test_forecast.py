@@ -189,7 +189,7 @@ def test_a_price_is_one_line_that_a_person_reads():
         ({}, "cli.price_about", "$7.20", "$1,234"),
         ({"budget": 20.0}, "cli.price_about_budget", "$7.20", "$20"),
         ({"budget": 5.0}, "cli.price_about_budget", "$5.00", "$5.00"),
-        ({"likely": 0.0042}, "cli.price_about", "less than $0.01", "$1,234"),
+        ({"likely": 0.0042}, "cli.price_about", "$0.01", "$1,234"),
     ):
         assert is_told(price_line(price | more, words("en")), key, likely=likely, most=most), more
     assert is_told(price_line(price, words("en"), is_open=True), "cli.price_open", likely="$7.20")

@@ -129,7 +129,8 @@ def figures(report: Report, say: Words) -> Iterator[ChartFigure]:
 class _Charts:
     def __init__(self, report: Report, say: Words) -> None:
         self.report, self.say = report, say
-        names = [each.variant for each in (*report.means, *report.scores, *report.tags)]
+        names = [mean.variant for mean in report.means]
+        names += [bar.variant for bar in (*report.scores, *report.tags)]
         # Of a comparison the baseline comes first, whichever chart has it.
         names = [report.comparison.baseline, *names] if report.comparison else names
         self.colours = dict(zip(dict.fromkeys(map(visible, names)), COLOURS, strict=False))
