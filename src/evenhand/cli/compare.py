@@ -81,7 +81,7 @@ level_option = click.option(
     type=click.FloatRange(min=0, min_open=True),
     metavar="D",
     help="Call variants the same if they surely differ by less than D: 0 to 1 for overall,"
-    " points for a dimension. Default: none.",
+    " points for a dimension; for pairs, of the win rate: 0.05 is 45% to 55%. Default: none.",
 )
 @click.option(
     "--worst",

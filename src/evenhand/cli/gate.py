@@ -84,7 +84,7 @@ class Percent(click.ParamType):  # type: ignore[type-arg]
     type=click.FloatRange(min=0),
     metavar="D",
     help="Require: at most D worse than the baseline: 0 to 1 for overall, points for a dimension;"
-    " for pairs, the share won less the share lost.",
+    " for pairs, of the win rate: 0.05 asks for 45% or more.",
 )
 @click.option("--min-mean", type=float, metavar="M", help="Require a mean of M or more.")
 @click.option(

@@ -25,7 +25,6 @@ from evenhand.words import Words, words
 
 RESULTS = {"better": "passed", "worse": "failed", "not enough evidence": "not enough evidence"}
 """The result of a gate, by the outcome of all its conditions together."""
-_COMPARED = frozenset({"better", "no_worse_than"})
 _PASSING = frozenset({"every", "min_pass_rate"})
 _STYLES = {"better": "green", "worse": "red", "not enough evidence": "yellow"}
 _COMMANDS = {"better": "notice", "worse": "error", "not enough evidence": "warning"}
@@ -65,10 +64,6 @@ def gate_lines(gate: Gate, say: Words) -> Iterator[RenderableType]:
         grid.add_row(label, paragraph(say.message(condition.reason)))
     yield grid
     yield from trust_lines(gate.trust, say)
-    if gate.outcome != "better" and any(
-        condition.name in _COMPARED and condition.low is not None for condition in gate.conditions
-    ):
-        yield paragraph(say("gate.wider"), style="dim")
     yield from note_lines(gate.notes, say, None)
     unmet = {each.name for each in gate.conditions if each.outcome == "worse"}
     if unmet:

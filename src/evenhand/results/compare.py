@@ -19,6 +19,7 @@ from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import changes, compare, proper_level
 from evenhand.stats.comparison import Comparison, in_points
+from evenhand.stats.conditions import EVEN
 from evenhand.stats.layout import lay_out, lay_out_runs
 from evenhand.stats.observations import Observations
 from evenhand.stats.stability import Stability, compare_stability, repeats
@@ -187,6 +188,8 @@ def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswe
 def refuse_wide_margin(comparison: Comparison) -> None:
     """Raise UsageError for a margin as wide as the scale of what is overall: all would be same."""
     margin = comparison.margin or 0.0
+    if margin >= EVEN and comparison.is_duel:
+        raise UsageError(Sentence("compare.wide_margin_of_pairs", margin=margin))
     if margin >= 1 and any(row.dimension == OVERALL for row in comparison.rows):
         raise UsageError(Sentence("compare.wide_margin", margin=margin))
 

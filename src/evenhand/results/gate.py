@@ -20,7 +20,7 @@ from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import proper_level
 from evenhand.stats.comparison import Decision
-from evenhand.stats.conditions import AGAINST, CONDITIONS, Conditions, Figure, JudgmentCounts
+from evenhand.stats.conditions import AGAINST, CONDITIONS, EVEN, Conditions, Figure, JudgmentCounts
 from evenhand.stats.expense import Expense
 from evenhand.stats.gate import Gate, Sequential, hold_to, is_set
 from evenhand.stats.observations import Observations, place_of
@@ -142,6 +142,9 @@ def _on_scale(request: Conditions, table: Observations) -> None:
         if measure not in table.measures or not table.scale(measure).is_known:
             continue
         low, high = table.scale(measure).ends
+        margin = request.no_worse_than
+        if table.is_pairs and margin is not None and margin >= EVEN:
+            raise UsageError(Sentence("gate.margin_of_pairs", value=margin))
         about = {"dimension": name, "low": low, "high": high}
         mean = request.min_mean
         if mean is not None and not low <= mean <= high:

@@ -164,6 +164,8 @@ def compare(variants: Variants, level: float = 0.95, margin: float | None = None
     `baseline_mean` the rest of 1.
     """
     proper_level(level)
+    # Both sides of a win rate move: a difference between them is twice what a rate is off a half.
+    widest = 2 * margin if margin is not None and variants.is_duel else margin
     rows = {measure.name: _contrasts(variants, measure, level) for measure in variants.measures}
     tags = [row for flag in variants.flags for row in _contrasts(variants, flag, level)]
     passes = [row for each in variants.passes for row in _contrasts(variants, each, level)]
@@ -176,8 +178,8 @@ def compare(variants: Variants, level: float = 0.95, margin: float | None = None
         level=level,
         margin=margin,
         rows=(
-            *decide_rows(dimensions, level, margin=margin),
-            *decide_rows(rows.get(OVERALL, []), level, margin=margin),
+            *decide_rows(dimensions, level, margin=widest),
+            *decide_rows(rows.get(OVERALL, []), level, margin=widest),
         ),
         means=tuple(_means(variants, rows, level)),
         tags=tuple(decide_rows(tags, level, more_is_better=False)),

@@ -24,6 +24,8 @@ from evenhand.stats.observations import Floats, Ints
 from evenhand.words import Code, Sentence, Value, few
 
 OPEN: Outcome = "not enough evidence"
+EVEN = 0.5
+"""The win rate of a candidate that is as good as the other."""
 CONDITIONS = {
     "better": "--better",
     "no_worse_than": "--no-worse-than D",
@@ -216,25 +218,32 @@ def in_points(value: float, points: float) -> Value:
     return Sentence("gate.points", value=round(value * points, 9), most=points)
 
 
-def no_worse_than(figure: Figure, margin: float, variant: str, base: str, of: str) -> Condition:
-    """Return whether the difference to the baseline is not below -margin: non-inferiority."""
+def no_worse_than(
+    figure: Figure, margin: float, variant: str, base: str, of: str, *, is_duel: bool = False
+) -> Condition:
+    """Return whether the difference to the baseline is not below -margin: non-inferiority. Of a
+    duel, whether the win rate is not below a half by more than it."""
+    told = in_points(margin, figure.points)
     claim = Claim(
         name="no_worse_than",
         values={
             "who": subject(variant, of),
             "baseline": base,
-            "margin": in_points(margin, figure.points),
+            "margin": Sentence("gate.rate_points", value=round(100 * margin, 9))
+            if is_duel
+            else told,
         },
-        threshold=margin,
+        threshold=round(EVEN - margin, 9) if is_duel else margin,
         dimension=of,
         variant=variant,
+        is_rate=is_duel,
     )
-    return _held_to(claim, figure, -margin)
+    return _held_to(claim, figure, EVEN - margin if is_duel else -margin)
 
 
 def is_better(row: Row, figure: Figure, base: str, *, is_duel: bool = False) -> Condition:
-    """Return whether a variant is better: by the comparison, and by the gate's own interval. A
-    duel is told by its win rate."""
+    """Return whether a variant is better: by the comparison, and by the gate's own interval. The
+    figure of a duel is its win rate."""
     claim = Claim(
         name="better",
         values={"who": subject(row.variant, row.dimension), "baseline": base},
@@ -247,10 +256,11 @@ def is_better(row: Row, figure: Figure, base: str, *, is_duel: bool = False) -> 
     if row.outcome == OPEN:
         return _open(claim, figure, row.more_questions)
     # The run's own sequential test has no standard error: its interval is the decision itself.
-    low, high = figure.low, figure.high
-    if figure.error is not None and low is not None and high is not None and low <= 0 <= high:
-        return _open(claim, figure, _more(figure, 0.0), Sentence("gate.unseen"))
-    return _unless_missing(claim, figure, row.outcome, 0.0)
+    low, high, none = figure.low, figure.high, EVEN if is_duel else 0.0
+    if figure.error is not None and low is not None and high is not None and low <= none <= high:
+        why = Sentence("gate.unseen" if row.outcome == "better" else "gate.wider")
+        return _open(claim, figure, _more(figure, none), why)
+    return _unless_missing(claim, figure, row.outcome, none)
 
 
 def at_least(name: str, figure: Figure, least: float, who: Sentence, **about: Any) -> Condition:
@@ -437,8 +447,6 @@ def _measured(claim: Claim, figure: Figure) -> Sentence | None:
     """Return the value with its interval and what it rests on; None of what the claim tells."""
     if figure.value is None or "of" in claim.values or not figure.clusters:
         return None
-    if claim.is_rate and claim.name == "better":
-        figure = figure.as_rate
     grouped = "" if figure.clusters == figure.n else "_grouped"
     basis = Sentence(f"gate.of_{figure.counted}{grouped}", n=figure.n, clusters=figure.clusters)
     value, low, high, most = figure.value, figure.low, figure.high, figure.points

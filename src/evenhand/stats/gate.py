@@ -175,6 +175,7 @@ def _of_variants(
         figure = replace(figure, left=is_left, points=request.points(dimension))
         if is_duel and not decided:
             figure = replace(figure, counted="pairs")
+        figure = figure.as_rate if is_duel else figure
         conditions += _against(request, row, figure, compared.baseline, is_duel=is_duel)
         if request.no_case_worse_than is not None:
             conditions.append(_no_case_worse(table, request, variants, row, left=is_left))
@@ -234,11 +235,17 @@ def _against(
     if request.better:
         yield is_better(row, figure, base, is_duel=is_duel)
     if request.no_worse_than is not None:
-        yield no_worse_than(figure, request.no_worse_than, row.variant, base, row.dimension)
+        margin, names = request.no_worse_than, (row.variant, base, row.dimension)
+        condition = no_worse_than(figure, margin, *names, is_duel=is_duel)
+        least = -2 * margin if is_duel else -margin
+        if condition.outcome == OPEN and row.low is not None and row.low >= least:
+            reason = Sentence("gate.both", first=condition.reason, second=Sentence("gate.wider"))
+            condition = replace(condition, reason=reason)
+        yield condition
     if is_duel and request.min_win_rate is not None:
         who = subject(row.variant, row.dimension, base)
         about = {"variant": row.variant, "dimension": row.dimension}
-        yield at_least("min_win_rate", figure.as_rate, request.min_win_rate, who, **about)
+        yield at_least("min_win_rate", figure, request.min_win_rate, who, **about)
 
 
 def _never_met(request: Conditions, variant: str, base: str, dimension: str) -> Iterator[Condition]:

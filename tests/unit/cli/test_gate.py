@@ -142,11 +142,13 @@ def test_conditions_and_baseline_stand_in_the_suite_and_flags_beat_them(call, tm
 
 
 def test_intervals_wider_than_those_of_compare_are_explained(call, tmp_path):
-    judged(call, tmp_path, v1="31" * 10, v2="13" * 10)
+    """Where compare decides and the gate does not."""
+    judged(call, tmp_path, v1="3" * 20, v2="3" * 14 + "555551")
     for flags, code, told in (
-        ("--no-worse-than 0.9", 0, False),
-        ("--no-worse-than 0", 7, True),
-        ("--min-mean 0.25", 7, False),
+        ("--no-worse-than 0.1", 0, False),
+        ("--no-worse-than 0.06", 7, True),
+        ("--no-worse-than 0.02", 7, False),
+        ("--min-mean 0.6", 7, False),
     ):
         said = call(f"gate {AGAINST} {flags}")
         assert (said.code, is_told(said.text, "gate.wider")) == (code, told), said.out
@@ -269,9 +271,18 @@ def test_candidates_are_held_to_their_win_rate(call, tmp_path):
         (1, "--candidate c1 --min-win-rate 0.5"),
         (7, "--candidate c2 --min-win-rate 0.75"),
         (0, "--baseline c1 --better"),
-        (1, "--baseline c2 --no-worse-than 0.1"),
+        (1, "--baseline c2 --no-worse-than 0.05"),
+        (7, "--baseline c2 --no-worse-than 0.25"),
+        (0, "--baseline c1 --no-worse-than 0.05"),
     ):
         gate(call, flags, code=code)
+    (condition,) = gate(call, "--baseline c1 --no-worse-than 0.05")["conditions"]
+    assert values(condition, "value threshold") == [15.5 / 20, 0.45]
+    assert is_told(condition["reason"], "gate.measured_rate", value=77.5)
+    assert is_told(condition["reason"], "gate.rate_points", value=5)
+    same = call.json("compare --baseline c1 --margin 0.45")["rows"][-1]
+    assert same["outcome"] == "same" and same["high"] < 0.9
+    call.refused("compare --baseline c1 --margin 0.5", key="compare.wide_margin_of_pairs")
     for key, flags in table_rows(__file__, "candidates_are_held_to_their_win_rate"):
         call.refused(f"gate {flags}", key=f"gate.{key}")
 

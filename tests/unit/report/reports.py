@@ -25,7 +25,7 @@ def difference(dimension, outcome, **more):
     given = {"variant": "v2", "n": 120, "clusters": 120, "error": 0.06}
     given |= {"mean": 0.62, "mean_low": 0.55, "mean_high": 0.69, "baseline_mean": 0.38}
     given |= {"difference": 0.21, "low": 0.08, "high": 0.34, "p": 0.01, "p_adjusted": 0.02}
-    given |= {"effect": 0.3, "higher": 70, "lower": 30, "scale": (0.0, 1.0)}
+    given |= {"effect": 0.3, "higher": 70, "lower": 41, "scale": (0.0, 1.0)}
     given |= {"baseline_low": None, "baseline_high": None}
     return Row(dimension=dimension, outcome=outcome, **(given | more))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evenhand.observation import PASSED
 from evenhand.report.model import PassRate, Report
 from evenhand.stats.comparison import OVERALL, Comparison, Decision, Row, VariantMean
+from evenhand.stats.estimate import More
 from evenhand.stats.expense import COST
 from evenhand.stats.leaderboard import Board, BoardRow
 from evenhand.text import visible
@@ -131,6 +132,17 @@ class _ComparisonAnswers:
                 yield from self._say_variant(rows, with_dimensions=is_single)
         elif undecided:
             yield from self._say_undecided([_first(rows) for rows in undecided])
+        if self.comparison.is_duel:
+            yield from self._explain([_first(rows) for rows in variants])
+
+    def _explain(self, rows: Sequence[Row]) -> Iterator[AnswerLine]:
+        """Yield what a reader needs who adds up the counts of pairs, or has seen the ranking."""
+        shares = [(row, (row.n + row.higher - row.lower) / (2 * row.n)) for row in rows if row.n]
+        if any(abs(share - (row.mean or 0.0)) >= SMALL for row, share in shares):
+            yield AnswerLine("statistics", self.say.parts("answer.averaged"))
+        if len(rows) > 1:
+            parts = self.say.parts("answer.direct", baseline=self.baseline)
+            yield AnswerLine("statistics", parts)
 
     def expenses(self) -> Iterator[AnswerLine]:
         """Yield what answers cost and how long they took, where the suite made them."""
@@ -220,7 +232,7 @@ class _ComparisonAnswers:
             difference=say.signed(row.difference, digits),
             interval=interval,
             balance=self._balance(row),
-            margin=say.short(self.comparison.margin or 0.0),
+            margin=say.short((100 if is_duel else 1) * (self.comparison.margin or 0.0)),
             rate=say.percent(row.mean),
             n=say.counted("pair", row.n),
             higher=row.higher,
@@ -244,12 +256,23 @@ class _ComparisonAnswers:
         if self._is_held(row):
             parts.append(self._held(row))
         if not self.comparison.is_duel and row.low is not None and row.high is not None:
-            excluded = say.number(max(abs(row.low), abs(row.high)), digits_of(row))
-            names = {"variant": visible(row.variant), "baseline": self.baseline}
-            parts.append(say.parts("answer.within", distance=excluded, **names))
+            distance = max(abs(row.low), abs(row.high))
+            # Half of the scale excludes nothing that anybody feared.
+            if row.scale is None or 2 * distance < row.scale[1] - row.scale[0]:
+                names = {"variant": visible(row.variant), "baseline": self.baseline}
+                excluded = say.number(distance, digits_of(row))
+                parts.append(say.parts("answer.within", distance=excluded, **names))
         if row.more_questions:
-            parts.append([(say.gloss("needed", row.more_questions), "")])
+            parts.append(self._needed(row.more_questions))
         return _space_out(parts)
+
+    def _needed(self, more: More) -> list[tuple[str, str]]:
+        """Return how many more questions would decide, and how to judge no more than those where
+        some are not judged yet."""
+        sentences = [[(self.say.gloss("needed", more), "")]]
+        if any(count.pending for count in self.comparison.missing.values()):
+            sentences.append(self.say.parts("answer.until_decided"))
+        return _space_out(sentences)
 
     def _held(self, row: Row) -> list[tuple[str, str]]:
         """Return the sentence on a row that only the correction for several tests leaves open."""
@@ -284,7 +307,7 @@ class _ComparisonAnswers:
         needed = [row.more_questions for row in rows if row.more_questions]
         if needed:
             most = max(needed, key=order.index)
-            yield AnswerLine("statistics", [(say.gloss("needed", most), "")])
+            yield AnswerLine("statistics", self._needed(most))
 
     def _figure(self, row: Row) -> str:
         if self.comparison.is_duel:
