@@ -210,6 +210,11 @@ _MARKDOWN = [
     "| a | b |\n|---|---|\n| <script>{run}</script> | x |",
     "# <script>{run}</script>",
     "mailto:x@evil.example?subject=x",
+    "**<img src=x onerror={run}>** *[x](javascript:{run})* `<script>{run}</script>`",
+    '~~~"><script>{run}</script>\n<script>{run}</script>',
+    "- > 1. <script>{run}</script>\n\n  | <img src=x onerror={run}> |\n  |---|\n  | </td>{run} |",
+    "[[[![[x]({away})](javascript:{run})]({away})](data:text/html,{run})",
+    "[x]: javascript:{run}\n\n[x] [x][x] ![x]",
     "\\evil.example\\share\\x",
 ]
 _DIRECTIONS = [

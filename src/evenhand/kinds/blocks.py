@@ -23,7 +23,7 @@ from evenhand.transcript import Part, Transcript
 NO_BREAK = "\u00a0"
 """A blank at which no line ends."""
 Tone = Literal["", "strong", "first", "second", "warn", "bad", "dim"]
-Look = Literal["turn", "judged", "calls"]
+Look = Literal["turn", "judged", "calls", "tool"]
 
 
 class Label(NamedTuple):
@@ -211,6 +211,7 @@ def turn_blocks(
 
 def _look(part: Part) -> list[Look]:
     looks: dict[Look, bool] = {"turn": True, "judged": part.is_judged, "calls": part.is_calls}
+    looks["tool"] = part.turn.role == "tool"
     return [look for look, has_it in looks.items() if has_it]
 
 
@@ -235,6 +236,13 @@ def labels(*names: str) -> list[Piece]:
 def cells(pieces: Iterable[Piece | Cell]) -> list[Cell]:
     """Return a row of a table."""
     return [piece if isinstance(piece, Cell) else Cell(piece) for piece in pieces]
+
+
+def winner_piece(winner: str, candidates: Sequence[str]) -> Piece:
+    """Return who won a pair, by name; or that nobody did."""
+    if winner in ("A", "B"):
+        return Label("unit.better", {"name": candidates["AB".index(winner)]})
+    return Gloss("verdict", winner)
 
 
 class UnitSummary(NamedTuple):

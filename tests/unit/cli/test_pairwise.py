@@ -106,8 +106,8 @@ def test_show_a_pair_with_every_pass_and_how_it_was_drawn(call):
         for order in ("12", "21")
     ]
     text = call("show latest p1").out
-    assert "Round 2, A shown first · python/judge:first · temperature 0.7 · seed 8" in text
-    assert "B shown first → B is better" in text and re.search(r"C1 .*B\+ ", text)
+    assert "Round 2, c1 (shown first) · python/judge:first · temperature 0.7 · seed 8" in text
+    assert "c2 (shown first) → c2 is better" in text and re.search(r"C1 .*c2.\+ ", text)
     assert text.count("tie · the orders differ") == 5 and "An answer worth 1." in text
 
 

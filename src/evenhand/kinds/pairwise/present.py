@@ -29,6 +29,7 @@ from evenhand.kinds.blocks import (
     cells,
     labels,
     turn_blocks,
+    winner_piece,
 )
 from evenhand.kinds.pairwise.verdict import (
     CriterionReply,
@@ -42,6 +43,8 @@ from evenhand.units import Candidate, Pair
 
 _TONES: dict[str | None, Tone] = {"A+": "first", "B+": "second", "A": "first", "B": "second"}
 _TONES["uncertain"] = "warn"
+Names = tuple[str, str]
+"""The candidates: a reader is told what the judge is not."""
 _SHORT = {"A+": "A", "B+": "B", "tie": "="}
 
 
@@ -60,32 +63,29 @@ def present(pair: Pair, judgments: Sequence[Judgment]) -> ShownUnit:
         unit=unit,
         measured=measure_pair(pair),
         about=about_unit(pair.extras, pair.meta),
-        judgments=list(map(_present_judgment, judgments)),
+        judgments=[_present_judgment(each, (pair.first.id, pair.second.id)) for each in judgments],
     )
 
 
 def _present_candidate(side: str, candidate: Candidate, shared: int) -> list[Block]:
     """Return the name and the text of a candidate, or its turns after those that it shares."""
-    label = Label("unit.candidate", {"side": side})
-    note = " · ".join(filter(None, (candidate.id, candidate.model)))
-    if candidate.transcript is not None:
-        turns = turn_blocks(candidate.transcript, side, first=shared + 1)
-        return [Items(label=label, items=[note]), *turns]
-    if not candidate.text:
-        return [Items(label=label, items=[note])]
-    return [Text(label=label, text=candidate.text, note=note, short=side)]
+    if candidate.text and candidate.transcript is None:
+        return [Text(label=candidate.id, text=candidate.text, note=candidate.model, short=side)]
+    name = Joined([candidate.id, candidate.model])
+    turns = candidate.transcript and turn_blocks(candidate.transcript, side, first=shared + 1)
+    return [Items(label=Label("unit.candidate"), items=[name]), *(turns or ())]
 
 
-def _present_judgment(judgment: Judgment) -> ShownJudgment:
+def _present_judgment(judgment: Judgment, names: Names) -> ShownJudgment:
     passes = [pass_ for pass_ in pair_passes(judgment) if pass_.winner is not None]
-    rounds = list(_present_rounds(passes))
+    rounds = list(_present_rounds(passes, names))
     if not isinstance(judgment, Verdict):
         return ShownJudgment(blocks=rounds)
     verdict = judgment.value
     assert isinstance(verdict, PairVerdict)
     name = dict(zip("AB", verdict.candidates, strict=True)).get(verdict.winner, "")
     how = "" if verdict.settled == verdict.winner else verdict.settled
-    outcome: list[Piece] = [Gloss("verdict", verdict.winner), name]
+    outcome = [winner_piece(verdict.winner, names)]
     outcome += [Gloss("settled", how)] if how else []
     marks = NO_BREAK.join(_SHORT[mark] for mark in verdict.criteria.values())
     return ShownJudgment(
@@ -96,7 +96,7 @@ def _present_judgment(judgment: Judgment) -> ShownJudgment:
         blocks=[
             Notice(Joined(outcome), _TONES.get(verdict.winner, "")),
             *rounds,
-            *_present_marks(verdict, passes),
+            *_present_marks(verdict, passes, names),
         ],
         reasons=list(_give_reasons(verdict, passes)),
     )
@@ -110,43 +110,53 @@ def _give_reasons(verdict: PairVerdict, passes: Sequence[PairPass]) -> Iterator[
         yield Reason(name, mark, " / ".join(dict.fromkeys(filter(None, said))))
 
 
-def _present_rounds(passes: Sequence[PairPass]) -> Iterator[Block]:
+def _present_rounds(passes: Sequence[PairPass], names: Names) -> Iterator[Block]:
     """Yield every round, its two orders side by side."""
     by_judge = len({pass_.judge for pass_ in passes}) > 1
     for number, group in groupby(passes, key=lambda pass_: pass_.round):
         both = sorted(group, key=lambda pass_: pass_.order)
-        tables = [[_present_pass(pass_, by_judge=by_judge)] for pass_ in both]
+        tables = [[_present_pass(pass_, names, by_judge=by_judge)] for pass_ in both]
         yield Section(Label("unit.round", {"round": str(number)}), [Columns(tables)])
 
 
-def _present_pass(pass_: PairPass, *, by_judge: bool) -> Block:
-    """Return one order: marks and the judge's comments on each criterion, of A and B."""
-    outcome: Piece = Joined(
-        [Gloss("order", pass_.order), Gloss("verdict", str(pass_.winner))], " → "
-    )
+def _present_pass(pass_: PairPass, names: Names, *, by_judge: bool) -> Block:
+    """Return one order: marks and the judge's comments on each criterion."""
+    first = Label("unit.shown_first", {"name": names[pass_.order == "21"]})
+    outcome: Piece = Joined([first, winner_piece(str(pass_.winner), names)], " → ")
     if pass_.flags and pass_.said is not None:
-        own_winner = Label("unit.own_winner", {"winner": Gloss("verdict", pass_.said)})
+        said = dict(zip("AB", names, strict=True)).get(pass_.said)
+        named = said or Gloss("verdict", pass_.said)
+        own_winner = Label("unit.own_winner", {"winner": named})
         outcome = Joined([outcome, " (", own_winner, ")"], "")
     label = Joined([outcome, pass_.judge if by_judge else ""])
     if not pass_.criteria:
         text = pass_.explanation
         return Text(label=label, text=text) if text else Notice(label)
-    meets = [Label("unit.meets", {"side": side}) for side in "AB"]
+    meets = [Label("unit.meets", {"name": name}) for name in names]
     head = [*labels("criterion", "mark"), *meets, *labels("comment")]
-    rows = [_present_criterion(name, reply) for name, reply in pass_.criteria.items()]
+    rows = [_present_criterion(name, reply, names) for name, reply in pass_.criteria.items()]
     return Table(label=label, head=head, rows=rows)
 
 
-def _present_criterion(name: str, reply: CriterionReply) -> list[Cell]:
+def _present_criterion(name: str, reply: CriterionReply, names: Names) -> list[Cell]:
     meets = [
         "" if met is None else Gloss("meets", str(met).lower())
         for met in (reply.first_meets, reply.second_meets)
     ]
-    mark = Cell(Gloss("mark", reply.mark or "none"), _TONES.get(reply.mark, ""))
+    mark = Cell(_name_mark(reply.mark, names), _TONES.get(reply.mark, ""))
     return cells([Named(name), mark, *meets, reply.comment or ""])
 
 
-def _present_marks(verdict: PairVerdict, passes: Sequence[PairPass]) -> Iterator[Block]:
+def _name_mark(mark: str | None, names: Names) -> Piece:
+    """Return who a criterion goes to, by name."""
+    if mark in ("A+", "B+"):
+        return f"{names[mark == 'B+']}{NO_BREAK}+"
+    return Gloss("mark", mark or "none")
+
+
+def _present_marks(
+    verdict: PairVerdict, passes: Sequence[PairPass], names: Names
+) -> Iterator[Block]:
     """Yield the marks settled from both orders, and notes that no order shows."""
     if verdict.criteria and len({pass_.order for pass_ in passes}) > 1:
         rows: list[list[Cell]] = []
@@ -154,7 +164,7 @@ def _present_marks(verdict: PairVerdict, passes: Sequence[PairPass]) -> Iterator
             is_unstable = name in verdict.unstable
             more = [Label("unit.unstable")] if is_unstable else []
             tone: Tone = "warn" if is_unstable else _TONES.get(mark, "")
-            rows.append(cells([Named(name), Cell(Joined([Gloss("mark", mark), *more]), tone)]))
+            rows.append(cells([Named(name), Cell(Joined([_name_mark(mark, names), *more]), tone)]))
         head = labels("criterion", "mark")
         yield Table(label=Label("unit.settled_marks"), head=head, rows=rows)
     if verdict.notes and not any(pass_.explanation and not pass_.criteria for pass_ in passes):

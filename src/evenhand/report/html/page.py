@@ -1,48 +1,30 @@
 """Shared parts of HTML pages: safe text, templates and their policy.
 
-All judged text is hostile. Templates escape everything they insert, no filter marks data as safe,
-and characters that hide or turn text around are shown as escapes.
+All judged text is hostile. Templates escape everything they insert, no filter marks data as safe
+that it has not escaped, and characters that hide or turn text around are shown as escapes.
 """
 
 from __future__ import annotations
 
-import itertools
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from importlib import resources
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import UsageError
+from evenhand.report.html.markdown import to_html
+from evenhand.report.html.units import compared_texts
 from evenhand.text import visible
 from evenhand.words import Code, Sentence, Words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 _ROOM = resources.files("evenhand.report.html")
-
-
-class Segment(NamedTuple):
-    """A stretch of a text, and the labels of the spans that cover it."""
-
-    text: str
-    labels: tuple[str, ...]
-
-
-def mark_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> list[Segment]:
-    """A text cut at the ends of its spans (code points, half-open), nothing lost or altered."""
-    within = [(max(0, s), min(len(text), e), label) for s, e, label in spans]
-    within = [span for span in within if span[0] < span[1]]
-    ends = sorted({0, len(text), *(s for s, _, _ in within), *(e for _, e, _ in within)})
-    return [
-        Segment(
-            text[start:end],
-            tuple(dict.fromkeys(label for s, e, label in within if s <= start and end <= e)),
-        )
-        for start, end in itertools.pairwise(ends)
-    ]
 
 
 def environment(say: Words, *packages: str) -> Environment:
@@ -59,12 +41,21 @@ def environment(say: Words, *packages: str) -> Environment:
         lstrip_blocks=True,
     )
     templates.filters["visible"] = visible
-    templates.filters["marked"] = mark_spans
     templates.filters["marks"] = Markup  # of charts: numbers and classes of this package alone
+    templates.filters["html"] = _text_html
     for name in ("number", "short", "signed", "percent", "integer", "money", "moment"):
         templates.filters[name] = getattr(say, name)
     templates.globals |= {"say": say, "interval": say.interval, "share": say.share}
+    templates.globals["compared"] = partial(compared_texts, say=say)
     return templates
+
+
+def _text_html(block: Mapping[str, Any]) -> tuple[Markup, bool]:
+    """Return the HTML of a text, and True if its Markdown has been formatted."""
+    from markupsafe import Markup
+
+    html, formatted = to_html(block["stretches"], formatted=block["formatted"])
+    return Markup(html), formatted  # noqa: S704 - escaped, with elements of markdown.py alone
 
 
 def require(*modules: str, extra: str = "report") -> None:

@@ -1,6 +1,6 @@
 """One judged unit as report, view and `show` have it: a line for tables, and blocks for its page.
 
-A block is a dict with a `kind`: `text` (segments, some of them marked), `columns` (side by side),
+A block is a dict with a `kind`: `text` (stretches, some of them marked), `columns` (side by side),
 `table`, `items` (small labels), `notice`, `section`, `group` (folded on a page). The macros of
 `_unit.html` and `terminal/blocks.py` render the same blocks. Every text in a block is ready to be
 shown: hidden characters are visible; nothing is escaped for HTML, which is the renderer's part.
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, TypedDict
 from evenhand import jsontext
 from evenhand.judgment import Judgment
 from evenhand.kinds import blocks as of_kind
-from evenhand.kinds.blocks import ShownUnit
+from evenhand.kinds.blocks import ShownUnit, winner_piece
 from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.observation import Scored, ScoredUnit, VotedUnit
-from evenhand.report.html.page import Segment, mark_spans
+from evenhand.report.html.differences import Differences, Span, differences
+from evenhand.report.html.markdown import Segment, Stretch, mark_spans
 from evenhand.stats.pairwise import voted_winner
 from evenhand.text import visible
 from evenhand.words import Words
@@ -27,23 +28,47 @@ Block = dict[str, Any]
 Row = Mapping[str, Any]
 """A judgment as `export --full` writes it, with its `exchanges` as `show --json` has them."""
 
+_DIFFERS = "differs"
+"""The label of a stretch that the other text has not."""
 TEXT_SHOWN = 90
 """Characters of a text on a line of a table."""
+COMPARED_SHOWN = 2_000
+"""Characters of an answer in a list of answers side by side."""
 
 
 def text_block(
-    label: str, segments: Iterable[Sequence[str]], *, note: str = "", part: str = "own"
+    label: str,
+    stretches: Iterable[Stretch],
+    *,
+    note: str = "",
+    part: str = "own",
+    formatted: bool = False,
 ) -> Block:
-    """A text in segments `[text]` or `[text, numbers, title]`; `part` is `own` for what was judged,
-    with `turn`, `judged` and `calls` for its place in a conversation, and `call` for what passed
-    between the program and a judge."""
+    """A text in stretches; `part` is `own` for what was judged, with `turn`, `judged` and `calls`
+    for its place in a conversation, and `call` for what passed between the program and a judge.
+    A page shows the Markdown of one that is `formatted`."""
     return {
         "kind": "text",
         "label": label,
         "note": note,
-        "segments": [list(segment) for segment in segments if segment[0]],
+        "stretches": [stretch for stretch in stretches if stretch.text],
         "part": part,
+        "formatted": formatted,
     }
+
+
+def columns_block(columns: Sequence[Sequence[Block]], note: str = "") -> Block:
+    """Blocks side by side, and what is to be said of all."""
+    return {"kind": "columns", "columns": [list(column) for column in columns], "note": note}
+
+
+def compared_texts(first: str, second: str, say: Words, most: int | None = COMPARED_SHOWN) -> Block:
+    """Return two texts side by side, cut where they are long, the words marked that only one of
+    them has."""
+    converter = _Converter(say, {}, most)
+    sides = zip((first, second), "AB", strict=True)
+    texts = [of_kind.Text(text=converter.cut(text), short=side) for text, side in sides]
+    return converter.block(of_kind.Columns([[text] for text in texts]))
 
 
 def table_block(label: str, head: Sequence[str], rows: Sequence[Sequence[list[str]]]) -> Block:
@@ -88,12 +113,16 @@ def unit_blocks(
     """Return everything about one unit: what its kind shows of it, and how each judgment came
     about. `names` say in words what the ids of dimensions and criteria stand for. With `most`,
     longer texts are cut in the middle and prompts are left out: a file has little room."""
-    converter = _Converter(say, names or {}, most)
+    candidates = unit.measured.candidates if isinstance(unit.measured, VotedUnit) else ()
+    converter = _Converter(say, names or {}, most, candidates)
     blocks = converter.blocks([*unit.unit, *unit.about])
     if not judged:
         return [*blocks, notice_block(say("unit.pending"), "dim")]
     shown = zip(judged, unit.judgments, strict=True)
-    return [*blocks, *(converter.judgment(entry.row, judgment) for entry, judgment in shown)]
+    judgments = [converter.judgment(entry.row, judgment) for entry, judgment in shown]
+    if candidates or not blocks:
+        return [*blocks, *judgments]  # two answers take the width
+    return [columns_block([blocks, judgments])]
 
 
 def kind_blocks(
@@ -125,8 +154,14 @@ def piece_text(piece: of_kind.Piece, say: Words, names: Mapping[str, str] | None
 class _Converter:
     """Makes blocks of a page from those of a kind."""
 
-    def __init__(self, say: Words, names: Mapping[str, str], most: int | None = None) -> None:
-        self.say, self.names, self.most = say, names, most
+    def __init__(
+        self,
+        say: Words,
+        names: Mapping[str, str],
+        most: int | None = None,
+        candidates: Sequence[str] = (),
+    ) -> None:
+        self.say, self.names, self.most, self.candidates = say, names, most, candidates
 
     def piece(self, piece: of_kind.Piece) -> str:
         return piece_text(piece, self.say, self.names)
@@ -151,26 +186,46 @@ class _Converter:
             case of_kind.Notice(piece, tone):
                 return notice_block(self.piece(piece), tone)
             case of_kind.Columns(columns):
-                return {"kind": "columns", "columns": [self.blocks(column) for column in columns]}
+                return self._columns(columns)
             case of_kind.Section(label, inner):
                 return section_block(self.piece(label), self.blocks(inner))
             case of_kind.Group(label, inner):
                 return group_block(self.piece(label), self.blocks(inner))
 
-    def _text(self, block: of_kind.Text) -> Block:
-        """Return a text with its marks; where several overlap, each segment names all of them."""
+    def _columns(self, columns: Sequence[Sequence[of_kind.Block]]) -> Block:
+        """Return blocks side by side; of two texts, the words marked that only one of them has."""
+        texts = [block for column in columns for block in column]
+        match texts:
+            case [of_kind.Text() as first, of_kind.Text() as second] if len(columns) == 2:
+                found = differences(first.text, second.text)
+                key = "unit.differs" if found else "unit.not_compared"
+                note = self.say(key) if found is None or any(found) else ""
+                spans = found or Differences()
+                each = zip((first, second), spans, strict=True)
+                return columns_block([[self._text(*both)] for both in each], note)
+        return columns_block([self.blocks(column) for column in columns])
+
+    def _text(self, block: of_kind.Text, differing: Sequence[Span] = ()) -> Block:
+        """Return a text with its marks; where several overlap, each stretch names all of them."""
         titles = {str(mark.number): visible(mark.title) for mark in block.marks}
         spans = [(mark.start, mark.end, str(mark.number)) for mark in block.marks]
+        spans += [(start, end, _DIFFERS) for start, end in differing]
         found = mark_spans(block.text, spans) if spans else [Segment(block.text, ())]
-        segments = []
+        stretches = []
         for segment in found:
-            title = " · ".join(titles[label] for label in segment.labels)
-            about = [",".join(segment.labels), title] if segment.labels else []
-            segments.append([self._cut(visible(segment.text)), *about])
+            numbers = [label for label in segment.labels if label != _DIFFERS]
+            title = " · ".join(titles[number] for number in numbers)
+            differs = len(numbers) < len(segment.labels)
+            text = self.cut(visible(segment.text))
+            stretches.append(Stretch(text, ",".join(numbers), title, differs))
+        # What was said, not what tools were sent and gave back.
+        formatted = bool(block.short or "turn" in block.look)
+        formatted = formatted and not {"calls", "tool"} & set(block.look)
+        label, note = self.piece(block.label), visible(block.note)
         part = " ".join(("own", *block.look))
-        return text_block(self.piece(block.label), segments, note=visible(block.note), part=part)
+        return text_block(label, stretches, note=note, part=part, formatted=formatted)
 
-    def _cut(self, text: str) -> str:
+    def cut(self, text: str) -> str:
         """Return a text of at most `most` characters: its beginning, how many were left out, its
         end."""
         if self.most is None or len(text) <= self.most:
@@ -219,7 +274,8 @@ class _Converter:
     def _call_label(self, place: int, call: Row, judge_pass: Row) -> str:
         say, parts = self.say, [self.say("unit.call", number=place + 1)]
         if judge_pass.get("round"):
-            order = say.gloss("order", call["order"])
+            first = visible(self.candidates[call["order"] == "21"])
+            order = say("unit.shown_first", name=first)
             parts += [f"{say('unit.round', round=judge_pass['round'])}, {order}"]
         if call["reask"]:
             parts.append(say("unit.reask", number=call["reask"]))
@@ -232,12 +288,12 @@ class _Converter:
         messages = call["messages"][-2 if call["reask"] else 0 :] if self.most is None else ()
         for message in messages:
             label = say("unit.prompt", role=say.gloss("role", message["role"]))
-            yield text_block(label, [[visible(message["content"])]], part="call")
+            yield text_block(label, [Stretch(visible(message["content"]))], part="call")
         if reasoning := call.get("reasoning"):
             label = say("unit.reasoning", n=say.integer(len(reasoning)))
-            yield text_block(label, [[self._cut(visible(reasoning))]], part="call")
+            yield text_block(label, [Stretch(self.cut(visible(reasoning)))], part="call")
         finish = "" if call["finish"] == "stop" else visible(call["finish"])
-        reply = [[self._cut(visible(call["reply"]))]]
+        reply = [Stretch(self.cut(visible(call["reply"])))]
         yield text_block(say("unit.reply"), reply, note=finish, part="call")
         if problems := judge_pass.get("problems"):
             head = [say("unit.problem"), say("unit.where"), say("unit.message")]
@@ -412,9 +468,7 @@ def _result(outcome: UnitOutcome, reasons: Sequence[str], say: Words) -> str:
     """Return the result of a unit in a few words."""
     code = outcome.codes[0]
     if outcome.winner is not None:
-        names = dict(zip("AB", outcome.candidates, strict=True))
-        label = say.gloss("verdict", code)
-        return f"{label} · {visible(names[code])}" if code in names else label
+        return piece_text(winner_piece(code, outcome.candidates), say)
     if outcome.total is not None:
         return _mean(say, outcome.total, outcome.verdicts)
     if outcome.scores:

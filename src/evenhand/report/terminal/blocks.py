@@ -40,6 +40,8 @@ def block_lines(blocks: Iterable[Mapping[str, Any]]) -> Iterator[RenderableType]
             case "columns":
                 for column in block["columns"]:
                     yield from block_lines(column)
+                if block["note"]:
+                    yield Text(block["note"], style="dim")
             case _:
                 yield ""
                 yield Text(f"── {block['label']}", style="bold")
@@ -56,8 +58,8 @@ def _style(tone: str) -> str:
 
 
 def _text(block: Mapping[str, Any]) -> Text:
-    """Return a text with its quoted evidence marked."""
+    """Return a text with its quoted evidence marked, and what differs in another underlined."""
     text = Text(style="dim" if block["part"] == "call" else "")
-    for part, *mark in block["segments"]:
-        text.append(part, style="black on yellow" if mark else "")
+    for part, numbers, _, differs in block["stretches"]:
+        text.append(part, "black on yellow" if numbers else "underline" if differs else "")
     return text
