@@ -12,8 +12,10 @@ from aiohttp import web
 
 from tests.provider import shown
 
-TURN = re.compile(r"^\[\d+ \w+\] .*:$", re.MULTILINE)
-"""The line that opens a turn of a conversation."""
+TURN = re.compile(
+    r"^\[\d+ \w+\] [^\n]*, judged:\n(.*?)(?=^\[\d+ \w+\] |\Z)", re.MULTILINE | re.DOTALL
+)
+"""A judged turn of a conversation."""
 ENDS = re.compile(r"[.!?。！？]+")
 SCRIPTS = {"ja": "[\u3040-\u30ff]", "ru": "[\u0400-\u04ff]", "zh": "[\u4e00-\u9fff]"}
 REASONS = {
@@ -61,6 +63,7 @@ def verdict(body, *, wordiness=1, fickle=0):
             reply["criteria"] = marks
         return reply
     answer = texts.get("model_output", texts.get("answer", ""))
+    answer = "\n".join(TURN.findall(answer)) or answer
     return (_scores if "scores" in schema else _grade)(answer, schema, wordiness)
 
 
@@ -79,7 +82,7 @@ def _scores(answer, schema, wordiness):
     for name, part in schema["scores"]["properties"].items():
         bands = sorted(part["properties"]["score"]["enum"])
         band = bands[min(max(worth(answer), 1), len(bands)) - 1]
-        quote = max(re.split(r"[\n\"]", TURN.sub("", answer)), key=len).strip()[:40]
+        quote = max(re.split(r"[\n\"]", answer), key=len).strip()[:40]
         scores[name] = {"evidence": [quote], "rationale": _reason(answer, wordiness), "score": band}
     return {"scores": scores, "failure_tags": [], "notes": ""}
 

@@ -131,7 +131,7 @@ def test_other_weights_cost_no_call(tmp_path, url):
 
 def test_the_first_screen_of_the_readme(tmp_path, url):
     """But for the installation, and with the key that the fixture sets."""
-    before, commands = blocks("README.md", "Your own table", "")
+    before, commands, questions = blocks("README.md", "Your own data", "")
     install, key = before.strip().splitlines()
     assert install.startswith("pip install") and key.startswith("export OPENAI_API_KEY")
     rows = [
@@ -144,3 +144,9 @@ def test_the_first_screen_of_the_readme(tmp_path, url):
     assert "24 calls to send" in out and "About $" in out
     assert out.count("b is better than a overall") == 2 and "best 3:" in out
     assert (tmp_path / "my-suite/report.html").exists()
+    (tmp_path / "my-suite").rename(tmp_path / "first")
+    write_table(tmp_path / "questions.csv", [("question",), ("Why is ice slippery?",)])
+    for version in ("v1", "v2"):
+        (tmp_path / f"{version}.md").write_text("Why? {{question}}")
+    told(questions, tmp_path, at_loopback(url))
+    assert "[answers]" in (tmp_path / "my-suite/evenhand.toml").read_text("utf-8")

@@ -264,9 +264,11 @@ def _judged(
 ) -> str:
     """Return what of conversations with tool calls is judged: what the rubrics are about, all turns
     where they are about several things; empty where there are no tool calls."""
-    if not any(has_tool_calls(row, form.answer, form.several) for row in rows):
+    has_calls = [has_tool_calls(row, form.answer, form.several) for row in rows]
+    if not any(has_calls):
         return ""
     wanted = {each.judged for each in ready} or {"last"}
+    wanted |= set() if all(has_calls) else {"last"}  # where there is no call, none can be judged
     return wanted.pop() if len(wanted) == 1 else "conversation"
 
 

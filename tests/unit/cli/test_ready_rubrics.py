@@ -117,3 +117,7 @@ def test_tool_calls_are_judged_where_a_rubric_is_about_them(call):
         flags = " ".join(f"--rubric {name}" for name in names.split())
         assert call(f"init {judged} --data log.jsonl {flags}").code == 0
         assert load_suite(Path(judged), {}).file.judged == judged
+    told = {"role": "assistant", "content": "Rain."}
+    put("log.jsonl", "\n".join(json.dumps({"messages": [asked, each]}) for each in (called, told)))
+    assert call("init mixed --data log.jsonl --rubric tool-use").code == 0
+    assert load_suite(Path("mixed"), {}).file.judged == "conversation"
