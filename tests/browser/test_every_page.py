@@ -39,6 +39,8 @@ PAGES = {
     "graded": "/runs/{graded answers}",
     "failing": "/runs/{failing}",
     "imported": "/runs/{votes}",
+    "matrix": "/runs/{many variants}/matrix",
+    "matrix of pairs": "/runs/{league of seven}/matrix?only=different",
     "changes": "/runs/{many variants}/changes",
     "changes of pairs": "/runs/{league of seven}/changes",
     "changes of runs": "/runs/{two variants}/changes?against={two variants, again}&only=failures",
@@ -90,12 +92,12 @@ FAULTS = """() => {
     const style = getComputedStyle(one);
     const box = one.getBoundingClientRect();
     if (!box.width || !box.height || one.closest("thead") && box.width <= 1) continue;
-    const scrolls = one.closest(".scroll, .table");
+    const scrolls = one.closest(".scroll, .table, .questions");
     const isBeyond = box.right > innerWidth + 1 || box.left < -1;
     if (!scrolls && isBeyond) faults.push(`beyond: ${told(one)}`);
     const hides = ["hidden", "clip"].includes(style.overflowX);
     if (hides && one.scrollWidth > one.clientWidth + 1) faults.push(`cut: ${told(one)}`);
-    if (one.closest(".matrix")) continue; // its grounds are mixed colours
+    if (one.closest(".matrix, .questions")) continue; // its grounds are mixed colours
     const ink = channels(style.color);
     const back = ground(one);
     const ratio = contrast(over(ink, back), back);

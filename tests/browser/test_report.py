@@ -289,7 +289,7 @@ def test_it_prints_what_is_read_and_not_what_is_pressed(files, open_page, screen
     page = open_page(files["rubric", "en"], color_scheme="dark")
     page.locator(f"{FIRST} >> summary >> nth=0").click()
     page.emulate_media(media="print", color_scheme="dark")
-    for hidden in (".tools", ".top nav", "#theme"):
+    for hidden in ("#which", "#tools", ".top nav", "#theme"):
         assert page.locator(hidden).is_hidden()
     for shown in (".answer", "figure svg >> nth=0", OPENED):
         assert page.locator(shown).is_visible()
@@ -347,3 +347,37 @@ def test_units_have_their_question_and_are_sorted_by_any_column(files, open_page
     head.locator("button").click()
     assert "Question 19:" in page.locator(FIRST).text_content()
     assert head.get_attribute("aria-sort") == "descending"
+
+
+def test_a_cell_of_the_matrix_opens_its_unit_and_heads_sort_it(files, open_page):
+    page = open_page(files["rubric", "en"])
+    rows = page.locator("#matrix tbody > tr:visible")
+    gaps = page.locator("#matrix tbody td:last-child").all_text_contents()
+    assert len(gaps) == 20 and gaps[-1].strip() == "–", "the largest loss first, nothing last"
+    known = [float(gap.replace("−", "-")) for gap in gaps[:-1]]
+    assert known == sorted(known)
+    page.locator("#matrix thead button").first.click()
+    assert "Question 0:" in rows.first.inner_text()
+    page.select_option("#which select", "failures")
+    assert rows.count() == 1 and "Question 5:" in rows.inner_text()
+    page.select_option("#which select", "all")
+    page.locator("#which input").fill("question 7:")
+    assert rows.count() == 1
+    page.fill("#search", "number 3")
+    rows.locator("a").nth(1).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(OPENED)
+    assert page.locator(".unit[open] .id").text_content() == "m/v2/q7"
+    assert page.evaluate("document.activeElement.closest('.unit').open")
+
+
+def test_heads_and_questions_of_the_matrix_stay_in_view(files, open_page):
+    page = open_page(files["rubric", "en"], viewport={"width": 390, "height": 500})
+    box = page.locator(".questions")
+    box.evaluate("one => { one.style.maxWidth = '250px'; one.scrollTo(200, 300); }")
+    frame = box.bounding_box()
+    head, question = page.locator(".questions thead th").first, box.locator("tbody th").nth(9)
+    assert abs(head.bounding_box()["y"] - frame["y"]) < 3
+    assert abs(question.bounding_box()["x"] - frame["x"]) < 3
+    page.emulate_media(media="print")
+    assert box.evaluate("one => one.scrollHeight <= one.clientHeight + 1")

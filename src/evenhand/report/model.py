@@ -18,6 +18,7 @@ from evenhand.report.html.units import Block, UnitLine
 from evenhand.stats.comparison import Comparison, VariantMean
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.leaderboard import Board
+from evenhand.stats.matrix import QuestionMatrix
 from evenhand.stats.pairwise import PairFigures
 
 WARNINGS = frozenset({"notes.trust_contradicts", "notes.trust_contradicts_of"})
@@ -174,6 +175,16 @@ class ListedUnit(NamedTuple):
     blocks: Sequence[Block]
 
 
+class ListedQuestions(NamedTuple):
+    """The matrix of a report: as many questions as a file has room for, of how many."""
+
+    matrix: QuestionMatrix
+    texts: Sequence[str]
+    listed: Mapping[str, int]
+    """The places of the report's units, by id."""
+    of: int
+
+
 class Selected(NamedTuple):
     """Some units of a run: by which condition, how many, and of how many."""
 
@@ -223,6 +234,8 @@ class Report:
     """Those that changed most, where variants were compared."""
     units: Sequence[ListedUnit] | None = None
     """As many of the run as a file has room for; None in a summary."""
+    questions: ListedQuestions | None = None
+    """Where variants or candidates have questions in common; None in a summary."""
 
     @property
     def level(self) -> float:

@@ -12,13 +12,15 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from evenhand import jsontext
 from evenhand.data.write import write_text
 from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
 from evenhand.kinds.kind import Scoring
 from evenhand.manifest import Compare
-from evenhand.observation import ScoredUnit, VotedUnit
+from evenhand.observation import OVERALL, ScoredUnit, VotedUnit
 from evenhand.report.html.page import require
 from evenhand.report.html.render import render
 from evenhand.report.html.tallies import (
@@ -30,20 +32,29 @@ from evenhand.report.html.tallies import (
     win_rate_by_length,
 )
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
-from evenhand.report.model import WARNINGS, ChangedUnits, Coverage, ListedUnit, Report, Selected
+from evenhand.report.model import (
+    WARNINGS,
+    ChangedUnits,
+    Coverage,
+    ListedQuestions,
+    ListedUnit,
+    Report,
+    Selected,
+)
 from evenhand.results.board import family_notes, order_sentences, position_notes
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.compare import refuse_wide_margin, with_decision
 from evenhand.results.expenses import answer_expenses
 from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs
-from evenhand.results.units import judged_row, names_of
+from evenhand.results.units import judged_row, names_of, text_of
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import changes, compare
 from evenhand.stats.comparison import Comparison, in_points
 from evenhand.stats.layout import USUAL, lay_out, usual_fields
 from evenhand.stats.leaderboard import BoardOptions, leaderboard
+from evenhand.stats.matrix import question_matrix
 from evenhand.stats.observations import Observations
 from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.stability import repeats
@@ -57,6 +68,8 @@ T = TypeVar("T")
 UNITS_MOST, BYTES_MOST = 3_000, 16_000_000
 """Units in one file, and the room for their texts: more belong into `view`, which reads the store
 page by page."""
+QUESTIONS_MOST, CELLS_MOST = 2_000, 20_000
+"""Rows of the matrix, and its cells."""
 TEXT_MOST = 12_000
 """Characters of one text in a file."""
 CHANGED = 10
@@ -117,7 +130,8 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
     if options.summary or options.answer_only:
         return report
     say = words(language).naming_tags(report.tag_names)
-    return replace(report, units=list(_units(store, recorded, report, say)))
+    report = replace(report, units=list(_units(store, recorded, report, say)))
+    return replace(report, questions=_questions(store, recorded, report, table))
 
 
 def write_report(
@@ -287,6 +301,28 @@ def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> It
         if room < 0:
             return
         yield ListedUnit(line, " · ".join(line["candidates"] or variant), facets, blocks)
+
+
+def _questions(
+    store: Archive, recorded: Recorded, report: Report, table: Observations
+) -> ListedQuestions | None:
+    """Return the matrix of a report; None where no two variants have a question in common."""
+    comparison, units = report.comparison, report.units or ()
+    if not comparison and not recorded.has_votes:
+        return None
+    by, baseline = (comparison.by.split(" / "), comparison.baseline) if comparison else ((), None)
+    matrix = question_matrix(table, by, baseline)
+    if matrix is None:
+        return None
+    most = min(len(matrix.values), QUESTIONS_MOST, CELLS_MOST // len(matrix.names))
+    shown = matrix.of_rows(np.arange(most))
+    listed = {unit: place for place, unit in enumerate(table.units[: len(units)])}
+    texts: list[str] = []
+    for unit in (matrix.units[place] for place in shown.first.tolist()):
+        text = units[listed[unit]].line["text"] if unit in listed else ""
+        texts.append(text or text_of(store, recorded, unit))
+    shown = shown.out_of(recorded.full_marks if shown.measure == OVERALL else None)
+    return ListedQuestions(shown, texts, listed, len(matrix.values))
 
 
 def _name_variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> list[str]:

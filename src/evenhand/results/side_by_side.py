@@ -13,6 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from evenhand.errors import UsageError
+from evenhand.manifest import Compare
+from evenhand.observation import OVERALL
 from evenhand.report.model import ChangedPair
 from evenhand.results.changed_units import Sides, changed_pair
 from evenhand.results.compare import CompareOptions, lay_out_question, own_fields, refuse_against
@@ -20,15 +22,13 @@ from evenhand.results.observations import observe
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.compare import Change
 from evenhand.stats.layout import usual_fields
-from evenhand.stats.observations import Bools, Floats, Ints, place_of
+from evenhand.stats.matrix import EVEN, Only, QuestionMatrix, question_matrix
+from evenhand.stats.observations import Bools, Floats, Ints, Observations, place_of
 from evenhand.stats.variants import Variants
 from evenhand.store.archive import Archive
 from evenhand.words import Sentence
 
-Only = Literal["", "different", "failures"]
 Sort = Literal["worst", "best", "order"]
-EVEN = 1e-9
-"""Means that differ by less are the same."""
 
 
 class NothingBeside(UsageError):  # noqa: N818  as in errors.py
@@ -116,6 +116,11 @@ class SideCounts(NamedTuple):
     different: int
     unpaired: int
 
+    @property
+    def of(self) -> dict[Only, int]:
+        """Return the number of rows that each filter leaves."""
+        return {"": self.n, "different": self.different, "failures": self.missing}
+
 
 class Setting(NamedTuple):
     """The two sides to set side by side: variants of one run, or a run and an earlier."""
@@ -151,15 +156,30 @@ def side_by_side(store: Archive, run: Recorded, setting: Setting) -> SideBySide:
 
 def _variants(store: Archive, run: Recorded, setting: Setting) -> Variants:
     table = observe(store, run)
-    fields: tuple[str, ...] = ()
-    if setting.against is None and not run.has_votes:
-        fields = tuple(own_fields(run) or usual_fields(table))
-        if not fields:
-            raise NothingBeside(Sentence("compare.nothing_beside"))
+    fields = _fields(run, table) if setting.against is None else ()
     question = CompareOptions(by=fields, baseline=setting.baseline, against=setting.against)
     if setting.against is not None:
         refuse_against(run, setting.against, question)
     return lay_out_question(store, run, question, table)
+
+
+def _fields(run: Recorded, table: Observations) -> tuple[str, ...]:
+    """Return the fields that tell the variants of a run apart; empty for pairs."""
+    fields = () if run.has_votes else tuple(own_fields(run) or usual_fields(table))
+    if not fields and not run.has_votes:
+        raise NothingBeside(Sentence("compare.nothing_beside"))
+    return fields
+
+
+def matrix_of(store: Archive, run: Recorded, baseline: str | None = None) -> QuestionMatrix:
+    """Return every question by every variant or candidate of a run. Raise UsageError for a baseline
+    that nobody has, and where no two variants have a question in common."""
+    table = observe(store, run)
+    baseline = baseline or (run.manifest.compare or Compare()).baseline
+    matrix = question_matrix(table, _fields(run, table), baseline)
+    if matrix is None:
+        raise NothingBeside(Sentence("compare.nothing_beside"))
+    return matrix.out_of(run.full_marks if matrix.measure == OVERALL else None)
 
 
 def page_of(

@@ -14,13 +14,14 @@ from evenhand.errors import UsageError
 from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds.blocks import Block, Columns, Text
 from evenhand.kinds.kind import Kind, Scoring, Voting
-from evenhand.observation import CHECK, PASSED, is_passing, read_observations, read_pass
-from evenhand.report.html.units import JudgedRow
+from evenhand.observation import CHECK, PASSED, VotedUnit, is_passing, read_observations, read_pass
+from evenhand.report.html.units import JudgedRow, beginning
 from evenhand.report.terminal.summary import FailureDetail
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.store.archive import Archive
 from evenhand.store.ports import LedgerCall, Scope, StoredJudgment, StoredUnit
+from evenhand.text import visible
 from evenhand.units import question_hash
 from evenhand.words import Code, Sentence
 
@@ -96,6 +97,14 @@ def letter_texts(blocks: Iterable[Block]) -> dict[str, str]:
 def question_of(blocks: Iterable[Block]) -> str:
     """Return the text that a unit is about, as every kind marks it; empty where nobody knows."""
     return next((text.text for text in texts_of(blocks) if text.short == "Q"), "")
+
+
+def text_of(store: Archive, run: Recorded, name: str) -> str:
+    """Return the beginning of what a unit is about, ready to be shown: of one without texts its
+    topic or id."""
+    shown = run.kind.present(run.kind.load(next(store.units(Scope(run.id), name)).body), [])
+    topic = shown.measured.topic if isinstance(shown.measured, VotedUnit) else name
+    return visible(beginning(shown) or topic)
 
 
 def is_hash_of(ident: str, question: str) -> bool:

@@ -186,8 +186,7 @@ def _unit_flags(table: Observations) -> Iterator[Measure]:
 
 
 def _candidates(table: Observations, baseline: str | None) -> Variants:
-    """Return the pairs of a run that the baseline takes part in, two entries each: what the first
-    candidate won, and what the second did."""
+    """Return the pairs of a run that the baseline takes part in."""
     judged = np.unique([table.first, table.second]).tolist()
     base, notes = choose(table.candidates if judged else (), baseline, CANDIDATE)
     if base not in judged:
@@ -200,24 +199,41 @@ def _candidates(table: Observations, baseline: str | None) -> Variants:
     places = [place for place in range(len(table.candidates)) if place in there]
     moved = np.full(len(table.candidates) + 1, -1, np.int64)
     moved[places] = np.arange(len(places))
-    size = len(met.units)
-    measures = [unit_measure(met, name) for name in met.dimensions]
-    measures.append(unit_measure(met, met.main, OVERALL))
-    entries = unit_entries(met, ())
-    return Variants(
+    variants = _sides(met, met.dimensions)
+    return replace(
+        variants,
         names=tuple(table.candidates[place] for place in places),
         base=places.index(base),
+        variant=moved[variants.variant],
+        notes=tuple(notes),
+    )
+
+
+def lay_out_candidates(table: Observations) -> Variants:
+    """Return all pairs of a run, paired on the question: what each candidate won of it."""
+    met = table.of_units(table.subject != table.opponent)
+    questions, key = np.unique(met.question, return_inverse=True)
+    return replace(_sides(met, ()), key=np.tile(key, 2), cluster=questions)
+
+
+def _sides(table: Observations, dimensions: Sequence[str]) -> Variants:
+    """Return pairs, two entries each: what the first candidate won, and what the second did."""
+    both = np.tile(np.arange(len(table.units)), 2)
+    measures = [unit_measure(table, name) for name in dimensions]
+    measures.append(unit_measure(table, table.main, OVERALL))
+    return Variants(
+        names=table.candidates,
+        base=0,
         by=(CANDIDATE,),
         pair_by=(TOPIC,),
         is_duel=True,
-        variant=moved[np.concatenate([met.subject, met.opponent])],
-        key=np.tile(np.arange(size), 2),
-        cluster=met.question,
+        variant=np.concatenate([table.subject, table.opponent]),
+        key=both,
+        cluster=table.question,
         measures=tuple(_both_sides(measure) for measure in measures),
-        entries=entries.of_entries(np.tile(np.arange(size), 2)),
-        units=met.units,
-        fields=met.fields,
-        notes=tuple(notes),
+        entries=unit_entries(table, ()).of_entries(both),
+        units=table.units,
+        fields=table.fields,
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from evenhand.observation import CRITICAL_FAIL, OVERALL, TAG
 from evenhand.stats.observations import (
+    NONE,
     Bools,
     Fields,
     Floats,
@@ -164,6 +165,17 @@ class Variants:
         ):
             members.setdefault(key, []).append(self.units[unit])
         return members
+
+    def least_units(self, measure: Measure) -> Ints:
+        """Return a row per key and a column per variant: the unit with the least value, as a place
+        in `units`; NONE where there is none."""
+        place = self.key * len(self.names) + self.variant
+        order = np.lexsort((measure.values, place))
+        order = order[self.variant[order] >= 0]
+        places, first = np.unique(place[order], return_index=True)
+        units = np.full(self.cluster.size * len(self.names), NONE)
+        units[places] = self.entries.unit[order][first]
+        return units.reshape(self.cluster.size, len(self.names))
 
     def of_units(self, members: Bools) -> Variants:
         """Return the entries of some units alone."""

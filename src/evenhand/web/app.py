@@ -20,6 +20,7 @@ from evenhand.errors import EvenhandError, StoreBusy, StoreError, UsageError
 from evenhand.report.html.page import static
 from evenhand.store.ledger import Store
 from evenhand.web.lists import ChangesPage, UnitList
+from evenhand.web.matrix import MatrixPage
 from evenhand.web.pages import Pages
 from evenhand.web.render import Renderer
 from evenhand.web.security import Endpoint, Guard
@@ -53,6 +54,7 @@ def make_app(
         Pages(service, renderer, store),
         UnitList(service, renderer),
         ChangesPage(service, renderer),
+        MatrixPage(service, renderer),
     ):
         app.include_router(pages.routes())
     _add_files(app)
@@ -103,7 +105,7 @@ def listening(host: str, port: int) -> socket.socket:
 def _add_files(app: FastAPI) -> None:
     """Serve the files of the package by name: no path of a request ever reaches the disk."""
     own: Any = resources.files("evenhand.web") / "static"
-    texts = {name: static(name) for name in ("page.css", "sort.js")}
+    texts = {"page.css": static("page.css")}
     texts |= {name: (own / name).read_text(encoding="utf-8") for name in ("view.css", "view.js")}
 
     @app.get("/static/{name}")

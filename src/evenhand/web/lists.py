@@ -20,8 +20,9 @@ from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.report.model import ChangedPair, ChangedSide
 from evenhand.results import pages
 from evenhand.results.pages import REACH, plain_texts, read_place
-from evenhand.results.side_by_side import NothingBeside, Only, Setting, SideBySide, SideCounts, Sort
+from evenhand.results.side_by_side import NothingBeside, Setting, SideBySide, Sort
 from evenhand.runs.recorded import Recorded
+from evenhand.stats.matrix import Only
 from evenhand.stats.pairwise import OUTCOMES
 from evenhand.store.ports import Browsed, PageRequest, StoredUnit
 from evenhand.text import visible
@@ -286,7 +287,7 @@ class ChangesPage:
             computing=table is None and not problem,
             only=only,
             sort=sort,
-            only_choices=_only_choices(table.counts if table else None, say),
+            only_choices=only_choices(table.counts.of if table else None, say),
             sort_choices=[(name, say(f"view.sort_{name}")) for name in CHANGE_SORTS],
             turned=link(here, {**query, "sort": "best" if sort == "worst" else "worst"}),
             unit_href=unit_href,
@@ -343,11 +344,11 @@ def _scale(dimension: str, run: Recorded, say: Words) -> str:
     return say("view.scale_of", dimension=visible(scaled_dimension(dimension, say, scale)))
 
 
-def _only_choices(counts: SideCounts | None, say: Words) -> list[tuple[str, str]]:
+def only_choices(counts: Mapping[Only, int] | None, say: Words) -> list[tuple[str, str]]:
     """Return the filters, each with the number of rows that it leaves."""
     names: tuple[Only, ...] = ("", "different", "failures")
-    numbers = (counts.n, counts.different, counts.missing) if counts else (None, None, None)
+    labels = ((name, say(f"view.only_{name or 'all'}")) for name in names)
     return [
-        (name, say(f"view.only_{name or 'all'}") + ("" if n is None else f" ({say.integer(n)})"))
-        for name, n in zip(names, numbers, strict=True)
+        (name, f"{label} ({say.integer(counts[name])})" if counts else label)
+        for name, label in labels
     ]

@@ -21,7 +21,7 @@ from evenhand.results.pages import WINDOW
 from evenhand.results.units import names_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Cursor, PageRequest
-from evenhand.web.lists import Filters, Links, RunName, Text, link, selection, unit_href
+from evenhand.web.lists import Filters, Links, RunName, Text, link, selection
 from evenhand.web.render import Renderer
 from evenhand.web.service import ViewService
 from evenhand.words import Words
@@ -94,7 +94,6 @@ class Pages:
             about=_about(recorded, say),
             caveats=sorted({judge.caveat for judge in recorded.judges} - {""}),
             duration=_duration,
-            unit_href=unit_href,
             field=field,
             value=value,
             report_href=link(f"/runs/{recorded.row.id}/report", {"field": field, "value": value}),

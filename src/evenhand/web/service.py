@@ -20,10 +20,11 @@ from evenhand.results import pages
 from evenhand.results.observations import select
 from evenhand.results.pages import RunStatus
 from evenhand.results.report import ReportOptions, make_report
-from evenhand.results.side_by_side import Setting, SideBySide, page_of, side_by_side
-from evenhand.results.units import UnitDetail, unit_detail
+from evenhand.results.side_by_side import Setting, SideBySide, matrix_of, page_of, side_by_side
+from evenhand.results.units import UnitDetail, text_of, unit_detail
 from evenhand.runs.differences import with_present_suite
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
+from evenhand.stats.matrix import QuestionMatrix
 from evenhand.store.archive import Archive
 from evenhand.store.ledger import Store
 from evenhand.words import Sentence
@@ -244,6 +245,22 @@ class ViewService:
         """Return these rows of a table with their texts and reasons."""
         with self.stores.borrow() as store:
             return page_of(store, run, setting, table, places)
+
+    def matrix(
+        self, run: Recorded, baseline: str | None, where: Sequence[str]
+    ) -> QuestionMatrix | None:
+        """Return every question by every variant, of the units that FIELD=VALUE selects; None while
+        it is being computed. Raise UsageError where there is nothing to set side by side."""
+        key = ("matrix", run.row.id, run.manifest.compare, baseline, *where)
+        make: Callable[[Archive], QuestionMatrix] = lambda store: matrix_of(  # noqa: E731
+            store, select(store, run, where), baseline
+        )
+        return self.cache.get(key, make, self._timeouts.figures)
+
+    def texts(self, run: Recorded, units: Sequence[str]) -> list[str]:
+        """Return the beginnings of what units are about."""
+        with self.stores.borrow() as store:
+            return [text_of(store, run, unit) for unit in units]
 
     def report(self, run: Recorded, where: Sequence[str] = ()) -> Report | None:
         """Return the figures of a run, or of the units that FIELD=VALUE selects; None while they

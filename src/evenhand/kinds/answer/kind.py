@@ -8,7 +8,6 @@ question under one prompt, its judges are the models that answer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +30,6 @@ from evenhand.kinds.blocks import (
 )
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
-from evenhand.kinds.messages import is_conversation, read_turns
 from evenhand.kinds.protocol import JudgeWords, Protocol, ProtocolForm
 from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import RowError, TableForm
@@ -132,10 +130,8 @@ def _fill(template: AnswerTemplate, row: Mapping[str, Any]) -> tuple[Message, ..
 def _read_reply(reply: Reply) -> MadeAnswer:
     """Return the answer of a reply. A function of the user's own may return a conversation."""
     if reply.model.startswith(_OWN_CODE) and reply.text.startswith("[{"):
-        with suppress(ValueError):
-            messages = jsontext.parse(reply.text)
-            if is_conversation(messages) and read_turns(messages):
-                return MadeAnswer(answer="", finish=reply.finish, messages=messages)
+        messages = jsontext.loads_trusted(reply.text)
+        return MadeAnswer(answer="", finish=reply.finish, messages=messages)
     return MadeAnswer(answer=reply.text, finish=reply.finish)
 
 

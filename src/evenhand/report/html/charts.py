@@ -13,6 +13,7 @@ from math import ceil, floor, log10
 from typing import Any
 
 from evenhand.report.html.answer import by_win_rate, scaled_dimension
+from evenhand.report.html.matrix import shade
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Row
 from evenhand.text import visible
@@ -395,12 +396,8 @@ def _select(points: Sequence[Point]) -> list[Point]:
 
 
 def _matrix_cell(rate: float | None) -> tuple[str, str]:
-    """Return the percentage of a cell, and the class that colours it by who wins and how far."""
-    if rate is None:
-        return "", ""
-    strength = ceil(abs(rate - 0.5) * 6)
-    side = "wins" if rate > 0.5 else "loses"
-    return f"{100 * rate:.0f}", f"{side}-{strength}" if strength else ""
+    """Return the percentage of a cell, and the class that shades it."""
+    return ("", "") if rate is None else (f"{100 * rate:.0f}", shade(rate))
 
 
 def series_colours(points: Sequence[Point], given: Mapping[str, str]) -> dict[str, str]:

@@ -18,9 +18,11 @@ from evenhand import jsontext
 from evenhand.manifest import plain
 from evenhand.report.html.answer import answers, brackets_note
 from evenhand.report.html.charts import figures
+from evenhand.report.html.matrix import MatrixTable, matrix_table
 from evenhand.report.html.page import environment, policy, static
 from evenhand.report.html.ranking import rank
 from evenhand.report.model import Coverage, ListedUnit, Report
+from evenhand.stats.observations import NONE
 from evenhand.text import visible
 from evenhand.words import Words, words
 
@@ -47,7 +49,8 @@ def render(report: Report) -> str:
     templates = environment(say)
     from markupsafe import Markup  # comes with jinja2
 
-    style, script = static("page.css"), static("sort.js") + static("report.js")
+    style = static("page.css")
+    script = static("sort.js") + static("matrix.js") + static("report.js")
     judges = report.manifest.judging.judges
     units = report.units or ()
     filters = _filters(units, say)
@@ -57,6 +60,7 @@ def render(report: Report) -> str:
     return templates.get_template("report.html").render(
         report=report,
         **shown_figures(report, say),
+        matrix=_matrix(report, say),
         judges=judges,
         facts=list(_facts(report, say)),
         bar=_bar(report),
@@ -84,6 +88,18 @@ def shown_figures(report: Report, say: Words) -> dict[str, Any]:
         "ranking": rank(report, say),
         "charts": list(figures(report, say)),
     }
+
+
+def _matrix(report: Report, say: Words) -> MatrixTable | None:
+    if report.questions is None:
+        return None
+    matrix, texts, listed, _ = report.questions
+
+    def href(unit: int) -> str:
+        place = listed.get(matrix.units[unit]) if unit != NONE else None
+        return "" if place is None else f"#u{place}"
+
+    return matrix_table(matrix, texts, say, href)
 
 
 def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:

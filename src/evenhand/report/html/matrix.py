@@ -1,0 +1,123 @@
+"""Every question by every variant as a table: a shaded cell with its value in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, isnan
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.report.html.answer import scaled_dimension
+from evenhand.stats.matrix import FAILED, QuestionMatrix
+from evenhand.stats.observations import Floats
+from evenhand.words import Words
+
+_SHADES = ("l3", "l2", "l1", "", "w1", "w2", "w3")
+Write = Callable[[float], str]
+
+
+class MatrixCell(NamedTuple):
+    """The text of a cell, the class of its shade, and the address of its unit; empty without."""
+
+    text: str
+    shade: str
+    href: str
+
+
+class MatrixRow(NamedTuple):
+    """A question, its cells, and how far apart they are."""
+
+    question: str
+    cells: Sequence[MatrixCell]
+    apart: Sequence[str]
+    """The spread, and the loss where there is a baseline."""
+
+
+class MatrixHead(NamedTuple):
+    """The head of a column, and what the table is sorted by there; empty where by nothing."""
+
+    text: str
+    sort: str = ""
+
+
+class MatrixTable(NamedTuple):
+    """A matrix, ready to be shown."""
+
+    about: str
+    heads: Sequence[MatrixHead]
+    rows: Sequence[MatrixRow]
+
+
+def shade(share: float) -> str:
+    """Return the class that shades a value, from 0 to 1, by how far it is from the middle."""
+    strength = ceil(round(abs(share - 0.5) * 6, 9))
+    return _SHADES[3 + (strength if share > 0.5 else -strength)]
+
+
+def matrix_table(
+    matrix: QuestionMatrix,
+    questions: Sequence[str],
+    say: Words,
+    href: Callable[[int], str],
+) -> MatrixTable:
+    """Return the table of a matrix; `href` is the address of a unit by its place."""
+    write, write_gap = _writers(matrix, say)
+    low, high = matrix.scale.ends
+
+    def cell(value: float, passed: float, missing: str, unit: int) -> MatrixCell:
+        texts = [] if missing else [write(value)]
+        if not isnan(passed):
+            texts += ("✗", "✓")[passed > 0.5], say.gloss("pass", str(passed > 0.5).lower())
+        text = " ".join(texts) or _reason(missing, say)
+        if missing:
+            return MatrixCell(text, "no" if missing in FAILED else "na", href(unit))
+        return MatrixCell(text, shade((value - low) / ((high - low) or 1.0)), href(unit))
+
+    gaps = _gaps(matrix, say)
+    writers = [write if head.sort == "spread" else write_gap for head, _ in gaps]
+    columns = (matrix.values, matrix.passed, matrix.missing, matrix.opens)
+    rows: list[MatrixRow] = []
+    for place, question in enumerate(questions):
+        cells = list(map(cell, *(column[place].tolist() for column in columns)))
+        apart = [float(gap[place]) for _, gap in gaps]
+        texts = [
+            "–" if isnan(gap) else write(gap) for gap, write in zip(apart, writers, strict=True)
+        ]
+        rows.append(MatrixRow(question, cells, texts))
+    heads = [MatrixHead(say("changed.question"), "order"), *map(MatrixHead, matrix.names)]
+    return MatrixTable(_about(matrix, say), [*heads, *(head for head, _ in gaps)], rows)
+
+
+def _reason(missing: str, say: Words) -> str:
+    """Return why a cell has no value."""
+    own = {"absent": "matrix.absent", "no_verdict": "changed.no_verdict"}
+    return say(own[missing]) if missing in own else say.gloss("verdict", missing)
+
+
+def _gaps(matrix: QuestionMatrix, say: Words) -> list[tuple[MatrixHead, Floats]]:
+    """Return the columns on how far apart the others are; of two, one says all."""
+    spread = MatrixHead(say("matrix.spread"), "spread"), matrix.spread
+    if matrix.base is None:
+        return [spread]
+    if len(matrix.names) == 2:
+        return [(MatrixHead(say("changed.difference"), "loss"), matrix.loss)]
+    loss = MatrixHead(say("matrix.loss", baseline=matrix.names[matrix.base]), "loss")
+    return [spread, (loss, matrix.loss)]
+
+
+def _about(matrix: QuestionMatrix, say: Words) -> str:
+    if matrix.is_duel:
+        return say("matrix.about_pairs")
+    dimension = scaled_dimension(matrix.measure, say, matrix.scale.ends)
+    return say("matrix.about_scores", dimension=dimension)
+
+
+def _writers(matrix: QuestionMatrix, say: Words) -> tuple[Write, Write]:
+    """Return how values are written, and how differences: with as many digits as they need."""
+    if matrix.is_duel:
+        return say.percent, say.percent_change
+    values = matrix.values[~np.isnan(matrix.values)]
+    is_wide = matrix.scale.high - matrix.scale.low > 1
+    digits = 0 if (values == values.round()).all() else 1 if is_wide else 2
+    return (lambda value: say.number(value, digits)), (lambda value: say.signed(value, digits))

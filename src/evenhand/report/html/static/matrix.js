@@ -1,0 +1,37 @@
+"use strict";
+// The matrix: the worst rows first, rows by their text and state, and cells that open their unit.
+(() => {
+  const box = document.querySelector("#matrix .questions");
+  if (!box) return;
+  const heads = [...box.querySelectorAll("th[data-sort]")];
+  heads.at(-1).querySelector("button").click();
+  const rows = [...box.querySelectorAll("tbody > tr")];
+  const apart = heads.findIndex((head) => head.dataset.sort === "descending"); // the last, of two variants
+  const fits = {
+    all: () => true,
+    different: (row) => /[1-9]/.test([...row.cells].at(apart).textContent),
+    failures: (row) => row.querySelector(".no"),
+  };
+  const which = document.getElementById("which");
+  const [search, only] = which.elements;
+  function choose() {
+    const text = search.value.trim().toLowerCase();
+    for (const row of rows) {
+      row.hidden = !fits[only.value](row) || !row.cells[0].textContent.toLowerCase().includes(text);
+    }
+  }
+  which.addEventListener("input", choose);
+  which.addEventListener("submit", (event) => event.preventDefault());
+  which.hidden = false;
+
+  function open() {
+    const unit = document.getElementById(location.hash.slice(1));
+    if (!unit?.matches(".unit")) return;
+    unit.hidden = false;
+    unit.open = true;
+    unit.scrollIntoView();
+    unit.querySelector("summary").focus({ preventScroll: true });
+  }
+  box.addEventListener("click", (event) => event.target.closest("a") && setTimeout(open));
+  open();
+})();
