@@ -224,7 +224,8 @@ async def _answer_and_judge(
 
     await _require_judges(plan, stage, store.archive, options.limit)
     limit = None if options.limit is None else count_asked(stage, plan, options.limit)
-    asking = replace(options, limit=limit, tell_changes=None)
+    # A cluster knows the judges of the suite, not its models.
+    asking = replace(options, limit=limit, tell_changes=None, remote_engine=None)
     for answering in answer_waves(stage.plan, limit) if plan.is_sequential else [stage.plan]:
         made = await _judge_open(answering, store, asking)
         rows = write_answers(store.archive, stage, made.run)
