@@ -9,7 +9,9 @@ import pytest
 from aiohttp import web
 
 from evenhand.errors import DataError, KeyMissing
+from evenhand.runs.batch import BatchOptions
 from tests.answering import BOT, PRICE, PROMPTS, made_rows, write_answering
+from tests.batch_provider import KEYS, BatchProvider, fitting
 from tests.provider import Provider, saying
 from tests.suites import JUDGE, PAIR_JUDGE, evenhand_here, judged, prepared
 
@@ -228,3 +230,41 @@ async def test_what_answers_cost_and_took_is_compared_and_held_to_a_gate(tmp_pat
     assert outcomes["cost", "0.5"] == (1, "worse", 8)
     assert outcomes["latency", "50%"][0] in (1, 7)
     assert evenhand_here("gate", "--max-cost-increase", "-1", cwd=tmp_path).returncode == 2
+
+
+async def test_answers_go_by_batches_as_judgments_do(tmp_path):
+    def answering(request):
+        return fitting(request) if request.get("schema") else "An answer."
+
+    async with BatchProvider(answering) as server:
+        model = server.judge("openai", price=PRICE)
+        write_answering(tmp_path, 30, model, server.judge("openai", price=PRICE))
+        key = dict.fromkeys(KEYS.values(), "sk-of-the-tests-0123456789")
+        summary = await judged(tmp_path, key, batch=BatchOptions(then_live=0, look_first=0.01))
+    assert (summary.counts.verdicts, summary.answers.counts.verdicts) == (60, 60)
+    assert len(server.batches) == 2 and {row["answer"] for row in made_rows(tmp_path)} == {
+        "An answer."
+    }
+
+
+def test_an_agent_of_the_users_own_returns_a_conversation(tmp_path):
+    agent = JUDGE + (
+        "\nasync def agent(messages, schema, params):\n"
+        "    call = {'id': '1', 'function': {'name': 'look', 'arguments': '{}'}}\n"
+        "    return [*messages, {'role': 'assistant', 'tool_calls': [call]},\n"
+        "            {'role': 'tool', 'tool_call_id': '1', 'content': 'It is open.'},\n"
+        "            {'role': 'assistant', 'content': 'The zoo is open today.'}]\n"
+        "async def reader(messages, schema, params):\n"
+        "    said = json.loads(reply(messages))\n"
+        "    for score in said['scores'].values():\n"
+        "        score['evidence'] = ['zoo is open']\n"
+        "    assert 'Be kind' not in str(messages)\n"
+        "    return json.dumps(said)\n"
+    )
+    write_answering(tmp_path, TWO, "python/judge:agent", "reader", judge=agent)
+    told = run_json(tmp_path)
+    assert (told["verdicts"], told["planned"]) == (4, 4)
+    shown = evenhand_here("export", "latest", "--full", "-o", "out.jsonl", cwd=tmp_path)
+    assert shown.returncode == 0
+    first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
+    assert first["evidence"][0]["turn"] == 4

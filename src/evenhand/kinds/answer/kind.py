@@ -112,7 +112,7 @@ class AnswerProtocol(PreparedProtocol):
                 return Verdict(value=MadeAnswer(answer="", finish="filtered"))
             return Failure(reason=error.reason, detail=str(error))
         record = Pass(reask=0, problems=(), sampling=dict(reply.sampling))
-        return Verdict(value=_read_reply(reply), passes=(record,))
+        return Verdict(value=_read_reply(asked, reply), passes=(record,))
 
     def check_external_reply(
         self, asked: Asked, text: str, finish: str = "stop"
@@ -127,12 +127,18 @@ def _fill(template: AnswerTemplate, row: Mapping[str, Any]) -> tuple[Message, ..
         raise RowError(error.args[0]) from None
 
 
-def _read_reply(reply: Reply) -> MadeAnswer:
-    """Return the answer of a reply. A function of the user's own may return a conversation."""
-    if reply.model.startswith(_OWN_CODE) and reply.text.startswith("[{"):
-        messages = jsontext.loads_trusted(reply.text)
-        return MadeAnswer(answer="", finish=reply.finish, messages=messages)
-    return MadeAnswer(answer=reply.text, finish=reply.finish)
+def _read_reply(asked: Asked, reply: Reply) -> MadeAnswer:
+    """Return the answer of a reply. A function of the user's own may return a conversation: of that
+    the question is kept, and not the prompt, which the judge must not see."""
+    if not reply.model.startswith(_OWN_CODE) or not reply.text.startswith("[{"):
+        return MadeAnswer(answer=reply.text, finish=reply.finish)
+    messages: list[Any] = jsontext.loads_trusted(reply.text)
+    sent = len(asked.turns)
+    begins_as_sent = messages[:sent] == asked.turns
+    rest = messages[sent:] if begins_as_sent else messages
+    if begins_as_sent or all(message.get("role") != "user" for message in messages):
+        rest = [{"role": "user", "content": asked.question}, *rest]
+    return MadeAnswer(answer="", finish=reply.finish, messages=rest)
 
 
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> AnswerProtocol:
