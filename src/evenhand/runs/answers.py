@@ -101,7 +101,8 @@ def count_asked(stage: AnswerStage, plan: Plan, limit: int) -> int:
     if not isinstance(plan.kind.measure, Voting):
         return ceil(limit / answers)
     candidates = prompts * len(stage.plan.setups)
-    pairs = max(1, candidates * (candidates - 1) // 2)
+    times = min(setup.spec.repeats for setup in stage.plan.setups)
+    pairs = max(1, candidates * (candidates - 1) // 2) * times
     return ceil(limit / pairs) * prompts
 
 

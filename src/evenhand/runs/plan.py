@@ -210,8 +210,11 @@ class AnswerStage(Struct, frozen=True, kw_only=True):
     units_of: Callable[[Rows], Units]
 
     def judged_units(self, rows: Sequence[Mapping[str, Any]]) -> Units:
-        """Return the units that these answers make."""
+        """Return the units that these answers make. Where models answer several times, each time is
+        a run of its own: an answer is held against those of its own time."""
         judged = [row for row in rows if self.judges_cut or row["finish"] == "stop"]
+        if any(setup.spec.repeats > 1 for setup in self.plan.setups):
+            judged = [{"run_id": row["repeat"], **row} for row in judged]
         return self.units_of(Rows(self.path.name, judged))
 
 

@@ -143,6 +143,22 @@ def test_pairs_of_prompts_and_limit(tmp_path):
     told = run_json(tmp_path, "--limit", "2")
     assert (told["answers"]["planned"], told["planned"]) == (4, 2)
     assert run_json(tmp_path)["planned"] == 5
+    # Of several answers each is held against the one of its own time.
+    (tmp_path / "evenhand.toml").write_text(suite.replace("[answers]", "[answers]\nrepeats = 2"))
+    assert run_json(tmp_path)["planned"] == 10
+
+
+def test_each_of_several_answers_is_called_by_its_number(tmp_path):
+    write_answering(tmp_path, TWO[:1], answers={"repeats": 2})
+    told = run_json(tmp_path)
+    assert (told["answers"]["verdicts"], told["verdicts"]) == (4, 4)
+    done = evenhand_here("export", "latest", "--full", "-o", "full.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "full.jsonl").read_text().splitlines()
+    units = [json.loads(line)["unit"] for line in lines]
+    assert sorted((unit[0], unit.split("/")[2]) for unit in units) == [
+        (number, variant) for number in "12" for variant in ("v1", "v2")
+    ]
 
 
 @pytest.mark.parametrize(
