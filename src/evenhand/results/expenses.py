@@ -12,6 +12,7 @@ from evenhand.kinds.answer.kind import VARIANT, load_asked
 from evenhand.manifest import number_names
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.expense import EXPENSES, Expense, compare_expenses
+from evenhand.stats.variants import CANDIDATE
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope, StoredJudgment, StoredUnit
 from evenhand.units import joined_id
@@ -25,7 +26,7 @@ def answer_expenses(
 ) -> tuple[Expense, ...]:
     """Return what the answers of each variant took; nothing where the run judged answers that were
     made elsewhere, or is compared by something else than who answered."""
-    fields = [name.removeprefix("meta.") for name in by]
+    fields = [name.removeprefix("meta.") for name in by if name != CANDIDATE]
     row = next((row for row in store.runs() if row.id == run.manifest.answers), None)
     if row is None or not set(fields) <= set(_AUTHORS):
         return ()

@@ -143,6 +143,8 @@ def test_pairs_of_prompts_and_limit(tmp_path):
     told = run_json(tmp_path, "--limit", "2")
     assert (told["answers"]["planned"], told["planned"]) == (4, 2)
     assert run_json(tmp_path)["planned"] == 5
+    compared = json.loads(evenhand_here("compare", "--json", cwd=tmp_path).stdout)
+    assert {each["variant"] for each in compared["expenses"]} == {"v1", "v2"}
     # Of several answers each is held against the one of its own time.
     (tmp_path / "evenhand.toml").write_text(suite.replace("[answers]", "[answers]\nrepeats = 2"))
     assert run_json(tmp_path)["planned"] == 10
