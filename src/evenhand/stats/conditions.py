@@ -455,7 +455,8 @@ def _measured(claim: Claim, figure: Figure) -> Sentence | None:
     most = 100 if claim.is_rate else most
     ends = {"value": most * value, "low": most * low, "high": most * high}
     if claim.is_rate:
-        return Sentence("gate.measured_rate", **ends, basis=basis)
+        key = "win_rate" if claim.name in AGAINST[:2] else "measured_rate"
+        return Sentence(f"gate.{key}", **ends, basis=basis)
     is_small = max(abs(ends["low"]), abs(ends["high"])) <= 1
     scale = "_hundred" if most > 1 else "" if is_small else "_points"
     key = "difference" if claim.name in ("better", "no_worse_than") else "measured"

@@ -278,7 +278,7 @@ def test_candidates_are_held_to_their_win_rate(call, tmp_path):
         gate(call, flags, code=code)
     (condition,) = gate(call, "--baseline c1 --no-worse-than 0.05")["conditions"]
     assert values(condition, "value threshold") == [15.5 / 20, 0.45]
-    assert is_told(condition["reason"], "gate.measured_rate", value=77.5)
+    assert is_told(condition["reason"], "gate.win_rate", value=77.5)
     assert is_told(condition["reason"], "gate.rate_points", value=5)
     same = call.json("compare --baseline c1 --margin 0.45")["rows"][-1]
     assert same["outcome"] == "same" and same["high"] < 0.9
