@@ -62,7 +62,7 @@ only_option = click.option(
     "--only",
     metavar="MARK",
     help="Take only judgments with this flag or result, e.g. fail, uncertain, notes,"
-    " low-confidence, self_contradiction, or the reason of a failure. Default: all.",
+    " critical, low-confidence, self_contradiction, or the reason of a failure. Default: all.",
 )
 
 run_argument = click.argument("run", default="latest")

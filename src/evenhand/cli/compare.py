@@ -161,7 +161,7 @@ def _answer_lines(answer: RunAnswer, run: Recorded, *, verbose: bool) -> Iterato
     from evenhand.report.terminal.pairs import criteria_line
     from evenhand.results.units import names_of
 
-    say = terminal_words()
+    say = terminal_words(run.faults)
     yield from comparison_lines(answer.comparison, answer.trust, say, verbose=verbose)
     if answer.comparison.is_duel:
         yield from criteria_line(names_of(run, say.language))
@@ -236,7 +236,7 @@ def leaderboard_command(
         print_json(about_run(recorded) | board.json())
         return
     tell_run(recorded)
-    say = terminal_words()
+    say = terminal_words(recorded.faults)
     _print(leaderboard_lines(board, say, every=verbose))
     if board.criteria:
         _print(criteria_line(names_of(recorded, say.language)))
@@ -327,7 +327,7 @@ def agreement_command(
         print_json(about | agreement.json())
         return
     names = SideNames(recorded.row.name, labels.title if labels else None)
-    say = terminal_words()
+    say = terminal_words(recorded.faults)
     heading, *lines = agreement_lines(about, agreement, names, say, every=every)
     tell_run(recorded, heading=str(heading))
     _print(lines)

@@ -185,7 +185,7 @@ def _tell(gate: Gate, run: Recorded, as_json: bool) -> None:
     else:
         tell_run(run)
         out = console()
-        for text in gate_lines(gate, terminal_words()):
+        for text in gate_lines(gate, terminal_words(run.faults)):
             out.print(text)
     if any(os.environ.get(name, "").lower() in ("true", "1") for name in ("GITHUB_ACTIONS", "CI")):
         for line in workflow_commands(gate, run.row.id):

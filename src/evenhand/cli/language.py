@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import click
@@ -50,6 +50,7 @@ def speaker() -> Speaker:
     return found or Speaker("en")
 
 
-def terminal_words() -> Words:
-    """Return the words for what the command that runs prints."""
-    return speaker().words
+def terminal_words(faults: Collection[str] = ()) -> Words:
+    """Return the words for what the command that runs prints; `faults` are dimensions that its
+    figures turn round."""
+    return speaker().words.naming_faults(faults)

@@ -365,7 +365,7 @@ def _answer(
         return None
     if summary.decided is None:
         out.print()
-        for line in report_lines(report, terminal_words()):
+        for line in report_lines(report, terminal_words(report.faults)):
             out.print(line)
     return report
 

@@ -7,7 +7,7 @@ worded in the reader's language stands as a `Label` or a `Gloss`, and is looked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Union
 
@@ -252,15 +252,19 @@ class UnitSummary(NamedTuple):
     json: Mapping[str, Any] = {}
 
 
-def score_table(values: Mapping[tuple[str, str], Sequence[float]]) -> Table:
-    """Return mean and range of scores by (variant, dimension); variants where there are several."""
+def score_table(
+    values: Mapping[tuple[str, str], Sequence[float]], faults: Collection[str]
+) -> Table:
+    """Return mean and range of scores by (variant, dimension); variants where there are several.
+    `faults` are dimensions whose scores are turned round."""
     several = len({variant for variant, _ in values}) > 1
     head = [*labels("dimension"), "n", *labels("mean", "range")]
     rows: list[list[Cell]] = []
     for (variant, name), scores in sorted(values.items()):
         mean = Number(round(sum(scores) / len(scores), 2))
         ends = Label("unit.from_to", {"low": Number(min(scores)), "high": Number(max(scores))})
-        row: list[Piece] = [name, str(len(scores)), mean, ends]
+        said = Label("unit.free_of", {"dimension": name}) if name in faults else None
+        row: list[Piece] = [said or Gloss("dimension", name), str(len(scores)), mean, ends]
         rows.append(cells([variant, *row] if several else row))
     right = (2, 3) if several else (1, 2)
     return Table(head=[*labels("variant"), *head] if several else head, rows=rows, right=right)

@@ -25,6 +25,7 @@ from evenhand.kinds.rows import TableForm, check_language
 from evenhand.limits import REPAIRS
 from evenhand.observation import (
     OVERALL,
+    Ends,
     Observation,
     Scored,
     ScoredUnit,
@@ -163,6 +164,14 @@ class Scoring(Struct, frozen=True):
     has_confidence: bool = False
     has_notes: bool = False
     has_pass: bool = False
+    ends: Callable[[Any], Ends] = lambda _: {}
+    """The worst and the best score of each dimension of a run's rubric."""
+
+    def faults(self, rubric: Any) -> frozenset[str]:
+        """Return the dimensions of a run's rubric that figures turn round: on which more is
+        worse."""
+        ends = {} if rubric is None else self.ends(rubric)
+        return frozenset(name for name, (worst, best) in ends.items() if worst > best)
 
     def summarise(self, verdicts: Iterable[tuple[str, Verdict]], rubric: Any = None) -> UnitSummary:
         """Return the verdicts of a run in a few figures, from each and the text of its unit: mean
@@ -170,6 +179,7 @@ class Scoring(Struct, frozen=True):
         values: dict[tuple[str, str], list[float]] = {}
         conditions = Counter[str]()
         noted = critical = unsure = passed = 0
+        shared = {} if rubric is None else self.ends(rubric)
         for text, verdict in verdicts:
             scored, unit = self.judgment(verdict), self.unit(text)
             assert scored is not None, "every verdict has scores"
@@ -179,8 +189,11 @@ class Scoring(Struct, frozen=True):
                 kept = scores if self.has_pass else {}
                 scores = {**kept, "total": scored.total * self.full_marks}
             variant = str(unit.fields.get("prompt_variant") or unit.fields.get("model") or "")
+            ends = {**shared, **unit.ends}
             for name, score in scores.items():
-                values.setdefault((variant, name), []).append(score)
+                worst, best = ends.get(name, (0.0, 1.0))
+                turned = worst + best - score if worst > best else score
+                values.setdefault((variant, name), []).append(turned)
             noted += bool(scored.notes.strip())
             critical += scored.is_critical
             if scored.is_critical:
@@ -191,7 +204,7 @@ class Scoring(Struct, frozen=True):
         counts |= {"critical_fails": critical} if self.has_critical_fails else {}
         counts |= {"low_confidence": unsure} if self.has_confidence else {}
         counts |= {"passed": passed} if self.has_pass else {}
-        blocks: list[Block] = [score_table(values)] if values else []
+        blocks: list[Block] = [score_table(values, self.faults(rubric))] if values else []
         found = [
             Label(f"unit.{_SUMMARY[name]}", {"n": Number(number)})
             for name, number in counts.items()
@@ -204,6 +217,9 @@ class Scoring(Struct, frozen=True):
             Notice(Label("unit.critical_by", {"condition": condition, "n": Number(number)}))
             for condition, number in ranked.items()
         ]
+        if ranked and conditions[""]:
+            unnamed = {"n": Number(conditions[""])}
+            blocks.append(Notice(Label("unit.critical_unnamed", unnamed)))
         named = {"critical_conditions": ranked} if ranked else {}
         return UnitSummary(blocks, {**counts, **named})
 

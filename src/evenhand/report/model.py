@@ -7,7 +7,7 @@ for the units, whose texts are ready to be shown. What cannot be had is None, ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -228,6 +228,8 @@ class Report:
     lengths: Sequence[LengthBin] = ()
     notes: Sequence[str] = ()
     """Notes to read beside the values, in English."""
+    faults: Collection[str] = ()
+    """Dimensions on which more is worse, and which figures turn round."""
     warnings: Sequence[str] = ()
     """Warnings to read before believing the values: shown above them."""
     changed: ChangedUnits | None = None

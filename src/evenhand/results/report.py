@@ -122,6 +122,7 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
         rubric=recorded.rubric,
         names=names_of(recorded, language),
         tag_names=recorded.tag_names(language),
+        faults=recorded.faults,
         selected=Selected(selection.condition, len(selection.positions), selection.of)
         if selection
         else None,

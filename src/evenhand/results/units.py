@@ -37,6 +37,7 @@ def selector(store: Archive, recorded: Recorded, only: str) -> Selector:
     known = {"uncertain"}
     if isinstance(measure, Scoring):
         offered = {"notes": measure.has_notes, "low-confidence": measure.has_confidence}
+        offered["critical"] = measure.has_critical_fails
         known = {name for name, is_offered in offered.items() if is_offered}
 
     def is_wanted(stored: StoredJudgment, judgment: Judgment) -> bool:
@@ -73,6 +74,7 @@ def _marks(measure: Scoring | Voting, stored: StoredJudgment, judgment: Judgment
     elif scored := measure.judgment(judgment):
         yield from ["notes"] * bool(scored.notes.strip())
         yield from ["low-confidence"] * (scored.confidence == "low")
+        yield from ["critical"] * scored.is_critical
 
 
 def texts_of(blocks: Iterable[Block]) -> Iterator[Text]:

@@ -149,6 +149,12 @@ class Recorded:
         source = self.manifest.judging.source
         return source.on_conflict if source else "uncertain"
 
+    @property
+    def faults(self) -> frozenset[str]:
+        """Return the dimensions of its rubric that figures turn round: on which more is worse."""
+        measure = self.kind.measure
+        return measure.faults(self.rubric) if isinstance(measure, Scoring) else frozenset()
+
     def tag_names(self, language: str = "en") -> Mapping[str, str]:
         """Return the failure tags that its verdicts may have, each with its name: in a language
         where the protocol has it there, else in that of the run."""

@@ -76,6 +76,11 @@ class Agreement(Shown):
     notes: tuple[str, ...]
     """The most important first."""
 
+    @property
+    def judges(self) -> int:
+        """Return how many judges have rows of their own."""
+        return len({row.judge for row in self.rows if row.judge and not row.other})
+
     def row(
         self,
         dimension: str | None = None,

@@ -16,7 +16,7 @@ Values stand in braces. After a colon stands how they are written:
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -120,6 +120,8 @@ class Words:
     """For a terminal: `->` and `-` in place of arrows, minus signs and dashes."""
     tags: Mapping[str, str] | None = None
     """The names of failure tags of a protocol; those of the built-in one where there are none."""
+    faults: Collection[str] = ()
+    """Dimensions on which more is worse, and which figures turn round."""
 
     def __call__(self, key: str, /, **values: object) -> str:
         """Return the text of a key such as `units.search`, its places filled with values; strings
@@ -190,9 +192,14 @@ class Words:
         """Return a name in quotation marks, with nothing hidden."""
         return self("list.quote", name=escape(name))
 
+    def naming_faults(self, names: Collection[str]) -> Words:
+        """Return a copy that says of these dimensions that figures turn them round."""
+        return replace(self, faults=names)
+
     def dimension(self, name: str) -> str:
         """Return the name of a dimension in this language where it is known."""
-        return self.gloss("dimension", name)
+        told = self.gloss("dimension", name)
+        return self("unit.free_of", dimension=told) if name in self.faults else told
 
     def place(self, place: Place) -> str:
         """Return a variant with its dimensions."""
@@ -298,6 +305,8 @@ class _Filler(Formatter):
                 return say.message(value)
             case (str(), ""):
                 return self.name(value)
+            case (str(), "dimension"):
+                return self.name(say.dimension(value))
             case (str(), _):
                 return self.name(say.gloss(format_spec, value))
             case (Names(), ""):

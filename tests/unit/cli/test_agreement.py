@@ -66,6 +66,9 @@ def test_against_labels(call, sides):
     names = {"candidate", "variant", "naive", "corrected", "low", "high", "labels", "judged"}
     assert names <= set(found["corrected"][0])
     assert {row["candidate"] for row in found["corrected"]} == {"new", "old"}
+    size = {"dimension": "winner", "judges": 2}
+    assert is_told(call(asked).text, "agreement.row_together", **size)
+    assert is_told(call(f"{asked} --majority").text, "agreement.row_majority", **size)
     said = call(f"{asked} --json")
     assert said.json == found and "NaN" not in said.out and "Infinity" not in said.out
     call.narrow()

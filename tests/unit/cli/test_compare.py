@@ -16,6 +16,7 @@ from evenhand.words import words
 from tests.cases import table_rows
 from tests.sentences import is_told
 from tests.suites import (
+    TICK_JUDGE,
     answers,
     pair_row,
     passing,
@@ -238,6 +239,23 @@ def test_answers_have_totals_and_critical_fails(call):
     assert values(tag, "tag baseline_rate outcome") == ["critical fail", 0, "worse"]
     assert tag["rate"] == pytest.approx(7 / 9)
     assert row_of(found)["outcome"] == "worse"
+
+
+def test_a_fault_is_turned_round_and_said_so_by_every_command(call):
+    judge = TICK_JUDGE.replace("place < 2 and", "(place < 2 or 'rude' in text) and")
+    rows = passing(v1="+++0", v2="+++0")
+    for row in rows[:2]:
+        row["model_output"] += " It is rude."
+    write_checklist(Path(), rows, "picky", judge=judge, compare=V1)
+    free = words("en")("unit.free_of", dimension="rude")
+    ran, compared = call("run"), call("compare")
+    assert re.search(rf"v1 +{free} +3 +0\.33 ", ran.out), ran.out
+    assert re.search(rf"{free} +0\.333 +1\.000 ", compared.out), compared.out
+    assert is_told(compared.text, "terminal.not_applicable", n=2)
+    assert row_of(call.json("compare"), "rude")["baseline_mean"] == pytest.approx(1 / 3)
+    call("report -o report.html")
+    page = Path("report.html").read_text()
+    assert page.count(free) > 3 and "<small>-0</small>" not in page and ">-0<" not in page
 
 
 def test_pass_rates_are_told_in_percent_by_every_command(call):
@@ -619,7 +637,7 @@ def test_blocks_stability_and_the_worst_side_by_side_fit_the_terminal(call, week
     assert any(is_told(said.text, f"terminal.stability_{way}", **about) for way in STABILITIES)
     lines = said.out.splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("worst 1: -"))
-    assert lines[start + 1].startswith("Q What is ")
+    assert lines[start + 1].startswith("Question What is ")
     assert lines[start + 2].startswith("v1: ") and " v2: " in lines[start + 2]
     assert "best 2: +" in said.out
     command = said.text.rpartition("evenhand ")[2]

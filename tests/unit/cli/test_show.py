@@ -160,6 +160,7 @@ def test_run_and_show_count_low_confidence_and_critical_fails(call, tmp_path):
         if number == 1:
             assert "low-confidence" not in call("run").out
     done = call.json("run")
+    assert len(call.json("show --only critical")["judgments"]) == 2
     by = {"must_not_match: /forbidden/i": 2}
     expected = {"critical_fails": 2, "low_confidence": 2, "critical_conditions": by}
     assert done["weighted"] == expected

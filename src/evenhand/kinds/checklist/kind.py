@@ -162,5 +162,6 @@ KIND = Kind(
         full_marks=1,
         has_notes=True,
         has_pass=True,
+        ends=lambda rubric: ends_of(build_checklist(rubric)),
     ),
 )

@@ -224,5 +224,6 @@ KIND = Kind(
         measure_judgment,
         tag_names,
         has_notes=True,
+        ends=lambda rubric: ends_of(parse_rubric(jsontext.dump(rubric))),
     ),
 )

@@ -216,6 +216,8 @@ class _Charts:
                 return self.say.gloss("dimension", name)
             scales = (mean.scale for mean in self.report.means if mean.dimension == OVERALL)
             return scaled_dimension(name, self.say, next(scales, None))
+        if name in self.say.faults:
+            return visible(self.say.dimension(name))
         label = self.report.names.get(name, "")
         full = f"{name} · {label}"
         fits = label and label.casefold() != name.casefold() and len(full) <= LABEL_LENGTH
@@ -283,7 +285,7 @@ class _Charts:
             Point(
                 *(visible(bar.value), visible(bar.variant), bar.count / bar.of),
                 n=bar.count,
-                group=visible(bar.group),
+                group=visible(self.say.dimension(bar.group)),
             )
             for bar in bars
         ]

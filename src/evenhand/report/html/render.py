@@ -45,7 +45,7 @@ class Choice(NamedTuple):
 
 def render(report: Report) -> str:
     """Return the whole page."""
-    say = words(report.language).naming_tags(report.tag_names)
+    say = words(report.language).naming_tags(report.tag_names).naming_faults(report.faults)
     templates = environment(say)
     from markupsafe import Markup  # comes with jinja2
 
@@ -73,7 +73,7 @@ def render(report: Report) -> str:
         texts=_texts(report),
         rubric=_rubric(report.rubric),
         command=_command(report),
-        show=f"evenhand show {report.run} UNIT",
+        show=f"evenhand show {report.run} {say('cli.unit').upper()}",
         policy=policy([style], [script]),
         style=Markup(style),  # noqa: S704 - a file of this package
         script=Markup(script),  # noqa: S704 - a file of this package

@@ -83,7 +83,7 @@ def distribution(table: Observations, by: Sequence[str], *, by_tens: bool) -> li
 
 def _level(value: float, by_tens: bool) -> str:
     if not by_tens:
-        return f"{value:g}"
+        return f"{value + 0.0:g}"  # never -0
     return f"{value * 10:.0f}–{100 if value == 9 else value * 10 + 9:.0f}"
 
 

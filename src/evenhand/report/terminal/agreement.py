@@ -57,7 +57,7 @@ def agreement_lines(
     full, brief = _arrange(agreement.rows)
     for row in full:
         yield Text()
-        yield paragraph(_row_title(row, say), style="bold")
+        yield paragraph(_row_title(row, about, agreement.judges, say), style="bold")
         yield _figures(row, about["level"], say)
         if row.confusion and len(row.confusion["labels"]) <= CONFUSION_SHOWN:
             yield ""
@@ -158,7 +158,7 @@ def _heading(
         yield paragraph(say(f"agreement.failed_{key}", **failed), style="yellow")
 
 
-def _row_title(row: AgreementRow, say: Words) -> str:
+def _row_title(row: AgreementRow, asked: Mapping[str, Any], judges: int, say: Words) -> str:
     size = say.counted("unit", row.units)
     if row.clusters != row.units:
         counts = {"units": size, "questions": say.counted("question", row.clusters)}
@@ -166,6 +166,10 @@ def _row_title(row: AgreementRow, say: Words) -> str:
     about = {"dimension": row.dimension, "size": size}
     if row.judge and row.other:
         return say("agreement.row_of_two", judge=row.judge, other=row.other, **about)
+    if row.judge is None and asked["against"] is not None and judges > 1:
+        joined = "mean" if "kappa_quadratic" in row.figures else "majority"
+        key = f"row_{joined}" if asked["majority"] else "row_together"
+        return say(f"agreement.{key}", judges=judges, **about)
     return say("agreement.row", **about)
 
 

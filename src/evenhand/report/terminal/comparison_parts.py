@@ -151,7 +151,7 @@ def _pair(title: str, pair: ChangedPair, say: Words) -> Iterator[RenderableType]
     heading = cut(f"{title}: {say.signed(pair.difference or 0.0)}  {about}", 76)
     yield Rule(Text(heading, style="bold"), align="left")
     if pair.question:
-        yield _row("Q", _cut_text(pair.question, TEXT))
+        yield _row(say("unit.question"), _cut_text(pair.question, TEXT))
     sides = (pair.baseline, pair.variant)
     yield side_by_side([Text(_head(side, say), style="bold") for side in sides])
     yield side_by_side([Text(_cut_text(side.output, TEXT)) for side in sides])
@@ -163,11 +163,11 @@ def _pair(title: str, pair: ChangedPair, say: Words) -> Iterator[RenderableType]
             yield _reasons(side, say)
 
 
-def _row(letter: str, text: str) -> Table:
+def _row(label: str, text: str) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")
-    grid.add_row(letter, Text(text))
+    grid.add_row(label, Text(text))
     return grid
 
 
@@ -184,7 +184,7 @@ def _reasons(side: ChangedSide, say: Words) -> Text:
     text = Text()
     for reason in side.reasons:
         by = f" ({reason.judge})" if several else ""
-        about = f"{say.dimension(reason.about)} {_score(reason.score)}{by}"
+        about = f"{say.gloss('dimension', reason.about)} {_score(reason.score)}{by}"
         text.append(safe(about), style="bold")
         text.append(f" {_cut_text(reason.text, REASON)}\n" if reason.text else "\n")
     text.rstrip()

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from evenhand.judgment import Fix, Verdict
 from evenhand.kinds import load_protocol
+from evenhand.kinds.blocks import Label, Notice, Number
 from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.protocol import LANGUAGES, ProtocolError
 from evenhand.kinds.rows import RowError
@@ -348,6 +349,8 @@ def test_critical_fails_are_counted_by_the_condition_that_their_reason_names():
 
     reasons = ("It is rude: it swears.", "It is rude.", "Matches /Lyon/.", "It is bad.")
     verdicts = [(answer_text(under(rubric)), failed(reason)) for reason in reasons]
-    found = KIND.measure.summarise(verdicts).json
+    summary = KIND.measure.summarise(verdicts)
+    assert summary.blocks[-1] == Notice(Label("unit.critical_unnamed", {"n": Number(1)}))
+    found = summary.json
     assert found["critical_fails"] == 4
     assert found["critical_conditions"] == {"It is rude.": 2, "must_not_match: /Lyon/": 1}
