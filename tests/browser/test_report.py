@@ -14,6 +14,7 @@ from evenhand.results.report import ReportOptions, write_report
 from evenhand.text import visible
 from evenhand.words import words
 from tests.browser.runs import SUITES, judge, opened
+from tests.suites import pair_row, write_pairs
 
 LANGUAGES = ("en", "ru", "zh", "ja")
 IDS = "all => all.map(one => one.id)"
@@ -184,6 +185,35 @@ def test_everything_can_be_done_from_the_keyboard(files, open_page):
     assert page.evaluate(f"!!{active}.closest('.unit[open] .drill')")
     outline = page.evaluate(f"getComputedStyle({active}).outlineStyle")
     assert outline == "solid"
+    page.reload()
+    opened = "all => all.map(one => one.querySelector('.id').textContent)"
+    everything = page.locator(".unit").evaluate_all(opened)
+    for key, place in zip("jjjk", (0, 1, 2, 1), strict=True):
+        page.keyboard.press(key)
+        assert page.locator(".unit[open]").evaluate_all(opened) == [everything[place]]
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_two_answers_are_formatted_compared_and_gone_through_by_key(tmp_path, open_page, scripts):
+    pairs = [pair_row(f"p{i}", *both) for i, both in enumerate([(1, 2), (9, 2), (4, 4), (7, 5)])]
+    for row in pairs:
+        for candidate in row["candidates"]:
+            candidate["text"] += "\n\n- the **same** words"
+    with opened(judge(write_pairs(tmp_path, pairs))) as (store, run):
+        write_report(tmp_path / "report.html", store, run)
+    page = open_page(tmp_path / "report.html", java_script_enabled=scripts)
+    if scripts:
+        for key, unit in zip("wjwkk", ("p1", "p2", "p3", "p2", "p1"), strict=True):
+            page.keyboard.press(key)
+            assert page.locator(".unit[open] .id").all_inner_texts() == [unit]
+    else:
+        page.locator(".unit > summary").nth(1).click()
+    text = page.locator(".unit[open] .md").first
+    assert text.locator("strong").inner_text() == "same" and "*" not in text.inner_text()
+    assert text.locator("ins").all_inner_texts() == ["An answer", "9"]
+    page.locator(".unit[open] .source input").first.check()
+    assert text.text_content() == pairs[1]["candidates"][0]["text"]
+    assert text.inner_text().split() == text.text_content().split()
 
 
 def _luminance(rgb):

@@ -236,6 +236,17 @@ def _tab_to(page, there):
     raise AssertionError(f"no tab stop where {there}")
 
 
+def test_keys_lead_from_unit_to_unit(site, open_page):
+    from playwright.sync_api import expect
+
+    page = open_page(f"{site.url}/runs/{run_named(site, 'first')}/units")
+    page.locator("tr.row a").first.click()
+    first = page.locator("h1").inner_text()
+    for key, is_first in (("j", False), ("k", True)):
+        page.keyboard.press(key)
+        expect(page.locator("h1", has_text=first)).to_have_count(int(is_first))
+
+
 def test_fields_have_names_and_pages_have_one_heading(site, open_page):
     run = f"{site.url}/runs/{run_named(site, 'first')}"
     page = open_page(run)

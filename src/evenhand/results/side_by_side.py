@@ -92,6 +92,15 @@ class SideBySide:
         gaps = np.nan_to_num(differences[places]) * (1 if sort == "worst" else -1)
         return np.asarray(places[np.lexsort((gaps, is_missing[places]))])
 
+    def next_worse(self, unit: str) -> str | None:
+        """Return the unit of the variant that got worse by the next less than this one did, of any
+        other unit the one that got worse most; None where there is no more."""
+        order, differences = self.rows("different", "worst"), self.differences
+        places = order[differences[order] < -EVEN].tolist()
+        members = ((*self.units[place], *self.baseline_units[place]) for place in places)
+        at = next((n for n, both in enumerate(members, 1) if unit in both), 0)
+        return self.units[places[at]][0] if at < len(places) else None
+
     def change(self, place: int) -> Change:
         """Return the change in one row, by its place."""
         return Change(

@@ -18,9 +18,10 @@ from evenhand.report.html.units import unit_blocks
 from evenhand.report.model import Report
 from evenhand.results import pages
 from evenhand.results.pages import WINDOW
+from evenhand.results.side_by_side import Setting
 from evenhand.results.units import names_of
 from evenhand.runs.recorded import Recorded
-from evenhand.store.ports import Cursor, PageRequest
+from evenhand.store.ports import Cursor, PageRequest, StoredUnit
 from evenhand.web.lists import Filters, Links, RunName, Text, link, selection
 from evenhand.web.render import Renderer
 from evenhand.web.service import ViewService
@@ -141,12 +142,13 @@ class Pages:
             name=id,
             drill=unit_blocks(shown, judged, say, names_of(recorded, say.language)),
             paid=[call for entry in judged for call in entry.row["exchanges"]],
-            pages=self._neighbours(recorded, filters, unit.position),
+            pages=self._neighbours(recorded, filters, unit),
         )
 
-    def _neighbours(self, run: Recorded, filters: Mapping[str, str], no: int) -> Links:
-        """Return the ways to the list that a unit was opened from, and to the units beside it
-        there."""
+    def _neighbours(self, run: Recorded, filters: Mapping[str, str], unit: StoredUnit) -> Links:
+        """Return the ways to the list that a unit was opened from, to the units beside it there,
+        and to the next that got worse, where something is compared."""
+        no = unit.position
         here, browsed = f"/runs/{run.row.id}", selection(run, filters)
         links: Links = []
         with self._service.stores.borrow() as store:
@@ -156,7 +158,14 @@ class Pages:
                 rows, _ = pages.judgment_rows(store, run, browsed, page)
                 href = link(f"{here}/unit", {"id": rows[0][0].id, **filters}) if rows else None
                 links.append((name, href))
-        return [links[0], ("back", link(f"{here}/units", filters)), links[1]]
+        back = ("back", link(f"{here}/units", filters))
+        try:
+            table = self._service.side_by_side(run, Setting())
+        except UsageError:  # a single variant
+            return [links[0], back, links[1]]
+        worse = table and table.next_worse(unit.id)
+        href = link(f"{here}/unit", {"id": worse, **filters}) if worse else None
+        return [links[0], back, links[1], ("next_worse", href)]
 
     def protocol(self, request: Request, run: RunName) -> Response:
         """Show the protocol of a run as it was used."""

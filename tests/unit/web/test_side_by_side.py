@@ -188,3 +188,22 @@ def test_what_only_one_side_has_is_counted_in_every_language(site):
     site.client.cookies.clear()
     whole = site.get(f"/runs/{run_named(site, 'turned')}/changes?against={pairs}").text
     assert "Only one side" not in whole
+
+
+def test_a_unit_leads_to_those_that_got_worse_the_worst_first(tmp_path):
+    store = tmp_path / "all.db"
+    pairs = [pair_row(f"p{i}", *both) for i, both in enumerate([(1, 2), (9, 2), (4, 4), (7, 5)])]
+    judge_all(
+        write_pairs(tmp_path / "a", pairs, store={"url": f"sqlite:{store}"}, name="pairs"),
+        write_suite(tmp_path / "b", 2, store={"url": f"sqlite:{store}"}, name="single"),
+    )
+    with served(store) as site:
+        pages = [f"/runs/{run_named(site, 'pairs')}/unit?id=p{i}" for i in range(4)]
+        ways = [
+            re.search(r'href="([^"]*)" rel="next_worse"', site.get(page).text) for page in pages
+        ]
+        assert [way and way[1] for way in ways] == [pages[1], pages[3], pages[1], None]
+        alone = f"/runs/{run_named(site, 'single')}"
+        unit = re.search(r'class="id" href="([^"]*)"', site.get(f"{alone}/units").text)[1]
+        page = site.get(unit).text
+        assert 'accesskey="j"' in page and 'accesskey="w"' not in page

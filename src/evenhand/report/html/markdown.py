@@ -165,7 +165,9 @@ def _write_blocks(writer: _Writer, text: str) -> None:
         elif token.type in ("fence", "code_block"):
             writer.tag("pre")
             if token.type == "fence":
+                writer.tag("small")
                 writer.skip(ends[first] - 1)
+                writer.tag("/small")
                 # The name of a language has a line of its own.
                 (writer.write if token.info else writer.skip)(ends[first])
             for end in writer.lines(token.content, ends[last - 1]):

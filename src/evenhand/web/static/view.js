@@ -1,5 +1,5 @@
-// A little script for what a page cannot do without: the theme and live pages. Every page works
-// without it.
+// A little script for what a page cannot do without: the theme, live pages, and keys that follow
+// links. Every page works without it.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -63,6 +63,12 @@
       for (const id of ["live", "standing", "figures"]) renew(page, id);
     }
   }
+
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
+    if (typing || event.ctrlKey || event.altKey || event.metaKey) return;
+    document.querySelector(`a[accesskey="${CSS.escape(event.key)}"]`)?.click();
+  });
 
   document.addEventListener("DOMContentLoaded", () => {
     const theme = document.getElementById("theme");

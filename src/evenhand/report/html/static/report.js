@@ -1,5 +1,5 @@
 "use strict";
-// Colours, the search among units, and what many units open to, which is compressed.
+// Colours, the search among units and keys to go through them, and what many units open to, which is compressed.
 (() => {
   const root = document.documentElement;
   const theme = document.getElementById("theme");
@@ -41,6 +41,28 @@
   filters.forEach((one) => one.addEventListener("change", choose));
   tools.hidden = false;
   choose();
+
+  // Keys open the next unit, the previous one, and the next that got worse, the worst first.
+  let here = null;
+  let worst = null;
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
+    if (!"jkw".includes(event.key) || typing || event.ctrlKey || event.altKey || event.metaKey) return;
+    let list = [...document.querySelectorAll(".unit:not([hidden])")];
+    let from = document.activeElement.closest(".unit") ?? here;
+    if (event.key === "w") {
+      list = list.filter((one) => one.dataset.worse).sort((one, other) => one.dataset.worse - other.dataset.worse);
+      from = worst;
+    }
+    const to = list[list.indexOf(from) + (event.key === "k" ? -1 : 1)];
+    if (!to) return;
+    if (here) here.open = false;
+    here = to;
+    if (event.key === "w") worst = to;
+    to.open = true;
+    to.querySelector("summary").focus({ preventScroll: true });
+    to.scrollIntoView();
+  });
 
   async function unpack(packed) {
     const bytes = Uint8Array.from(atob(packed.textContent), (one) => one.charCodeAt(0));
