@@ -79,7 +79,11 @@ def test_an_agents_transcript(tmp_path, url):
 
 def test_checks_by_code_beside_the_judge(tmp_path, url):
     heading, environ = "Checks by code beside the judge", at_loopback(url)
-    texts = ['{"country": "France"}', "It is in France.", '{"city": "Paris"}']
+    texts = [
+        '{"country": "France. So it is. All of it. Yes. It is."}',
+        "It is in France.",
+        '{"city": "Paris"}',
+    ]
     rows = [(f"Where is tower {n}?", text) for n, text in enumerate(texts)]
     write_table(tmp_path / "replies.csv", [("question", "answer"), *rows])
     (script,) = suite_of(heading, tmp_path)

@@ -19,6 +19,7 @@ from evenhand.cli.run import (
     users_trust,
 )
 from evenhand.errors import UsageError
+from evenhand.files.outputs import check_output
 from evenhand.judges.credentials import environment
 from evenhand.report.terminal.console import console
 from evenhand.report.terminal.summary import answer_lines
@@ -76,6 +77,7 @@ def answer_command(
     if dry_run:
         return preview(stage.plan, url, place, limit, retry_failures, as_json)
     flag = store_flag(url, place)
+    check_output(stage.path)
     with closing(open_store(url, place)) as opened:
         summary = judge_plan(stage.plan, opened, limit, retry_failures)
         rows = write_answers(opened.archive, stage, summary.run)

@@ -293,15 +293,19 @@ def exit_code_of(summary: Summary, plan: Plan, flag: str) -> int:
         return StoppedEarly.exit_code if again else 1
     for judge, number in summary.tally.unrecorded.items():
         notice(Sentence("cli.unrecorded", judge=judge, n=number))
-    if summary.tally.silent:
-        for judge, loss in summary.tally.silent.items():
+    parts = [each for each in (summary.answers, summary) if each is not None]
+    if silent := [each for part in parts for each in part.tally.silent.items()]:
+        for judge, loss in silent:
             notice(Sentence("cli.silent", judge=judge, loss=loss))
         notice(Sentence("cli.why_again", **store))
         return StoppedEarly.exit_code
-    most = plan.suite.file.limits.max_failure_rate
-    if most is None or summary.failure_rate <= most:
+    most, answers = plan.suite.file.limits.max_failure_rate, summary.answers
+    if most is None or max(part.failure_rate for part in parts) <= most:
         return 0
-    notice(Sentence("cli.too_many_failures", share=summary.failure_rate, most=most))
+    if answers is not None and answers.failure_rate > most:
+        notice(Sentence("cli.too_many_unanswered", share=answers.failure_rate, most=most))
+    else:
+        notice(Sentence("cli.too_many_failures", share=summary.failure_rate, most=most))
     notice(Sentence("cli.why_retry", **store))
     return 1
 

@@ -183,12 +183,13 @@ def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
         return
     tell_run(run)
     say, last = terminal_words(), "notes" if only == "notes" else "flags"
-    rows = table(say("cli.unit"), say("cli.result"), say(f"cli.{last}"))
+    rows = table(*(say(f"cli.{head}") for head in ("unit", "question", "result", last)))
     for unit, stored in store.judgments(run.scope):
         judgment = run.judgment(stored)
         if is_wanted(stored, judgment):
             notes = (judgment.output or {}).get("notes") or " ".join(judgment.flags)
-            rows.add_row(cut(unit.id, ID_SHOWN), _result(run, unit.body, judgment), safe(notes))
+            about = cut(unit.id, ID_SHOWN), _question(run, unit)
+            rows.add_row(*about, _result(run, unit.body, judgment), safe(notes))
     none = say("results.no_such_mark", run=run.id, mark=only)
     console().print(rows if rows.row_count else none)
 

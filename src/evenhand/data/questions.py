@@ -15,6 +15,11 @@ from evenhand.units import question_hash
 from evenhand.words import Sentence
 
 QUESTION_ID = "question_id"
+_COSTS = ("input_tokens", "output_tokens", "cost_usd", "latency_s")
+_OURS = frozenset(
+    {"answer", "model_output", "model", "prompt_variant", "repeat", "finish", *_COSTS}
+)
+"""Columns of a table of answers that one of questions may not bring."""
 
 
 def read_questions(path: Path, root: Path | None = None) -> list[PlacedRow]:
@@ -22,6 +27,8 @@ def read_questions(path: Path, root: Path | None = None) -> list[PlacedRow]:
     A table without a question is one whose columns fill prompts: the judge is shown all of them."""
     rows = list(read_rows(path, root=root))
     names = list(dict.fromkeys(name for row in rows for name in row.value))
+    if taken := next((name for name in names if fold(name) in _OURS), ""):
+        raise DataError(Sentence("data.taken_column", column=taken), where=str(path))
     asked, ident = (_column(names, key) for key in ("question", "question_id"))
     ident = ident or _column(names, "ident")
     seen: dict[str, str] = {}

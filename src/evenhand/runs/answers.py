@@ -122,6 +122,40 @@ def answer_waves(plan: Plan, limit: int | None) -> Iterator[Plan]:
         size = ceil(size * WAVE_GROWTH)
 
 
+async def require_judges(
+    plan: Plan, stage: AnswerStage, archive: Archive, limit: int | None
+) -> None:
+    """Raise what keeps a judge from sending, before answers are paid for that it is to judge."""
+    from evenhand.runs.forecast import forecast_calls
+
+    lacking = [setup.judge.unavailable_reason for setup in plan.setups]
+    for reason in filter(None, lacking):
+        if await forecast_calls(stage.plan, archive, limit):
+            raise reason
+
+
+class OneBudget:
+    """What the runs of one command have used of its budget: every wave of answers is a run, and
+    what is judged of it another."""
+
+    def __init__(self, plan: Plan, archive: Archive) -> None:
+        self._plan, self._archive = plan, archive
+        self._used: dict[str, int] = {}
+
+    def add(self, run: str, used: int) -> None:
+        """Note what a run has used by now."""
+        self._used[run] = used
+
+    def left(self, plan: Plan, run: str) -> Plan:
+        """Return the plan of a run with what all others have used; of its answers, what was judged
+        before is counted too."""
+        for row in self._archive.runs(self._plan.name):
+            if self._archive.manifest(row.id).answers == run:
+                self._used[row.id] = self._plan.used(self._archive.spent(row.id))
+        used = sum(used for other, used in self._used.items() if other != run)
+        return structs.replace(plan, used_beside=used)
+
+
 def guessed_rows(
     stage: AnswerStage, archive: Archive | None, limit: int | None
 ) -> list[dict[str, Any]]:

@@ -18,7 +18,6 @@ from collections.abc import (
 )
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,11 +25,12 @@ from msgspec import structs
 
 from evenhand.engine.call import CallStack, RetryPolicy
 from evenhand.engine.pacing import Pacer, SentLog, account_name, ages
-from evenhand.engine.prices import PICO, CallBudget, dollars
+from evenhand.engine.prices import CallBudget, dollars
 from evenhand.engine.progress import Tally
 from evenhand.engine.run import Engine, FileOrder, Pool, Schedule, failure_advice
 from evenhand.engine.stop import Stop
 from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
+from evenhand.files.outputs import check_output
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.kinds import ANSWERS
 from evenhand.limits import BACKOFF_FIRST
@@ -216,60 +216,66 @@ async def _answer_and_judge(
 ) -> Summary:
     """Make what is missing of the answers, then judge them, within one budget."""
     from evenhand.runs.answers import (
+        OneBudget,
         answer_waves,
         count_asked,
         count_finishes,
+        require_judges,
         write_answers,
     )
 
-    await _require_judges(plan, stage, store.archive, options.limit)
+    check_output(stage.path)
+    await require_judges(plan, stage, store.archive, options.limit)
     limit = None if options.limit is None else count_asked(stage, plan, options.limit)
     # A cluster knows the judges of the suite, not its models.
     asking = replace(options, limit=limit, tell_changes=None, remote_engine=None)
+    budget = OneBudget(plan, store.archive)
+    made: Summary | None = None
+    judged: Summary | None = None
     for answering in answer_waves(stage.plan, limit) if plan.is_sequential else [stage.plan]:
-        made = await _judge_open(answering, store, asking)
-        rows = write_answers(store.archive, stage, made.run)
-        summary = made = replace(made, finishes=count_finishes(rows))
+        last = await _judge_open(answering, store, asking, budget.left)
+        budget.add(last.run, answering.used(last.spent))
+        rows = write_answers(store.archive, stage, last.run)
+        summary = made = replace(_together(made, last), finishes=count_finishes(rows))
         if made.stopped or not rows:
+            if judged is not None:
+                summary = replace(judged, answers=made, stopped=made.stopped)
             break
-        left = _within_budget(plan, answering.used(made.spent))
         units = stage.judged_units(rows)
-        judging = structs.replace(left, units=units, answers_run=made.run)
-        summary = replace(await _judge_open(judging, store, options), answers=made)
+        judging = structs.replace(plan, units=units, answers_run=made.run)
+        last = await _judge_open(judging, store, options, budget.left)
+        budget.add(last.run, plan.used(last.spent))
+        judged = _together(judged, last)
+        summary = replace(judged, answers=made)
         if summary.stopped or (summary.decided and summary.decided.is_decided):
             break
     return summary
 
 
-async def _require_judges(
-    plan: Plan, stage: AnswerStage, archive: Archive, limit: int | None
-) -> None:
-    """Raise what keeps a judge from sending, before answers are paid for that it is to judge."""
-    from evenhand.runs.forecast import forecast_calls
-
-    lacking = [setup.judge.unavailable_reason for setup in plan.setups]
-    for reason in filter(None, lacking):
-        if await forecast_calls(stage.plan, archive, limit):
-            raise reason
-
-
-def _within_budget(plan: Plan, used: int) -> Plan:
-    """Return the plan with what is left of its budget, of which so many picodollars are used."""
-    limits = plan.suite.file.limits
-    if limits.budget_usd is None:
-        return plan
-    left = max(limits.budget_usd - Decimal(used) / PICO, Decimal(0))
-    file = plan.suite.file.model_copy(
-        update={"limits": limits.model_copy(update={"budget_usd": left})}
-    )
-    return structs.replace(plan, suite=plan.suite.with_file(file))
+def _together(earlier: Summary | None, last: Summary) -> Summary:
+    """Return the summary of the last wave with the calls and the money of those before it."""
+    if earlier is None:
+        return last
+    before, tally = earlier.tally, last.tally
+    # What earlier waves sent, the last one found in the store.
+    tally.cached = max(0, tally.cached - before.sent)
+    tally.sent, tally.cost = tally.sent + before.sent, tally.cost + before.cost
+    tally.unpriced += before.unpriced
+    return replace(last, spent=earlier.spent + last.spent)
 
 
-async def _judge_open(plan: Plan, store: Store, options: Options) -> Summary:
+async def _judge_open(
+    plan: Plan,
+    store: Store,
+    options: Options,
+    budgeted: Callable[[Plan, str], Plan] = lambda plan, run: plan,
+) -> Summary:
+    """Judge what is open of a run; its plan, and its id, are first handed to `budgeted`."""
     async with (
         store.ledger() as ledger,
         _begun(plan, store.archive, ledger, options) as begun,
     ):
+        plan = budgeted(plan, begun.scope.run)
         if options.retry_failures:
             retried = tuple(RETRIED_BY_NEXT_RUN)
             await ledger.set_aside(begun.scope, retried, plan.bad_tries)

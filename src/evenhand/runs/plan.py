@@ -85,6 +85,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     """What is to be answered first, where the suite makes its own answers."""
     answers_run: str = ""
     """The run that made the answers which are judged."""
+    used_beside: int = 0
+    """Picodollars of the budget that other runs have used: answers and judgments share one."""
     recorded: Manifest | None = None
     """What a run recorded of itself, where it is continued from the store alone."""
 
@@ -155,13 +157,13 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         return None if budget is None else int(budget * PICO)
 
     def used(self, spent: Spent) -> int:
-        """Return what a run has used of its budget. Calls from before they had a price count as
+        """Return what was used of the budget of a run. Calls from before they had a price count as
         the most that they can have cost."""
         unpriced = sum(
             max((price.bound(*tokens) for price in self._prices(judge)), default=0)
             for judge, tokens in spent.unpriced_tokens.items()
         )
-        return spent.cost + spent.reserved + unpriced
+        return self.used_beside + spent.cost + spent.reserved + unpriced
 
     def _prices(self, judge: str) -> list[Price]:
         """Return the prices of the judges of this name; of all judges where none has it."""

@@ -4,7 +4,7 @@ is behind them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -152,6 +152,13 @@ class Spent(Struct, frozen=True):
     unpriced_tokens: Mapping[str, tuple[int, int]] = {}
     """By the judge's name, the most input and output tokens of calls that had no price, or none
     above zero, when they were made; lost calls included."""
+
+    def __add__(self, other: Spent) -> Spent:
+        names = [name for name in self.__struct_fields__ if name != "unpriced_tokens"]
+        numbers: dict[str, Any] = {
+            name: getattr(self, name) + getattr(other, name) for name in names
+        }
+        return Spent(**numbers, unpriced_tokens={**self.unpriced_tokens, **other.unpriced_tokens})
 
     @property
     def usage(self) -> dict[str, int]:

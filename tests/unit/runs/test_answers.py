@@ -12,7 +12,7 @@ from evenhand.errors import DataError, KeyMissing
 from evenhand.runs.batch import BatchOptions
 from tests.answering import BOT, PRICE, PROMPTS, made_rows, write_answering
 from tests.batch_provider import KEYS, BatchProvider, fitting
-from tests.provider import Provider, saying
+from tests.provider import Provider, saying, valid_reply
 from tests.suites import JUDGE, PAIR_JUDGE, evenhand_here, judged, prepared
 
 TWO = {"question": "Where is the zoo?", "topic": "zoo"}, {"question": "Why?", "topic": "reasons"}
@@ -118,6 +118,38 @@ async def test_one_budget_for_answers_and_judgments(tmp_path):
     assert done.returncode == 5 and 0 < spent <= 0.41
 
 
+async def _cheap(call):
+    """Answer in ten cents, as an answer or as a judgment."""
+    shape = call.body.get("response_format")
+    text = "So."
+    if shape:
+        text = json.dumps(valid_reply(call.body, shape["json_schema"]["schema"]))
+    usage = {"prompt_tokens": 10, "completion_tokens": 100}
+    choice = {"message": {"content": text}, "finish_reason": "stop"}
+    return web.json_response({"choices": [choice], "usage": usage})
+
+
+@pytest.mark.parametrize(
+    ("questions", "budget", "commands"),
+    [(6, 1.2, (("--limit", "4"), ())), (60, 6, (("--until-decided",),))],
+)
+async def test_no_number_of_waves_or_commands_outspends_the_budget(
+    tmp_path, questions, budget, commands
+):
+    async with Provider(_cheap) as provider:
+        price = {"price": {"input": 0, "output": 1000}, "max_tokens": 100}
+        judge, model = ({"model": f"openai/{n}", "base_url": provider.url, **price} for n in "jm")
+        limits = {"budget_usd": str(budget), "concurrency": 1}
+        compare = {"by": "prompt_variant", "baseline": "v1"}
+        write_answering(tmp_path, questions, model, judge, compare=compare, limits=limits)
+        for flags in commands:
+            done = await run_beside(tmp_path, *flags)
+        told = json.loads(done.stdout)
+        assert (done.returncode, len(provider.calls)) == (5, round(budget * 10))
+    made = told.get("answers", told)
+    assert made["cost_usd"] == pytest.approx(sum(row["cost_usd"] for row in made_rows(tmp_path)))
+
+
 def test_no_more_answers_than_the_decision_takes(tmp_path):
     kinder = JUDGE + (
         "\nasync def kinder(messages, schema, params):\n"
@@ -171,6 +203,7 @@ def test_each_of_several_answers_is_called_by_its_number(tmp_path):
         ([{"question": "", "topic": "a"}], "{{question}}", "data.empty_question"),
         ([TWO[0], TWO[0]], "{{question}}", "data.same_question"),
         ([], "{{question}}", "data.file_without_rows"),
+        ([{**TWO[0], "Model_Output": "Old."}], "{{question}}", "data.taken_column"),
     ],
 )
 async def test_questions_that_fill_no_prompt_are_refused_before_a_call(
@@ -197,6 +230,31 @@ async def test_no_answer_is_paid_for_while_its_judge_has_no_key(tmp_path):
         with pytest.raises(KeyMissing):
             await judged(tmp_path)
     assert not provider.calls
+
+
+def test_an_app_may_answer_with_a_list_that_is_no_conversation(tmp_path):
+    listed = JUDGE + "\nasync def listed(messages, schema, params):\n    return '[{\"a\": 1}]'\n"
+    write_answering(tmp_path, TWO, "python/judge:listed", judge=listed)
+    assert run_json(tmp_path)["verdicts"] == 4
+    assert made_rows(tmp_path)[0]["answer"] == '[{"a": 1}]'
+
+
+def test_a_table_that_is_in_the_way_is_told_before_a_call(tmp_path):
+    write_answering(tmp_path, TWO)
+    (tmp_path / "answers.jsonl").write_text('{"question": "Why?", "answer": "Mine."}\n')
+    for command in ("run", "answer"):
+        done = evenhand_here(command, "--json", cwd=tmp_path)
+        assert done.returncode == 2 and "/4" not in done.stderr
+    assert made_rows(tmp_path) == [{"question": "Why?", "answer": "Mine."}]
+
+
+def test_answers_that_could_not_be_made_count_as_failures(tmp_path):
+    spec = {"models": ["python/judge:answer", "python/judge:crash"]}
+    write_answering(tmp_path, TWO, answers=spec, limits={"max_failure_rate": 0.4})
+    done = evenhand_here("run", "--json", cwd=tmp_path)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["verdicts"]) == (1, 4)
+    assert told["answers"]["failures"] == {"judge_crash": 4}
 
 
 def test_answer_makes_the_table_alone_and_init_writes_such_a_suite(tmp_path):

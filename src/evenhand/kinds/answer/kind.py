@@ -8,6 +8,7 @@ question under one prompt, its judges are the models that answer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,7 @@ from evenhand.kinds.blocks import (
 )
 from evenhand.kinds.conversation import JudgingContext, PreparedProtocol
 from evenhand.kinds.kind import ExampleSuite, Kind, Scoring, Terms
+from evenhand.kinds.messages import is_conversation, read_turns
 from evenhand.kinds.protocol import JudgeWords, Protocol, ProtocolForm
 from evenhand.kinds.reply import Checked
 from evenhand.kinds.rows import RowError, TableForm
@@ -130,15 +132,23 @@ def _fill(template: AnswerTemplate, row: Mapping[str, Any]) -> tuple[Message, ..
 def _read_reply(asked: Asked, reply: Reply) -> MadeAnswer:
     """Return the answer of a reply. A function of the user's own may return a conversation: of that
     the question is kept, and not the prompt, which the judge must not see."""
-    if not reply.model.startswith(_OWN_CODE) or not reply.text.startswith("[{"):
-        return MadeAnswer(answer=reply.text, finish=reply.finish)
-    messages: list[Any] = jsontext.loads_trusted(reply.text)
+    if reply.model.startswith(_OWN_CODE) and reply.text.startswith("[{"):
+        with suppress(ValueError):
+            messages = jsontext.parse(reply.text)
+            if is_conversation(messages) and read_turns(messages):
+                kept = _without_prompt(asked, messages)
+                return MadeAnswer(answer="", finish=reply.finish, messages=kept)
+    return MadeAnswer(answer=reply.text, finish=reply.finish)
+
+
+def _without_prompt(asked: Asked, messages: list[Any]) -> list[Any]:
+    """Return a conversation that begins with the question instead of what was sent."""
     sent = len(asked.turns)
     begins_as_sent = messages[:sent] == asked.turns
     rest = messages[sent:] if begins_as_sent else messages
     if begins_as_sent or all(message.get("role") != "user" for message in messages):
         rest = [{"role": "user", "content": asked.question}, *rest]
-    return MadeAnswer(answer="", finish=reply.finish, messages=rest)
+    return rest
 
 
 def _prepare(protocol: Protocol, language: str, terms: Terms) -> AnswerProtocol:

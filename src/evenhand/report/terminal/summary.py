@@ -57,6 +57,8 @@ def answer_lines(summary: Mapping[str, Any], say: Words) -> Text:
     for finish, n in summary["finish"].items():
         if finish != "stop":
             text.append(f"\n  {say('cli.answers_cut', n=n, finish=finish)}", style="yellow")
+    for line in reason_lines(summary["failures"], {}, say, 0):
+        text.append("\n").append_text(line)
     calls = {"sent": summary["calls"], "cached": summary["cached"], "reasks": summary["reasks"]}
     return text.append(f"\n{say('cli.calls', **calls)} {_spending(summary, say)}")
 
