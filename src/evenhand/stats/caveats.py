@@ -27,6 +27,7 @@ def comparison_notes(comparison: Comparison, variants: Variants) -> list[str]:
     return [
         *_one_variant(variants),
         *_shares_nothing(variants),
+        *_unscored(variants),
         *row_notes(comparison),
         *absent,
         *_left_out(variants),
@@ -55,6 +56,16 @@ def _left_out(variants: Variants) -> Iterator[str]:
     absent = int((variants.variant < 0).sum())
     if absent:
         yield Sentence("notes.no_variant", n=absent)
+
+
+def _unscored(variants: Variants) -> Iterator[str]:
+    """Say how many units of each variant no judge was to score: means and differences are of the
+    others, which may be the better ones."""
+    spared = variants.variant[variants.entries.due == 0]
+    counts = {name: int((spared == place).sum()) for place, name in enumerate(variants.names)}
+    if any(counts.values()):
+        named = [f"{name} ({n})" for name, n in counts.items()]
+        yield Sentence("notes.unscored", variants=few(named, SHOWN))
 
 
 def _shares_nothing(variants: Variants) -> Iterator[str]:

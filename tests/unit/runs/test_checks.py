@@ -61,6 +61,8 @@ def test_a_check_that_comes_first_spares_the_judge_and_is_no_failure(tmp_path):
     assert counts == {(1, 1, 0, 0, 0)}
     assert {(row["n"], *row["bounds"]) for row in compared["rows"]} == {(1, 0, 0)}
     assert {row["n"] for row in compared["passes"]} == {2}
+    about = {"variants": '"v0 (1)", "v1 (1)"'}
+    assert any(is_told(note, "notes.unscored", **about) for note in compared["notes"])
 
 
 def test_other_checks_cost_no_call_and_settle_recomputes_them(tmp_path):
