@@ -23,7 +23,7 @@ const now = head.getAttribute("aria-sort");
     const number = (text) => Number.parseFloat(text.replace(",", ".").replace("−", "-"));
     const key = (row) => column ? number(row.cells[column].textContent) : places.get(row);
     const value = list.tBodies ? key : text;
-    const rows = [...list.querySelectorAll(".pair, tbody > tr")].sort((one, other) => {
+    const rows = [...(list.tBodies?.[0].rows ?? list.querySelectorAll(".pair"))].sort((one, other) => {
       const [first, second] = [value(one), value(other)];
       const apart = Number(first) - Number(second);
       const isWithout = [first, second].map(Number.isNaN);
