@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -27,10 +28,9 @@ def answer_expenses(
     """Return what the answers of each variant took; nothing where the run judged answers that were
     made elsewhere, or is compared by something else than who answered."""
     fields = [name.removeprefix("meta.") for name in by if name != CANDIDATE]
-    row = next((row for row in store.runs() if row.id == run.manifest.answers), None)
-    if row is None or not set(fields) <= set(_AUTHORS):
+    answers = _answers_of(store, run)
+    if answers is None or not set(fields) <= set(_AUTHORS):
         return ()
-    answers = recorded_run(store, row)
     found = list(_read_answers(store, answers))
     if run.has_votes:
         several = [name for name in _AUTHORS if len({author[name] for author, *_ in found}) > 1]
@@ -48,6 +48,28 @@ def answer_expenses(
         if each and any(value for answers in each.values() for value in answers.values())
         for expense in compare_expenses(measure, each, baseline, level)
     )
+
+
+def count_unanswered(store: Archive, run: Recorded, by: Sequence[str]) -> dict[str, int]:
+    """Return how many answers could not be made, by variant; those that no variant can be named
+    for under the empty name."""
+    answers = _answers_of(store, run)
+    if answers is None:
+        return {}
+    names = number_names([judge.name for judge in answers.judges])
+    fields = [name.removeprefix("meta.") for name in by]
+    fields = fields if set(fields) <= set(_AUTHORS) else []
+    failed = (
+        _author_of(unit, stored, names)[0]
+        for unit, stored in store.judgments(Scope(answers.id))
+        if stored.text.status == "failure"
+    )
+    return dict(Counter(" / ".join(author[name] for name in fields) for author in failed))
+
+
+def _answers_of(store: Archive, run: Recorded) -> Recorded | None:
+    row = next((row for row in store.runs() if row.id == run.manifest.answers), None)
+    return None if row is None else recorded_run(store, row)
 
 
 def _read_answers(

@@ -14,7 +14,7 @@ from evenhand.manifest import plain
 from evenhand.observation import OVERALL, Rule
 from evenhand.results.board import position_notes, trust_sentences
 from evenhand.results.compare import field_names, is_own_question, refuse_rule
-from evenhand.results.expenses import answer_expenses
+from evenhand.results.expenses import answer_expenses, count_unanswered
 from evenhand.results.observations import observe
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
@@ -117,7 +117,11 @@ def gate_run(
     """Hold a run to its conditions."""
     test = stored_decision(store, recorded)
     comparisons = test.comparisons if test else ()
+    unanswered = count_unanswered(store, recorded, request.by)
     counts = _counts(store, recorded, request.judge)
+    # Nobody can judge an answer that could not be made.
+    failed = counts.failed + sum(unanswered.values())
+    counts = replace(counts, failed=failed, unanswered=unanswered)
     if comparisons and not any(decision.is_open for decision in comparisons):
         counts = replace(counts, left=counts.pending)
     decisions = _sequential(comparisons, recorded, request, rule)

@@ -8,7 +8,7 @@ exact. What is missing is taken at its worst: a condition that it could turn is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,8 @@ class JudgmentCounts:
     pending: int
     left: int = 0
     """Of those to come, how many a run leaves on purpose, because its comparison is decided."""
+    unanswered: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Of those that failed, by variant, how many had no answer to judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

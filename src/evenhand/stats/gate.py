@@ -132,9 +132,11 @@ def hold_to(
         place_of(names, name, "criterion" if table.is_pairs else "dimension")
     if (request.every or request.min_pass_rate is not None) and PASSED not in table.measures:
         raise UsageError(Sentence("gate.no_pass"))
-    is_left = counts.left > 0
+    is_left, lost = counts.left > 0, sum(counts.unanswered.values())
     if request.by or (table.is_pairs and request.baseline is not None):
-        conditions, notes = _of_variants(table, request, decisions, is_left=is_left)
+        conditions, notes = _of_variants(
+            table, request, decisions, counts.unanswered, is_left=is_left
+        )
         conditions += _of_expenses(request, expenses)
         return _gate(conditions, counts, request, notes)
     if table.is_pairs:
@@ -144,12 +146,20 @@ def hold_to(
     says_unknown = request.min_mean is not None and not is_known
     notes = (Sentence("notes.unknown_scale"),) if says_unknown else ()
     return _gate(
-        [*_of_units(table, request, units, table.question, is_left)], counts, request, notes
+        [*_of_units(table, request, units, table.question, is_left, lost=lost)],
+        counts,
+        request,
+        notes,
     )
 
 
 def _of_variants(
-    table: Observations, request: Conditions, decisions: Decisions, *, is_left: bool
+    table: Observations,
+    request: Conditions,
+    decisions: Decisions,
+    unanswered: Mapping[str, int],
+    *,
+    is_left: bool,
 ) -> tuple[list[Condition], tuple[str, ...]]:
     """Return the conditions on every variant beside the baseline, and the notes of their
     comparison. A sequential decision beats a fixed test."""
@@ -182,7 +192,8 @@ def _of_variants(
     for name in names if not is_duel else ():
         units = variants.variant == variants.names.index(name)
         cluster = variants.cluster[variants.key]
-        conditions += _of_units(table, request, units, cluster, is_left, name)
+        lost = unanswered.get(name, 0)
+        conditions += _of_units(table, request, units, cluster, is_left, name, lost)
     notes = () if decisions else compared.notes
     if request.no_case_worse_than is not None and judge_noise(table, table.main) is None:
         notes = (Sentence("notes.judged_once"), *notes)
@@ -354,9 +365,10 @@ def _of_units(
     cluster: Ints,
     is_left: bool,
     variant: str | None = None,
+    lost: int = 0,
 ) -> Iterator[Condition]:
     """Yield the conditions on what some units have, whatever the others have; `cluster` is the
-    question of each unit."""
+    question of each unit, `lost` the number of answers that could not be made."""
     means = [("min_mean", name, request.min_mean) for name in request.dimensions]
     means.append(("min_pass_rate", PASSED, request.min_pass_rate))
     for condition, name, least in means:
@@ -369,6 +381,7 @@ def _of_units(
         yield at_least(condition, figure, least, who, **about)
     if request.every:
         failing, who = failing_units(table, units), subject(variant)
+        failing = failing._replace(unsure=failing.unsure + lost)
         yield none_of("every", failing, who, left=is_left, variant=variant, dimension=PASSED)
     if request.max_critical_fails is not None:
         rows = units[table.unit]

@@ -255,6 +255,14 @@ def test_answers_that_could_not_be_made_count_as_failures(tmp_path):
     told = json.loads(done.stdout)
     assert (done.returncode, told["verdicts"]) == (1, 4)
     assert told["answers"]["failures"] == {"judge_crash": 4}
+    flags = ("--every", "--max-failure-rate", "0.4", "--json")
+    rubric = json.loads((tmp_path / "rubric.json").read_text())
+    rubric["dimensions"][0]["pass"] = 3
+    (tmp_path / "rubric.json").write_text(json.dumps(rubric))
+    evenhand_here("run", cwd=tmp_path)
+    gate = json.loads(evenhand_here("gate", *flags, cwd=tmp_path).stdout)
+    outcomes = {each["name"]: each["outcome"] for each in gate["conditions"]}
+    assert outcomes == {"every": "not enough evidence", "max_failure_rate": "worse"}
 
 
 def test_answer_makes_the_table_alone_and_init_writes_such_a_suite(tmp_path):
