@@ -13,6 +13,7 @@ from evenhand.stats.observations import Floats
 
 COST, LATENCY = "cost_usd", "latency_s"
 EXPENSES = (COST, LATENCY)
+_ROUNDING = 1e-9
 Taken = Mapping[str, Sequence[float]]
 """By question, what each answer to it took."""
 
@@ -61,9 +62,12 @@ def _with_change(found: Expense, ours: Floats, theirs: Floats, level: float) -> 
     if not count or not theirs.sum() > 0 or not ours.sum() > 0:
         return Expense(**fields, questions=count)
     change = float(ours.sum() / theirs.sum()) - 1
-    rest = np.log((ours.sum() - ours).clip(1e-300)) - np.log((theirs.sum() - theirs).clip(1e-300))
-    if count < 2:
+    sums = np.array([[ours.sum()], [theirs.sum()]])
+    left = sums - np.array([ours, theirs])
+    if count < 2 or not (left > _ROUNDING * sums).all():
+        # All of one sum is of a single question.
         return Expense(**fields, questions=count, change=change)
+    rest = np.log(left[0]) - np.log(left[1])
     error = float(np.sqrt((count - 1) / count * np.square(rest - rest.mean()).sum()))
     reach = error * float(stdtrit(count - 1, (1 + level) / 2))
     low, high = (float((1 + change) * np.exp(side * reach)) - 1 for side in (-1, 1))

@@ -24,6 +24,12 @@ def test_changes_are_ratios_of_means_on_shared_questions():
     assert (third.questions, third.change, third.low) == (0, None, None)
 
 
+def test_a_sum_that_is_all_of_one_question_has_no_interval():
+    taken = {"v1": {"a": [0.001], "b": [0.0]}, "v2": {"a": [0.001], "b": [0.002]}}
+    _, found = compare_expenses("latency_s", taken, "v1")
+    assert (found.change, found.low, found.high) == (pytest.approx(2), None, None)
+
+
 def test_the_interval_holds_the_true_change_about_as_often_as_it_says(long):
     chance, rounds, held = random.Random(2), 2000 if long else 300, 0
     for _ in range(rounds):
