@@ -66,10 +66,23 @@ def test_a_report_opens_with_its_answer_and_every_picture(files, open_page):
     assert len(rows(page)) == 40
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_first_screen_holds_answer_figures_and_what_to_do(files, open_page, language):
+    page = open_page(files["rubric", language], java_script_enabled=False)
+    for width, height in ((1280, 900), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        for part in (".headline", ".big b >> nth=1", ".screen div.bar", ".screen .plot", ".next"):
+            box = page.locator(part).bounding_box()
+            assert box["y"] > 0 and box["y"] + box["height"] < height, (width, part)
+    assert words(language)("headline.better", variant="v2", baseline="v1") in (
+        page.locator(".headline").inner_text()
+    )
+
+
 def test_pairs_show_who_wins_against_whom(files, open_page):
     page = open_page(files["pairwise", "en"])
     names = set(page.locator("figure").evaluate_all(IDS))
-    assert {"chart-matrix", "chart-standings", "chart-ratings", "chart-position"} <= names
+    assert {"chart-matrix", "chart-ratings", "chart-position"} <= names
     table = page.locator("#chart-position table").text_content()
     assert "python/judge:first" in table and "100" in table
     page.locator(f"{FIRST} >> summary >> nth=0").click()

@@ -20,6 +20,7 @@ from evenhand.stats.estimate import Estimate
 from evenhand.stats.leaderboard import Board
 from evenhand.stats.matrix import QuestionMatrix
 from evenhand.stats.pairwise import PairFigures
+from evenhand.words import Sentence
 
 WARNINGS = frozenset({"notes.trust_contradicts", "notes.trust_contradicts_of"})
 """The sentences about judges that are warnings."""
@@ -232,6 +233,8 @@ class Report:
     """Dimensions on which more is worse, and which figures turn round."""
     warnings: Sequence[str] = ()
     """Warnings to read before believing the values: shown above them."""
+    trust: Sequence[Sentence] = ()
+    """Who judged, and what is known of them."""
     changed: ChangedUnits | None = None
     """Those that changed most, where variants were compared."""
     units: Sequence[ListedUnit] | None = None

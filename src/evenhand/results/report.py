@@ -41,7 +41,7 @@ from evenhand.report.model import (
     Report,
     Selected,
 )
-from evenhand.results.board import family_notes, order_sentences, position_notes
+from evenhand.results.board import family_notes, order_sentences, position_notes, trust_sentences
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.compare import refuse_wide_margin, with_decision
 from evenhand.results.expenses import answer_expenses
@@ -123,6 +123,7 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
         names=names_of(recorded, language),
         tag_names=recorded.tag_names(language),
         faults=recorded.faults,
+        trust=trust_sentences(recorded, table, int(table.failed.sum())),
         selected=Selected(selection.condition, len(selection.positions), selection.of)
         if selection
         else None,

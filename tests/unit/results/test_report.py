@@ -208,8 +208,8 @@ def test_what_counts_half_a_win_is_said_by_the_rule_of_the_run(tmp_path, rule):
     found = imported(tmp_path, "votes", rows, on_conflict=rule)
     text, said = render(found), words("en").glosses("half")
     for name, sentence in said.items():
-        # On the first screen, under the chart of win rates, and in the method.
-        assert text.count(sentence) == (3 if name == rule else 0), name
+        # On the first screen and in the method.
+        assert text.count(sentence) == (2 if name == rule else 0), name
     assert not is_told(text, "method.orders_both") and is_told(text, "method.orders_imported")
     assert "<dt>Cost</dt>" not in text and "Language of the prompts" not in text
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from evenhand.report.html.answer import by_win_rate, scaled_dimension
 from evenhand.report.html.matrix import shade
+from evenhand.report.html.ranking import ranked_means
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Row
 from evenhand.text import visible
@@ -22,6 +23,8 @@ from evenhand.words import Words
 SHOWN = 24
 """Labels in one chart; the table has them all."""
 COLOURS = ("first", "second", "third", "fourth", "fifth", "sixth")
+BARS_SHOWN = 12
+"""Bars on the first screen."""
 LABEL_LENGTH = 44
 STRIP = 22
 """The height of the marks of one series, in pixels."""
@@ -114,7 +117,6 @@ def figures(report: Report, say: Words) -> Iterator[ChartFigure]:
     for chart in (
         charts.differences,
         charts.means,
-        charts.standings,
         charts.matrix,
         charts.ratings,
         charts.scores,
@@ -127,14 +129,70 @@ def figures(report: Report, say: Words) -> Iterator[ChartFigure]:
             yield figure
 
 
+def variant_colours(report: Report) -> dict[str, str]:
+    """Return the colour of each variant or candidate, the same in all charts, as far as there are
+    colours."""
+    names = [mean.variant for mean in report.means]
+    names += [bar.variant for bar in (*report.scores, *report.tags)]
+    names += [row.candidate for row in (by_win_rate(report.board) if report.board else ())]
+    # Of a comparison the baseline comes first, whichever chart has it.
+    names = [report.comparison.baseline, *names] if report.comparison else names
+    return dict(zip(dict.fromkeys(map(visible, names)), COLOURS, strict=False))
+
+
+def overview(report: Report, say: Words) -> tuple[str, Panel | None]:
+    """Return a bar per variant or candidate with its interval, the best first, and a title; of one
+    variant a bar per dimension."""
+    if report.board and len(report.board.rows) > 1:
+        rated = by_win_rate(report.board)
+        points = [_named_point(row.candidate, row.win_rate, row.low, row.high) for row in rated]
+        return say("chart.standings"), _bars(points, percent_unit(say), (0.0, 1.0), report, 0.5)
+    means = ranked_means(report.comparison) if report.comparison else []
+    if not means:
+        names = {mean.dimension for mean in report.means} - {OVERALL}
+        is_one = len({mean.variant for mean in report.means}) == 1
+        means = [m for m in report.means if m.mean is not None and (m.dimension in names) == is_one]
+        means = means or [m for m in report.means if m.mean is not None]
+        points = [
+            _named_point(say.dimension(m.dimension) if is_one else m.variant, m.mean, m.low, m.high)
+            for m in means
+        ]
+    else:
+        points = [_named_point(m.variant, m.mean, m.low, m.high) for m in means]
+    if len(points) < 2:
+        return "", None
+    scales = {mean.scale or (0.0, 1.0) for mean in means}
+    title = scaled_dimension(means[0].dimension, say, means[0].scale)
+    title = title if len({mean.dimension for mean in means}) == 1 else say("chart.means")
+    ends = scales.pop() if len(scales) == 1 else ()
+    return title, _bars(points, number_unit(say), ends, report)
+
+
+def _named_point(name: str, value: float | None, low: float | None, high: float | None) -> Point:
+    return Point(visible(name), "", value or 0.0, low, high)
+
+
+def _bars(
+    points: Sequence[Point],
+    unit: Unit,
+    ends: Sequence[float],
+    report: Report,
+    reference: float | None = None,
+) -> Panel:
+    """Return a bar per point in the colour of its name, with its value and interval in words."""
+    colours = variant_colours(report)
+    other = COLOURS[0] if len(colours) < 2 else "soft"
+    points = [replace(p, colour=colours.get(p.label, other)) for p in points[:BARS_SHOWN]]
+    rows, ticks = draw(points, unit, {}, reference=reference, ends=ends, bars=True)
+    values = [f"{unit.value(p.value)} {unit.interval(p.low, p.high)}".strip() for p in points]
+    rows = [replace(row, values=[value]) for row, value in zip(rows, values, strict=True)]
+    return Panel(rows, ticks)
+
+
 class _Charts:
     def __init__(self, report: Report, say: Words) -> None:
         self.report, self.say = report, say
-        names = [mean.variant for mean in report.means]
-        names += [bar.variant for bar in (*report.scores, *report.tags)]
-        # Of a comparison the baseline comes first, whichever chart has it.
-        names = [report.comparison.baseline, *names] if report.comparison else names
-        self.colours = dict(zip(dict.fromkeys(map(visible, names)), COLOURS, strict=False))
+        self.colours = variant_colours(report)
 
     def _figure(
         self,
@@ -325,18 +383,13 @@ class _Charts:
             return self._chart("pair_lengths", head, points, percent_unit(say), reference=0.5)
         return self._chart("lengths", ("length", "variant", "mean"), points, number_unit(say))
 
-    def standings(self) -> ChartFigure | None:
-        points = [
-            Point(visible(row.candidate), "", row.win_rate or 0.0, row.low, row.high, row.n)
-            for row in (by_win_rate(self.report.board) if self.report.board else ())
-        ]
-        head = ("candidate", "variant", "win_rate")
-        return self._chart("standings", head, points, percent_unit(self.say), reference=0.5)
-
     def ratings(self) -> ChartFigure | None:
         rows = self.report.board.rows if self.report.board else []
         points = [
-            Point(visible(row.candidate), "", row.rating, row.rating_low, row.rating_high)
+            Point(
+                *(visible(row.candidate), "", row.rating, row.rating_low, row.rating_high),
+                colour=self.colours.get(visible(row.candidate), "soft"),
+            )
             for row in rows
             if row.rating is not None
         ]
@@ -437,8 +490,10 @@ def draw(
 
 
 def _bar(point: Point, colour: str, scale: AxisScale, y: float) -> str:
-    end = scale(point.value)
-    return f'<path class="bar of-{colour}" d="M0.0 {y}H{end}"/>' if end > 0 else ""
+    end, line = scale(point.value), ""
+    if point.low is not None and point.high is not None and point.high > point.low:
+        line = f'<path class="whisker" d="M{scale(point.low)} {y}H{scale(point.high)}"/>'
+    return (f'<path class="bar of-{colour}" d="M0.0 {y}H{end}"/>' if end > 0 else "") + line
 
 
 def _dot(point: Point, colour: str, scale: AxisScale, y: float) -> str:

@@ -47,16 +47,11 @@ def rank_variants(comparison: Comparison, say: Words) -> Ranking | None:
     """Return variants by their overall mean; of a single dimension by that, which says the same.
     There are no places: what is not decided against the baseline has none, and nothing was tested
     between the others."""
-    dimensions = {row.dimension for row in comparison.rows} - {OVERALL}
-    name = dimensions.pop() if len(dimensions) == 1 else OVERALL
-    means = [mean for mean in comparison.means if mean.dimension == name and mean.mean is not None]
+    name, means = main_dimension(comparison), ranked_means(comparison)
     if len(means) < 2:
         return None
     against = {row.variant: row for row in comparison.rows if row.dimension == name}
     digits = max(map(digits_of, against.values()), default=2)
-    if len(means) == 2 and len(against) == 1:
-        means = [_shared_mean(mean, *against.values()) for mean in means]
-    means.sort(key=lambda mean: -(mean.mean or 0.0))
     head = [
         say("chart.variant"),
         scaled_dimension(name, say, means[0].scale),
@@ -75,6 +70,22 @@ def rank_variants(comparison: Comparison, say: Words) -> Ranking | None:
     ]
     tones = [_TONES.get(outcome, "") for outcome in outcomes]
     return _cut(Ranking(head=head, rows=rows, tones=tones, name=0, outcome=5))
+
+
+def main_dimension(comparison: Comparison) -> str:
+    """Return the dimension that variants are ranked by: the only one, else what is overall."""
+    names = (row.dimension for row in comparison.rows if row.dimension != OVERALL)
+    return next(names) if comparison.is_one_dimension else OVERALL
+
+
+def ranked_means(comparison: Comparison) -> list[VariantMean]:
+    """Return the means of that dimension, the best first; of two variants over what both have."""
+    name = main_dimension(comparison)
+    means = [mean for mean in comparison.means if mean.dimension == name and mean.mean is not None]
+    rows = [row for row in comparison.rows if row.dimension == name]
+    if len(means) == 2 and len(rows) == 1:
+        means = [_shared_mean(mean, *rows) for mean in means]
+    return sorted(means, key=lambda mean: -(mean.mean or 0.0))
 
 
 def _shared_mean(mean: VariantMean, row: Row) -> VariantMean:

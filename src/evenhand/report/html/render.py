@@ -21,7 +21,8 @@ from evenhand.report.html.charts import figures
 from evenhand.report.html.matrix import MatrixTable, matrix_table
 from evenhand.report.html.page import environment, policy, static
 from evenhand.report.html.ranking import rank
-from evenhand.report.model import Coverage, ListedUnit, Report
+from evenhand.report.html.screen import BarPart, bar_parts, first_screen
+from evenhand.report.model import WARNINGS, Coverage, ListedUnit, Report
 from evenhand.stats.observations import NONE
 from evenhand.text import visible
 from evenhand.words import Words, words
@@ -63,7 +64,7 @@ def render(report: Report) -> str:
         matrix=_matrix(report, say),
         judges=judges,
         facts=list(_facts(report, say)),
-        bar=_bar(report),
+        bar=_coverage_bar(report, say),
         caveats=list(dict.fromkeys(judge.caveat for judge in judges if judge.caveat)),
         filters=filters,
         numbers=_numbers(units, filters),
@@ -83,6 +84,11 @@ def render(report: Report) -> str:
 def shown_figures(report: Report, say: Words) -> dict[str, Any]:
     """Return what report and view show of the figures alike."""
     return {
+        "screen": first_screen(report, say),
+        "trust": say.join(
+            (say.message(told) for told in report.trust if told.key not in WARNINGS),
+            between="sentence",
+        ),
         "answers": answers(report, say),
         "brackets": brackets_note(report, say),
         "ranking": rank(report, say),
@@ -143,14 +149,13 @@ def _variants(report: Report) -> str:
     return f": {', '.join(shown)}{more}" if len(shown) > 1 else ""
 
 
-def _bar(report: Report) -> list[tuple[str, int, int]]:
-    """Return verdicts, failures and pending as parts of a bar: name, number, width in
-    thousandths."""
+def _coverage_bar(report: Report, say: Words) -> list[BarPart]:
+    """Return verdicts, failures and pending as parts of a bar."""
     coverage = report.coverage
-    failed = sum(coverage.failures.values())
-    parts = [("verdict", coverage.verdicts), ("failure", failed), ("pending", coverage.pending)]
-    whole = max(1, coverage.planned)
-    return [(name, n, round(1000 * n / whole)) for name, n in parts]
+    counts = {"verdict": coverage.verdicts, "failure": sum(coverage.failures.values())}
+    counts["pending"] = coverage.pending
+    colours = {"verdict": "good", "failure": "bad", "pending": "even"}
+    return bar_parts([(colours[name], say.counted(name, n), n) for name, n in counts.items()])
 
 
 def _filters(units: Sequence[ListedUnit], say: Words) -> dict[str, list[Choice]]:

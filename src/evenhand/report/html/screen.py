@@ -1,0 +1,286 @@
+"""The first screen of a report: the answer in a few words, its figures large, a bar per variant or
+candidate, the count of questions won and lost, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evenhand.observation import PASSED
+from evenhand.report.html.answer import (
+    UNDECIDED,
+    answers,
+    by_win_rate,
+    digits_of,
+    gap_text,
+    is_of_hundred,
+    scaled_dimension,
+)
+from evenhand.report.html.charts import Panel, overview, variant_colours
+from evenhand.report.html.ranking import main_dimension
+from evenhand.report.model import WARNINGS, Report
+from evenhand.stats.comparison import OVERALL, Comparison, Row
+from evenhand.stats.leaderboard import BoardRow
+from evenhand.text import visible
+from evenhand.words import Words
+
+MANY_FAILED = 0.1
+"""From this share of judgments on, failures are to be looked at first."""
+LEVEL_SHOWN = 3
+"""So many candidates that may all be the first are named."""
+_SHOULD_WAIT = frozenset({"notes.inconsistent", "notes.inconsistent_import"}) | WARNINGS
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A value of a figure, of a variant with its colour; of a run with one variant of nobody."""
+
+    name: str
+    value: str
+    colour: str
+    interval: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BigFigure:
+    """A figure to be read from afar: one value, or two; where they are before and after, the
+    difference is below."""
+
+    label: str
+    sides: Sequence[Side]
+    below: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BarPart:
+    """A part of a bar: the class of its colour, its words, and its width in thousandths."""
+
+    colour: str
+    text: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstScreen:
+    """Everything on the first screen that is not about the judges."""
+
+    headline: str
+    tone: str
+    figures: Sequence[BigFigure]
+    bars: Panel | None
+    bars_title: str
+    balance_title: str
+    balance: Sequence[BarPart]
+    next: str
+    target: str
+    """The section of the page to read next; empty if there is none."""
+
+
+def first_screen(report: Report, say: Words) -> FirstScreen:
+    """Return the first screen of a report."""
+    return _Writer(report, say).screen()
+
+
+def bar_parts(parts: Sequence[tuple[str, str, int]]) -> list[BarPart]:
+    """Return the parts of a bar from colours, words and numbers."""
+    whole = max(1, sum(n for _, _, n in parts))
+    return [BarPart(colour, text, round(1000 * n / whole)) for colour, text, n in parts]
+
+
+class _Writer:
+    """Says what a run found: of a comparison by the variant that gained most, of a board by its
+    first two candidates, else by the means."""
+
+    def __init__(self, report: Report, say: Words) -> None:
+        self.report, self.say = report, say
+        self.colours = variant_colours(report)
+        self.row = _lead(report.comparison) if report.comparison else None
+        self.board = by_win_rate(report.board) if report.board else []
+
+    def screen(self) -> FirstScreen:
+        tone, headline = self._headline()
+        title, panel = overview(self.report, self.say)
+        balance_title, balance = self._balance()
+        todo, target = self._next()
+        return FirstScreen(
+            headline=headline,
+            tone=tone,
+            figures=list(self._figures()),
+            bars=panel,
+            bars_title=title,
+            balance_title=balance_title,
+            balance=balance,
+            next=todo,
+            target=target,
+        )
+
+    def _headline(self) -> tuple[str, str]:
+        say, comparison = self.say, self.report.comparison
+        if self.row and comparison:
+            names = _names(self.row, comparison)
+            is_several = len({row.variant for row in comparison.rows}) > 1
+            if is_several and self.row.outcome != "better":
+                return "", say("headline.none_better", **names)
+            key = "none" if self.row.outcome == UNDECIDED else self.row.outcome
+            return self.row.outcome, say(f"headline.{key}", **names)
+        if top := self._top():
+            if len({row.set for row in self.board}) > 1:
+                return "", say("headline.never_met")
+            if len(top) > 1:
+                named = [visible(row.candidate) for row in top]
+                shown = say.join(named[:LEVEL_SHOWN], max(0, len(named) - LEVEL_SHOWN))
+                return "", say("headline.level", candidates=shown)
+            return "better", say("headline.leads", candidate=visible(top[0].candidate))
+        if means := list(self._mean()):
+            count = say.counted(self.report.kind.noun, self.report.coverage.units)
+            if len(means[0].sides) > 1:
+                return "", say("headline.judged", n=count)
+            return "", say("headline.mean", n=count, mean=means[0].sides[0].value)
+        return "", answers(self.report, say)[0].text
+
+    def _top(self) -> list[BoardRow]:
+        """Return the candidates that may be the first."""
+        if len(self.board) < 2:
+            return []
+        top = [row for row in self.board if row.rank_low is None or row.rank_low <= 1]
+        return top or self.board
+
+    def _figures(self) -> Iterator[BigFigure]:
+        say, comparison = self.say, self.report.comparison
+        if self.row and comparison:
+            yield self._change(self.row, comparison)
+        elif len(self.board) > 1:
+            sides = [
+                self._side(r.candidate, say.percent(r.win_rate), say.percents(r.low, r.high))
+                for r in self.board[:2]
+            ]
+            yield BigFigure(say("chart.win_rate"), sides)
+        else:
+            yield from self._mean()
+        yield from self._passes()
+
+    def _side(self, name: str, value: str, interval: str = "") -> Side:
+        colour = self.colours.get(visible(name), "soft" if name else "first")
+        return Side(visible(name), value, colour, interval)
+
+    def _change(self, row: Row, comparison: Comparison) -> BigFigure:
+        say, digits = self.say, digits_of(row)
+        tone = {"better": "good", "worse": "bad"}.get(row.outcome, "")
+        if comparison.is_duel:
+            interval = say.percents(row.mean_low, row.mean_high)
+            side = self._side(row.variant, say.percent(row.mean), interval)
+            return BigFigure(say("chart.win_rate"), [side])
+        sides = [
+            self._side(comparison.baseline, say.number(row.baseline_mean, digits)),
+            self._side(row.variant, say.number(row.mean, digits)),
+        ]
+        below = f"{say('chart.difference')} {gap_text(row, say)}"
+        return BigFigure(self._scaled(row.dimension, row.scale), sides, below, tone)
+
+    def _scaled(self, dimension: str, scale: tuple[float, float] | None) -> str:
+        label = scaled_dimension(dimension, self.say, scale)
+        if dimension == OVERALL or scale is None:
+            return label
+        return self.say("answer.dimension_of", dimension=label, most=self.say.short(scale[1]))
+
+    def _mean(self) -> Iterator[BigFigure]:
+        """Yield the mean of each of two variants that share no question, or of the only one."""
+        say = self.say
+        names = {mean.dimension for mean in self.report.means}
+        main = OVERALL if OVERALL in names else next(iter(names), "")
+        means = [m for m in self.report.means if m.dimension == main and m.mean is not None]
+        sides: list[Side] = []
+        for mean in means[:2]:
+            digits = 1 if is_of_hundred(mean.scale) else 2
+            interval = say.interval(mean.low, mean.high, digits)
+            sides.append(self._side(mean.variant, say.number(mean.mean, digits), interval))
+        if sides:
+            yield BigFigure(self._scaled(main, means[0].scale), sides)
+
+    def _passes(self) -> Iterator[BigFigure]:
+        """Yield the pass rate, before and after or of the only variant."""
+        say, comparison, label = self.say, self.report.comparison, self.say("chart.pass_rate")
+        if self.row and comparison:
+            for row in comparison.passes:
+                if (row.dimension, row.variant) == (PASSED, self.row.variant) and row.n:
+                    sides = [
+                        self._side(comparison.baseline, say.percent(row.baseline_mean)),
+                        self._side(row.variant, say.percent(row.mean)),
+                    ]
+                    gap, low, high = (
+                        None if end is None else 100 * end
+                        for end in (row.difference, row.low, row.high)
+                    )
+                    below = f"{say.signed(gap, 0)} {say.interval(low, high, 0)}"
+                    below = f"{say('chart.difference')} {below}".strip()
+                    tone = {"better": "good", "worse": "bad"}.get(row.outcome, "")
+                    yield BigFigure(label, sides, below, tone)
+        elif sides := [
+            self._side(each.variant, say.percent(rate.value), say.percents(rate.low, rate.high))
+            for each in self.report.passes[:2]
+            for rate in [each.rate]
+        ]:
+            yield BigFigure(label, sides)
+
+    def _balance(self) -> tuple[str, list[BarPart]]:
+        """Return on how many questions the variant is better, worse and the same; of a board the
+        pairs that its first candidate won and lost."""
+        if row := self.row:
+            counts = row.higher, row.lower, row.n - row.higher - row.lower
+            keys, name = ("better", "worse", "same"), row.variant
+            is_paired = row.n != row.clusters
+        elif len(self.board) > 1:
+            first = self.board[0]
+            counts = first.wins, first.losses, first.ties + first.uncertain
+            keys, name, is_paired = ("won", "lost", "open"), first.candidate, True
+        else:
+            return "", []
+        say, colours = self.say, ("good", "bad", "even")
+        shown = zip(colours, keys, counts, strict=True)
+        parts = [(colour, say(f"balance.{key}", n=say.integer(n)), n) for colour, key, n in shown]
+        title = say("balance.of_pairs" if is_paired else "balance.of", name=visible(name))
+        return title, bar_parts(parts)
+
+    def _next(self) -> tuple[str, str]:
+        """Return what to do next in one sentence, and the section that helps."""
+        say, report, coverage = self.say, self.report, self.report.coverage
+        warned = {getattr(warning, "key", "") for warning in report.warnings}
+        failed = sum(coverage.failures.values())
+        if failed > MANY_FAILED * coverage.planned:
+            counts = {"n": say.integer(failed), "of": say.integer(coverage.planned)}
+            return say("next.failed", **counts), ""
+        if not coverage.verdicts:
+            return say("next.run"), ""
+        if coverage.pending:
+            return say("next.pending", n=say.counted("judgment", coverage.pending)), ""
+        if warned & _SHOULD_WAIT:
+            return say("next.judge"), ""
+        if self.row and report.comparison:
+            return self._next_of(self.row, report.comparison)
+        if top := self._top():
+            if len({row.set for row in self.board}) > 1:
+                return say("next.never_met"), ""
+            key = "level" if len(top) > 1 else "leads"
+            key = "family" if "notes.own_family_leads" in warned else key
+            return say(f"next.{key}", candidate=visible(top[0].candidate)), "units"
+        return say("next.read"), "units"
+
+    def _next_of(self, row: Row, comparison: Comparison) -> tuple[str, str]:
+        names = _names(row, comparison)
+        if row.outcome == UNDECIDED:
+            is_hopeless = row.more_questions == "more than is practical"
+            return self.say("next.equal" if is_hopeless else "next.more", **names), "changed"
+        key = "better_but" if row.outcome == "better" and row.lower else row.outcome
+        return self.say(f"next.{key}", **names, n=self.say.integer(row.lower)), "changed"
+
+
+def _names(row: Row, comparison: Comparison) -> dict[str, str]:
+    return {"variant": visible(row.variant), "baseline": visible(comparison.baseline)}
+
+
+def _lead(comparison: Comparison) -> Row | None:
+    """Return the row of the variant that gained most, of those that are better if any is."""
+    main = main_dimension(comparison)
+    rows = [r for r in comparison.rows if r.dimension == main and r.difference is not None]
+    return max(rows, key=lambda row: (row.outcome == "better", row.difference or 0.0), default=None)
