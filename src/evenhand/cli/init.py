@@ -127,7 +127,7 @@ def init_command(
             raise UsageError(
                 Sentence("cli.not_together", flag=Code("--data"), other=Code("--questions"))
             )
-        from evenhand.files.drafts import draft_answers
+        from evenhand.files.answer_drafts import draft_answers
 
         draft = draft_answers(
             questions,

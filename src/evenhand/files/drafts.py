@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 from evenhand.data.columns import flatten
 from evenhand.data.files import guess_encoding, is_data_file
-from evenhand.data.questions import read_questions
 from evenhand.data.recognise import fields_of
 from evenhand.data.tables import ROWS_LOOKED_AT, DataTable, Tables, TableSource, extras_in
 from evenhand.errors import DataError, UsageError
-from evenhand.examples import DataFile, MadeAnswers, example_rubric, suite_text
+from evenhand.examples import DataFile, example_rubric, suite_text
 from evenhand.files.protocols import find_protocol, judging_of
 from evenhand.files.ready_rubrics import (
     ReadyRubric,
@@ -28,12 +27,10 @@ from evenhand.files.ready_rubrics import (
     ready_rubrics,
 )
 from evenhand.files.rubrics import TableUnits, rubric_in
-from evenhand.folders import is_within, read_text
 from evenhand.jsontext import as_text
 from evenhand.kinds import DEFAULT_KIND, KINDS
-from evenhand.kinds.answer.templates import QUESTION, ROW_KEYS, AnswerTemplate
 from evenhand.kinds.messages import has_tool_calls
-from evenhand.kinds.rows import EXTRAS, PlacedRow, TableForm, is_given
+from evenhand.kinds.rows import EXTRAS, TableForm, is_given
 from evenhand.manifest import JudgingRecord, rubric_json
 from evenhand.store.intake import repeated_ids
 from evenhand.words import Code, Names, Sentence, few
@@ -91,7 +88,7 @@ def draft_suite(
     of workbooks, `rubrics` are names of ready ones; `notice` hears how far a long table is read.
     Raises UsageError or DataError where one cannot be read, also where two columns would fit."""
     sources = _sources(data, sheet)
-    protocol = _protocol_with_bands(protocol) if rubrics else protocol or _protocol(sources[0])
+    protocol = protocol_with_bands(protocol) if rubrics else protocol or _protocol(sources[0])
     form = KINDS[protocol].table_form
     columns = fields_of(columns, form)
     tables = [DataTable(source, columns, form) for source in sources]
@@ -105,14 +102,14 @@ def draft_suite(
     elif tables[0].recognition.is_long:
         _require_author(tables[0], rows)
     # Candidates of pairs are compared with each other, whatever sets them apart.
-    compared = _NONE if form.gather else variants
+    compared = NO_VARIANTS if form.gather else variants
     ready = ready_rubrics(rubrics, language)
-    rubric = _rubric(protocol, language, folder, ready, [path.name for path in data])
+    rubric = draft_rubric(protocol, language, folder, ready, [path.name for path in data])
     lacking = _lacking(needs_of(ready), tables, rows)
     seen = extras_in(rows, form)
     use = [name for name in EXTRAS if name in (*seen, *lacking)]
     suite = suite_text(
-        name=_name(data),
+        name=suite_name(data),
         protocol=protocol,
         language=language,
         data=[_data_file(source) for source in sources],
@@ -131,11 +128,11 @@ def draft_suite(
     names = few([path.name for path in data], _VALUES_LISTED)
     about = {"protocol": protocol, "language": language}
     found = chain.from_iterable(_column_lines(table, form, columns) for table in tables)
-    fields = [*dict.fromkeys(found), *_variant_lines(variants), *_rubric_lines(ready)]
+    fields = [*dict.fromkeys(found), *variant_lines(variants), *rubric_lines(ready)]
     remarks += [Sentence("files.rubric_lacks", column=name) for name in lacking]
     if seen:
         fields.append((Sentence("files.judge_sees"), ", ".join(seen)))
-    remarks += _own_rubric(rubric)
+    remarks += own_rubric_notes(rubric)
     return Draft(
         files=files,
         language=language,
@@ -146,90 +143,13 @@ def draft_suite(
     )
 
 
-def draft_answers(
-    questions: Path,
-    prompts: Sequence[Path],
-    models: Sequence[str],
-    folder: Path,
-    *,
-    protocol: str | None,
-    language: str | None,
-    judge: str,
-    rubrics: Sequence[str],
-) -> Draft:
-    """Return a suite in a folder that makes the answers it judges; raise UsageError or DataError
-    where its questions cannot be read, or do not fill its prompts."""
-    protocol = _protocol_with_bands(protocol) if rubrics else protocol or DEFAULT_KIND
-    rows = read_questions(questions)
-    _fill_prompts(prompts, rows[0])
-    columns = {name: cell for name, cell in rows[0].value.items() if name not in ROW_KEYS}
-    language = language or language_of(str(row.value[QUESTION]) for row in rows)
-    ready = ready_rubrics(rubrics, language)
-    rubric = _rubric(protocol, language, folder, ready, [questions.name])
-    variants = _NONE
-    if not KINDS[protocol].table_form.gather:
-        stems = [path.stem for path in prompts]
-        compared = (_Variants("prompt_variant", stems), _Variants("model", models))
-        variants = next((each for each in compared if len(each.values) > 1), _NONE)
-    needs = needs_of(ready)
-    suite = suite_text(
-        name=_name([questions]),
-        protocol=protocol,
-        language=language,
-        data=[],
-        rubric=rubric.file,
-        judge=judge,
-        by=variants.field,
-        baseline=variants.values[0] if variants.field else None,
-        use=[name for name in EXTRAS if name in (*columns, *needs)],
-        answers=MadeAnswers(
-            name_in(questions, folder), [name_in(path, folder) for path in prompts], models
-        ),
-    )
-    lacking = [name for name in needs if name not in columns]
-    about = {"protocol": protocol, "language": language}
-    return Draft(
-        files={"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.file else {}),
-        language=language,
-        understood=Sentence(
-            "files.understood", names=few([questions.name], 1), n=len(rows), **about
-        ),
-        fields=[
-            (Sentence("files.columns"), ", ".join(columns)),
-            *_variant_lines(variants),
-            *_rubric_lines(ready),
-        ],
-        remarks=[
-            *(Sentence("files.rubric_lacks", column=name) for name in lacking),
-            *_own_rubric(rubric),
-        ],
-        first_rubric=rubric.file,
-    )
-
-
-def name_in(path: Path, folder: Path) -> str:
-    """Return the name that a file has in a folder, to which one from elsewhere is copied."""
-    if is_within(path, folder):
-        return path.resolve().relative_to(folder.resolve()).as_posix()
-    return path.name
-
-
-def _fill_prompts(prompts: Sequence[Path], row: PlacedRow) -> None:
-    """Raise UsageError for a prompt with a placeholder that no column of a row fills."""
-    for path in prompts:
-        try:
-            AnswerTemplate.parse(read_text(path)).fill_row(row.value)
-        except ValueError as error:
-            raise UsageError(error.args[0], where=str(path)) from None
-
-
 def draft_examples(
     rubrics: Sequence[str], folder: Path, *, protocol: str | None, language: str, judge: str
 ) -> Draft:
     """Return a suite in a folder for the examples of ready rubrics; raise UsageError."""
-    protocol, data = _protocol_with_bands(protocol), "samples.jsonl"
+    protocol, data = protocol_with_bands(protocol), "samples.jsonl"
     ready = ready_rubrics(rubrics, language)
-    rubric, samples = _rubric(protocol, language, folder, ready), join_examples(ready)
+    rubric, samples = draft_rubric(protocol, language, folder, ready), join_examples(ready)
     suite = suite_text(
         name="-".join(each.name for each in ready),
         protocol=protocol,
@@ -245,13 +165,13 @@ def draft_examples(
         files={"evenhand.toml": suite, rubric.file: rubric.text, data: samples},
         language=language,
         understood=Sentence("files.understood", names=names, n=rows, **about),
-        fields=list(_rubric_lines(ready)),
-        remarks=_own_rubric(rubric),
+        fields=list(rubric_lines(ready)),
+        remarks=own_rubric_notes(rubric),
         first_rubric=rubric.file,
     )
 
 
-def _protocol_with_bands(protocol: str | None) -> str:
+def protocol_with_bands(protocol: str | None) -> str:
     """Return the protocol for ready rubrics; raise UsageError if the named one takes none."""
     form = KINDS[protocol or DEFAULT_KIND].rubric_form
     if protocol and not (form and form.has_bands):
@@ -325,7 +245,7 @@ def _shared_beginning(data: Sequence[Path]) -> str:
     return "".join(places[0] for places in alike)
 
 
-def _name(data: Sequence[Path]) -> str:
+def suite_name(data: Sequence[Path]) -> str:
     """Return a name for a suite on these files."""
     return _shared_beginning(data).strip("_-. ") or data[0].name.split(".")[0] or "evenhand"
 
@@ -441,17 +361,17 @@ def language_of(texts: Iterator[str]) -> str:
     return "en"
 
 
-class _Variants(NamedTuple):
+class Variants(NamedTuple):
     """The field that sets answers apart, and its values; an empty field where none does."""
 
     field: str
     values: Sequence[str]
 
 
-_NONE = _Variants("", ())
+NO_VARIANTS = Variants("", ())
 
 
-def _variants(tables: Sequence[DataTable]) -> _Variants:
+def _variants(tables: Sequence[DataTable]) -> Variants:
     values: dict[str, dict[str, None]] = {"prompt_variant": {}, "model": {}}
     for _, row in chain.from_iterable(table.rows for table in tables):
         meta = row.value.get("meta")
@@ -461,11 +381,11 @@ def _variants(tables: Sequence[DataTable]) -> _Variants:
                 levels[as_text(value)] = None
     for field, several in values.items():
         if len(several) > 1:
-            return _Variants(field, list(several))
-    return _NONE
+            return Variants(field, list(several))
+    return NO_VARIANTS
 
 
-def _rubric(
+def draft_rubric(
     protocol: str,
     language: str,
     folder: Path,
@@ -486,7 +406,7 @@ def _rubric(
     return _Rubric(free, text, "" if free == name or name in data else name)
 
 
-def _own_rubric(rubric: _Rubric) -> list[str]:
+def own_rubric_notes(rubric: _Rubric) -> list[str]:
     return [Sentence("files.own_rubric", name=rubric.present)] if rubric.present else []
 
 
@@ -522,14 +442,14 @@ def _column_lines(
         yield "meta", ", ".join(table.labels)
 
 
-def _variant_lines(variants: _Variants) -> Iterator[tuple[str, str]]:
+def variant_lines(variants: Variants) -> Iterator[tuple[str, str]]:
     if variants.field:
         names = few(variants.values, _VALUES_LISTED)
         values = Sentence("files.variants", field=variants.field, names=names)
         yield Sentence("files.compared_by"), values
 
 
-def _rubric_lines(rubrics: Sequence[ReadyRubric]) -> Iterator[tuple[str, str]]:
+def rubric_lines(rubrics: Sequence[ReadyRubric]) -> Iterator[tuple[str, str]]:
     """Yield the names of ready rubrics, with what they ask and need."""
     for each in rubrics:
         about, needs = Code(each.about), Code(", ".join(each.needs))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import ceil
 from pathlib import Path
@@ -27,8 +28,10 @@ from evenhand.kinds.answer.kind import NAME, TEMPLATES, VARIANT, MadeAnswer, loa
 from evenhand.kinds.kind import ReadyKind, Voting
 from evenhand.kinds.rows import RowError
 from evenhand.manifest import number_names
+from evenhand.runs.judge import Options, Summary, judge_open
 from evenhand.runs.plan import AnswerStage, JudgeSetup, Plan, Units
 from evenhand.store.archive import Archive
+from evenhand.store.ledger import Store
 from evenhand.store.ports import IncomingUnit, LedgerCall, Scope, StoredUnit
 from evenhand.suite import Located, Suite
 from evenhand.suite_file import AnswersSpec, ModelSpec
@@ -246,3 +249,50 @@ def _costs(call: LedgerCall | None) -> dict[str, Any]:
         "cost_usd": None if cost is None else dollars(cost),
         "latency_s": call.call.reply.seconds,
     }
+
+
+# Both in one command
+
+
+async def answer_and_judge(
+    plan: Plan, stage: AnswerStage, store: Store, options: Options
+) -> Summary:
+    """Make what is missing of the answers, then judge them, within one budget."""
+    check_output(stage.path)
+    await require_judges(plan, stage, store.archive, options.limit)
+    limit = None if options.limit is None else count_asked(stage, plan, options.limit)
+    # A cluster knows the judges of the suite, not its models.
+    asking = replace(options, limit=limit, tell_changes=None, remote_engine=None)
+    budget = OneBudget(plan, store.archive)
+    made: Summary | None = None
+    judged: Summary | None = None
+    for answering in answer_waves(stage.plan, limit) if plan.is_sequential else [stage.plan]:
+        last = await judge_open(answering, store, asking, budget.left)
+        budget.add(last.run, answering.used(last.spent))
+        rows = write_answers(store.archive, stage, last.run)
+        summary = made = replace(_together(made, last), finishes=count_finishes(rows))
+        if made.stopped or not rows:
+            if judged is not None:
+                summary = replace(judged, answers=made, stopped=made.stopped)
+            break
+        units = stage.judged_units(rows)
+        judging = structs.replace(plan, units=units, answers_run=made.run)
+        last = await judge_open(judging, store, options, budget.left)
+        budget.add(last.run, plan.used(last.spent))
+        judged = _together(judged, last)
+        summary = replace(judged, answers=made)
+        if summary.stopped or (summary.decided and summary.decided.is_decided):
+            break
+    return summary
+
+
+def _together(earlier: Summary | None, last: Summary) -> Summary:
+    """Return the summary of the last wave with the calls and the money of those before it."""
+    if earlier is None:
+        return last
+    before, tally = earlier.tally, last.tally
+    # What earlier waves sent, the last one found in the store.
+    tally.cached = max(0, tally.cached - before.sent)
+    tally.sent, tally.cost = tally.sent + before.sent, tally.cost + before.cost
+    tally.unpriced += before.unpriced
+    return replace(last, spent=earlier.spent + last.spent)

@@ -30,13 +30,12 @@ from evenhand.engine.progress import Tally
 from evenhand.engine.run import Engine, FileOrder, Pool, Schedule, failure_advice
 from evenhand.engine.stop import Stop
 from evenhand.errors import EvenhandError, NoVerdicts, StoppedEarly, StoreBusy
-from evenhand.files.outputs import check_output
 from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.kinds import ANSWERS
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import Manifest
 from evenhand.runs.differences import judging_differences
-from evenhand.runs.plan import AnswerStage, Plan
+from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run, split_by_group
 from evenhand.store.archive import Archive
 from evenhand.store.batches import BatchRow
@@ -207,64 +206,13 @@ async def judge_run(plan: Plan, store: Store, options: Options | None = None) ->
         require_batches(plan)
     async with _closing(plan):
         if plan.answers is None:
-            return await _judge_open(plan, store, options)
-        return await _answer_and_judge(plan, plan.answers, store, options)
+            return await judge_open(plan, store, options)
+        from evenhand.runs.answers import answer_and_judge
+
+        return await answer_and_judge(plan, plan.answers, store, options)
 
 
-async def _answer_and_judge(
-    plan: Plan, stage: AnswerStage, store: Store, options: Options
-) -> Summary:
-    """Make what is missing of the answers, then judge them, within one budget."""
-    from evenhand.runs.answers import (
-        OneBudget,
-        answer_waves,
-        count_asked,
-        count_finishes,
-        require_judges,
-        write_answers,
-    )
-
-    check_output(stage.path)
-    await require_judges(plan, stage, store.archive, options.limit)
-    limit = None if options.limit is None else count_asked(stage, plan, options.limit)
-    # A cluster knows the judges of the suite, not its models.
-    asking = replace(options, limit=limit, tell_changes=None, remote_engine=None)
-    budget = OneBudget(plan, store.archive)
-    made: Summary | None = None
-    judged: Summary | None = None
-    for answering in answer_waves(stage.plan, limit) if plan.is_sequential else [stage.plan]:
-        last = await _judge_open(answering, store, asking, budget.left)
-        budget.add(last.run, answering.used(last.spent))
-        rows = write_answers(store.archive, stage, last.run)
-        summary = made = replace(_together(made, last), finishes=count_finishes(rows))
-        if made.stopped or not rows:
-            if judged is not None:
-                summary = replace(judged, answers=made, stopped=made.stopped)
-            break
-        units = stage.judged_units(rows)
-        judging = structs.replace(plan, units=units, answers_run=made.run)
-        last = await _judge_open(judging, store, options, budget.left)
-        budget.add(last.run, plan.used(last.spent))
-        judged = _together(judged, last)
-        summary = replace(judged, answers=made)
-        if summary.stopped or (summary.decided and summary.decided.is_decided):
-            break
-    return summary
-
-
-def _together(earlier: Summary | None, last: Summary) -> Summary:
-    """Return the summary of the last wave with the calls and the money of those before it."""
-    if earlier is None:
-        return last
-    before, tally = earlier.tally, last.tally
-    # What earlier waves sent, the last one found in the store.
-    tally.cached = max(0, tally.cached - before.sent)
-    tally.sent, tally.cost = tally.sent + before.sent, tally.cost + before.cost
-    tally.unpriced += before.unpriced
-    return replace(last, spent=earlier.spent + last.spent)
-
-
-async def _judge_open(
+async def judge_open(
     plan: Plan,
     store: Store,
     options: Options,
