@@ -357,7 +357,7 @@ def test_no_figure_reads_minus_nothing():
     with console.capture() as captured:
         say = words("en", plain=True)
         console.print(*comparison_lines(comparison, (), say, verbose=True))
-        console.print(*leaderboard_lines(made, (), say))
+        console.print(*leaderboard_lines(made, say))
     text = captured.get().replace("\u00a0", " ")
     assert "overall 0.00" in text and "+0.000 to +0.400" in text
     assert "-0.0 " not in text and "-0.00" not in text
