@@ -41,7 +41,7 @@ def test_is_the_new_prompt_better(tmp_path, url):
     (page,) = blocks(PAGE, "Is the new prompt better?", "")
     assert sentence[0] in flowing(page)
     assert "5 got worse, 30 got better, 40 compared" in out
-    assert 'Q What is "bread" good for' in out and 'It is said of "bread", 1 times.' in out
+    assert 'Question What is "bread" good for' in out and 'It is said of "bread", 1 times.' in out
     assert "worst 3:" in out and "worst 4:" not in out
     assert "<html" in (tmp_path / "prompts/report.html").read_text("utf-8")
 

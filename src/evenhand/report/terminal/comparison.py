@@ -218,9 +218,6 @@ def _missing(comparison: Comparison, say: Words) -> Iterator[RenderableType]:
         yield paragraph(say("terminal.unpaired", variants=say.join(alone)))
     if silent:
         yield paragraph(say("terminal.silent", variants=say.join(silent)))
-    unscored = sum(count.units - count.planned for count in counts.values())
-    if comparison.passes and unscored > 0:
-        yield paragraph(say("terminal.not_applicable", n=unscored))
     if not lacking and not silent:
         planned = sum(count.planned for count in counts.values())
         yield paragraph(say("terminal.all_scored", n=planned))
