@@ -245,7 +245,7 @@ def observe_pass(
     met. Nothing passes or fails where nothing says so, or where what is left cannot be decided."""
     held = [check.is_met for check in checks if check.is_needed]
     if scored is not None:
-        held += _reached(scored, overall, ends, marks)
+        held += _reach_marks(scored, overall, ends, marks)
         held += [False] * (scored.is_critical and bool(held))
     if False in held:
         yield Observation(PASSED, 0.0)
@@ -256,7 +256,7 @@ def observe_pass(
             yield Observation(f"{CHECK}{check.name}", float(check.is_met))
 
 
-def _reached(
+def _reach_marks(
     scored: Scored, overall: float | None, ends: Ends, marks: PassMarks
 ) -> Iterator[bool | None]:
     """Yield of each mark whether a verdict reaches it."""

@@ -9,9 +9,9 @@ from evenhand.data.questions import read_questions
 from evenhand.errors import UsageError
 from evenhand.examples import MadeAnswers, suite_text
 from evenhand.files.drafts import (
-    NO_VARIANTS,
+    NO_FIELD,
+    ComparedField,
     Draft,
-    Variants,
     draft_rubric,
     language_of,
     own_rubric_notes,
@@ -48,11 +48,11 @@ def draft_answers(
     language = language or language_of(str(row.value[QUESTION]) for row in rows)
     ready = ready_rubrics(rubrics, language)
     rubric = draft_rubric(protocol, language, folder, ready, [questions.name])
-    variants = NO_VARIANTS
+    variants = NO_FIELD
     if not KINDS[protocol].table_form.gather:
         stems = [path.stem for path in prompts]
-        compared = (Variants("prompt_variant", stems), Variants("model", models))
-        variants = next((each for each in compared if len(each.values) > 1), NO_VARIANTS)
+        compared = (ComparedField("prompt_variant", stems), ComparedField("model", models))
+        variants = next((each for each in compared if len(each.values) > 1), NO_FIELD)
     needs = needs_of(ready)
     suite = suite_text(
         name=suite_name([questions]),

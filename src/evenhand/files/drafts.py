@@ -102,7 +102,7 @@ def draft_suite(
     elif tables[0].recognition.is_long:
         _require_author(tables[0], rows)
     # Candidates of pairs are compared with each other, whatever sets them apart.
-    compared = NO_VARIANTS if form.gather else variants
+    compared = NO_FIELD if form.gather else variants
     ready = ready_rubrics(rubrics, language)
     rubric = draft_rubric(protocol, language, folder, ready, [path.name for path in data])
     lacking = _lacking(needs_of(ready), tables, rows)
@@ -119,7 +119,7 @@ def draft_suite(
         by=compared.field,
         baseline=compared.values[0] if compared.field else None,
         use=use,
-        judged=_judged(rows, form, ready),
+        judged=choose_judged(rows, form, ready),
     )
     files = {"evenhand.toml": suite} | ({rubric.file: rubric.text} if rubric.file else {})
     number, remarks = _read_through(
@@ -179,7 +179,7 @@ def protocol_with_bands(protocol: str | None) -> str:
     return protocol or DEFAULT_KIND
 
 
-def _judged(
+def choose_judged(
     rows: Sequence[Mapping[str, Any]], form: TableForm, ready: Sequence[ReadyRubric]
 ) -> str:
     """Return what of conversations with tool calls is judged: what the rubrics are about, all turns
@@ -361,17 +361,17 @@ def language_of(texts: Iterator[str]) -> str:
     return "en"
 
 
-class Variants(NamedTuple):
+class ComparedField(NamedTuple):
     """The field that sets answers apart, and its values; an empty field where none does."""
 
     field: str
     values: Sequence[str]
 
 
-NO_VARIANTS = Variants("", ())
+NO_FIELD = ComparedField("", ())
 
 
-def _variants(tables: Sequence[DataTable]) -> Variants:
+def _variants(tables: Sequence[DataTable]) -> ComparedField:
     values: dict[str, dict[str, None]] = {"prompt_variant": {}, "model": {}}
     for _, row in chain.from_iterable(table.rows for table in tables):
         meta = row.value.get("meta")
@@ -381,8 +381,8 @@ def _variants(tables: Sequence[DataTable]) -> Variants:
                 levels[as_text(value)] = None
     for field, several in values.items():
         if len(several) > 1:
-            return Variants(field, list(several))
-    return NO_VARIANTS
+            return ComparedField(field, list(several))
+    return NO_FIELD
 
 
 def draft_rubric(
@@ -442,7 +442,7 @@ def _column_lines(
         yield "meta", ", ".join(table.labels)
 
 
-def variant_lines(variants: Variants) -> Iterator[tuple[str, str]]:
+def variant_lines(variants: ComparedField) -> Iterator[tuple[str, str]]:
     if variants.field:
         names = few(variants.values, _VALUES_LISTED)
         values = Sentence("files.variants", field=variants.field, names=names)

@@ -39,7 +39,7 @@ def _english() -> Words:
     return words("en", plain=True)
 
 
-def _told(message: str) -> str:
+def _in_english(message: str) -> str:
     return _english().message(message)
 
 
@@ -76,7 +76,7 @@ def workflow_commands(gate: Gate, run: str) -> Iterator[str]:
     for condition in gate.conditions:
         if condition.outcome != "better":
             yield _command(
-                condition.outcome, f"evenhand gate: {condition.name}", _told(condition.reason)
+                condition.outcome, f"evenhand gate: {condition.name}", _in_english(condition.reason)
             )
     yield _command(gate.outcome, "evenhand gate", f"{headline(gate, _english())} (run {run})")
 
@@ -106,10 +106,10 @@ def markdown(gate: Gate, run: str, name: str) -> str:
         "|---|---|--:|---|--:|--:|",
         *(_row(condition) for condition in gate.conditions),
         "",
-        *(f"- {_plain(_told(condition.reason))}" for condition in gate.conditions),
-        *(f"- Note: {_plain(_told(note))}" for note in gate.notes),
+        *(f"- {_plain(_in_english(condition.reason))}" for condition in gate.conditions),
+        *(f"- Note: {_plain(_in_english(note))}" for note in gate.notes),
         "",
-        _plain(" ".join(map(_told, gate.trust))),
+        _plain(" ".join(map(_in_english, gate.trust))),
         "",
     ]
     return "\n".join(lines) + "\n"
@@ -167,7 +167,7 @@ def junit(gate: Gate, *, run: str, name: str, started: str) -> bytes:
         SubElement(properties, "property", name=key, value=_xml_text(value))
     for condition in gate.conditions:
         _case(suite, condition, name)
-    SubElement(suite, "system-out").text = _xml_text("\n".join(map(_told, gate.notes)))
+    SubElement(suite, "system-out").text = _xml_text("\n".join(map(_in_english, gate.notes)))
     SubElement(suite, "system-err")
     indent(root)
     text: bytes = tostring(root, encoding="UTF-8", xml_declaration=True)
@@ -186,9 +186,9 @@ def _case(suite: Element, condition: Condition, name: str) -> None:
     kind = _PROBLEMS.get(condition.outcome)
     if kind:
         problem = SubElement(
-            case, kind, type=condition.outcome, message=_xml_text(_told(condition.reason))
+            case, kind, type=condition.outcome, message=_xml_text(_in_english(condition.reason))
         )
-        problem.text = _xml_text(_told(condition.reason))
+        problem.text = _xml_text(_in_english(condition.reason))
 
 
 def _xml_text(text: str) -> str:

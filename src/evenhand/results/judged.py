@@ -148,7 +148,7 @@ class JudgedUnit(Shown):
 
     def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
         """Yield what was said about each dimension or criterion and what passes, then the whole."""
-        say, wanted = words("en", plain=True), _wanted(self.shown.measured)
+        say, wanted = words("en", plain=True), _say_wanted(self.shown.measured)
         for about, score, text, quotes in self.shown.judgments[0].reasons:
             each = self.observations.get(about)
             said = say.gloss("met", score)
@@ -162,7 +162,7 @@ class JudgedUnit(Shown):
             yield PASSED, say.gloss("met", str(self.passed).lower()), "", "", ""
 
 
-def _wanted(unit: ScoredUnit | VotedUnit) -> dict[str, str]:
+def _say_wanted(unit: ScoredUnit | VotedUnit) -> dict[str, str]:
     """Return the score that passes by dimension, after a sign that says from where on."""
     if not isinstance(unit, ScoredUnit):
         return {}

@@ -174,7 +174,7 @@ def guessed_rows(
             for repeat in range(setup.spec.repeats):
                 answer = _guess(len(rows))
                 if each := made.get((judge, repeat)):
-                    answer = _made(stage.plan.kind.read_judgment(each.text)) or answer
+                    answer = answer_of(stage.plan.kind.read_judgment(each.text)) or answer
                 row = _answer_row(stored, judge, repeat, answer, None, _names(stage.plan))
                 rows.append(row)
     return rows
@@ -211,12 +211,12 @@ def answer_rows(archive: Archive, plan: Plan, run: str) -> Iterator[dict[str, An
     while page := list(islice(found, _PAGE)):
         calls = archive.calls([key for _, stored in page for key in stored.calls])
         for unit, stored in page:
-            if made := _made(plan.kind.read_judgment(stored.text)):
+            if made := answer_of(plan.kind.read_judgment(stored.text)):
                 call = next((calls[key] for key in stored.calls if key in calls), None)
                 yield _answer_row(unit, stored.judge, stored.repeat, made, call, names)
 
 
-def _made(judgment: Judgment) -> MadeAnswer | None:
+def answer_of(judgment: Judgment) -> MadeAnswer | None:
     """Return the answer of a judgment; None of a failure."""
     value = judgment.value if isinstance(judgment, Verdict) else None
     assert value is None or isinstance(value, MadeAnswer)

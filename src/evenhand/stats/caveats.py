@@ -27,7 +27,7 @@ def comparison_notes(comparison: Comparison, variants: Variants) -> list[str]:
     return [
         *_one_variant(variants),
         *_shares_nothing(variants),
-        *_unscored(variants),
+        *_note_unscored(variants),
         *row_notes(comparison),
         *absent,
         *_left_out(variants),
@@ -58,7 +58,7 @@ def _left_out(variants: Variants) -> Iterator[str]:
         yield Sentence("notes.no_variant", n=absent)
 
 
-def _unscored(variants: Variants) -> Iterator[str]:
+def _note_unscored(variants: Variants) -> Iterator[str]:
     """Say how many units of each variant no judge was to score: means and differences are of the
     others, which may be the better ones."""
     spared = variants.variant[variants.entries.due == 0]

@@ -254,7 +254,7 @@ class _ComparisonAnswers:
         be excluded, and how many more would decide."""
         say, parts = self.say, list[list[tuple[str, str]]]()
         if self._is_held(row):
-            parts.append(self._held(row))
+            parts.append(self._say_held(row))
         if not self.comparison.is_duel and row.low is not None and row.high is not None:
             distance = max(abs(row.low), abs(row.high))
             # Half of the scale excludes nothing that anybody feared.
@@ -263,10 +263,10 @@ class _ComparisonAnswers:
                 excluded = say.number(distance, digits_of(row))
                 parts.append(say.parts("answer.within", distance=excluded, **names))
         if row.more_questions:
-            parts.append(self._needed(row.more_questions))
+            parts.append(self._say_needed(row.more_questions))
         return _space_out(parts)
 
-    def _needed(self, more: More) -> list[tuple[str, str]]:
+    def _say_needed(self, more: More) -> list[tuple[str, str]]:
         """Return how many more questions would decide, and how to judge no more than those where
         some are not judged yet."""
         sentences = [[(self.say.gloss("needed", more), "")]]
@@ -274,7 +274,7 @@ class _ComparisonAnswers:
             sentences.append(self.say.parts("answer.until_decided"))
         return _space_out(sentences)
 
-    def _held(self, row: Row) -> list[tuple[str, str]]:
+    def _say_held(self, row: Row) -> list[tuple[str, str]]:
         """Return the sentence on a row that only the correction for several tests leaves open."""
         is_overall, rows = row.dimension == OVERALL, self.comparison.rows
         tested = [each for each in rows if each.p is not None]
@@ -302,12 +302,12 @@ class _ComparisonAnswers:
             parts = say.parts("answer.open", variants=_join_few(figures, say), **names)
         yield AnswerLine("undecided", parts)
         for row in list(filter(self._is_held, rows))[:OPEN_SHOWN]:
-            yield AnswerLine("statistics", self._held(row))
+            yield AnswerLine("statistics", self._say_held(row))
         order = list(say.glosses("needed"))
         needed = [row.more_questions for row in rows if row.more_questions]
         if needed:
             most = max(needed, key=order.index)
-            yield AnswerLine("statistics", self._needed(most))
+            yield AnswerLine("statistics", self._say_needed(most))
 
     def _figure(self, row: Row) -> str:
         if self.comparison.is_duel:

@@ -176,9 +176,9 @@ class _Writer:
             self._side(row.variant, say.number(row.mean, digits)),
         ]
         below = f"{say('chart.difference')} {gap_text(row, say)}"
-        return BigFigure(self._scaled(row.dimension, row.scale), sides, below, tone)
+        return BigFigure(self._scale_figure(row.dimension, row.scale), sides, below, tone)
 
-    def _scaled(self, dimension: str, scale: tuple[float, float] | None) -> str:
+    def _scale_figure(self, dimension: str, scale: tuple[float, float] | None) -> str:
         label = scaled_dimension(dimension, self.say, scale)
         if dimension == OVERALL or scale is None:
             return label
@@ -196,7 +196,7 @@ class _Writer:
             interval = say.interval(mean.low, mean.high, digits)
             sides.append(self._side(mean.variant, say.number(mean.mean, digits), interval))
         if sides:
-            yield BigFigure(self._scaled(main, means[0].scale), sides)
+            yield BigFigure(self._scale_figure(main, means[0].scale), sides)
 
     def _passes(self) -> Iterator[BigFigure]:
         """Yield the pass rate, before and after or of the only variant."""
