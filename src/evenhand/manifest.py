@@ -194,6 +194,8 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """True where the run came from another store and was not started in this one."""
     answers: str = ""
     """The run that made the answers, where the suite makes its own."""
+    leaves_out_cut: bool = False
+    """True where answers that are not complete were not to be judged."""
     terms: str = ""
     """The judges and limits of the suite as JSON, where other machines are to judge; no key."""
 

@@ -13,7 +13,7 @@ from evenhand.observation import OVERALL, Rule
 from evenhand.report.model import ChangedUnits
 from evenhand.results.board import leader_of, trust_notes, trust_sentences
 from evenhand.results.changed_units import Sides, changed_units
-from evenhand.results.expenses import answer_expenses
+from evenhand.results.expenses import answer_expenses, unanswered_notes
 from evenhand.results.observations import observe
 from evenhand.runs.early_stop import stored_decision
 from evenhand.runs.recorded import Recorded
@@ -166,6 +166,8 @@ def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswe
     refuse_wide_margin(comparison)
     leader = leader_of(comparison) if run.has_votes and question.against is None else None
     notes = (*trust_notes(run, table, leader, question.judge), *comparison.notes)
+    if question.against is None:
+        notes = (*unanswered_notes(store, run, () if run.has_votes else variants.by), *notes)
     comparison = replace(comparison, notes=notes)
     if question.against is None:
         expenses = answer_expenses(store, run, variants.by, variants.baseline, level)

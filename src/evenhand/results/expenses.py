@@ -17,6 +17,9 @@ from evenhand.stats.variants import CANDIDATE
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope, StoredJudgment, StoredUnit
 from evenhand.units import joined_id
+from evenhand.words import Sentence, few
+
+SHOWN = 5
 
 _PAGE = 500
 _AUTHORS = ("model", VARIANT)
@@ -51,20 +54,35 @@ def answer_expenses(
 
 
 def count_unanswered(store: Archive, run: Recorded, by: Sequence[str]) -> dict[str, int]:
-    """Return how many answers could not be made, by variant; those that no variant can be named
-    for under the empty name."""
+    """Return how many answers could not be made, or were left out because they are not complete, by
+    variant; those that no variant can be named for under the empty name."""
     answers = _answers_of(store, run)
     if answers is None:
         return {}
     names = number_names([judge.name for judge in answers.judges])
     fields = [name.removeprefix("meta.") for name in by]
     fields = fields if set(fields) <= set(_AUTHORS) else []
+    leaves_out = run.manifest.leaves_out_cut
     failed = (
         _author_of(unit, stored, names)[0]
         for unit, stored in store.judgments(Scope(answers.id))
-        if stored.text.status == "failure"
+        if stored.text.status == "failure" or (leaves_out and _is_cut(answers, stored))
     )
     return dict(Counter(" / ".join(author[name] for name in fields) for author in failed))
+
+
+def _is_cut(answers: Recorded, stored: StoredJudgment) -> bool:
+    """Return True of an answer that was cut off, filtered or refused."""
+    made = answers.judgment(stored)
+    assert isinstance(made, Verdict)
+    return bool(made.output["finish"] != "stop")
+
+
+def unanswered_notes(store: Archive, run: Recorded, by: Sequence[str]) -> list[str]:
+    """Return the note on answers that are in no figure, if there are any."""
+    counts = count_unanswered(store, run, by)
+    named = [f"{name} ({n})" if name else str(n) for name, n in counts.items()]
+    return [Sentence("notes.unanswered", variants=few(named, SHOWN))] if named else []
 
 
 def _answers_of(store: Archive, run: Recorded) -> Recorded | None:

@@ -44,7 +44,7 @@ from evenhand.report.model import (
 from evenhand.results.board import family_notes, order_sentences, position_notes, trust_sentences
 from evenhand.results.changed_units import Sides, changed_units
 from evenhand.results.compare import refuse_wide_margin, with_decision
-from evenhand.results.expenses import answer_expenses
+from evenhand.results.expenses import answer_expenses, unanswered_notes
 from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.units import judged_row, names_of, text_of
@@ -172,6 +172,9 @@ def _compare_variants(
     own, changed = recorded.manifest.compare or Compare(), None
     comparison = compare(variants, margin=own.margin)
     refuse_wide_margin(comparison)
+    fields = () if recorded.has_votes else variants.by
+    unanswered = unanswered_notes(store, recorded, fields)
+    comparison = replace(comparison, notes=(*unanswered, *comparison.notes))
     expenses = answer_expenses(store, recorded, variants.by, variants.baseline)
     comparison = replace(comparison, expenses=expenses)
     if not options.answer_only:

@@ -122,6 +122,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             stop=table_record(file.stop, Stopping),
             gate=table_record(file.gate, GateRule),
             answers=self.answers_run,
+            leaves_out_cut=self.answers is not None and not self.answers.judges_cut,
         )
 
     @property

@@ -13,6 +13,7 @@ from evenhand.runs.batch import BatchOptions
 from tests.answering import BOT, PRICE, PROMPTS, made_rows, write_answering
 from tests.batch_provider import KEYS, BatchProvider, fitting
 from tests.provider import Provider, saying, valid_reply
+from tests.sentences import is_told
 from tests.suites import JUDGE, PAIR_JUDGE, evenhand_here, judged, prepared
 
 TWO = {"question": "Where is the zoo?", "topic": "zoo"}, {"question": "Why?", "topic": "reasons"}
@@ -353,3 +354,20 @@ def test_an_agent_of_the_users_own_returns_a_conversation(tmp_path):
     assert shown.returncode == 0
     first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
     assert first["evidence"][0]["turn"] == 4
+
+
+async def test_answers_left_out_as_cut_are_told_where_variants_are_compared(tmp_path):
+    async def cutting(call):
+        asked = call.body["messages"]
+        is_cut = len(asked) == 1 and "What is 0" in asked[0]["content"]
+        return await saying("So.", finish="length" if is_cut else "stop")(call)
+
+    async with Provider(cutting) as provider:
+        model = {"model": "openai/m", "base_url": provider.url}
+        compare = {"by": "prompt_variant", "baseline": "v1"}
+        spec = {"on_cut": "leave out"}
+        write_answering(tmp_path, 4, model, answers=spec, compare=compare)
+        assert (await run_beside(tmp_path)).returncode == 0
+    told = json.loads(evenhand_here("compare", "--json", cwd=tmp_path).stdout)["notes"]
+    assert any(is_told(note, "notes.unanswered", variants='"v1 (1)"') for note in told)
+    assert evenhand_here("gate", "--max-failure-rate", "0", cwd=tmp_path).returncode == 1
