@@ -6,14 +6,12 @@ import pytest
 
 from evenhand.report.html.charts import (
     SHOWN,
-    Point,
-    draw,
     figures,
-    make_scale,
     number_unit,
     percent_unit,
     series_colours,
 )
+from evenhand.report.html.marks import Point, draw, make_scale
 from evenhand.report.model import Bar
 from evenhand.words import LANGUAGES, words
 from tests.cases import cases
