@@ -33,7 +33,7 @@ FOLDER = Path("evenhand-demo")
 JUDGES, PEOPLE = "vicuna-judges", "vicuna-people"
 COMMANDS = (
     f"leaderboard {JUDGES} --judge gpt-4",
-    f"compare {JUDGES} --baseline gpt35",
+    f"compare {JUDGES} --judge gpt-4 --baseline gpt35",
     f"agreement {JUDGES} --against {PEOPLE} --judge gpt-4 --majority",
 )
 CONTRADICTION = f"show {JUDGES} q01#bard~gpt35"

@@ -152,7 +152,10 @@ def _heading(
     counts = {"n": agreement.matched, "alone": agreement.only_run, "other": agreement.only_other}
     key = "among" if about["against"] is None else "against"
     yield paragraph(say(f"agreement.title_{key}", **names), style="bold")
-    yield paragraph(say(f"agreement.matched_{key}", **counts))
+    is_all = key == "against" and not agreement.only_run and not agreement.only_other
+    yield paragraph(
+        say("agreement.matched_all" if is_all else f"agreement.matched_{key}", **counts)
+    )
     if agreement.failed_run or agreement.failed_other:
         failed = {"n": agreement.failed_run, "other": agreement.failed_other}
         yield paragraph(say(f"agreement.failed_{key}", **failed), style="yellow")
