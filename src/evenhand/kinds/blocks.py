@@ -262,7 +262,8 @@ def score_table(
     rows: list[list[Cell]] = []
     for (variant, name), scores in sorted(values.items()):
         mean = Number(round(sum(scores) / len(scores), 2))
-        ends = Label("unit.from_to", {"low": Number(min(scores)), "high": Number(max(scores))})
+        low, high = (Number(round(end, 2)) for end in (min(scores), max(scores)))
+        ends = Label("unit.from_to", {"low": low, "high": high})
         said = Label("unit.free_of", {"dimension": name}) if name in faults else None
         row: list[Piece] = [said or Gloss("dimension", name), str(len(scores)), mean, ends]
         rows.append(cells([variant, *row] if several else row))
