@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from evenhand.engine.prices import dollars
 from evenhand.jsontext import as_text
-from evenhand.judgment import Verdict
-from evenhand.kinds.answer.kind import VARIANT, load_asked
-from evenhand.manifest import number_names
+from evenhand.kinds.answer.kind import VARIANT
+from evenhand.runs.made_answers import StoredAnswer, read_made_answers
 from evenhand.runs.recorded import Recorded, recorded_run
 from evenhand.stats.expense import EXPENSES, Expense, compare_expenses
 from evenhand.stats.variants import CANDIDATE
 from evenhand.store.archive import Archive
-from evenhand.store.ports import Scope, StoredJudgment, StoredUnit
 from evenhand.units import joined_id
 from evenhand.words import Sentence, few
 
 SHOWN = 5
 
-_PAGE = 500
 _AUTHORS = ("model", VARIANT)
 
 
@@ -59,23 +55,15 @@ def count_unanswered(store: Archive, run: Recorded, by: Sequence[str]) -> dict[s
     answers = _answers_of(store, run)
     if answers is None:
         return {}
-    names = number_names([judge.name for judge in answers.judges])
     fields = [name.removeprefix("meta.") for name in by]
     fields = fields if set(fields) <= set(_AUTHORS) else []
     leaves_out = run.manifest.leaves_out_cut
     failed = (
-        _author_of(unit, stored, names)[0]
-        for unit, stored in store.judgments(Scope(answers.id))
-        if stored.text.status == "failure" or (leaves_out and _is_cut(answers, stored))
+        _author_of(each, answers)
+        for each in read_made_answers(store, answers.id)
+        if each.made is None or (leaves_out and each.made.finish != "stop")
     )
     return dict(Counter(" / ".join(author[name] for name in fields) for author in failed))
-
-
-def _is_cut(answers: Recorded, stored: StoredJudgment) -> bool:
-    """Return True of an answer that was cut off, filtered or refused."""
-    made = answers.judgment(stored)
-    assert isinstance(made, Verdict)
-    return bool(made.output["finish"] != "stop")
 
 
 def unanswered_notes(store: Archive, run: Recorded, by: Sequence[str]) -> list[str]:
@@ -86,6 +74,8 @@ def unanswered_notes(store: Archive, run: Recorded, by: Sequence[str]) -> list[s
 
 
 def _answers_of(store: Archive, run: Recorded) -> Recorded | None:
+    if not run.manifest.answers:
+        return None
     row = next((row for row in store.runs() if row.id == run.manifest.answers), None)
     return None if row is None else recorded_run(store, row)
 
@@ -94,21 +84,12 @@ def _read_answers(
     store: Archive, answers: Recorded
 ) -> Iterator[tuple[dict[str, str], str, tuple[float | None, float | None]]]:
     """Yield of each answer who gave it, the question, its price and its seconds."""
-    names = number_names([judge.name for judge in answers.judges])
-    judgments = store.judgments(Scope(answers.id))
-    while page := list(islice(judgments, _PAGE)):
-        calls = store.calls([key for _, stored in page for key in stored.calls])
-        for unit, stored in page:
-            call = next((calls[key].call for key in stored.calls if key in calls), None)
-            if call is None or not isinstance(answers.judgment(stored), Verdict):
-                continue
-            price = None if call.cost is None else dollars(call.cost)
-            author, question = _author_of(unit, stored, names)
-            yield author, question, (price, call.reply.seconds)
+    for each in read_made_answers(store, answers.id):
+        if each.call is not None and each.made is not None:
+            price = None if each.call.cost is None else dollars(each.call.cost)
+            taken = (price, each.call.reply.seconds)
+            yield _author_of(each, answers), as_text(each.asked.row), taken
 
 
-def _author_of(
-    unit: StoredUnit, stored: StoredJudgment, names: Sequence[str]
-) -> tuple[dict[str, str], str]:
-    asked = load_asked(unit.body)
-    return {"model": names[stored.judge], VARIANT: asked.variant}, as_text(asked.row)
+def _author_of(answer: StoredAnswer, answers: Recorded) -> dict[str, str]:
+    return {"model": answers.names[answer.stored.judge], VARIANT: answer.asked.variant}

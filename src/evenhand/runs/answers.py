@@ -22,22 +22,21 @@ from evenhand.engine.prices import dollars
 from evenhand.errors import DataError
 from evenhand.files.outputs import check_output
 from evenhand.folders import read_text
-from evenhand.judgment import Judgment, Verdict
 from evenhand.kinds import load_protocol
-from evenhand.kinds.answer.kind import NAME, TEMPLATES, VARIANT, MadeAnswer, load_asked
+from evenhand.kinds.answer.kind import NAME, TEMPLATES, VARIANT, Asked, MadeAnswer, load_asked
 from evenhand.kinds.kind import ReadyKind, Voting
 from evenhand.kinds.rows import RowError
 from evenhand.manifest import number_names
 from evenhand.runs.judge import Options, Summary, judge_open
+from evenhand.runs.made_answers import answer_of, read_made_answers
 from evenhand.runs.plan import AnswerStage, JudgeSetup, Plan, Units
 from evenhand.store.archive import Archive
 from evenhand.store.ledger import Store
-from evenhand.store.ports import IncomingUnit, LedgerCall, Scope, StoredUnit
+from evenhand.store.ports import Call, IncomingUnit
 from evenhand.suite import Located, Suite
 from evenhand.suite_file import AnswersSpec, ModelSpec
 from evenhand.units import question_hash
 
-_PAGE = 500
 FIRST_WAVE, WAVE_GROWTH = 20, 1.5
 """Questions that are asked before the first look at a comparison, and how many more each time."""
 
@@ -168,14 +167,14 @@ def guessed_rows(
     for unit in islice(stage.plan.units(stage.plan.judging), limit):
         record = stage.plan.manifest.judging.id
         known = archive.known(record, unit.id, unit.body) if archive else []
-        stored = StoredUnit(0, 0, unit.id, unit.body)
+        asked = load_asked(unit.body)
         made = {(each.judge, each.repeat): each for each in known}
         for judge, setup in enumerate(stage.plan.setups):
             for repeat in range(setup.spec.repeats):
                 answer = _guess(len(rows))
                 if each := made.get((judge, repeat)):
                     answer = answer_of(stage.plan.kind.read_judgment(each.text)) or answer
-                row = _answer_row(stored, judge, repeat, answer, None, _names(stage.plan))
+                row = _answer_row(asked, judge, repeat, answer, None, _names(stage.plan))
                 rows.append(row)
     return rows
 
@@ -207,31 +206,19 @@ def count_finishes(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 def answer_rows(archive: Archive, plan: Plan, run: str) -> Iterator[dict[str, Any]]:
     """Yield the answers of a run as rows of a table, question by question."""
     names = _names(plan)
-    found = archive.judgments(Scope(run))
-    while page := list(islice(found, _PAGE)):
-        calls = archive.calls([key for _, stored in page for key in stored.calls])
-        for unit, stored in page:
-            if made := answer_of(plan.kind.read_judgment(stored.text)):
-                call = next((calls[key] for key in stored.calls if key in calls), None)
-                yield _answer_row(unit, stored.judge, stored.repeat, made, call, names)
-
-
-def answer_of(judgment: Judgment) -> MadeAnswer | None:
-    """Return the answer of a judgment; None of a failure."""
-    value = judgment.value if isinstance(judgment, Verdict) else None
-    assert value is None or isinstance(value, MadeAnswer)
-    return value
+    for asked, stored, made, call in read_made_answers(archive, run):
+        if made is not None:
+            yield _answer_row(asked, stored.judge, stored.repeat, made, call, names)
 
 
 def _answer_row(
-    unit: StoredUnit,
+    asked: Asked,
     judge: int,
     repeat: int,
     made: MadeAnswer,
-    call: LedgerCall | None,
+    call: Call | None,
     names: Sequence[str],
 ) -> dict[str, Any]:
-    asked = load_asked(unit.body)
     variant = {VARIANT: asked.variant} if asked.variant else {}
     said = {"messages": made.messages} if made.messages else {"answer": made.answer}
     about = {"finish": made.finish, **_costs(call)}
@@ -239,15 +226,15 @@ def _answer_row(
     return {**asked.row, **who, **said, **about}
 
 
-def _costs(call: LedgerCall | None) -> dict[str, Any]:
+def _costs(call: Call | None) -> dict[str, Any]:
     if call is None:
         return {}
-    usage, cost = call.call.reply.usage, call.call.cost
+    usage, cost = call.reply.usage, call.cost
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cost_usd": None if cost is None else dollars(cost),
-        "latency_s": call.call.reply.seconds,
+        "latency_s": call.reply.seconds,
     }
 
 
