@@ -172,3 +172,6 @@ ACTORS_MOST = 128
 ACTOR_LOCKS = 256
 # Units that an actor is handed at a time, for each call that it may have under way.
 UNITS_PER_CALL = 16
+
+# What people say of a run: a line or two in a list of runs.
+AUTHOR_LENGTH, NOTE_LENGTH, TAG_LENGTH, TAGS = 100, 500, 50, 20

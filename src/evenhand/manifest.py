@@ -198,6 +198,20 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """True where answers that are not complete were not to be judged."""
     terms: str = ""
     """The judges and limits of the suite as JSON, where other machines are to judge; no key."""
+    author: str = ""
+    """Who started the run first."""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+
+    def keep_labels(self, before: Manifest) -> Manifest:
+        """Return it with the author of an earlier start, and its note and tags unless there are
+        new ones."""
+        return msgspec.structs.replace(
+            self,
+            author=before.author or self.author,
+            note=self.note or before.note,
+            tags=self.tags or before.tags,
+        )
 
     @property
     def is_sequential(self) -> bool:

@@ -20,6 +20,7 @@ from evenhand.cli.streams import is_utf8
 from evenhand.engine.loop import run_in_loop
 from evenhand.errors import EvenhandError, UsageError, nearest
 from evenhand.judges.credentials import environment
+from evenhand.limits import NOTE_LENGTH, TAG_LENGTH, TAGS
 from evenhand.runs.recorded import Recorded, find_run
 from evenhand.runs.stores import MEMORY, open_archive, open_store
 from evenhand.store.address import shown_url
@@ -84,6 +85,40 @@ def selecting_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Leave out units with this value. Repeatable.",
     )
     return where(without(command))
+
+
+def label_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --note and --tag, by which people tell a run from others."""
+    note = click.option(
+        "--note",
+        default="",
+        metavar="TEXT",
+        callback=_check_lines,
+        help="Keep this note with the run. To replace the note of a finished run, run it again:"
+        " that costs nothing.",
+    )
+    tag = click.option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="TAG",
+        callback=_check_lines,
+        help="Keep this tag with the run, in place of those it had. Repeatable.",
+    )
+    return note(tag(command))
+
+
+def _check_lines(context: click.Context, option: click.Parameter, value: Any) -> Any:
+    """Return a note, or tags each once; raise click.UsageError for a text that is not a line, that
+    hides something or is too long, and for too many tags."""
+    flag = Code(option.opts[0])
+    texts, most = (value, TAG_LENGTH) if option.multiple else ([value], NOTE_LENGTH)
+    for text in texts:
+        if len(text) > most or " ".join(visible(text).splitlines()) != text or "\t" in text:
+            raise click.UsageError(Sentence("cli.not_a_line", flag=flag, n=most))
+    if option.multiple and len(texts) > TAGS:
+        raise click.UsageError(Sentence("cli.too_many", flag=flag, n=TAGS))
+    return tuple(filter(str.strip, dict.fromkeys(texts))) if option.multiple else value.strip()
 
 
 def mapped_columns(moves: Sequence[str]) -> dict[str, str]:

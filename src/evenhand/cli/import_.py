@@ -14,6 +14,7 @@ from rich.text import Text
 from evenhand.cli.common import (
     NearChoice,
     json_option,
+    label_options,
     mapped_columns,
     notice,
     print_json,
@@ -78,6 +79,7 @@ NAMES_SHOWN = 12
     show_default=True,
     help="Votes: count two orders with different winners as this.",
 )
+@label_options
 @store_option
 @json_option
 def import_command(
@@ -90,6 +92,8 @@ def import_command(
     name: str | None,
     judge: str | None,
     on_conflict: Rule,
+    note: str,
+    tags: tuple[str, ...],
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -123,6 +127,8 @@ def import_command(
         name=name,
         judge=judge,
         on_conflict=on_conflict,
+        note=note,
+        tags=tags,
         notify=notice,
     )
     with closing(store_at(store, must_exist=labelled is not None)) as opened:

@@ -13,6 +13,7 @@ import click
 
 from evenhand.cli.common import (
     json_option,
+    label_options,
     notice,
     print_json,
     resume_advice,
@@ -125,6 +126,7 @@ def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="With --ray: start this many actors. Default: one per node.",
 )
 @click.option("--allow-insecure-ray", is_flag=True, help="Use a Ray cluster that has no token.")
+@label_options
 @json_option
 def run_command(
     suite: Path,
@@ -141,6 +143,8 @@ def run_command(
     ray: str | None,
     workers: int | None,
     allow_insecure_ray: bool,
+    note: str,
+    tags: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Judge everything in SUITE that has no verdict yet.
@@ -156,6 +160,7 @@ def run_command(
     evenhand run --limit 20             judge only the first 20 units
     evenhand run --until-decided        stop as soon as the comparison is decided
     evenhand run --batch                pay half, wait up to a day
+    evenhand run --note "shorter prompt" --tag release    what it is for
     evenhand run --ray auto --workers 8 judge on a Ray cluster
     """
     if ray is not None and batch:
@@ -185,7 +190,9 @@ def run_command(
     if batch:
         then_live = BATCH_THEN_LIVE if batch_then_live is None else batch_then_live
     with closing(open_store(url, place)) as opened:
-        summary = judge_plan(plan, opened, limit, retry_failures, then_live, remote_engine)
+        summary = judge_plan(
+            plan, opened, limit, retry_failures, then_live, remote_engine, note=note, tags=tags
+        )
         _print(summary, plan, opened.archive, flag, as_json)
     return exit_code_of(summary, plan, flag)
 
@@ -255,6 +262,7 @@ def judge_plan(
     retry_failures: bool,
     then_live: int | None = None,
     remote_engine: RemoteEngine | None = None,
+    **labels: Any,
 ) -> Summary:
     """Judge; by the batch, where it is said how many questions are then asked live; or by
     a remote engine."""
@@ -272,6 +280,7 @@ def judge_plan(
         batch=batch,
         tell_changes=partial(_tell_changes, plan.name),
         remote_engine=remote_engine,
+        **labels,
     )
     return wait(judge_run(plan, store, options))
 

@@ -66,7 +66,16 @@ def runs_command(store: str | None, as_json: bool) -> None:
         print_json({"runs": rows})
         return
     say = terminal_words()
-    heads = ("runs", "name", "verdicts", "failed_column", "pending", "cost_column", "started")
+    heads = [
+        "runs",
+        "name",
+        "verdicts",
+        "failed_column",
+        "pending",
+        "cost_column",
+        "started",
+        "about_note",
+    ]
     listing = table(
         *(say(f"cli.{head}") for head in heads),
         right=(2, 3, 4),
@@ -76,7 +85,8 @@ def runs_command(store: str | None, as_json: bool) -> None:
         failed = sum(row["failures"].values())
         numbers = [say.integer(n) for n in (row["verdicts"], failed, row["pending"])]
         cost, started = say.money(row["cost_usd"]), row["started"][5:16].replace("T", " ")
-        listing.add_row(row["run"], safe(row["name"]), *numbers, cost, started)
+        note = cut(" ".join([row["note"], *(f"#{tag}" for tag in row["tags"])]), NOTE_SHOWN)
+        listing.add_row(row["run"], safe(row["name"]), *numbers, cost, started, note)
     console().print(listing)
     for row in rows:
         if row["batches"]:
@@ -156,6 +166,11 @@ def _about(about: Mapping[str, Any], run: Recorded) -> Iterator[tuple[str, str]]
     for key in ("protocol", "protocol_version", "language", "seed"):
         yield f"about_{key}", str(about[key])
     yield "started", say.moment(about["started"])
+    for key in ("author", "note"):
+        if about[key]:
+            yield f"about_{key}", about[key]
+    if about["tags"]:
+        yield "about_tags", say.join(about["tags"])
     if about["prompt"]:
         yield "about_prompt", f"{about['prompt']} {about['protocol_version']}"
     judges = about["judges"]
@@ -194,6 +209,7 @@ def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
     console().print(rows if rows.row_count else none)
 
 
+NOTE_SHOWN = 40
 UNITS_SHOWN = 50
 JUDGES_SHOWN = 20
 QUESTION_SHOWN = 40

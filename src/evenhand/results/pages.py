@@ -63,6 +63,9 @@ def overview(recorded: Recorded, stands: RunStatus) -> dict[str, Any]:
     return {
         "run": row.id,
         "name": row.name,
+        "author": manifest.author,
+        "note": manifest.note,
+        "tags": list(manifest.tags),
         "kind": recorded.kind_name,
         "created": row.created,
         "started": row.started,

@@ -34,6 +34,7 @@ from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.kinds import ANSWERS
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import Manifest
+from evenhand.runs.author import author
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run, split_by_group
@@ -188,6 +189,8 @@ class Options:
     """The longest first pause before a lost call is tried again, in seconds."""
     batch: BatchOptions | None = None
     """That questions are to be asked by the batch, and how."""
+    note: str = ""
+    tags: tuple[str, ...] = ()
     remote_engine: RemoteEngine | None = None
     """Those who judge the run in the place of this process, which drives them."""
 
@@ -305,7 +308,8 @@ def _told_changes(archive: Archive, begun: Begun, options: Options) -> Changes |
 def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
     """Return the manifest, with what an earlier start that was to stop early leaves to be
     minded."""
-    manifest = structs.replace(plan.manifest, limit=options.limit)
+    labels = {"author": author(), "note": options.note, "tags": options.tags}
+    manifest = structs.replace(plan.manifest, limit=options.limit, **labels)
     before = next(iter(archive.runs(plan.name, plan.manifest.judging.id, 1)), None)
     if before is None:
         return manifest

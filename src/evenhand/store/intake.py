@@ -14,7 +14,13 @@ from typing import Any
 from evenhand.errors import DataError, StoreError, quote
 from evenhand.judgment import JudgmentText
 from evenhand.limits import BATCH_ROWS, PAGE_ROWS
-from evenhand.manifest import JudgingRecord, Manifest, judging_json, manifest_json
+from evenhand.manifest import (
+    JudgingRecord,
+    Manifest,
+    judging_json,
+    manifest_json,
+    read_manifest,
+)
 from evenhand.store.ports import IncomingUnit, Scope, StoredJudgment, StoredUnit
 from evenhand.store.rows import (
     JUDGMENT,
@@ -58,7 +64,7 @@ _JUDGED = (
     " FROM incoming_judgments i CROSS JOIN runs r ON r.no=:run"
     " CROSS JOIN run_units m ON m.run=r.no AND m.position=i.position"
 )
-_RUN = "SELECT no FROM runs WHERE id=:run"
+_RUN = "SELECT no, manifest FROM runs WHERE id=:run"
 _JUDGING = "SELECT no FROM judgings WHERE id=:judging"
 _START = (
     "INSERT INTO runs (id, name, judging, manifest, created, started, starts)"
@@ -155,13 +161,15 @@ def start_run(
     StoreError if it has none and none wait."""
     with session.transaction():
         session.lock_table("runs")
-        is_known = bool(session.rows(_RUN, {"run": run}))
+        known = session.rows(_RUN, {"run": run})
+        for _, before in known:
+            manifest = manifest.keep_labels(read_manifest(before, manifest.judging))
         [(last,)] = session.rows("SELECT coalesce(MAX(starts), 0) FROM runs")
         judging, record = _keep_judging(session, manifest.judging), manifest_json(manifest).decode()
         at = now()
         session.write(_START, [(run, name, judging, record, at, at, last + 1)])
-        [(number,)] = session.rows(_RUN, {"run": run})
-        if not is_known:
+        [(number, _)] = session.rows(_RUN, {"run": run})
+        if not known:
             if waiting is None:
                 raise StoreError(Sentence("store.run_gone", run=run))
             waiting.join(number)

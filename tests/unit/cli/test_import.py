@@ -46,7 +46,7 @@ def winners(run):
 
 
 def test_votes_are_known_to_every_command(call):
-    found = take(call, "votes", VOTES, "--name mine", file="votes.csv.gz")
+    found = take(call, "votes", VOTES, "--name mine --tag people", file="votes.csv.gz")
     run = found.pop("run")
     assert found == {
         **{"name": "mine", "kind": "votes", "rows": 8, "units": 4, "judges": 1, "planned": 4},
@@ -56,7 +56,7 @@ def test_votes_are_known_to_every_command(call):
         "on_conflict": "uncertain",
     }
     (row,) = call.json("runs")["runs"]
-    assert values(row, "run planned pending protocol") == [run, 4, 0, "votes"]
+    assert values(row, "run planned pending protocol tags") == [run, 4, 0, "votes", ["people"]]
     shown = call(f"show {run}").out
     assert is_told(shown, "cli.outcome", verdicts=3, failures=1, pending=0, planned=4)
     assert "votes.csv.gz" in shown and is_told(shown, "cli.failed", reason=SCHEMA)

@@ -568,3 +568,42 @@ def test_a_limit_judges_the_first_units_and_the_run_holds_all(call, tmp_path):
     rest = call.json("run")
     assert (rest["run"], rest["calls"], totals(rest)) == (first["run"], 6, (10, 10, 0))
     assert totals(call.json("run --limit 1")) == (2, 2, 0)
+
+
+def test_a_run_keeps_who_began_it_and_its_note_and_tags_until_there_are_new_ones(
+    call, tmp_path, monkeypatch
+):
+    write_suite(tmp_path, 2)
+    steps = (
+        ("anna", 'run --note "first try" --tag a --tag b --tag a', ("first try", ["a", "b"])),
+        ("boris", "run", ("first try", ["a", "b"])),
+        ("boris", "run --tag 第二版", ("first try", ["第二版"])),
+        ("boris", "run --note Заметка", ("Заметка", ["第二版"])),
+    )
+    for name, line, labels in steps:
+        monkeypatch.setenv("EVENHAND_AUTHOR", name)
+        assert call.json(line)["verdicts"] == 2
+        (listed,) = call.json("runs")["runs"]
+        assert values(listed, "author note tags") == ["anna", *labels]
+    assert "Заметка #第二版" in call("runs").text
+    shown = call("show").text
+    assert all(text in shown for text in ("anna", "Заметка", "第二版"))
+    call("store copy sqlite:evenhand.db sqlite:copy.db")
+    (copied,) = call.json("runs --store sqlite:copy.db")["runs"]
+    assert values(copied, "author note tags") == ["anna", "Заметка", ["第二版"]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--note", "two\nlines"),
+        ("--note", "x" * 501),
+        ("--tag", "hidden\u202e"),
+        ("--tag", "x" * 51),
+        [word for n in range(21) for word in ("--tag", str(n))],
+    ],
+)
+def test_a_label_that_is_no_short_line_is_refused(call, tmp_path, words):
+    write_suite(tmp_path, 1)
+    call.refused("run", *words)
+    assert not (tmp_path / "evenhand.db").exists()

@@ -25,6 +25,7 @@ from evenhand.limits import ROWS_A_NOTICE
 from evenhand.manifest import Imported as Facts
 from evenhand.manifest import JudgeRecord, JudgingRecord, Manifest, Source
 from evenhand.observation import Ends, Rule
+from evenhand.runs.author import author
 from evenhand.runs.imports.labels import LabelledRun
 from evenhand.runs.imports.objects import ObjectRows, read_objects
 from evenhand.runs.imports.scores import ScoreRows
@@ -56,6 +57,8 @@ class ImportRequest:
     judge: str | None = None
     """The judge of rows that name none."""
     on_conflict: Rule = "uncertain"
+    note: str = ""
+    tags: tuple[str, ...] = ()
     notify: Callable[[str], None] = lambda message: None
     """Told now and then how far it is."""
 
@@ -174,7 +177,13 @@ async def _import(store: Store, request: ImportRequest) -> ImportResult:
             ends=gathered.ends,
         )
         manifest = Manifest(
-            judging=judging, protocol=gathered.shape, evenhand=version("evenhand"), imported=facts
+            judging=judging,
+            protocol=gathered.shape,
+            evenhand=version("evenhand"),
+            imported=facts,
+            author=author(),
+            note=request.note,
+            tags=request.tags,
         )
         run = run_id(name, judging.id, intake.content)
         async with ledger.begin(run, name, manifest, intake):
