@@ -20,6 +20,8 @@ from evenhand.stats.estimate import Estimate
 from evenhand.stats.leaderboard import Board
 from evenhand.stats.matrix import QuestionMatrix
 from evenhand.stats.pairwise import PairFigures
+from evenhand.stats.stability import Stability
+from evenhand.stats.within import Blocks
 from evenhand.words import Sentence
 
 WARNINGS = frozenset({"notes.trust_contradicts", "notes.trust_contradicts_of"})
@@ -186,6 +188,14 @@ class ListedQuestions(NamedTuple):
     of: int
 
 
+class OtherRun(NamedTuple):
+    """A run that another is compared with."""
+
+    name: str
+    id: str
+    started: str
+
+
 class Selected(NamedTuple):
     """Some units of a run: by which condition, how many, and of how many."""
 
@@ -200,6 +210,10 @@ class Report:
 
     run: str
     name: str
+    title: str = ""
+    """The heading; empty for the name of the run."""
+    arguments: Sequence[str] = ()
+    """The options of the command that made it."""
     kind: Kind
     language: str
     """Of the labels."""
@@ -237,6 +251,12 @@ class Report:
     """Who judged, and what is known of them."""
     changed: ChangedUnits | None = None
     """Those that changed most, where variants were compared."""
+    against: OtherRun | None = None
+    """The run that this one is compared with, if not with itself."""
+    blocks: Blocks | None = None
+    """The comparison inside each value of a field, where that was asked for."""
+    stability: Stability | None = None
+    """How much answers vary over repeated runs, where that was asked for."""
     units: Sequence[ListedUnit] | None = None
     """As many of the run as a file has room for; None in a summary."""
     questions: ListedQuestions | None = None

@@ -102,16 +102,21 @@ def compare_run(
     return answer_run(store, run, CompareOptions(by=by, baseline=baseline, **options)).comparison
 
 
-def answer_run(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswer:
+def answer_run(
+    store: Archive, run: Recorded, question: CompareOptions, table: Observations | None = None
+) -> RunAnswer:
     """Return the answer of a run to a question, its notes with those on the run's own history;
-    raise UsageError for a question that the run cannot answer."""
+    `table` are its observations where they are known. Raise UsageError for a question that the run
+    cannot answer."""
     proper_level(question.level)
     if question.against is not None:
         refuse_against(run, question.against, question)
         for each in (run, question.against):
             _refuse_unjudged(store, each)
     question = replace(question, margin=own_margin(run, question))
-    answer = _answer(store, run, question)
+    _refuse_misfits(run, question)
+    table = _observe(store, run, question) if table is None else table
+    answer = _answer(store, run, question, table)
     comparison = answer.comparison
     notes = (
         *_what_may_differ(run, question.against),
@@ -157,9 +162,9 @@ def own_margin(run: Recorded, question: CompareOptions) -> float | None:
     return margin
 
 
-def _answer(store: Archive, run: Recorded, question: CompareOptions) -> RunAnswer:
-    _refuse_misfits(run, question)
-    table = _observe(store, run, question)
+def _answer(
+    store: Archive, run: Recorded, question: CompareOptions, table: Observations
+) -> RunAnswer:
     variants = lay_out_question(store, run, question, table)
     within, stability, level = question.within, question.stability, question.level
     comparison = compare(variants, level, question.margin)
@@ -214,11 +219,15 @@ def lay_out_question(
 
 
 def run_names(run: Recorded, earlier: Recorded) -> tuple[str, str]:
-    """Return what two runs are called: their names, with a part of the id where these are alike."""
+    """Return what two runs are called: their names; where these are alike, with the day or the
+    minute of their last starts, or a part of their ids."""
     runs = run.row, earlier.row
-    if runs[0].name != runs[1].name:
-        return runs[0].name, runs[1].name
-    first, second = (f"{row.name} {row.id[:ID_SHOWN]}" for row in runs)
+    names = [[row.name for row in runs]]
+    starts = [row.started.replace("T", " ") for row in runs]
+    for ends in ([start[:10] for start in starts], [start[:16] for start in starts]):
+        names.append([f"{row.name} {end}" for row, end in zip(runs, ends, strict=True)])
+    names.append([f"{row.name} {row.id[:ID_SHOWN]}" for row in runs])
+    first, second = next((each for each in names if each[0] != each[1]), names[-1])
     return first, second
 
 

@@ -34,31 +34,26 @@ from evenhand.report.html.tallies import (
 from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
 from evenhand.report.model import (
     WARNINGS,
-    ChangedUnits,
     Coverage,
     ListedQuestions,
     ListedUnit,
+    OtherRun,
     Report,
     Selected,
 )
 from evenhand.results.board import family_notes, order_sentences, position_notes, trust_sentences
-from evenhand.results.changed_units import Sides, changed_units
-from evenhand.results.compare import refuse_wide_margin, with_decision
-from evenhand.results.expenses import answer_expenses, unanswered_notes
+from evenhand.results.compare import CompareOptions, answer_run, lay_out_question, own_fields
 from evenhand.results.observations import observe
 from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.units import judged_row, names_of, text_of
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.compare import changes, compare
 from evenhand.stats.comparison import Comparison, in_points
 from evenhand.stats.layout import USUAL, lay_out, usual_fields
 from evenhand.stats.leaderboard import BoardOptions, leaderboard
-from evenhand.stats.matrix import question_matrix
+from evenhand.stats.matrix import matrix_of_variants, question_matrix
 from evenhand.stats.observations import Observations
 from evenhand.stats.pairwise import PairFigures
-from evenhand.stats.stability import repeats
-from evenhand.stats.variants import Variants
 from evenhand.store.archive import Archive
 from evenhand.store.ports import StoredJudgment, StoredUnit
 from evenhand.text import visible
@@ -74,6 +69,10 @@ TEXT_MOST = 12_000
 """Characters of one text in a file."""
 CHANGED = 10
 """Units that got worse most, and as many that got better most."""
+_TOLD_ELSEWHERE = frozenset(
+    {"notes.stopped", "notes.inconsistent", "notes.inconsistent_import", "notes.own_family_leads"}
+)
+"""The notes of a comparison that a report tells as warnings, or beside the answer."""
 FACETS = (
     "variant",
     "candidates",
@@ -93,12 +92,22 @@ class ReportOptions:
 
     language: str | None = None
     """Of the labels; None for that of the suite."""
+    title: str = ""
+    """The heading; empty for the name of the run."""
     by: Sequence[str] = ()
     baseline: str | None = None
+    against: Recorded | None = None
+    within: str | None = None
+    stability: str | None = None
     summary: bool = False
     """Whether the units are left out."""
     answer_only: bool = False
     """Whether all is left out but what the first screen says: a third of the time."""
+
+    @property
+    def asks_comparison(self) -> bool:
+        """Return True if an option makes no sense without a comparison."""
+        return bool(self.by or self.baseline or self.against or self.within or self.stability)
 
 
 def make_report(store: Archive, recorded: Recorded, options: ReportOptions | None = None) -> Report:
@@ -112,6 +121,8 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
     report = Report(
         run=row.id,
         name=row.name,
+        title=options.title,
+        arguments=_arguments(recorded, options),
         kind=recorded.kind,
         language=language,
         created=row.created,
@@ -127,13 +138,41 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
         selected=Selected(selection.condition, len(selection.positions), selection.of)
         if selection
         else None,
+        against=_other_run(options.against),
         **make_figures(store, recorded, options, table),
     )
     if options.summary or options.answer_only:
         return report
     say = words(language).naming_tags(report.tag_names)
     report = replace(report, units=list(_units(store, recorded, report, say)))
-    return replace(report, questions=_questions(store, recorded, report, table))
+    questions = _questions(store, recorded, report, table, options.against)
+    return replace(report, questions=questions)
+
+
+def _other_run(run: Recorded | None) -> OtherRun | None:
+    return None if run is None else OtherRun(run.row.name, run.id, run.row.started)
+
+
+def _arguments(run: Recorded, options: ReportOptions) -> list[str]:
+    """Return the options of the command that makes the report again, but for what the comparison
+    says itself."""
+    against, selection = options.against, run.selection
+    named = {
+        "--title": options.title,
+        "--against": against and against.id,
+        "--within": options.within,
+        "--stability": options.stability,
+    }
+    found = [part for flag, value in named.items() if value for part in (flag, value)]
+    conditions = {"--where": selection.where, "--without": selection.without} if selection else {}
+    for flag, texts in conditions.items():
+        found += [
+            part
+            for name, values in texts.items()
+            for value in values
+            for part in (flag, f"{name}={value}")
+        ]
+    return found
 
 
 def write_report(
@@ -161,51 +200,49 @@ def _coverage(store: Archive, recorded: Recorded, units: int) -> Coverage:
     )
 
 
-def _compare_variants(
+def _compare(
     store: Archive,
     recorded: Recorded,
     options: ReportOptions,
-    variants: Variants,
-    by: Sequence[str],
-) -> tuple[Comparison, ChangedUnits | None]:
-    """Return a comparison with what the run's own test decided, and the units that changed most."""
-    own, changed = recorded.manifest.compare or Compare(), None
-    comparison = compare(variants, margin=own.margin)
-    refuse_wide_margin(comparison)
-    fields = () if recorded.has_votes else variants.by
-    unanswered = unanswered_notes(store, recorded, fields)
-    comparison = replace(comparison, notes=(*unanswered, *comparison.notes))
-    expenses = answer_expenses(store, recorded, variants.by, variants.baseline)
-    comparison = replace(comparison, expenses=expenses)
-    if not options.answer_only:
-        sides = Sides(store, recorded, recorded, variants.baseline)
-        changed = changed_units(sides, changes(variants, CHANGED))
-    return with_decision(store, recorded, comparison, by), changed
+    table: Observations,
+    by: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the figures of a comparison, as `compare` has them, but for notes that a report tells
+    elsewhere."""
+    question = CompareOptions(
+        by=() if options.against else by,
+        baseline=options.baseline,
+        against=options.against,
+        within=options.within,
+        stability=options.stability,
+        worst=0 if options.answer_only else CHANGED,
+    )
+    answer = answer_run(store, recorded, question, table).out_of(recorded.full_marks)
+    comparison = answer.comparison
+    notes = tuple(n for n in comparison.notes if getattr(n, "key", "") not in _TOLD_ELSEWHERE)
+    return {
+        "comparison": replace(comparison, notes=notes),
+        "blocks": answer.blocks,
+        "stability": answer.stability,
+        "changed": answer.changed,
+    }
 
 
 def _score_figures(
     store: Archive, recorded: Recorded, options: ReportOptions, table: Observations
 ) -> dict[str, Any]:
     """Return the figures of samples or answers."""
-    own = recorded.manifest.compare or Compare()
-    baseline = options.baseline or own.baseline
-    by = options.by or own.by or usual_fields(table) or _means_by(table)
-    comparison = changed = None
-    if by:
-        variants = lay_out(table, by, baseline)
-        comparison, changed = _compare_variants(store, recorded, options, variants, by)
-        comparison = replace(comparison, repeats=repeats(table)).out_of(recorded.full_marks)
-        changed = changed and changed.out_of(recorded.full_marks)
-    elif baseline:
-        raise UsageError(Sentence("results.baseline_alone", baseline=baseline))
+    by = _score_fields(recorded, options, table)
+    compared: dict[str, Any] = {}
+    if by or options.asks_comparison:
+        compared = _compare(store, recorded, options, table, by)
+    comparison: Comparison | None = compared.get("comparison")
     means = [in_points(mean, recorded.full_marks or 1) for mean in plain_means(table)]
     measure = recorded.kind.measure
     # Where the dimensions do not weigh alike, a total says more.
     has_totals = isinstance(measure, Scoring) and measure.has_critical_fails
     notes = comparison.notes if comparison else _not_compared(table)
-    return {
-        "comparison": comparison,
-        "changed": changed,
+    return compared | {
         "means": comparison.means if comparison else means,
         "tags": tags(table, by),
         "passes": pass_rates(table, by),
@@ -213,6 +250,16 @@ def _score_figures(
         "lengths": () if options.answer_only else mean_by_length(table),
         "notes": [*notes, *_missing_scores(store, recorded)],
     }
+
+
+def _score_fields(
+    recorded: Recorded, options: ReportOptions, table: Observations
+) -> tuple[str, ...]:
+    """Return the fields that tell variants apart; empty where two runs are compared."""
+    if options.against is not None:
+        return tuple(options.by)
+    named = options.by or own_fields(recorded)
+    return tuple(named or usual_fields(table) or _means_by(table))
 
 
 def _not_compared(table: Observations) -> Iterator[str]:
@@ -251,22 +298,16 @@ def _pair_figures(
 ) -> dict[str, Any]:
     """Return the figures of pairs: every candidate against the baseline that is named, of two
     against the first, and the board of all."""
-    own = recorded.manifest.compare or Compare()
-    by, baseline = tuple(options.by or own.by), options.baseline or own.baseline
-    if by and by != ("candidate",):
-        raise UsageError(Sentence("results.pairs_by"))
-    comparison = changed = None
-    if baseline or len(table.candidates) == 2:
-        variants = lay_out(table, (), baseline)
-        comparison, changed = _compare_variants(store, recorded, options, variants, by)
+    has_base = (recorded.manifest.compare or Compare()).baseline or len(table.candidates) == 2
+    compared: dict[str, Any] = {}
+    if has_base or options.asks_comparison:
+        compared = _compare(store, recorded, options, table, options.by)
     board = leaderboard(table, BoardOptions()).board
     leader = board.rows[0].candidate if board.rows else None
-    notes = comparison.notes if comparison else ()
+    notes = compared["comparison"].notes if compared else ()
     keys = {note.key for note in notes if isinstance(note, Sentence)}
-    return {
+    return compared | {
         "rule": table.rule,
-        "comparison": comparison,
-        "changed": changed,
         "board": board,
         "warnings": _warnings(recorded, table, leader),
         # Those of the board that say something else.
@@ -309,23 +350,35 @@ def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> It
 
 
 def _questions(
-    store: Archive, recorded: Recorded, report: Report, table: Observations
+    store: Archive,
+    recorded: Recorded,
+    report: Report,
+    table: Observations,
+    earlier: Recorded | None,
 ) -> ListedQuestions | None:
     """Return the matrix of a report; None where no two variants have a question in common."""
     comparison, units = report.comparison, report.units or ()
     if not comparison and not recorded.has_votes:
         return None
-    by, baseline = (comparison.by.split(" / "), comparison.baseline) if comparison else ((), None)
-    matrix = question_matrix(table, by, baseline)
+    if earlier is None:
+        by, base = (comparison.by.split(" / "), comparison.baseline) if comparison else ((), None)
+        matrix = question_matrix(table, by, base)
+    else:
+        question = CompareOptions(against=earlier)
+        matrix = matrix_of_variants(lay_out_question(store, recorded, question, table))
     if matrix is None:
         return None
     most = min(len(matrix.values), QUESTIONS_MOST, CELLS_MOST // len(matrix.names))
     shown = matrix.of_rows(np.arange(most))
     listed = {unit: place for place, unit in enumerate(table.units[: len(units)])}
     texts: list[str] = []
+    own = set(table.units)
     for unit in (matrix.units[place] for place in shown.first.tolist()):
         text = units[listed[unit]].line["text"] if unit in listed else ""
-        texts.append(text or text_of(store, recorded, unit))
+        source = recorded if earlier is None or unit in own else earlier
+        texts.append(text or text_of(store, source, unit))
+    if earlier is not None:  # its units are not in this file, whatever their ids are
+        shown = shown.without_base_units
     shown = shown.out_of(recorded.full_marks if shown.measure == OVERALL else None)
     return ListedQuestions(shown, texts, listed, len(matrix.values))
 

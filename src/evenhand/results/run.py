@@ -94,22 +94,22 @@ class Run(Shown):
         self,
         path: str | Path = "report.html",
         *,
-        language: str | None = None,
         by: str | Sequence[str] = (),
-        baseline: str | None = None,
-        summary: bool = False,
+        against: Run | str | None = None,
         force: bool = False,
+        **options: Any,
     ) -> Path:
-        """Write the run as one HTML file and return its path; `summary` leaves the units out, and
-        `force` replaces a file that is no report."""
+        """Write the run as one HTML file, as `evenhand report`, and return its path; `against` is
+        another run of its store, `force` replaces a file that is no report, and `options` are
+        `language`, `title`, `baseline`, `within`, `stability` and `summary`."""
         from evenhand.results.report import ReportOptions, write_report
 
-        options = ReportOptions(
-            language=language, by=_as_tuple(by), baseline=baseline, summary=summary
-        )
         check_output(Path(path), force=force)
+        name = against.id if isinstance(against, Run) else against
         with self._open() as (store, recorded):
-            write_report(Path(path), store, recorded, options)
+            other = None if name is None else find_run(store, name)
+            chosen = ReportOptions(by=_as_tuple(by), against=other, **options)
+            write_report(Path(path), store, recorded, chosen)
         return Path(path)
 
     @contextmanager

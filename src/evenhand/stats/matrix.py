@@ -19,6 +19,7 @@ from evenhand.stats.observations import (
     Scale,
     place_of,
 )
+from evenhand.stats.variants import Variants
 
 Only = Literal["", "different", "failures"]
 MatrixSort = Literal["loss", "spread", "order"]
@@ -97,6 +98,12 @@ class QuestionMatrix:
         columns = ("values", "passed", "missing", "opens")
         return replace(self, **{name: getattr(self, name)[places] for name in columns})
 
+    @property
+    def without_base_units(self) -> QuestionMatrix:
+        """Return it with no units behind the cells of the baseline."""
+        is_base = np.arange(len(self.names)) == self.base
+        return replace(self, opens=np.where(is_base, NONE, self.opens))
+
     def out_of(self, most: float | None) -> QuestionMatrix:
         """Return it as it is shown where totals, shares from 0 to 1, are points out of `most`."""
         if most is None:
@@ -109,14 +116,18 @@ def question_matrix(
 ) -> QuestionMatrix | None:
     """Return what every variant made of every question; None where no two have one in common.
     Raise UsageError for names that nobody has."""
-    if table.is_pairs:
-        variants = lay_out_candidates(table)
-        base = 0 if len(variants.names) == 2 else None
-        if baseline is not None:
-            base = place_of(variants.names, baseline, "candidate")
-    else:
-        variants = lay_out(table, by, baseline)
-        base = variants.base
+    if not table.is_pairs:
+        return matrix_of_variants(lay_out(table, by, baseline))
+    variants = lay_out_candidates(table)
+    base = 0 if len(variants.names) == 2 else None
+    if baseline is not None:
+        base = place_of(variants.names, baseline, "candidate")
+    matrix = matrix_of_variants(variants)
+    return matrix and replace(matrix, base=base)
+
+
+def matrix_of_variants(variants: Variants) -> QuestionMatrix | None:
+    """Return what every variant made of every key; None where no two have one in common."""
     measure, entries = variants.changed_measure(), variants.entries
     values = variants.cells(measure.values)
     due, judged = (
@@ -126,7 +137,7 @@ def question_matrix(
     passed = variants.passes[0].values if variants.passes else np.full(measure.values.size, np.nan)
     matrix = QuestionMatrix(
         names=variants.names,
-        base=base,
+        base=variants.base,
         is_duel=variants.is_duel,
         measure=measure.name,
         scale=measure.scale,

@@ -283,6 +283,11 @@ class Words:
         """Return a p-value; below a thousandth it says only that."""
         return f"< {self.number(0.001, 3)}" if p is not None and p < 0.001 else self.number(p, 3)
 
+    def p_equation(self, p: float | None) -> str:
+        """Return what follows the letter p in a sentence: `= 0.040`, `< 0.001`."""
+        value = self.p_value(p)
+        return value if value.startswith("<") else f"= {value}"
+
     def moment(self, stamp: str) -> str:
         """Return a time of the store, to the minute, in UTC."""
         return f"{stamp[:10]} {stamp[11:16]} UTC"
@@ -332,7 +337,7 @@ class _Filler(Formatter):
             "percent": say.percent,
             "signed": say.signed,
             "money": say.money,
-            "p": say.p_value,
+            "p": say.p_equation,
         }
         if spec in writers:
             return writers[spec](value)

@@ -118,7 +118,7 @@ def test_a_name_that_nobody_has_is_an_error_with_advice(tmp_path):
 def test_one_variant_has_means_without_a_comparison(tmp_path):
     found = report_of(write_suite(tmp_path, 4))
     assert found.comparison is None and [one.mean for one in found.means] == [3, 3, 0.5]
-    with refused(UsageError, "results.baseline_alone"):
+    with refused(UsageError, "stats.no_field"):
         report_of(write_suite(tmp_path, 4), ReportOptions(baseline="v1"))
 
 
@@ -134,7 +134,7 @@ def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path):
         ["c2", "c1", "9", "50"],
     ]
     assert [one.consistency.value for one in found.orders.values()] == [1.0]
-    with refused(UsageError, "results.pairs_by"):
+    with refused(UsageError, "compare.pairs_by"):
         report_of(write_pairs(tmp_path, 9), ReportOptions(by=("model",)))
 
 

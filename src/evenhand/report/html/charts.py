@@ -25,7 +25,7 @@ COLOURS = ("first", "second", "third", "fourth", "fifth", "sixth")
 BARS_SHOWN = 12
 """Bars on the first screen."""
 LABEL_LENGTH = 44
-_OUTCOMES = {"better": "good", "worse": "bad"}
+OUTCOME_COLOURS = {"better": "good", "worse": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class Panel:
     rows: Sequence[ChartRow]
     ticks: Sequence[str]
     title: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +268,7 @@ class _Charts:
                 (row.mean if is_duel else row.difference) or 0.0,
                 row.mean_low if is_duel else row.low,
                 row.mean_high if is_duel else row.high,
-                colour=_OUTCOMES.get(row.outcome, "soft") if is_single else "",
+                colour=OUTCOME_COLOURS.get(row.outcome, "soft") if is_single else "",
                 group=OVERALL if row.dimension == OVERALL and not is_duel else "",
             )
             for row in known

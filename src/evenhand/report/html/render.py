@@ -17,6 +17,7 @@ from zlib import compress
 from evenhand import jsontext
 from evenhand.manifest import plain
 from evenhand.report.html.answer import answers, brackets_note
+from evenhand.report.html.breakdown import breakdowns
 from evenhand.report.html.charts import figures
 from evenhand.report.html.matrix import MatrixTable, matrix_table
 from evenhand.report.html.page import environment, policy, static
@@ -83,6 +84,8 @@ def render(report: Report) -> str:
 
 def shown_figures(report: Report, say: Words) -> dict[str, Any]:
     """Return what report and view show of the figures alike."""
+    charts = list(figures(report, say))
+    charts[1:1] = breakdowns(report, say)
     return {
         "screen": first_screen(report, say),
         "trust": say.join(
@@ -92,7 +95,7 @@ def shown_figures(report: Report, say: Words) -> dict[str, Any]:
         "answers": answers(report, say),
         "brackets": brackets_note(report, say),
         "ranking": rank(report, say),
-        "charts": list(figures(report, say)),
+        "charts": charts,
     }
 
 
@@ -119,6 +122,8 @@ def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
         for judge in report.manifest.judging.judges
     ]
     yield "by", "\n".join(judges)
+    if other := report.against:
+        yield "against", visible(f"{other.name} · {other.id} · {say.moment(other.started)}")
     created, started = say.moment(report.created), say.moment(report.started)
     again = say("facts.begun", created=created, started=started)
     yield "when", created if created == started else again
@@ -209,8 +214,9 @@ def _method(report: Report, say: Words) -> Iterator[tuple[str, str]]:
         yield "imported", visible(jsontext.dump(plain(manifest.imported)))
     yield "settings", visible(jsontext.dump(report.settings)) if report.settings else ""
     yield "rule", say.gloss("rule", report.rule) if report.rule else ""
-    if comparison:
+    if comparison and not report.against:
         yield "by", visible(f"{comparison.by} ({comparison.baseline})")
+    if comparison:
         yield "pair_by", visible(", ".join(comparison.pair_by))
     yield "evenhand", visible(manifest.evenhand)
     yield "tests", _tests(report, say)
@@ -240,8 +246,9 @@ def _rubric(rubric: object) -> Sequence[Mapping[str, Any]]:
 def _command(report: Report) -> str:
     """Return the command that makes the report again."""
     arguments = ["evenhand", "report", report.run, "-o", "report.html"]
-    if comparison := report.comparison:
+    comparison = None if report.against else report.comparison
+    if comparison:
         fields = () if report.is_pairs else comparison.by.split(" / ")
         arguments += [part for name in fields for part in ("--by", name)]
         arguments += ["--baseline", comparison.baseline]
-    return visible(shlex.join([*arguments, "--language", report.language]))
+    return visible(shlex.join([*arguments, *report.arguments, "--language", report.language]))

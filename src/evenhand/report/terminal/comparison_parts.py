@@ -11,18 +11,24 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.report.html.breakdown import (
+    block_rows,
+    interaction_sentence,
+    ratio_text,
+    shown_tests,
+    stability_rows,
+    stability_sentence,
+)
 from evenhand.report.model import ChangedPair, ChangedSide, ChangedUnits
 from evenhand.report.terminal.comparison import (
     gap_heading,
     outcome_text,
     p_heading,
     row_cells,
-    rows_shown,
     with_figure,
 )
 from evenhand.report.terminal.console import TextTable, paragraph, side_by_side, table, titles
 from evenhand.report.terminal.tables import cut, safe
-from evenhand.stats.comparison import OVERALL
 from evenhand.stats.stability import Stability, StabilityRow
 from evenhand.stats.within import Between, Blocks
 from evenhand.words import Words
@@ -36,27 +42,20 @@ def blocks_lines(blocks: Blocks, say: Words) -> Iterator[RenderableType]:
     """For each variant a table per dimension, overall first, and a sentence on whether the
     difference differs."""
     first = blocks.blocks[0].comparison
-    dimensions = {row.dimension for row in rows_shown(first)}
     sizes = [(block.value, say.counted("unit", block.units)) for block in blocks.blocks]
     units = say.join(with_figure(value, size, say) for value, size in sizes)
     for variant in dict.fromkeys(test.variant for test in blocks.between):
-        tests = [test for test in blocks.between if test.variant == variant]
-        tests = sorted(
-            (test for test in tests if test.dimension in dimensions),
-            key=lambda test: test.dimension != OVERALL,
-        )
         about = {"variant": variant, "baseline": first.baseline, "by": blocks.field, "size": units}
         yield Text()
         yield paragraph(say("terminal.against", **about), style="bold")
-        for test in tests:
+        for test in shown_tests(blocks, variant):
             yield Text()
             yield paragraph(interaction_sentence(test, blocks.field, say))
             yield _blocks_table(blocks, test, first.level, say)
 
 
 def _blocks_table(blocks: Blocks, test: Between, level: float, say: Words) -> TextTable:
-    pairs = [(b.value, b.comparison.row(test.variant, test.dimension)) for b in blocks.blocks]
-    rows = {value: row for value, row in pairs if row is not None}
+    rows = block_rows(blocks, test)
     heads = [*titles(say, "base", "mean"), gap_heading(level, say)]
     heads += [p_heading(rows.values(), say), say("terminal.outcome")]
     grid = table(blocks.field, *heads, right=(1, 2, 4), whole=[3])
@@ -66,47 +65,14 @@ def _blocks_table(blocks: Blocks, test: Between, level: float, say: Words) -> Te
     return grid
 
 
-def interaction_sentence(test: Between, field: str, say: Words) -> str:
-    """Return one sentence on whether the difference differs between the values of a field."""
-    about = {"dimension": test.dimension, "field": field}
-    if test.p_adjusted is None:
-        return say("terminal.interaction_untested", **about)
-    key = "differs" if test.outcome == "differs" else "open"
-    told = say(f"terminal.interaction_{key}", p=test.p_adjusted, **about)
-    if test.gap is None:
-        return told
-    first, second = test.differences
-    ends = say.interval(test.low, test.high, 3)
-    values = {"first": first, "second": second, "gap": say.signed(test.gap, 3), "interval": ends}
-    return say.join([told, say("terminal.interaction_gap", **values)], between="sentence")
-
-
 def stability_lines(stability: Stability, say: Words) -> Iterator[RenderableType]:
     """Yield for each variant a sentence and a table by dimension, overall first."""
     for variant in dict.fromkeys(row.variant for row in stability.rows):
-        rows = [row for row in stability.rows if row.variant == variant]
-        if len(rows) == 2:  # of one dimension alone the overall figure says the same again
-            rows = rows[:1]
-        rows.sort(key=lambda row: row.dimension != OVERALL)
+        rows = stability_rows(stability, variant)
         yield Text()
         yield paragraph(stability_sentence(stability, rows[0], say), style="bold")
         yield _stability_table(stability, rows, say)
     yield paragraph(say("terminal.stability_note"), style="dim")
-
-
-def stability_sentence(stability: Stability, row: StabilityRow, say: Words) -> str:
-    """Say whether a variant varies more than the baseline."""
-    key = {"better": "steadier", "worse": "less_steady"}.get(row.outcome, "open")
-    return say(
-        f"terminal.stability_{key}",
-        variant=row.variant,
-        baseline=stability.baseline,
-        field=stability.field,
-        dimension=row.dimension,
-        ratio=_ratio(row, say),
-        n=row.n,
-        clusters=row.clusters,
-    )
 
 
 def _stability_table(stability: Stability, rows: list[StabilityRow], say: Words) -> TextTable:
@@ -118,16 +84,10 @@ def _stability_table(stability: Stability, rows: list[StabilityRow], say: Words)
         pair = row.baseline_sd, row.sd
         places = 3 if max(value or 0.0 for value in pair) <= 1 else 1
         deviations = [say.number(value, places) for value in pair]
-        cells = [*deviations, _ratio(row, say), say.p_value(row.p_adjusted)]
+        cells = [*deviations, ratio_text(row, say), say.p_value(row.p_adjusted)]
         name = safe(say.dimension(row.dimension))
         grid.add_row(name, *cells, outcome_text(row.outcome, say))
     return grid
-
-
-def _ratio(row: StabilityRow, say: Words) -> str:
-    if row.ratio is None:
-        return say.number(None)
-    return f"x {say.number(row.ratio)} {say.interval(row.low, row.high)}".strip()
 
 
 def changed_lines(changed: ChangedUnits, say: Words) -> Iterator[RenderableType]:
