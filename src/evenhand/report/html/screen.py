@@ -121,7 +121,9 @@ class _Writer:
             names = _names(self.row, comparison)
             is_several = len({row.variant for row in comparison.rows}) > 1
             if is_several and self.row.outcome != "better":
-                return "", say("headline.none_better", **names)
+                rows = (row for row in comparison.rows if row.dimension == self.row.dimension)
+                is_best = all(row.outcome == "worse" for row in rows)
+                return "", say(f"headline.{'best' if is_best else 'none_better'}", **names)
             key = "none" if self.row.outcome == UNDECIDED else self.row.outcome
             return self.row.outcome, say(f"headline.{key}", **names)
         if top := self._top():

@@ -35,6 +35,11 @@ def two(outcome, **more):
     return make_report(comparison=compared(rows, means=MEANS), means=MEANS)
 
 
+def several(*outcomes):
+    rows = [difference("overall", each, variant=f"v{n}") for n, each in enumerate(outcomes, 2)]
+    return make_report(comparison=compared(rows, means=MEANS), means=MEANS)
+
+
 def league(*ranks):
     rows = [standing(f"c{n}", 0.8 - n / 10, *ends) for n, ends in enumerate(ranks)]
     return make_report("pairwise", board=board([replace(row, set=0) for row in rows]))
@@ -48,6 +53,8 @@ def league(*ranks):
         (two("better"), "better", "better_but"),
         (two("worse"), "worse", "worse"),
         (two("same"), "same", "same"),
+        (several("worse", "worse"), "best", "worse"),
+        (several("worse", UNDECIDED), "none_better", "worse"),
         (two(UNDECIDED, more_questions="a few dozen"), "none", "more"),
         (two(UNDECIDED, more_questions="more than is practical"), "none", "equal"),
         (replace(two("better"), warnings=WARNED), "better", "judge"),
