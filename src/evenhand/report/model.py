@@ -18,8 +18,8 @@ from evenhand.report.html.units import Block, UnitLine
 from evenhand.stats.comparison import Comparison, VariantMean
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.leaderboard import Board
+from evenhand.stats.leans import Orders
 from evenhand.stats.matrix import QuestionMatrix
-from evenhand.stats.pairwise import PairFigures
 from evenhand.stats.stability import Stability
 from evenhand.stats.within import Blocks
 from evenhand.words import Sentence
@@ -235,7 +235,7 @@ class Report:
     means: Sequence[VariantMean] = ()
     board: Board | None = None
     """Of pairs."""
-    orders: Mapping[str, PairFigures] = field(default_factory=dict)
+    orders: Mapping[str, Orders] = field(default_factory=dict)
     """Of pairs that were judged in both orders: what the orders tell of each judge."""
     scores: Sequence[Bar] = ()
     tags: Sequence[Bar] = ()

@@ -44,16 +44,15 @@ from evenhand.report.model import (
 from evenhand.results.board import family_notes, order_sentences, position_notes, trust_sentences
 from evenhand.results.compare import CompareOptions, answer_run, lay_out_question, own_fields
 from evenhand.results.observations import observe
-from evenhand.results.pairs import figures_of_pairs
 from evenhand.results.units import judged_row, names_of, text_of
 from evenhand.runs.exchanges import exchanges
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.comparison import Comparison, in_points
 from evenhand.stats.layout import USUAL, lay_out, usual_fields
 from evenhand.stats.leaderboard import BoardOptions, leaderboard
+from evenhand.stats.leans import Orders, orders
 from evenhand.stats.matrix import matrix_of_variants, question_matrix
 from evenhand.stats.observations import Observations
-from evenhand.stats.pairwise import PairFigures
 from evenhand.store.archive import Archive
 from evenhand.store.ports import StoredJudgment, StoredUnit
 from evenhand.text import visible
@@ -312,7 +311,7 @@ def _pair_figures(
         "warnings": _warnings(recorded, table, leader),
         # Those of the board that say something else.
         "notes": [*notes, *(n for n in board.notes if getattr(n, "key", "") not in keys)],
-        "orders": {} if options.answer_only else _orders(store, recorded),
+        "orders": {} if options.answer_only else _orders(table),
         "lengths": () if options.answer_only else win_rate_by_length(table),
     }
 
@@ -324,11 +323,10 @@ def _warnings(run: Recorded, votes: Observations, leader: str | None) -> list[st
     return [*warned, *family_notes(run, votes.candidates, leader)]
 
 
-def _orders(store: Archive, run: Recorded) -> dict[str, PairFigures]:
+def _orders(table: Observations) -> dict[str, Orders]:
     """Return what the two orders tell of each judge."""
-    figures = figures_of_pairs(run.kind, store, run.scope, run.judge_groups, run.rule)
-    judges = figures.judges or dict.fromkeys(run.names[:1], figures)
-    return {name: found for name, found in judges.items() if found.first_rounds}
+    figures = {name: orders(table.of_judge(name)) for name in table.judges}
+    return {name: found for name, found in figures.items() if found.first_rounds}
 
 
 def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> Iterator[ListedUnit]:
