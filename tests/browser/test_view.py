@@ -10,9 +10,17 @@ import pytest
 from evenhand.errors import EvenhandError
 from evenhand.web.service import Timeouts
 from tests.security.hostile import BUNDLES, HOST, HOSTILE
-from tests.security.hostile_runs import hostile_suites
+from tests.security.hostile_runs import hostile_suites, judge_hostile
 from tests.suites import JUDGE, samples, started, stored, write_suite
-from tests.unit.web.serving import fill, judge_all, run_ids, run_named, served
+from tests.unit.web.serving import (
+    fill,
+    fill_team,
+    held_up,
+    judge_all,
+    run_ids,
+    run_named,
+    served,
+)
 from tests.waiting import PATIENCE, awaited
 
 LIVELY = Timeouts(counts=PATIENCE)
@@ -39,6 +47,15 @@ async def faulty(messages, schema, params):
     return said
 """
 )
+
+
+SHIFTED = """() => {
+  window.shifted = 0;
+  new PerformanceObserver((list) => {
+    for (const one of list.getEntries()) window.shifted += one.value;
+  }).observe({ type: 'layout-shift', buffered: true });
+}"""
+"""Adds up how far things jump, in the measure of browsers."""
 
 
 @contextmanager
@@ -103,7 +120,7 @@ def test_filters_and_pages(site, open_page):
     page.get_by_label("Status").select_option("failure")
     page.get_by_role("button", name="Show").click()
     expect(page.locator("tr.row")).to_have_count(19)
-    page.get_by_role("link", name="Clear").click()
+    page.get_by_role("link", name="failed Remove this filter").click()
     expect(page.locator("tr.row")).to_have_count(50)
     first = page.locator("tr.row a").first.inner_text()
     page.get_by_role("link", name="Next").click()
@@ -142,6 +159,7 @@ def test_live_progress_of_a_run_in_another_process(tmp_path, open_page):
         page = open_page(f"{site.url}/runs/latest")
         assert page.locator("#state").inner_text() == "judging now"
         assert 0 < int(page.locator('[data-count="verdicts"]').inner_text()) <= 5
+        page.evaluate(SHIFTED)
         opened = page.evaluate("performance.timeOrigin")
         allow(25)
         page.wait_for_function(reached, arg=15)
@@ -153,6 +171,8 @@ def test_live_progress_of_a_run_in_another_process(tmp_path, open_page):
         complete = "() => document.getElementById('state')?.textContent === 'complete'"
         page.wait_for_function(complete)
         page.wait_for_function(reached, arg=40)
+        assert page.evaluate("performance.timeOrigin") == opened
+        assert page.evaluate("window.shifted") < 0.01, "words on one line, as numbers grow"
 
 
 def test_failures_and_figures_of_a_run_under_way_are_renewed(tmp_path, open_page):
@@ -304,7 +324,7 @@ def hostile_texts(long):
 def hostile(tmp_path_factory, hostile_texts):
     folder = tmp_path_factory.mktemp("hostile")
     store = folder / "all.db"
-    judge_all(*hostile_suites(folder, hostile_texts, store={"url": f"sqlite:{store}"}))
+    judge_hostile(*hostile_suites(folder, hostile_texts, store={"url": f"sqlite:{store}"}))
     with served(store) as site:
         yield site
 
@@ -341,3 +361,62 @@ def _unit_links(page, address):
         after = page.locator('a[rel="next"]')
         following = after.evaluate("a => a.href") if after.count() else None
     return links
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory):
+    return fill_team(tmp_path_factory.mktemp("team"), 60)
+
+
+PLACES = ["/", "/runs/weekly", "/runs/weekly/matrix", "/runs/weekly/changes"]
+
+
+@contextmanager
+def hurried(store, monkeypatch, open_page, path):
+    """A page whose figures come once the other thing is set."""
+    with (
+        served(store, timeouts=LIVELY) as looked_at,
+        held_up(monkeypatch, "make_report", "matrix_of", "side_by_side") as go,
+    ):
+        page = open_page(looked_at.url + path)
+        page.evaluate(SHIFTED)
+        opened = page.evaluate("performance.timeOrigin")
+        assert page.locator("#skeleton, .wait").count()
+        yield page, go
+        assert page.evaluate("performance.timeOrigin") == opened
+
+
+READY = "() => !document.querySelector('[data-ready=no]')"
+
+
+@pytest.mark.parametrize("path", PLACES)
+def test_figures_come_into_their_place_without_a_jump(team, open_page, monkeypatch, path):
+    with hurried(team, monkeypatch, open_page, path) as (page, go):
+        go.set()
+        page.wait_for_function(READY)
+        assert page.locator("#skeleton, .wait").count() == 0
+        assert page.evaluate("window.shifted") == 0
+
+
+def test_figures_move_nothing_that_the_reader_is_at(team, open_page, monkeypatch):
+    with hurried(team, monkeypatch, open_page, "/runs/weekly") as (page, go):
+        field = page.get_by_label("Field")
+        field.scroll_into_view_if_needed()
+        field.fill("mod")
+        before = field.bounding_box()["y"]
+        go.set()
+        page.wait_for_function(READY)
+        assert page.evaluate("document.activeElement.name") == "field"
+        assert field.input_value() == "mod"
+        assert abs(field.bounding_box()["y"] - before) <= 1
+
+
+def test_without_scripts_a_page_loads_itself_again_until_it_is_whole(team, open_page, monkeypatch):
+    with (
+        served(team, timeouts=LIVELY) as looked_at,
+        held_up(monkeypatch) as go,
+    ):
+        page = open_page(f"{looked_at.url}/runs/weekly", java_script_enabled=False)
+        assert page.locator("#skeleton").count() == 1
+        go.set()
+        page.locator(".headline").wait_for()

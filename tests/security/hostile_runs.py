@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.security.hostile import HOSTILE
 from tests.suites import PAIR_JUDGE, write_answers, write_pairs, write_suite
+from tests.unit.web.serving import judge_all
 
 SAMPLE_JUDGE = '''
 import json, re
@@ -94,3 +97,10 @@ def hostile_suites(folder, texts=HOSTILE, **keep):
         ),
         write_answers(folder / "c", answers, echo, judge=_ECHO_GRADE, name=f"{name} c", **keep),
     ]
+
+
+def judge_hostile(*suites):
+    """Judge suites, with hostile names of who began them, notes and tags."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVENHAND_AUTHOR", '"><script>struck(1)</script>\u202e')
+        judge_all(*suites, note=" ".join(HOSTILE)[:9000], tags=tuple(HOSTILE))

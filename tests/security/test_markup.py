@@ -27,10 +27,10 @@ from evenhand.text import visible
 from tests.browser.conftest import chromium, open_page
 from tests.browser.runs import judge, opened
 from tests.security.hostile import HOST, HOSTILE
-from tests.security.hostile_runs import hostile_suites
+from tests.security.hostile_runs import hostile_suites, judge_hostile
 from tests.suites import write_rows, write_suite
 from tests.unit.runs.importing import import_files
-from tests.unit.web.serving import judge_all, run_ids, served
+from tests.unit.web.serving import run_ids, served
 from tests.waiting import PATIENCE
 
 __all__ = ["chromium", "open_page"]
@@ -69,7 +69,7 @@ def imported(folder):
 def folder(tmp_path_factory):
     """Runs of the three kinds over all texts in one store, and votes from elsewhere in another."""
     root = tmp_path_factory.mktemp("hostile")
-    judge_all(*hostile_suites(root, store={"url": f"sqlite:{root / 'all.db'}"}))
+    judge_hostile(*hostile_suites(root, store={"url": f"sqlite:{root / 'all.db'}"}))
     store = open_store("sqlite:imported.db", root)
     try:
         import_files(store, [imported(root)], "votes")
@@ -236,7 +236,8 @@ def test_pages_hold_no_element_that_data_made(site):
     for run in run_ids(site).values():
         base = f"/runs/{run}"
         pages = ("", "/protocol", "/changes", "/changes?only=failures&sort=best")
-        for path in (*(base + page for page in pages), "/"):
+        filtered = [f"/?{name}={quote(HOSTILE[0])}" for name in ("text", "author", "tagged")]
+        for path in (*(base + page for page in pages), "/", *filtered):
             check(site.get(path).text)
         path = f"{base}/units"
         shown = 0

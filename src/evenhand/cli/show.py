@@ -66,16 +66,7 @@ def runs_command(store: str | None, as_json: bool) -> None:
         print_json({"runs": rows})
         return
     say = terminal_words()
-    heads = [
-        "runs",
-        "name",
-        "verdicts",
-        "failed_column",
-        "pending",
-        "cost_column",
-        "started",
-        "about_note",
-    ]
+    heads = ("runs", "name", "verdicts", "failed_column", "pending", "cost_column", "started")
     listing = table(
         *(say(f"cli.{head}") for head in heads),
         right=(2, 3, 4),
@@ -85,9 +76,12 @@ def runs_command(store: str | None, as_json: bool) -> None:
         failed = sum(row["failures"].values())
         numbers = [say.integer(n) for n in (row["verdicts"], failed, row["pending"])]
         cost, started = say.money(row["cost_usd"]), row["started"][5:16].replace("T", " ")
-        note = cut(" ".join([row["note"], *(f"#{tag}" for tag in row["tags"])]), NOTE_SHOWN)
-        listing.add_row(row["run"], safe(row["name"]), *numbers, cost, started, note)
+        listing.add_row(row["run"], safe(row["name"]), *numbers, cost, started)
     console().print(listing)
+    labels = {r["run"]: " ".join([r["note"], *(f"#{tag}" for tag in r["tags"])]) for r in rows}
+    console().print(
+        legend((run, cut(label, LABEL_SHOWN)) for run, label in labels.items() if label)
+    )
     for row in rows:
         if row["batches"]:
             console().print(say("cli.batches_of_run", run=row["run"], **_batches(row["batches"])))
@@ -209,7 +203,8 @@ def _show_only(store: Archive, run: Recorded, only: str, as_json: bool) -> None:
     console().print(rows if rows.row_count else none)
 
 
-NOTE_SHOWN = 40
+LABEL_SHOWN = 66
+"""Columns of a terminal for the note and the tags of a run of the list."""
 UNITS_SHOWN = 50
 JUDGES_SHOWN = 20
 QUESTION_SHOWN = 40

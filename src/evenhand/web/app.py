@@ -23,6 +23,7 @@ from evenhand.web.lists import ChangesPage, UnitList
 from evenhand.web.matrix import MatrixPage
 from evenhand.web.pages import Pages
 from evenhand.web.render import Renderer
+from evenhand.web.runs import RunList
 from evenhand.web.security import Endpoint, Guard
 from evenhand.web.service import NotFound, Timeouts, ViewService
 from evenhand.words import Sentence
@@ -51,7 +52,8 @@ def make_app(
 
     app = FastAPI(openapi_url=None, redirect_slashes=False, lifespan=close_at_end)
     for pages in (
-        Pages(service, renderer, store),
+        RunList(service, renderer, store),
+        Pages(service, renderer),
         UnitList(service, renderer),
         ChangesPage(service, renderer),
         MatrixPage(service, renderer),

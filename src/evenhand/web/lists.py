@@ -81,6 +81,32 @@ def link(path: str, query: Mapping[str, Any]) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
+_LABELS = {"baseline": "changed.baseline", "variant": "changed.variant", "against": "view.beside"}
+_GLOSSED = {"status": "view_status", "winner": "verdict", "passed": "pass"}
+_GLOSSED |= {"confidence": "confidence"}
+
+
+def chips(here: str, query: Mapping[str, Any], say: Words) -> list[tuple[str, str]]:
+    """Return the filters that are set, in words, each with the address of the page without it; a
+    field and its value are one."""
+    filters: list[tuple[str, str]] = []
+    for name, value in query.items():
+        rest = {**query, name: ""}
+        text = str(value)
+        if name == "field":
+            rest["value"] = ""
+            text = f"{value} = {query['value']}"
+        elif name == "only":
+            text = say(f"view.only_{value or 'all'}")
+        elif name in _GLOSSED:
+            text = say.gloss(_GLOSSED[name], text)
+        elif name != "text":
+            text = say("view.chip", name=say(_LABELS.get(name, f"view.{name}")), value=text)
+        if value and not (name == "value" and query["field"]):
+            filters.append((text, link(here, rest)))
+    return [*filters, (say("view.clear"), here)] if len(filters) > 1 else filters
+
+
 def unit_href(side: ChangedSide) -> str:
     """Return the address of the page of a unit."""
     return link(f"/runs/{side.run}/unit", {"id": side.unit})
@@ -147,7 +173,7 @@ class UnitList:
             say=say,
             run=recorded,
             given=filters,
-            filtered=bool(query),
+            filters=chips(f"/runs/{recorded.id}/units", filters, say),
             choices=choices,
             rows=rows,
             several=recorded.judgments_per_unit > 1,
@@ -285,6 +311,8 @@ class ChangesPage:
             table=table,
             problem=problem,
             computing=table is None and not problem,
+            renews=table is None and not problem,
+            filters=chips(here, {**query, "sort": ""}, say),
             only=only,
             sort=sort,
             only_choices=only_choices(table.counts.of if table else None, say),

@@ -15,7 +15,7 @@ from evenhand.results.side_by_side import NothingBeside
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.matrix import MatrixSort, Only, QuestionMatrix
 from evenhand.stats.observations import NONE
-from evenhand.web.lists import Number, RunName, Text, link, only_choices, page_links
+from evenhand.web.lists import Number, RunName, Text, chips, link, only_choices, page_links
 from evenhand.web.render import Renderer
 from evenhand.web.service import ROWS, ViewService
 from evenhand.words import Words
@@ -66,11 +66,12 @@ class MatrixPage:
             run=recorded,
             problem=problem,
             computing=matrix is None and not problem,
+            renews=matrix is None and not problem,
+            filters=chips(here, query, say),
             field=field,
             value=value,
             only=only,
             sort=sort,
-            is_filtered=any(query.values()),
             only_choices=only_choices(values.get("counts"), say),
             sort_choices=[(name, say(f"view.sort_{name}")) for name in sorts],
             links={name: link(here, {**query, "sort": name}) for name in sorts},

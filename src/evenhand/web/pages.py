@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from evenhand import jsontext
-from evenhand.engine.prices import dollars
 from evenhand.errors import UsageError
 from evenhand.report.html.render import shown_figures
 from evenhand.report.html.units import unit_blocks
@@ -22,26 +21,23 @@ from evenhand.results.side_by_side import Setting
 from evenhand.results.units import names_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Cursor, PageRequest, StoredUnit
-from evenhand.web.lists import Filters, Links, RunName, Text, link, selection
+from evenhand.web.lists import Filters, Links, RunName, Text, chips, link, selection
 from evenhand.web.render import Renderer
-from evenhand.web.service import ViewService
+from evenhand.web.service import FIGURES_AT_ONCE, ViewService
 from evenhand.words import Words
 
-FIGURES_AT_ONCE = 50_000
-"""Up to so many judgments, figures are computed without being asked for."""
 _LAST = 2**31
 
 
 class Pages:
     """All pages but the long lists."""
 
-    def __init__(self, service: ViewService, renderer: Renderer, store: str) -> None:
-        self._service, self._render, self._store = service, renderer, store
+    def __init__(self, service: ViewService, renderer: Renderer) -> None:
+        self._service, self._render = service, renderer
 
     def routes(self) -> APIRouter:
         router = APIRouter(default_response_class=HTMLResponse)
         pages: dict[str, Callable[..., Response]] = {
-            "/": self.runs,
             "/runs/{run}": self.run,
             "/runs/{run}/unit": self.unit,
             "/runs/{run}/protocol": self.protocol,
@@ -50,15 +46,6 @@ class Pages:
         for path, page in pages.items():
             router.add_api_route(path, page, response_model=None)
         return router
-
-    def runs(self, request: Request) -> Response:
-        """Show all runs."""
-        runs = self._service.list_runs()
-        standings = self._service.standings(runs)
-        with self._service.stores.borrow() as store:
-            judging = [store.is_claimed(run.row.id) for run in runs]
-        rows = list(zip(runs, standings, judging, strict=True))
-        return self._render(request, "runs.html", runs=rows, store=self._store, dollars=dollars)
 
     def run(
         self,
@@ -81,6 +68,8 @@ class Pages:
         # Figures that were computed while a run was judged are soon computed again.
         behind = bool(report and not where and report.coverage.verdicts != verdicts)
         live = bool(got and got["judging"])
+        computing = wanted and not problem and (report is None or (behind and not live))
+        here = f"/runs/{recorded.row.id}"
         return self._render(
             request,
             "run.html",
@@ -90,8 +79,11 @@ class Pages:
             behind=behind,
             figures=report,
             **(shown_figures(report, say) if report else {}),
-            computing=wanted and not problem and (report is None or (behind and not live)),
+            computing=computing,
+            waiting=got is None or computing or (live and not many),
+            renews=got is None or computing or live,
             many=many and verdicts > 0,
+            filters=chips(here, {"field": field, "value": value}, say),
             about=_about(recorded, say),
             caveats=sorted({judge.caveat for judge in recorded.judges} - {""}),
             duration=_duration,

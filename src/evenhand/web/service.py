@@ -10,10 +10,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Full, LifoQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from evenhand.errors import EvenhandError, StoreError, UsageError
 from evenhand.judges.credentials import environment
+from evenhand.kinds import ANSWERS
 from evenhand.report.html.render import render
 from evenhand.report.model import ChangedPair, Report
 from evenhand.results import pages
@@ -22,11 +23,12 @@ from evenhand.results.pages import RunStatus
 from evenhand.results.report import ReportOptions, make_report
 from evenhand.results.side_by_side import Setting, SideBySide, matrix_of, page_of, side_by_side
 from evenhand.results.units import UnitDetail, text_of, unit_detail
-from evenhand.runs.differences import with_present_suite
+from evenhand.runs.differences import with_present_suite, with_tables
 from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.stats.matrix import QuestionMatrix
 from evenhand.store.archive import Archive
 from evenhand.store.ledger import Store
+from evenhand.suite import FILE, load_suite
 from evenhand.words import Sentence
 
 T = TypeVar("T")
@@ -36,6 +38,8 @@ FIGURES = 1024
 AT_ONCE = 2
 """Figures that are made at a time."""
 ROWS = 50
+FIGURES_AT_ONCE = 50_000
+"""Up to so many judgments, figures are computed without being asked for."""
 
 
 class NotFound(UsageError):  # noqa: N818  as in errors.py
@@ -101,11 +105,11 @@ class StorePool:
 
 @dataclass(slots=True)
 class _Figure(Generic[T]):
-    """A figure, the state of the store that it is of, and how long it took."""
+    """A figure, the state of what it is of, and how long it took."""
 
     value: T | None = None
     error: EvenhandError | None = None
-    state: int | None = None
+    state: object = None
     took: float = 0.0
     made_at: float = 0.0
     ready: threading.Event = field(default_factory=threading.Event)
@@ -113,7 +117,7 @@ class _Figure(Generic[T]):
 
 
 class FigureCache:
-    """Figures of a store, each made at most once per state of it, in a thread of its own. Whoever
+    """Figures of a store, each made at most once per state, in a thread of its own. Whoever
     asks waits a little, and then gets the last known figure, or None."""
 
     def __init__(self, stores: StorePool, pause: float) -> None:
@@ -123,10 +127,14 @@ class FigureCache:
         self._watched: Store | None = None
         self._at_once = threading.Semaphore(AT_ONCE)
 
-    def get(self, key: Hashable, make: Callable[[Archive], T], wait: float) -> T | None:
-        """Return the figure under a key; raise what making it raised."""
+    def get(
+        self, key: Hashable, make: Callable[[Archive], T], wait: float, version: object = None
+    ) -> T | None:
+        """Return the figure under a key, made of the store as it is, or once for each version of
+        what it is about; raise what making it raised."""
         with self._lock:
             state = self._state()
+            state = state if version is None else version
             figure = self._figures.setdefault(key, _Figure())
             self._figures.move_to_end(key)
             if len(self._figures) > FIGURES:
@@ -140,7 +148,13 @@ class FigureCache:
             raise figure.error
         return figure.value
 
-    def _state(self) -> int | None:
+    def known(self, key: Hashable) -> Any:
+        """Return the figure under a key as it is; None if there is none."""
+        with self._lock:
+            figure = self._figures.get(key)
+        return figure and figure.value
+
+    def _state(self) -> object:
         if self._watched is not None:
             state = self._watched.archive.state()
             if state is not None:
@@ -151,12 +165,12 @@ class FigureCache:
         self._watched = self._stores.open()
         return self._watched.archive.state()
 
-    def _is_due(self, figure: _Figure[Any], state: int | None) -> bool:
+    def _is_due(self, figure: _Figure[Any], state: object) -> bool:
         if figure.is_under_way or (figure.state == state and figure.ready.is_set()):
             return False
         return time.monotonic() - figure.made_at >= self._pause * figure.took
 
-    def _make(self, figure: _Figure[T], state: int | None, make: Callable[[Archive], T]) -> None:
+    def _make(self, figure: _Figure[T], state: object, make: Callable[[Archive], T]) -> None:
         begun = time.monotonic()
         try:
             with self._at_once, self._stores.borrow() as store:
@@ -176,6 +190,29 @@ class FigureCache:
     def close(self) -> None:
         if self._watched is not None:
             self._watched.close()
+
+
+class Answer(NamedTuple):
+    """The answer of a run; without a report where there is none."""
+
+    report: Report | None
+
+
+def _make_answer(store: Archive, run: Recorded) -> Answer:
+    try:
+        return Answer(make_report(store, run, ReportOptions(answer_only=True)))
+    except UsageError:  # [compare] asks for what the run has not
+        return Answer(None)
+
+
+def _in_time(
+    figure: Callable[[Recorded, float], T], runs: Sequence[Recorded], seconds: float
+) -> list[T]:
+    """Return a figure of each run. All are begun first; then they are waited for, together."""
+    end = time.monotonic() + seconds
+    for run in runs:
+        figure(run, 0.0)
+    return [figure(run, max(0.0, end - time.monotonic())) for run in runs]
 
 
 class ViewService:
@@ -207,12 +244,50 @@ class ViewService:
             raise NotFound(error.what, advice=error.advice) from None
         return with_present_suite(recorded, Path(), environment())
 
+    def named(self, name: str) -> list[Recorded]:
+        """Return the runs of a name that judged something, the one started last first."""
+        runs = [run for run in self.list_runs() if run.row.name == name]
+        return [run for run in runs if run.kind_name != ANSWERS]
+
+    def has_trend(self, run: Recorded) -> bool:
+        """Return True if there are several runs of the name of this one."""
+        return len(self.named(run.row.name)) > 1
+
+    def with_present_suite(self, runs: Sequence[Recorded]) -> list[Recorded]:
+        """Return runs with `[compare]` of the suite in this folder, where that made them."""
+        try:
+            suite = load_suite(Path(FILE), environment())
+        except UsageError:
+            return list(runs)
+        name = suite.file.name
+        return [with_tables(run, suite) if run.row.name == name else run for run in runs]
+
     def standings(self, runs: Sequence[Recorded]) -> list[RunStatus | None]:
         """Return the counts of runs, as far as they can be made in the time of one page."""
-        end = time.monotonic() + self._timeouts.counts
-        for run in runs:
-            self.standing(run, wait=0)
-        return [self.standing(run, wait=max(0.0, end - time.monotonic())) for run in runs]
+        return _in_time(self.standing, runs, self._timeouts.counts)
+
+    def answers(self, runs: Sequence[Recorded]) -> list[Answer | None]:
+        """Return the answers of runs, as far as they can be made in the time of one page."""
+        return _in_time(self.answer, runs, self._timeouts.figures)
+
+    def answer(self, run: Recorded, wait: float) -> Answer | None:
+        """Return the answer of a run; None while it is being made. Of a run with very many
+        verdicts it is there once somebody has asked for its figures."""
+        stands = self.standing(run, 0)
+        if stands is None:
+            return None
+        if not 0 < stands.counts.verdicts <= FIGURES_AT_ONCE:
+            return Answer(self.cache.known(("report", run.row.id, run.manifest.compare)))
+        key = ("answer", run.row.id, run.manifest.compare)
+        make: Callable[[Archive], Answer] = lambda store: _make_answer(store, run)  # noqa: E731
+        return self.cache.get(key, make, wait, self._version(run, wait=0))
+
+    def _version(self, *runs: Recorded | None, wait: float | None = None) -> object:
+        """Return what the figures of runs hang on; None, which is any change of the store, until
+        they are counted."""
+        stands = [(run.row.starts, self.standing(run, wait)) for run in runs if run]
+        versions = [(starts, status.counts) for starts, status in stands if status]
+        return versions if len(versions) == len(stands) else None
 
     def standing(self, run: Recorded, wait: float | None = None) -> RunStatus | None:
         """Return the counts of a run; None if they were never made yet."""
@@ -237,7 +312,8 @@ class ViewService:
         make: Callable[[Archive], SideBySide] = lambda store: side_by_side(  # noqa: E731
             store, run, setting
         )
-        return self.cache.get(key, make, self._timeouts.figures)
+        version = self._version(run, setting.against)
+        return self.cache.get(key, make, self._timeouts.figures, version)
 
     def pairs(
         self, run: Recorded, setting: Setting, table: SideBySide, places: Sequence[int]
@@ -255,7 +331,7 @@ class ViewService:
         make: Callable[[Archive], QuestionMatrix] = lambda store: matrix_of(  # noqa: E731
             store, select(store, run, where), baseline
         )
-        return self.cache.get(key, make, self._timeouts.figures)
+        return self.cache.get(key, make, self._timeouts.figures, self._version(run))
 
     def texts(self, run: Recorded, units: Sequence[str]) -> list[str]:
         """Return the beginnings of what units are about."""
@@ -269,7 +345,7 @@ class ViewService:
         make: Callable[[Archive], Report] = lambda store: make_report(  # noqa: E731
             store, select(store, run, where), ReportOptions(summary=True)
         )
-        return self.cache.get(key, make, self._timeouts.figures)
+        return self.cache.get(key, make, self._timeouts.figures, self._version(run))
 
     def report_file(
         self, run: Recorded, language: str, summary: bool, where: Sequence[str] = ()

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from html import unescape
 
 import httpx
+import pytest
 
 from evenhand.runs.stores import open_store
+from evenhand.web import service
 from evenhand.web.app import listening, make_app, make_server
 from evenhand.web.security import Endpoint
 from evenhand.web.service import Timeouts
@@ -134,11 +136,58 @@ def fill(folder):
     return store
 
 
-def judge_all(*suites):
+TEAM = (
+    ("anna", {}),
+    ("boris", {"note": "Shorter prompt", "tags": ("nightly",)}),
+    ("李雷", {"note": "Last try", "tags": ("nightly", "release")}),
+)
+"""Who began each run of a suite, with what they said of it."""
+
+
+def fill_team(folder, samples=20):
+    """A store with three runs of one suite, whose answers changed, and one of another."""
+    store = folder / "team.db"
+    keep = {"store": {"url": f"sqlite:{store}"}}
+    one = {"model": "python/judge:one", "price": {"input": 1.0, "output": 1.0}}
+    for number, (author, labels) in enumerate(TEAM):
+        rows = [sample(i) for i in range(samples)]
+        for i, row in enumerate(rows):
+            row["meta"] |= {"model": "m", "question_id": f"q{i // 2:03}"}
+            row["model_output"] += f" Take {number}." if i % 2 else ""
+        suite = write_suite(folder / "weekly", rows, one, judge=VARIED, name="weekly", **keep)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("EVENHAND_AUTHOR", author)
+            judge_all(suite, **labels)
+    judge_all(write_suite(folder / "other", 3, name="other", **keep))
+    return store
+
+
+@contextmanager
+def held_up(monkeypatch, *makers):
+    """A time in which no figures of these makers get ready."""
+    go = threading.Event()
+
+    def waiting(make):
+        def wait(*arguments):
+            go.wait(PATIENCE)
+            return make(*arguments)
+
+        return wait
+
+    with monkeypatch.context() as patch:
+        for name in makers or ("make_report",):
+            patch.setattr(service, name, waiting(getattr(service, name)))
+        try:
+            yield go
+        finally:
+            go.set()
+
+
+def judge_all(*suites, **options):
     """Judge suites in a thread of its own: a browser's thread has an event loop already."""
     with ThreadPoolExecutor(1) as pool:
         for suite in suites:
-            pool.submit(asyncio.run, judged(suite)).result()
+            pool.submit(asyncio.run, judged(suite, **options)).result()
 
 
 _PANEL = [{"model": f"python/judge:{name}"} for name in ("content", "coin", "late")]

@@ -6,7 +6,6 @@ import asyncio
 import re
 import sqlite3
 import threading
-from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -15,7 +14,6 @@ import pytest
 from evenhand.runs.stores import open_store
 from evenhand.store.batches import BatchItem, NewBatch
 from evenhand.store.rows import CALL_TAG
-from evenhand.web import service
 from evenhand.words import LANGUAGES
 from tests.cases import cases
 from tests.sentences import is_told
@@ -32,12 +30,13 @@ from tests.suites import (
 from tests.unit.web.serving import (
     PATIENT,
     counts,
+    held_up,
     listed,
     run_ids,
     run_named,
     served,
 )
-from tests.waiting import PATIENCE, awaited
+from tests.waiting import awaited
 
 SCORING = "".join(
     f"""
@@ -299,21 +298,6 @@ async def test_figures_of_fewer_verdicts_say_so_and_are_made_again(tmp_path, mon
             assert "Figures as of 2 verdicts." in page
             assert 'data-ready="no"' in page
         assert "Figures as of" not in awaited(lambda: ready(site, "latest"), "the new figures")
-
-
-@contextmanager
-def held_up(monkeypatch):
-    """A time in which no figures get ready."""
-    go, make_report = threading.Event(), service.make_report
-
-    def waiting(*arguments):
-        go.wait(PATIENCE)
-        return make_report(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(service, "make_report", waiting)
-        yield
-    go.set()
 
 
 async def test_many_readers_at_once_each_have_a_store_of_their_own(site):

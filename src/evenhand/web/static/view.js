@@ -19,7 +19,6 @@
         ? root.dataset.theme === "dark"
         : matchMedia("(prefers-color-scheme: dark)").matches;
     const tell = () => button.setAttribute("aria-pressed", String(dark()));
-    button.hidden = false;
     tell();
     button.addEventListener("click", () => {
       root.dataset.theme = dark() ? "light" : "dark";
@@ -31,36 +30,50 @@
   const read = async (answer) =>
     new DOMParser().parseFromString(await answer.text(), "text/html");
 
-  // The server writes the page: read it again, and take the parts that changed. What the reader
-  // opened stays open, and what has the focus keeps it.
-  const sent = new Map();
-  function renew(page, id) {
-    const old = document.getElementById(id);
-    const part = page.getElementById(id);
-    if (!old || !part || sent.get(id) === part.outerHTML) return;
-    sent.set(id, part.outerHTML);
-    const inside = (one) => [...one.querySelectorAll("a, button, summary")];
-    const focused = inside(old).indexOf(document.activeElement);
-    const open = [...old.querySelectorAll("details")].map((one) => one.open);
-    part.querySelectorAll("details").forEach((one, i) => (one.open = open[i] ?? one.open));
-    old.replaceWith(part);
-    if (focused >= 0) inside(part)[focused]?.focus({ preventScroll: true });
+  // The server writes the page. While something on it is not ready, it is read again, and what
+  // differs is changed in place: what the reader looks at stays where it is, what is open stays
+  // open, and what has the focus keeps it. Parts with an id are matched by it.
+  function morph(old, next) {
+    if (old.isEqualNode(next)) return;
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+      old.data = next.data;
+      return;
+    }
+    for (const name of old.getAttributeNames())
+      if (name !== "open" && !next.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of next.attributes)
+      if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    let at = old.firstChild;
+    const drop = (end) => {
+      while (at && at !== end) {
+        const gone = at;
+        at = at.nextSibling;
+        gone.remove();
+      }
+    };
+    for (const node of [...next.childNodes]) {
+      const isLike = at && !at.id && !node.id && at.nodeName === node.nodeName;
+      const same = node.id ? [...old.children].find((one) => one.id === node.id) : isLike && at;
+      if (same) {
+        drop(same);
+        at = same.nextSibling;
+        morph(same, node);
+      } else old.insertBefore(node, at);
+    }
+    drop(null);
   }
 
-  async function follow() {
+  async function follow(main) {
     for (;;) {
-      await new Promise((go) => setTimeout(go, 2000));
-      let page;
+      const waits = main.querySelector('[data-ready="no"]');
+      if (!waits && !main.querySelector('[data-live="yes"]')) return;
+      await new Promise((go) => setTimeout(go, waits ? 500 : 2000));
       try {
-        const answer = await fetch(location.pathname + location.search);
-        if (!answer.ok) continue;
-        page = await read(answer);
+        const answer = await fetch(location.href);
+        if (answer.ok) morph(main, (await read(answer)).getElementById("main"));
       } catch {
-        continue; // the server is stopped, or busy: look again
+        // the server is stopped, or busy: look again
       }
-      // At its end, or at its beginning, a page has other parts.
-      if (page.getElementById("live")?.dataset.live !== "yes") return location.reload();
-      for (const id of ["live", "standing", "figures"]) renew(page, id);
     }
   }
 
@@ -73,12 +86,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     const theme = document.getElementById("theme");
     if (theme) switchTheme(theme);
-    const live = document.getElementById("live")?.dataset.live;
-    const figures = document.getElementById("figures");
-    if (live === "yes") follow();
-    else if (live === "wait" || figures?.dataset.ready === "no") {
-      setTimeout(() => location.reload(), 3000);
-    }
+    follow(document.getElementById("main"));
     // A search that found nothing in its part of a long run goes on by itself.
     const on = document.querySelector("[data-search-on]");
     if (on) location.replace(on.dataset.searchOn);

@@ -1,0 +1,104 @@
+"""The list of runs: what it says of each, what search and filters leave, and when headlines are
+made again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from evenhand.web import service
+from tests.suites import judged, write_suite
+from tests.unit.web.serving import PATIENT, fill_team, held_up, served
+from tests.waiting import awaited
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return fill_team(tmp_path_factory.mktemp("team"))
+
+
+@pytest.fixture(scope="module")
+def team(store):
+    with served(store) as site:
+        yield site
+
+
+def items(page):
+    """The runs of the list, each as what a reader sees of it."""
+    rows = re.findall(r'<li id="run-.*?</li>', page.text, re.DOTALL)
+    return [" ".join(unescape(re.sub("<[^>]*>", " ", row)).split()) for row in rows]
+
+
+def test_each_run_has_its_headline_and_what_people_say_of_it(team):
+    last, *weekly = items(team.get("/"))
+    assert last.startswith("other ") and "Mean score 0.50 over 3 answers." in last
+    said = ("李雷", "Last try", "nightly release"), ("boris", "Shorter prompt nightly"), ("anna",)
+    for row, parts in zip(weekly, said, strict=True):
+        assert "17 verdicts" in row and "3 failures" in row and re.search("v1 .*v0", row)
+        assert all(part in row for part in parts)
+    assert "оценка" in items(team.get("/?lang=ru"))[0]
+    team.client.cookies.clear()
+
+
+@pytest.mark.parametrize(
+    ("query", "number"),
+    [
+        ("text=SHORTER", 1),
+        ("text=judge:one", 3),
+        ("text=нет", 0),
+        ("suite=weekly", 3),
+        ("suite=week", 0),
+        ("author=李雷", 1),
+        ("tagged=nightly", 2),
+        ("tagged=nightly&author=boris", 1),
+        ("after=3", 1),
+    ],
+)
+def test_search_and_filters_leave_what_fits(team, query, number):
+    assert len(items(team.get(f"/?{query}"))) == number
+
+
+def test_each_filter_is_a_chip_that_removes_it(team):
+    page = team.get("/?suite=weekly&tagged=nightly&text=prompt").text
+    (chips,) = re.findall(r'<ul class="chips".*?</ul>', page, re.DOTALL)
+    assert [unescape(href) for href in re.findall('href="([^"]*)"', chips)] == [
+        "/?suite=weekly&tagged=nightly",
+        "/?text=prompt&tagged=nightly",
+        "/?text=prompt&suite=weekly",
+        "/",
+    ]
+    assert 'class="chips"' not in team.get("/").text
+
+
+def test_fifty_runs_are_on_a_page(team, monkeypatch):
+    monkeypatch.setattr("evenhand.web.runs.ROWS", 2)
+    monkeypatch.setattr("evenhand.web.lists.ROWS", 2)
+    assert 'href="/?after=2" rel="next"' in team.get("/").text
+    assert len(items(team.get("/?after=2"))) == 2
+
+
+async def test_headlines_wait_and_are_made_again_only_for_a_run_that_changed(tmp_path, monkeypatch):
+    store = fill_team(tmp_path, 4)
+    made, make_report = [], service.make_report
+
+    def counted(archive, run, options):
+        made.append(run.id)
+        return make_report(archive, run, options)
+
+    hurried = replace(PATIENT, figures=0)
+    with served(store, timeouts=hurried) as site:
+        with held_up(monkeypatch):
+            page = site.get("/").text
+            assert 'id="runs" data-ready="no"' in page and page.count('aria-busy="true"') == 4
+            assert 'http-equiv="refresh"' in page
+        monkeypatch.setattr(service, "make_report", counted)
+        awaited(lambda: 'id="runs" data-ready="yes"' in site.get("/").text, "the headlines")
+        made.clear()
+        changed = await judged(
+            write_suite(tmp_path / "more", 2, name="more", store={"url": f"sqlite:{store}"})
+        )
+        awaited(lambda: "over 2 answers." in site.get("/").text, "the new headline")
+        assert made == [changed.run]
