@@ -16,7 +16,10 @@ from tests.suites import (
     TASK,
     ok_here,
     pair_row,
+    pairs,
+    passing,
     write_answers,
+    write_checklist,
     write_pairs,
     write_suite,
 )
@@ -127,6 +130,54 @@ def _matches(number):
     return rows
 
 
+FORMATTED = """## In short
+
+The order **left on Monday**; it takes *two* days. It is worth {worth}.
+
+1. Ask `find(7)` again on Wednesday.
+2. Then call.
+
+| day | place |
+|---|---|
+| Monday | the store |
+| Tuesday | on a lorry somewhere between the two of them, as far as anybody knows |
+
+```python
+find(order=7, with_a_name_that_is_very_long="and goes on", and_on="beyond the edge of any phone")
+```
+"""
+
+
+def _conversation(worth):
+    """A talk with an assistant that calls a tool, whose result is long, and answers in Markdown."""
+    call = {"name": "find", "arguments": '{"order": 7}'}
+    return [
+        {"role": "system", "content": "Be brief and be polite to whoever asks. " * 40},
+        {"role": "user", "content": "Where is order 7?"},
+        {"role": "assistant", "content": "Let me look.", "tool_calls": [{"function": call}]},
+        {"role": "tool", "content": '{"status": "sent", "steps": [1, 2, 3]} ' * 40},
+        {"role": "user", "content": f"And when did it leave, {worth}?"},
+        {"role": "assistant", "content": FORMATTED.format(worth=worth)},
+    ]
+
+
+def _talks():
+    """Conversations of two variants, and pairs of them."""
+    variants = (("v1", 0), ("v2", 10))
+    samples = [
+        {"id": f"{variant}/{i}", "messages": _conversation(i + more)}
+        | {"meta": {"prompt_variant": variant, "question_id": f"q{i}"}}
+        for i in range(4)
+        for variant, more in variants
+    ]
+    both = [
+        {"id": f"c{i}"}
+        | {"candidates": [{"id": v, "messages": _conversation(i + more)} for v, more in variants]}
+        for i in range(3)
+    ]
+    return samples, both
+
+
 def _write_csv(file, rows):
     with file.open("w", newline="", encoding="utf-8") as out:
         writer = csv.DictWriter(out, list(rows[0]))
@@ -161,6 +212,10 @@ def fill(folder):
     url = f"sqlite:{folder / STORE}"
     keep = {"store": {"url": url}}
     varied = {"model": "python/judge:varied"}
+    samples, both = _talks()
+    ticked = passing(old="+-+-+?", new="+++-++")
+    (folder / "none").mkdir()
+    (folder / "none" / "none.jsonl").touch()
     many = _samples([*LONG_NAMES, "v8"], 9)
     judge_all(
         rubric_suite(folder / "two", name="two variants", **keep),
@@ -169,6 +224,11 @@ def fill(folder):
         write_suite(folder / "odd", _odd_samples(), varied, judge=JUDGE, name="odd units", **keep),
         write_suite(folder / "failing", 8, {"model": "python/judge:bad"}, name="failing", **keep),
         pairs_suite(folder / "pairs", name="pairs by two judges", **keep),
+        write_pairs(folder / "duel", pairs(9), name="two candidates", **keep),
+        write_checklist(folder / "ticked", ticked, "picky", name="checklist", **keep),
+        write_suite(folder / "talks", samples, varied, judge=JUDGE, name="conversations", **keep),
+        write_pairs(folder / "both", both, name="pairs of conversations", **keep),
+        write_suite(folder / "none", 2, {"model": "replay/none.jsonl"}, name="not judged", **keep),
         write_pairs(folder / "league", _matches(6), name="league of seven", **keep),
         write_answers(
             folder / "graded",

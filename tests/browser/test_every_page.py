@@ -1,6 +1,7 @@
 """Every page over a gallery of odd runs: in light and dark, on a phone, a laptop and a wide screen,
 in four languages. Nothing scrolls sideways, no text is cut or overlaps, all of it can be read
-against its ground. The short form looks at each page in one language, `--long` in all."""
+against its ground; axe-core finds no serious fault, and Tab reaches everything. The short form
+looks at each page in one language, `--long` in all."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import pytest
 from evenhand.results.report import ReportOptions, write_report
 from evenhand.runs.recorded import find_run
 from evenhand.runs.stores import open_archive
+from tests.browser.axe import axe_faults
 from tests.browser.gallery import fill
 from tests.unit.web.serving import run_ids, run_named, served
 
@@ -25,7 +27,11 @@ RUNS = (
     "many variants",
     "league of seven",
     "pairs by two judges",
+    "two candidates",
     "graded answers",
+    "checklist",
+    "conversations",
+    "pairs of conversations",
     "odd units",
     "failing",
     "scores",
@@ -39,6 +45,8 @@ PAGES = {
     "graded": "/runs/{graded answers}",
     "failing": "/runs/{failing}",
     "imported": "/runs/{votes}",
+    "ticked": "/runs/{checklist}",
+    "not judged": "/runs/{not judged}",
     "matrix": "/runs/{many variants}/matrix",
     "matrix of pairs": "/runs/{league of seven}/matrix?only=different",
     "changes": "/runs/{many variants}/changes",
@@ -49,6 +57,9 @@ PAGES = {
     "pairs": "/runs/{league of seven}/units",
     "unit": "/runs/{two variants}/unit?id=m/v1/q2",
     "hidden": "/runs/{odd units}/unit?id=hidden",
+    "pair": "/runs/{pairs by two judges}/unit?id=p0%23c1~c2",
+    "conversation": "/runs/{conversations}/unit?id=v2/1",
+    "two conversations": "/runs/{pairs of conversations}/unit?id=c1",
     "protocol": "/runs/{two variants}/protocol",
     "missing": "/runs/nobody",
 }
@@ -104,6 +115,33 @@ FAULTS = """() => {
     if (ratio < 4.5) faults.push(`contrast ${ratio.toFixed(2)}: ${told(one)}`);
   }
   return [...new Set(faults)];
+}"""
+OPEN = """() => {
+  const pairs = document.querySelectorAll(".pair");
+  for (let i = 0; i < pairs.length && i < 25; i += 12) pairs[i].open = true;
+  document.querySelectorAll("details:not(.pair)").forEach((one) => { one.open = true; });
+}"""
+FOCUS = """() => {
+  window.reached = new Set();
+  window.unseen = [];
+  document.addEventListener("focusin", ({ target }) => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(target);
+    if (outlineStyle === "none" || outlineWidth === "0px") window.unseen.push(target.outerHTML);
+    window.isRound = window.reached.has(target);
+    window.reached.add(target);
+  });
+}"""
+MISSED = """() => {
+  const active =
+    "a[href], button:enabled, select, input:not([type=hidden]), summary, [tabindex='0']";
+  const scrolls = (one) => /auto|scroll/.test(getComputedStyle(one).overflow)
+    && (one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1);
+  const isReached = (one) => window.reached.has(one)
+    || scrolls(one) && [...window.reached].some((other) => one.contains(other));
+  const all = [...document.body.querySelectorAll("*")].filter((one) => one.checkVisibility());
+  const missed = all.filter((one) => (one.matches(active) || scrolls(one)) && !isReached(one));
+  return [...missed.map((one) => `missed ${one.outerHTML.slice(0, 120)}`),
+    ...window.unseen.map((one) => `no outline ${one.slice(0, 120)}`)];
 }"""
 CUT = """font => {
   const style = new CSSStyleSheet();
@@ -170,6 +208,7 @@ def _looked_at(names, long):
 def _look(page, name, screenshot):
     """What is wrong with a page in any light and at any width."""
     faults = []
+    page.evaluate(OPEN)
     for width, scheme in itertools.product(WIDTHS, SCHEMES):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
@@ -182,8 +221,6 @@ def test_every_report_can_be_read_anywhere(written, open_page, screenshot, long)
     faults = []
     for name, language in _looked_at(RUNS, long):
         page = open_page(written(name, language))
-        for opener in page.locator(".pair > summary").all()[:25:12]:
-            opener.click()
         faults += _look(page, f"report {name} {language}", screenshot)
     assert faults == []
 
@@ -197,10 +234,47 @@ def test_every_page_of_the_view_can_be_read_anywhere(site, open_page, screenshot
         page.goto(f"{site.url}{path}{'&' if '?' in path else '?'}lang={language}")
         page.locator("main").wait_for()
         assert page.locator('#figures[data-ready="no"]').count() == 0
-        for opener in page.locator(".pair > summary").all()[:1]:
-            opener.click()
         faults += _look(page, f"view {name} {language}", screenshot)
     page.faults[:] = [fault for fault in page.faults if "404" not in fault]
+    assert faults == []
+
+
+def test_axe_finds_no_serious_fault(written, site, open_page, long):
+    ids = run_ids(site)
+    reports = [written(*both).as_uri() for both in _looked_at(RUNS, long)]
+    paths = [path.format(**ids) for path in PAGES.values()]
+    pages = [
+        f"{site.url}{path}{'&' if '?' in path else '?'}lang={language}"
+        for path, language in _looked_at(paths, long)
+    ]
+    looks = list(itertools.product((390, 1280), SCHEMES))
+    faults = []
+    for addresses in (reports, pages):
+        page = open_page(addresses[0])
+        for address in addresses:
+            page.goto(address)
+            page.evaluate(OPEN)
+            for width, scheme in looks if long else looks[1:3]:
+                page.set_viewport_size({"width": width, "height": 900})
+                page.emulate_media(color_scheme=scheme)
+                faults += [f"{address} {width} {scheme}: {one}" for one in axe_faults(page)]
+        page.faults[:] = [fault for fault in page.faults if "404" not in fault]
+    assert faults == []
+
+
+def test_tab_reaches_everything_and_shows_where_it_is(written, site, open_page):
+    ids = run_ids(site)
+    addresses = [written(name, "en") for name in ("two candidates", "checklist", "conversations")]
+    for name in ("two", "matrix", "changes of pairs", "units", "two conversations", "protocol"):
+        addresses.append(site.url + PAGES[name].format(**ids))
+    faults = []
+    for address in addresses:
+        page = open_page(address, viewport={"width": 1280, "height": 900})
+        page.evaluate(OPEN)
+        page.evaluate(FOCUS)
+        while not page.evaluate("window.isRound"):
+            page.keyboard.press("Tab")
+        faults += [f"{address}: {fault}" for fault in page.evaluate(MISSED)]
     assert faults == []
 
 

@@ -100,7 +100,7 @@ def test_what_changed_most_is_sorted_by_any_column(files, open_page):
     head = page.locator("#changed [data-sort=difference]")
     head.locator("button").click()
     assert rows.evaluate_all(gaps) == sorted(worst_first, reverse=True)
-    assert head.get_attribute("aria-sort") == "descending"
+    assert head.get_attribute("data-order") == "descending"
     page.locator("#changed [data-sort=baseline] button").click()
     means = rows.evaluate_all("all => all.map(one => Number(one.dataset.baseline))")
     assert means == sorted(means)
@@ -389,7 +389,7 @@ def test_units_have_their_question_and_are_sorted_by_any_column(files, open_page
     head.locator("button").click()
     head.locator("button").click()
     assert "Question 19:" in page.locator(FIRST).text_content()
-    assert head.get_attribute("aria-sort") == "descending"
+    assert head.get_attribute("data-order") == "descending"
 
 
 def test_a_cell_of_the_matrix_opens_its_unit_and_heads_sort_it(files, open_page):

@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.errors import EvenhandError
 from evenhand.web.service import Timeouts
+from tests.browser.axe import axe_faults
 from tests.security.hostile import BUNDLES, HOST, HOSTILE
 from tests.security.hostile_runs import hostile_suites, judge_hostile
 from tests.suites import JUDGE, samples, started, stored, write_suite
@@ -173,6 +174,13 @@ def test_live_progress_of_a_run_in_another_process(tmp_path, open_page):
         page.wait_for_function(reached, arg=40)
         assert page.evaluate("performance.timeOrigin") == opened
         assert page.evaluate("window.shifted") < 0.01, "words on one line, as numbers grow"
+
+
+def test_axe_finds_no_serious_fault_in_a_run_under_way(tmp_path, open_page):
+    with judging(tmp_path, 40) as (site, _):
+        page = open_page(f"{site.url}/runs/latest")
+        assert page.locator("#state").inner_text() == "judging now"
+        assert axe_faults(page) == []
 
 
 def test_failures_and_figures_of_a_run_under_way_are_renewed(tmp_path, open_page):

@@ -170,7 +170,7 @@ class ShownUnit(Struct, frozen=True, kw_only=True):
 
 
 FOLDED_CHARS = 600
-"""A longer result of a tool is folded."""
+"""A longer result of a tool is folded, and a longer text of the system."""
 
 
 def turn_blocks(
@@ -204,7 +204,7 @@ def turn_blocks(
             short=short if is_judged else "Q" if part is asked else "",
             look=_look(part),
         )
-        is_long = turn.role == "tool" and len(part.text) > FOLDED_CHARS
+        is_long = turn.role in ("tool", "system") and len(part.text) > FOLDED_CHARS
         blocks.append(Group(label, [replace(text, label="")]) if is_long else text)
     return blocks
 

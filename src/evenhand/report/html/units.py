@@ -34,6 +34,8 @@ TEXT_SHOWN = 90
 """Characters of a text on a line of a table."""
 COMPARED_SHOWN = 2_000
 """Characters of an answer in a list of answers side by side."""
+LONG_CHARS, LONG_LINES = 1_000, 20
+"""A text with more of either scrolls in a box of its own; the turns of a conversation do not."""
 
 
 def text_block(
@@ -45,8 +47,8 @@ def text_block(
     formatted: bool = False,
 ) -> Block:
     """A text in stretches; `part` is `own` for what was judged, with `turn`, `judged` and `calls`
-    for its place in a conversation, and `call` for what passed between the program and a judge.
-    A page shows the Markdown of one that is `formatted`."""
+    for its place in a conversation and `long` for one that scrolls, and `call` for what passed
+    between the program and a judge. A page shows the Markdown of one that is `formatted`."""
     return {
         "kind": "text",
         "label": label,
@@ -222,7 +224,8 @@ class _Converter:
         formatted = bool(block.short or "turn" in block.look)
         formatted = formatted and not {"calls", "tool"} & set(block.look)
         label, note = self.piece(block.label), visible(block.note)
-        part = " ".join(("own", *block.look))
+        is_long = len(block.text) > LONG_CHARS or block.text.count("\n") >= LONG_LINES
+        part = " ".join(("own", *(block.look or ("long",) * is_long)))
         return text_block(label, stretches, note=note, part=part, formatted=formatted)
 
     def cut(self, text: str) -> str:

@@ -15,7 +15,8 @@
   }
 
   function sort(list, heads, head) {
-const now = head.getAttribute("aria-sort");
+    const attribute = list.tBodies ? "aria-sort" : "data-order"; // of tables alone it is known
+    const now = head.getAttribute(attribute);
     const up = head.dataset.sort === "descending" ? now === "descending" : now !== "ascending";
     const column = [...head.parentElement.children].indexOf(head);
     const text = (row) => row.dataset[head.dataset.sort] ?? row.querySelector("summary").children[column].textContent;
@@ -31,8 +32,8 @@ const now = head.getAttribute("aria-sort");
       const order = Number.isNaN(apart) ? first.localeCompare(second, undefined, { numeric: true }) : apart;
       return up ? order : -order;
     });
-    heads.forEach((other) => other.removeAttribute("aria-sort"));
-    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    heads.forEach((other) => other.removeAttribute(attribute));
+    head.setAttribute(attribute, up ? "ascending" : "descending");
     (list.tBodies?.[0] ?? list).append(...rows);
   }
 })();
