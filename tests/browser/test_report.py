@@ -424,3 +424,31 @@ def test_heads_and_questions_of_the_matrix_stay_in_view(files, open_page):
     assert abs(question.bounding_box()["x"] - frame["x"]) < 3
     page.emulate_media(media="print")
     assert box.evaluate("one => one.scrollHeight <= one.clientHeight + 1")
+
+
+STILL = """() => new Promise(done => {
+  let last = null, same = 0;
+  const look = () => {
+    same = scrollY === last ? same + 1 : 0;
+    last = scrollY;
+    same > 20 ? done(true) : requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_jump_ends_at_what_it_leads_to(tmp_path, open_page, width):
+    rows = [pair_row(f"p{n}", n % 5, 2, topic="Why? " * (1 + n % 40)) for n in range(300)]
+    folder = judge(write_pairs(tmp_path, rows))
+    with opened(folder) as (store, run):
+        write_report(tmp_path / "long.html", store, run)
+    page = open_page(tmp_path / "long.html", viewport={"width": width, "height": 844})
+    for link, target in (
+        ("header nav a[href='#method']", "#method h2"),
+        (".questions tbody tr:nth-child(150) td a", ".unit[open]"),
+    ):
+        page.locator(link).first.click()
+        page.evaluate(STILL)
+        top = page.locator(target).evaluate("one => one.getBoundingClientRect().top")
+        assert 0 <= top < 200, target
