@@ -82,7 +82,7 @@ def test_the_first_screen_holds_answer_figures_and_what_to_do(files, open_page, 
 def test_pairs_show_who_wins_against_whom(files, open_page):
     page = open_page(files["pairwise", "en"])
     names = set(page.locator("figure").evaluate_all(IDS))
-    assert {"chart-matrix", "chart-ratings", "chart-position"} <= names
+    assert {"chart-matrix", "chart-position"} <= names
     table = page.locator("#chart-position table").text_content()
     assert "python/judge:first" in table and "100" in table
     page.locator(f"{FIRST} >> summary >> nth=0").click()

@@ -27,6 +27,7 @@ from tests.sentences import is_told, refused
 from tests.suites import (
     EVENHAND,
     evenhand_here,
+    pair_row,
     pairs,
     samples,
     write_answers,
@@ -128,11 +129,15 @@ def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path):
         ("c1", 3, 3, 3),
         ("c2", 3, 3, 3),
     ]
-    matrix = next(one for one in figures(found, words("en")) if one.name == "matrix")
-    assert [[*row[:3], row[3][:2]] for row in matrix.rows] == [
-        ["c1", "c2", "9", "50"],
-        ["c2", "c1", "9", "50"],
-    ]
+    rows = [pair_row(f"p{i}", 3, 2, 1) for i in range(9)]
+    charts = figures(report_of(write_pairs(tmp_path / "three", rows)), words("en"))[""]
+    matrix = next(one for one in charts if one.name == "matrix")
+    won, lost = (
+        [row for row in matrix.rows if set(row[:2]) == {"c1", "c3"} and row[0] == name]
+        for name in ("c1", "c3")
+    )
+    assert won == [["c1", "c3", "9", "100%"]] and lost == [["c3", "c1", "9", "0%"]]
+    assert "ratings" not in {one.name for one in charts}, "all met equally often"
     assert [one.consistency.value for one in found.orders.values()] == [1.0]
     with refused(UsageError, "compare.pairs_by"):
         report_of(write_pairs(tmp_path, 9), ReportOptions(by=("model",)))

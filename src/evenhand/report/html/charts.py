@@ -6,7 +6,7 @@ so that no text of a user is ever drawn. Each chart has its figures as a table t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,8 @@ SHOWN = 24
 COLOURS = ("first", "second", "third", "fourth", "fifth", "sixth")
 BARS_SHOWN = 12
 """Bars on the first screen."""
+WIDE_SIZE = 10
+"""A chart with more marks takes the whole width."""
 LABEL_LENGTH = 44
 OUTCOME_COLOURS = {"better": "good", "worse": "bad"}
 
@@ -58,6 +60,14 @@ class ChartFigure:
     panels: Sequence[Panel] = ()
     matrix: Matrix | None = None
     legend: Sequence[tuple[str, str]] = field(default=())
+    is_wide: bool = False
+    """Whether it takes both columns."""
+
+    @property
+    def size(self) -> int:
+        """Return the number of its marks; of a matrix that of its rows."""
+        marks = sum(len(row.values) for panel in self.panels for row in panel.rows)
+        return marks or 2 * len(self.matrix.names if self.matrix else ())
 
 
 def number_unit(say: Words) -> Unit:
@@ -72,22 +82,32 @@ def percent_unit(say: Words) -> Unit:
     return Unit(say.percent, lambda value, _: say.percent(value), say.percents, 0.01)
 
 
-def figures(report: Report, say: Words) -> Iterator[ChartFigure]:
-    """Yield every chart that the run has figures for."""
+def figures(report: Report, say: Words) -> dict[str, list[ChartFigure]]:
+    """Return the charts that the run has figures for, in groups: the results, the one that answers
+    most first, and what tells of the judge."""
     charts = _Charts(report, say)
-    for chart in (
-        charts.differences,
-        charts.means,
-        charts.matrix,
-        charts.ratings,
-        charts.scores,
-        charts.tags,
-        charts.position,
-        charts.lengths,
-    ):
-        figure = chart()
-        if figure is not None:
-            yield figure
+    results = (charts.differences, charts.passes, charts.matrix, charts.means, charts.ratings)
+    groups = {
+        "": (*results, charts.scores, charts.tags),
+        "judge": (charts.position, charts.lengths),
+    }
+    return {
+        name: [figure for chart in group if (figure := chart())] for name, group in groups.items()
+    }
+
+
+def fill_rows(charts: Sequence[ChartFigure]) -> list[ChartFigure]:
+    """Return the charts for two columns without a hole: a large one takes both, and so does one
+    that would be alone."""
+    shown: list[ChartFigure] = []
+    is_open = False
+    for chart in charts:
+        is_large = chart.size > WIDE_SIZE
+        if is_large and is_open:
+            shown[-1] = replace(shown[-1], is_wide=True)
+        shown.append(replace(chart, is_wide=is_large))
+        is_open = not (is_large or is_open)
+    return [*shown[:-1], replace(shown[-1], is_wide=True)] if is_open else shown
 
 
 def variant_colours(report: Report) -> dict[str, str]:
@@ -205,7 +225,7 @@ class _Charts:
         label, series, value = head
         rows = [
             [
-                f"{point.group} {point.label}".strip() if bars else point.label,
+                f"{point.group} {point.label}".strip(),
                 *(point.series, "" if point.n is None else say.short(point.n)),
                 *(unit.value(point.value), unit.interval(point.low, point.high)),
             ]
@@ -224,17 +244,26 @@ class _Charts:
         """Return a panel for each group of points: groups are on scales of their own."""
         colours, panels = series_colours(points, self.colours), list[Panel]()
         for group in dict.fromkeys(point.group for point in points):
-            own = [point for point in points if point.group == group]
+            own = [
+                replace(p, colour=p.colour or ("" if p.series else self.colours.get(p.label, "")))
+                for p in points
+                if p.group == group
+            ]
             rows, ticks = draw(own, unit, colours, **axis)
-            panels.append(Panel(rows, ticks, group if axis.get("bars") else ""))
+            panels.append(Panel(rows, ticks, "" if group == OVERALL else group))
         return panels
+
+    @property
+    def _most(self) -> float:
+        """Return the greatest overall score."""
+        scales = (mean.scale for mean in self.report.means if mean.dimension == OVERALL)
+        return (next(scales, None) or (0.0, 1.0))[1]
 
     def _dimension(self, name: str) -> str:
         if name == OVERALL:
             if self.report.is_pairs:
                 return self.say.gloss("dimension", name)
-            scales = (mean.scale for mean in self.report.means if mean.dimension == OVERALL)
-            return scaled_dimension(name, self.say, next(scales, None))
+            return scaled_dimension(name, self.say, (0.0, self._most))
         if name in self.say.faults:
             return visible(self.say.dimension(name))
         label = self.report.names.get(name, "")
@@ -243,17 +272,33 @@ class _Charts:
         return visible(full if fits else name)
 
     def means(self) -> ChartFigure | None:
+        """Return the means of dimensions, unless the bars of the first screen have them, as they
+        have those of what is overall."""
         points = [
             Point(
                 *(self._dimension(mean.dimension), visible(mean.variant), mean.mean),
                 *(mean.low, mean.high, mean.n),
-                group=OVERALL if mean.dimension == OVERALL else "",
             )
             for mean in self.report.means
-            if mean.mean is not None
+            if mean.mean is not None and mean.dimension != OVERALL
         ]
+        kinds = {point.label for point in points}, {point.series for point in points}
+        if len(points) <= BARS_SHOWN and 1 in map(len, kinds):
+            return None
         head = ("dimension", "variant", "mean")
         return self._chart("means", head, points, number_unit(self.say))
+
+    def passes(self) -> ChartFigure | None:
+        """Return the pass rates of several variants; the first screen has those of two."""
+        points = [
+            replace(_named_point(each.variant, rate.value, rate.low, rate.high), n=each.of)
+            for each in self.report.passes
+            for rate in [each.rate]
+        ]
+        if len(points) < 3:
+            return None
+        head, unit = ("variant", "variant", "pass_rate"), percent_unit(self.say)
+        return self._chart("passes", head, points, unit, ends=(0.0, 1.0), bars=True)
 
     def differences(self) -> ChartFigure | None:
         comparison, say = self.report.comparison, self.say
@@ -299,7 +344,10 @@ class _Charts:
         ]
 
     def scores(self) -> ChartFigure | None:
-        bars = [bar for bar in self.report.scores if bar.of]
+        scores = [bar for bar in self.report.scores if bar.of]
+        # Of a dimension that is met or not, the mean is the share that meets it.
+        said = {bar.group for bar in scores if bar.group and bar.value not in ("0", "1")}
+        bars = [bar for bar in scores if bar.group in said or not bar.group]
         points = [
             Point(
                 *(visible(bar.value), visible(bar.variant), bar.count / bar.of),
@@ -330,14 +378,18 @@ class _Charts:
 
     def lengths(self) -> ChartFigure | None:
         say, bins = self.say, self.report.lengths
+        most = 1.0 if self.report.is_pairs else self._most
         if len(bins) < 2:
             return None
+
+        def scaled(value: float | None) -> float | None:
+            return None if value is None else most * value
+
         points = [
-            Point(
-                " – ".join(dict.fromkeys(map(say.short, (each.least, each.most)))),
-                *("", each.mean.value or 0.0, each.mean.low, each.mean.high, each.mean.n),
-            )
+            Point(label, "", scaled(mean.value) or 0.0, scaled(mean.low), scaled(mean.high))
             for each in bins
+            for label in [" – ".join(dict.fromkeys(map(say.short, (each.least, each.most))))]
+            for mean in [each.mean]
         ]
         if self.report.is_pairs:
             head = ("longer", "variant", "a_wins")
@@ -345,13 +397,15 @@ class _Charts:
         return self._chart("lengths", ("length", "variant", "mean"), points, number_unit(say))
 
     def ratings(self) -> ChartFigure | None:
-        rows = self.report.board.rows if self.report.board else []
+        """Return the ratings where candidates met others unequally often; elsewhere the win rates
+        say the same."""
+        board = self.report.board
+        numbers = board.matrix["n"] if board and board.matrix else []
+        if board is None or len({n for place, row in enumerate(numbers) for n in row[:place]}) < 2:
+            return None
         points = [
-            Point(
-                *(visible(row.candidate), "", row.rating, row.rating_low, row.rating_high),
-                colour=self.colours.get(visible(row.candidate), "soft"),
-            )
-            for row in rows
+            _named_point(row.candidate, row.rating, row.rating_low, row.rating_high)
+            for row in board.rows
             if row.rating is not None
         ]
         points.sort(key=lambda point: (-point.value, point.label))
@@ -360,9 +414,9 @@ class _Charts:
 
     def matrix(self) -> ChartFigure | None:
         board = self.report.board
-        if board is None or not board.matrix:
+        names = [row.candidate for row in by_win_rate(board)] if board and board.matrix else []
+        if board is None or len(names) < 3:  # of two the first screen says it
             return None
-        names = [row.candidate for row in by_win_rate(board)]
         place = {name: number for number, name in enumerate(board.matrix["candidates"])}
         rates = [[board.matrix["win_rate"][place[a]][place[b]] for b in names] for a in names]
         numbers = board.matrix["n"]
@@ -388,9 +442,11 @@ class _Charts:
         orders = self.report.orders
         points = [
             Point(
-                self.say(f"chart.{key}"),
-                visible(judge) if len(orders) > 1 else "",
+                visible(judge) if len(orders) > 1 else self.say(f"chart.{key}"),
+                "",
                 *(share.value, share.low, share.high, share.n),
+                colour="soft",
+                group=self.say(f"chart.{key}") if len(orders) > 1 else "",
             )
             for judge, found in orders.items()
             for key, share in (("consistency", found.consistency), ("first_slot", found.first_slot))
@@ -401,12 +457,18 @@ class _Charts:
 
 
 def _select(points: Sequence[Point]) -> list[Point]:
-    """Return the points that one chart has room for; of many variants, their overall figures
-    alone, or those of the first."""
+    """Return the points that one chart has room for; of many variants, their overall figures or
+    those of the only dimension alone, or those of the first."""
     series = list(dict.fromkeys(point.series for point in points))
     if len(series) > len(COLOURS):
-        overall = [replace(p, label=p.series, series="") for p in points if p.group == OVERALL]
-        points = overall or [p for p in points if p.series in series[: len(COLOURS)]]
+        main = {point.label for point in points if point.group == OVERALL}
+        main = main or {point.label for point in points}
+        overall = [
+            replace(p, label=p.series, series="", group=p.label) for p in points if p.label in main
+        ]
+        points = (
+            overall if len(main) == 1 else [p for p in points if p.series in series[: len(COLOURS)]]
+        )
     labels = list(dict.fromkeys((point.group, point.label) for point in points))[:SHOWN]
     return [point for point in points if (point.group, point.label) in labels]
 
@@ -417,8 +479,11 @@ def _matrix_cell(rate: float | None) -> tuple[str, str]:
 
 
 def series_colours(points: Sequence[Point], given: Mapping[str, str]) -> dict[str, str]:
-    """Return a colour for each series: the one that it is given, else one that no other has."""
+    """Return a colour for each series: the one that it is given, else one that no other has; none
+    of a variant for what is of nobody."""
     names = dict.fromkeys(point.series for point in points)
     taken = {given[name] for name in names if name in given}
     free = (colour for colour in COLOURS if colour not in taken)
-    return {name: given.get(name) or next(free) for name in names}
+    return {
+        name: given.get(name) or (next(free) if name or not given else "soft") for name in names
+    }

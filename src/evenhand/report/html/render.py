@@ -18,7 +18,7 @@ from evenhand import jsontext
 from evenhand.manifest import plain
 from evenhand.report.html.answer import answers, brackets_note
 from evenhand.report.html.breakdown import breakdowns
-from evenhand.report.html.charts import figures
+from evenhand.report.html.charts import figures, fill_rows, variant_colours
 from evenhand.report.html.matrix import MatrixTable, matrix_table
 from evenhand.report.html.page import environment, policy, static
 from evenhand.report.html.ranking import rank
@@ -83,19 +83,23 @@ def render(report: Report) -> str:
 
 
 def shown_figures(report: Report, say: Words) -> dict[str, Any]:
-    """Return what report and view show of the figures alike."""
-    charts = list(figures(report, say))
-    charts[1:1] = breakdowns(report, say)
+    """Return what report and view show of the figures alike, and nothing twice: of two variants or
+    candidates the first screen has what a table says, of more the table what a sentence on a
+    leader says."""
+    ranking, charts = rank(report, say), figures(report, say)
+    is_ranked = ranking is not None and len(ranking.rows) > 2
+    charts[""][1:1] = breakdowns(report, say)
     return {
         "screen": first_screen(report, say),
         "trust": say.join(
             (say.message(told) for told in report.trust if told.key not in WARNINGS),
             between="sentence",
         ),
-        "answers": answers(report, say),
+        "answers": () if is_ranked and report.board else answers(report, say),
         "brackets": brackets_note(report, say),
-        "ranking": rank(report, say),
-        "charts": charts,
+        "ranking": ranking if is_ranked else None,
+        "charts": {group: fill_rows(among) for group, among in charts.items()},
+        "colours": variant_colours(report),
     }
 
 

@@ -66,7 +66,9 @@ def distribution(table: Observations, by: Sequence[str], *, by_tens: bool) -> li
     bars: list[Bar] = []
     for name, values in columns:
         is_scored = ~np.isnan(values)
-        levels = np.arange(10.0) if by_tens else np.unique(values[is_scored])
+        levels = np.unique(values[is_scored])
+        if by_tens and levels.size:
+            levels = np.arange(levels[0], levels[-1] + 1)
         cells = variants[is_scored] * len(levels) + np.searchsorted(levels, values[is_scored])
         counts = np.bincount(cells, minlength=len(names) * len(levels))
         for variant, numbers in zip(
