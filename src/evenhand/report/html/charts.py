@@ -170,6 +170,16 @@ def _bars(
     return Panel(rows, ticks)
 
 
+def dimension_label(name: str, report: Report, say: Words) -> str:
+    """Return the id of a dimension or criterion, with its name where that says more and fits."""
+    if name in say.faults:
+        return visible(say.dimension(name))
+    label = report.names.get(name, "")
+    full = f"{name} · {label}"
+    fits = label and label.casefold() != name.casefold() and len(full) <= LABEL_LENGTH
+    return visible(full if fits else name)
+
+
 class _Charts:
     def __init__(self, report: Report, say: Words) -> None:
         self.report, self.say = report, say
@@ -264,12 +274,7 @@ class _Charts:
             if self.report.is_pairs:
                 return self.say.gloss("dimension", name)
             return scaled_dimension(name, self.say, (0.0, self._most))
-        if name in self.say.faults:
-            return visible(self.say.dimension(name))
-        label = self.report.names.get(name, "")
-        full = f"{name} · {label}"
-        fits = label and label.casefold() != name.casefold() and len(full) <= LABEL_LENGTH
-        return visible(full if fits else name)
+        return dimension_label(name, self.report, self.say)
 
     def means(self) -> ChartFigure | None:
         """Return the means of dimensions, unless the bars of the first screen have them, as they

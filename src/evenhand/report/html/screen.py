@@ -16,7 +16,7 @@ from evenhand.report.html.answer import (
     is_of_hundred,
     scaled_dimension,
 )
-from evenhand.report.html.charts import Panel, overview, variant_colours
+from evenhand.report.html.charts import Panel, dimension_label, overview, variant_colours
 from evenhand.report.html.ranking import main_dimension
 from evenhand.report.model import WARNINGS, Report
 from evenhand.stats.comparison import OVERALL, Comparison, Row
@@ -26,8 +26,10 @@ from evenhand.words import Words
 
 MANY_FAILED = 0.1
 """From this share of judgments on, failures are to be looked at first."""
+DIMENSIONS_SHOWN = 6
 LEVEL_SHOWN = 3
 """So many candidates that may all be the first are named."""
+_TONES = {"better": "good", "worse": "bad"}
 _SHOULD_WAIT = frozenset({"notes.inconsistent", "notes.inconsistent_import"}) | WARNINGS
 
 
@@ -61,6 +63,16 @@ class BarPart:
     width: int
 
 
+@dataclass(frozen=True, slots=True)
+class DimensionLine:
+    """A dimension or criterion, what was found on it, and the outcome with its tone."""
+
+    name: str
+    value: str
+    outcome: str
+    tone: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstScreen:
     """Everything on the first screen that is not about the judges."""
@@ -70,6 +82,8 @@ class FirstScreen:
     figures: Sequence[BigFigure]
     bars: Panel | None
     bars_title: str
+    dimensions: Sequence[DimensionLine]
+    dimensions_title: str
     balance_title: str
     balance: Sequence[BarPart]
     next: str
@@ -101,6 +115,7 @@ class _Writer:
     def screen(self) -> FirstScreen:
         tone, headline = self._headline()
         title, panel = overview(self.report, self.say)
+        dimensions_title, dimensions = self._dimensions()
         balance_title, balance = self._balance()
         todo, target = self._next()
         return FirstScreen(
@@ -109,6 +124,8 @@ class _Writer:
             figures=list(self._figures()),
             bars=panel,
             bars_title=title,
+            dimensions=dimensions,
+            dimensions_title=dimensions_title,
             balance_title=balance_title,
             balance=balance,
             next=todo,
@@ -168,7 +185,7 @@ class _Writer:
 
     def _change(self, row: Row, comparison: Comparison) -> BigFigure:
         say, digits = self.say, digits_of(row)
-        tone = {"better": "good", "worse": "bad"}.get(row.outcome, "")
+        tone = _TONES.get(row.outcome, "")
         if comparison.is_duel:
             interval = say.percents(row.mean_low, row.mean_high)
             side = self._side(row.variant, say.percent(row.mean), interval)
@@ -214,9 +231,9 @@ class _Writer:
                         None if end is None else 100 * end
                         for end in (row.difference, row.low, row.high)
                     )
-                    below = f"{say.signed(gap, 0)} {say.interval(low, high, 0)}"
-                    below = f"{say('chart.difference')} {below}".strip()
-                    tone = {"better": "good", "worse": "bad"}.get(row.outcome, "")
+                    ends = say.interval(low, high, 0)
+                    below = say("chart.points_gap", gap=say.signed(gap, 0), interval=ends).strip()
+                    tone = _TONES.get(row.outcome, "")
                     yield BigFigure(label, sides, below, tone)
         elif sides := [
             self._side(each.variant, say.percent(rate.value), say.percents(rate.low, rate.high))
@@ -224,6 +241,27 @@ class _Writer:
             for rate in [each.rate]
         ]:
             yield BigFigure(label, sides)
+
+    def _dimensions(self) -> tuple[str, list[DimensionLine]]:
+        """Return what was found on each dimension, where the answer is about all of them."""
+        say, row, comparison = self.say, self.row, self.report.comparison
+        if row is None or comparison is None or row.dimension != OVERALL:
+            return "", []
+        rows = [each for each in comparison.rows if each.variant == row.variant]
+        rows = [each for each in rows if each.dimension != OVERALL and each.difference is not None]
+        lines = [
+            DimensionLine(
+                dimension_label(each.dimension, self.report, say),
+                say.share(each.mean, each.mean_low, each.mean_high)
+                if comparison.is_duel
+                else gap_text(each, say),
+                say.gloss("short_outcome", each.outcome),
+                _TONES.get(each.outcome, ""),
+            )
+            for each in rows[:DIMENSIONS_SHOWN]
+        ]
+        key = "rates" if comparison.is_duel else "differences"
+        return say(f"chart.{key}", baseline=visible(comparison.baseline)), lines
 
     def _balance(self) -> tuple[str, list[BarPart]]:
         """Return on how many questions the variant is better, worse and the same; of a board the

@@ -106,3 +106,21 @@ def test_a_pass_rate_stands_beside_the_scores():
     report = make_report(means=MEANS[:1], passes=[rate])
     scores, passes = first_screen(report, words("en")).figures
     assert (scores.sides[0].value, passes.sides[0].value) == ("0.38", "75%")
+
+
+def test_what_is_decided_on_each_dimension_is_on_the_first_screen():
+    rows = [
+        difference("tone", "better"),
+        difference("facts", UNDECIDED, difference=0.1, low=-0.2, high=0.4),
+        difference("overall", "better"),
+    ]
+    screen = first_screen(make_report(comparison=compared(rows, means=MEANS)), words("en"))
+    told = [
+        (line.name, line.value.replace("\xa0", " "), line.outcome, line.tone)
+        for line in screen.dimensions
+    ]
+    assert told == [
+        ("tone", "+0.21 [0.08, 0.34]", "better", "good"),
+        ("facts", "+0.10 [−0.20, 0.40]", "undecided", ""),
+    ]
+    assert first_screen(two("better"), words("en")).dimensions == []
