@@ -376,7 +376,7 @@ def team(tmp_path_factory):
     return fill_team(tmp_path_factory.mktemp("team"), 60)
 
 
-PLACES = ["/", "/runs/weekly", "/runs/weekly/matrix", "/runs/weekly/changes"]
+PLACES = ["/", "/runs/weekly", "/runs/weekly/trend", "/runs/weekly/matrix", "/runs/weekly/changes"]
 
 
 @contextmanager

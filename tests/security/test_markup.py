@@ -40,7 +40,7 @@ html head meta title link style body a header div h1 h2 h3 h4 span nav ul li lab
 main section p dl dt dd svg g path rect code details summary figure
 figcaption caption table thead tbody tr th td form input button footer script noscript b mark small
 pre progress datalist
-i em strong s ins ol hr blockquote h5 h6 kbd caption
+i em strong s ins ol hr br blockquote h5 h6 kbd caption
 """
 TAGS = set(_TAGS.split())
 ATTRIBUTES = re.compile(r"on|style$|srcset|srcdoc|formaction")

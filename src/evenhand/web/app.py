@@ -26,6 +26,7 @@ from evenhand.web.render import Renderer
 from evenhand.web.runs import RunList
 from evenhand.web.security import Endpoint, Guard
 from evenhand.web.service import NotFound, Timeouts, ViewService
+from evenhand.web.trend import TrendPage
 from evenhand.words import Sentence
 
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
@@ -43,7 +44,8 @@ def make_app(
 ) -> FastAPI:
     """Return the whole site over the store that `open_one` opens; `store` is its name for
     people."""
-    service, renderer = ViewService(open_one, timeouts or Timeouts()), Renderer()
+    service = ViewService(open_one, timeouts or Timeouts())
+    renderer = Renderer(has_trend=service.has_trend)
 
     @asynccontextmanager
     async def close_at_end(app: FastAPI) -> AsyncIterator[None]:
@@ -57,6 +59,7 @@ def make_app(
         UnitList(service, renderer),
         ChangesPage(service, renderer),
         MatrixPage(service, renderer),
+        TrendPage(service, renderer),
     ):
         app.include_router(pages.routes())
     _add_files(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -29,11 +30,14 @@ def language_of(request: Request) -> str:
 class Renderer:
     """Pages from templates, in four languages."""
 
-    def __init__(self) -> None:
+    def __init__(self, **functions: Callable[..., Any]) -> None:
+        """Templates may call the functions."""
         self._words = {language: words(language) for language in LANGUAGES}
         self._templates: dict[str, Environment] = {
             language: environment(self._words[language], "evenhand.web") for language in LANGUAGES
         }
+        for templates in self._templates.values():
+            templates.globals |= functions
 
     def words(self, request: Request) -> Words:
         """Return the words of the reader's language."""

@@ -13,7 +13,7 @@ from evenhand.engine.prices import dollars
 from evenhand.report.html.screen import first_screen
 from evenhand.results.pages import RunStatus, plain_texts
 from evenhand.runs.recorded import Recorded
-from evenhand.web.lists import Number, Text, chips, link, page_links
+from evenhand.web.lists import Number, Text, chips, page_links
 from evenhand.web.render import Renderer
 from evenhand.web.service import ROWS, Answer, ViewService
 from evenhand.words import Words
@@ -67,7 +67,6 @@ class RunList:
             query=query,
             choices=_choices(runs, query),
             filters=chips("/", query, say),
-            href=lambda name, value: link("/", {name: value}),
             dollars=dollars,
             pages=page_links("/", query, after, len(fitting), "after"),
             is_live=is_live,

@@ -28,6 +28,7 @@ from evenhand.runs.recorded import Recorded, named_run, recorded_run
 from evenhand.stats.matrix import QuestionMatrix
 from evenhand.store.archive import Archive
 from evenhand.store.ledger import Store
+from evenhand.store.ports import Spent
 from evenhand.suite import FILE, load_suite
 from evenhand.words import Sentence
 
@@ -281,6 +282,16 @@ class ViewService:
         key = ("answer", run.row.id, run.manifest.compare)
         make: Callable[[Archive], Answer] = lambda store: _make_answer(store, run)  # noqa: E731
         return self.cache.get(key, make, wait, self._version(run, wait=0))
+
+    def spent(self, runs: Sequence[Recorded]) -> Spent | None:
+        """Return what runs have spent, and those that made their answers; None while it is
+        counted."""
+        made = {run.manifest.answers for run in runs} - {""}
+        ids = [run.id for run in runs] + sorted(made)
+        make: Callable[[Archive], Spent] = lambda store: sum(  # noqa: E731
+            map(store.spent, ids), Spent(0, 0, 0, 0, 0, 0)
+        )
+        return self.cache.get(("spent", *ids), make, self._timeouts.counts)
 
     def _version(self, *runs: Recorded | None, wait: float | None = None) -> object:
         """Return what the figures of runs hang on; None, which is any change of the store, until

@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 
 from evenhand.web import service
-from tests.suites import judged, write_suite
+from tests.suites import judged, ok_here, write_suite
 from tests.unit.web.serving import PATIENT, fill_team, held_up, served
 from tests.waiting import awaited
 
@@ -41,6 +41,39 @@ def test_each_run_has_its_headline_and_what_people_say_of_it(team):
         assert all(part in row for part in parts)
     assert "оценка" in items(team.get("/?lang=ru"))[0]
     team.client.cookies.clear()
+
+
+def test_the_trend_of_a_suite_has_a_row_and_a_dot_per_run_the_oldest_first(team):
+    assert "/trend" not in team.get("/runs/other").text
+    assert 'href="/runs/' in team.get("/runs/weekly").text
+    page = team.get("/runs/weekly/trend").text
+    rows = re.findall(r'<tr class="row">.*?</tr>', page, re.DOTALL)
+    ids = [re.search(r'href="/runs/(\w+)"', row)[1] for row in rows]
+    assert [name in row for name, row in zip(("anna", "boris", "李雷"), rows, strict=True)] == [
+        True
+    ] * 3
+    against = [re.findall(r'href="/runs/(\w+)/changes\?against=(\w+)"', row) for row in rows]
+    assert against == [[], [(ids[1], ids[0])], [(ids[2], ids[1])]]
+    assert page.count('class="dot"') == 6 and page.count('class="way"') == 2
+    assert re.findall(r'<li class="of-(\w+)" dir="auto">(v\d)', rows[0]) == [
+        ("first", "v0"),
+        ("second", "v1"),
+    ]
+    costs = [re.findall(r"\$([\d.]+)", row) for row in rows]
+    total = re.search(r"Spent[^$]*\$(\d+\.\d+)", page)
+    assert float(total[1]) == pytest.approx(sum(float(cost[0]) for cost in costs), abs=0.02)
+    assert all(float(cost) > float(each) > 0 for cost, each in costs)
+
+
+def test_a_run_that_is_summed_up_otherwise_is_in_the_table_of_the_trend_alone(tmp_path):
+    store = fill_team(tmp_path, 8)
+    (tmp_path / "votes.csv").write_text("unit,judge,first,second,winner\nq1,j,v0,v1,first\n")
+    ok_here(f"import votes.csv --kind votes --name weekly --store sqlite:{store}", cwd=tmp_path)
+    with served(store) as site:
+        page = site.get("/runs/weekly/trend").text
+    rows = re.findall(r'<tr class="row">.*?</tr>', page, re.DOTALL)
+    assert len(rows) == 4 and "/changes" not in rows[3]
+    assert page.count('class="dot"') == 2
 
 
 @pytest.mark.parametrize(
