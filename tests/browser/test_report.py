@@ -382,6 +382,47 @@ def test_a_large_report_is_packed_and_loses_nothing(folders, files, open_page, m
     assert "evenhand show" in bare.locator("noscript").text_content() and len(rows(bare)) == 40
 
 
+@pytest.mark.parametrize("kind", SUITES)
+def test_a_figure_leads_to_as_many_as_it_counts(files, open_page, kind):
+    page = open_page(files[kind, "en"])
+    counted, found = [], []
+    for lead in page.locator("a[data-choices], a[data-only]").all():
+        counted.append(int(lead.get_attribute("title").split()[0]))
+        lead.evaluate("one => one.click()")
+        is_matrix = lead.get_attribute("data-only") is not None
+        found.append(page.locator("#matrix tbody > tr:visible" if is_matrix else SHOWN).count())
+    assert counted == found and len(found) >= 3
+    for name in ("tags", "scores"):
+        chart = page.locator(f"#chart-{name}")
+        shares = chart.locator("tbody td:nth-last-child(2)").all_text_contents()
+        leads = chart.locator(".values a").all()
+        titles = [lead.get_attribute("title").split()[0] for lead in leads]
+        assert sorted(titles) == sorted(share for share in shares if share != "0")
+
+
+def test_what_a_figure_chose_is_seen_and_taken_back(files, open_page):
+    page = open_page(files["pairwise", "en"])
+    cell = page.locator("#chart-matrix td a").first
+    cell.focus()
+    page.keyboard.press("Enter")
+    shows(page, 12)
+    chips = page.locator("#chips button")
+    assert chips.count() == 2 and "Candidate: c1 (24) ×" in chips.all_inner_texts()
+    chips.first.focus()
+    page.keyboard.press("Enter")
+    shows(page, 24)
+    page.click("button[type=reset]")
+    shows(page, 36)
+    assert chips.count() == 0
+    page = open_page(files["rubric", "en"])
+    page.locator(".screen .legend a", has_text="better").click()
+    better = int(page.locator(".screen .legend a").first.inner_text().split()[0])
+    assert page.locator("#matrix tbody > tr:visible").count() == better
+    assert page.locator("#which select").input_value() == "better"
+    bare = open_page(files["rubric", "en"], java_script_enabled=False)
+    assert bare.locator("#chart-tags .values a").first.get_attribute("href") == "#units"
+
+
 def test_units_have_their_question_and_are_sorted_by_any_column(files, open_page):
     page = open_page(files["rubric", "en"])
     assert "Question 0: what about it?" in page.locator(FIRST).text_content()

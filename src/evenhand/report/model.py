@@ -140,6 +140,11 @@ class Coverage:
     """None where a price is not known."""
 
 
+def score_text(dimension: str, value: str) -> str:
+    """Return a score and what it is of; the total alone where it is of no dimension."""
+    return f"{dimension}: {value}" if dimension else value
+
+
 @dataclass(frozen=True, slots=True)
 class Bar:
     """The count of one observed value: a score of a dimension, a tag."""
@@ -149,6 +154,11 @@ class Bar:
     value: str
     count: int
     of: int
+
+    @property
+    def score(self) -> str:
+        """Return the dimension and its score as one text, as units have it among their `scores`."""
+        return score_text(self.group, self.value)
 
 
 class PassRate(NamedTuple):

@@ -29,9 +29,10 @@ from evenhand.report.html.tallies import (
     pass_rates,
     plain_means,
     tags,
+    unit_scores,
     win_rate_by_length,
 )
-from evenhand.report.html.units import JudgedRow, unit_blocks, unit_line
+from evenhand.report.html.units import JudgedRow, UnitLine, unit_blocks, unit_line
 from evenhand.report.model import (
     WARNINGS,
     Coverage,
@@ -82,6 +83,8 @@ FACETS = (
     "tags",
     "confidence",
     "judges",
+    "scores",
+    "results",
 )
 
 
@@ -143,7 +146,7 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
     if options.summary or options.answer_only:
         return report
     say = words(language).naming_tags(report.tag_names)
-    report = replace(report, units=list(_units(store, recorded, report, say)))
+    report = replace(report, units=list(_units(store, recorded, report, table, say)))
     questions = _questions(store, recorded, report, table, options.against)
     return replace(report, questions=questions)
 
@@ -237,15 +240,14 @@ def _score_figures(
         compared = _compare(store, recorded, options, table, by)
     comparison: Comparison | None = compared.get("comparison")
     means = [in_points(mean, recorded.full_marks or 1) for mean in plain_means(table)]
-    measure = recorded.kind.measure
-    # Where the dimensions do not weigh alike, a total says more.
-    has_totals = isinstance(measure, Scoring) and measure.has_critical_fails
     notes = comparison.notes if comparison else _not_compared(table)
     return compared | {
         "means": comparison.means if comparison else means,
         "tags": tags(table, by),
         "passes": pass_rates(table, by),
-        "scores": () if options.answer_only else distribution(table, by, by_tens=has_totals),
+        "scores": ()
+        if options.answer_only
+        else distribution(table, by, by_tens=_has_totals(recorded)),
         "lengths": () if options.answer_only else mean_by_length(table),
         "notes": [*notes, *_missing_scores(store, recorded)],
     }
@@ -259,6 +261,12 @@ def _score_fields(
         return tuple(options.by)
     named = options.by or own_fields(recorded)
     return tuple(named or usual_fields(table) or _means_by(table))
+
+
+def _has_totals(recorded: Recorded) -> bool:
+    """Return True where dimensions do not weigh alike, so that a total says more."""
+    measure = recorded.kind.measure
+    return isinstance(measure, Scoring) and measure.has_critical_fails
 
 
 def _not_compared(table: Observations) -> Iterator[str]:
@@ -329,16 +337,25 @@ def _orders(table: Observations) -> dict[str, Orders]:
     return {name: found for name, found in figures.items() if found.first_rounds}
 
 
-def _units(store: Archive, recorded: Recorded, report: Report, say: Words) -> Iterator[ListedUnit]:
+def _units(
+    store: Archive, recorded: Recorded, report: Report, table: Observations, say: Words
+) -> Iterator[ListedUnit]:
     """Yield the units with their judgments, as many as a file has room for."""
     kind, room = recorded.kind, BYTES_MOST
     by = report.comparison.by.split(" / ") if report.comparison else ()
     by = [name.removeprefix("meta.") for name in by]
-    for unit, judged in islice(judged_units(store, recorded), UNITS_MOST):
+    scores = (
+        [[] for _ in table.units]
+        if recorded.has_votes
+        else unit_scores(table, by_tens=_has_totals(recorded))
+    )
+    judged_first = islice(judged_units(store, recorded), UNITS_MOST)
+    for (unit, judged), scored in zip(judged_first, scores, strict=False):
         unit_shown = kind.present(kind.load(unit.body), [row.judgment for row in judged])
         line = unit_line(kind, unit.id, unit_shown, judged, say)
         variant = _name_variant(unit.id, unit_shown.measured, by)
-        values: Mapping[str, Any] = {**line, "variant": variant}
+        values: Mapping[str, Any] = {**line, "variant": variant, "scores": scored}
+        values = {**values, "results": _pair_results(line)}
         facets = {name: values[name] for name in FACETS}
         blocks = unit_blocks(unit_shown, judged, say, report.names, most=TEXT_MOST)
         room -= len(jsontext.compact(blocks))
@@ -379,6 +396,14 @@ def _questions(
         shown = shown.without_base_units
     shown = shown.out_of(recorded.full_marks if shown.measure == OVERALL else None)
     return ListedQuestions(shown, texts, listed, len(matrix.values))
+
+
+def _pair_results(line: UnitLine) -> list[str]:
+    """Return who won a pair and who lost it, or of both that it is open."""
+    ends = {"A": ("won", "lost"), "B": ("lost", "won")}
+    ends |= dict.fromkeys(("tie", "uncertain"), ("open", "open"))
+    found = ends.get(line["verdicts"][0], ())
+    return [f"{end}: {name}" for end, name in zip(found, line["candidates"], strict=False)]
 
 
 def _name_variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> list[str]:

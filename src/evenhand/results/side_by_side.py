@@ -29,6 +29,7 @@ from evenhand.store.archive import Archive
 from evenhand.words import Sentence
 
 Sort = Literal["worst", "best", "order"]
+SideOnly = Only | Literal["better", "worse", "same"]
 
 
 class NothingBeside(UsageError):  # noqa: N818  as in errors.py
@@ -77,7 +78,7 @@ class SideBySide:
         different = int(self.is_different.sum())
         return SideCounts(n, worse, better, same, missing, different, self.unpaired)
 
-    def rows(self, only: Only, sort: Sort) -> Ints:
+    def rows(self, only: SideOnly, sort: Sort) -> Ints:
         """Return the places of the rows that are asked for, in their order; what has no difference
         comes last."""
         is_missing, differences = self.is_missing, self.differences
@@ -86,6 +87,10 @@ class SideBySide:
             wanted = self.is_different
         elif only == "failures":
             wanted = is_missing
+        elif only in ("better", "worse"):
+            wanted = differences * (1 if only == "better" else -1) > EVEN
+        elif only == "same":
+            wanted = np.abs(differences) <= EVEN
         places = np.flatnonzero(wanted)
         if sort == "order":
             return places
@@ -126,9 +131,10 @@ class SideCounts(NamedTuple):
     unpaired: int
 
     @property
-    def of(self) -> dict[Only, int]:
+    def of(self) -> dict[SideOnly, int]:
         """Return the number of rows that each filter leaves."""
-        return {"": self.n, "different": self.different, "failures": self.missing}
+        ways: dict[SideOnly, int] = {"better": self.better, "worse": self.worse, "same": self.same}
+        return {"": self.n, "different": self.different, "failures": self.missing, **ways}
 
 
 class Setting(NamedTuple):

@@ -68,6 +68,17 @@ class QuestionMatrix:
         others = np.delete(self.values, self.base, 1) - self.values[:, [self.base]]
         return np.asarray(np.fmin.reduce(others, 1))
 
+    def ways(self, name: str) -> list[str]:
+        """Return, for each question, whether a column is `better` or `worse` than the baseline or
+        the `same`; empty where either has no value."""
+        if self.base is None or name not in self.names:
+            return [""] * len(self.values)
+        gaps = self.values[:, self.names.index(name)] - self.values[:, self.base]
+        ways = np.select(
+            [np.isnan(gaps), gaps > EVEN, gaps < -EVEN], ["", "better", "worse"], "same"
+        )
+        return [str(way) for way in ways]
+
     @property
     def is_failed(self) -> Bools:
         """Return, for each question, True if a cell that should have a value has none."""

@@ -120,10 +120,15 @@ def _predicates(browsed: Browsed) -> Iterator[Predicate]:
                 and read_pass(row[_OBSERVATIONS]) is (browsed.passed == "true")
             )
         )
-    if browsed.candidate:
-        yield lambda row: any(
-            candidate.get("id") == browsed.candidate
-            for candidate in _unit.read(row[_UNIT_BODY]).get("candidates", ())
+    if wanted := {browsed.candidate, browsed.opponent} - {""}:
+        yield (
+            lambda row: (
+                wanted
+                <= {
+                    candidate.get("id")
+                    for candidate in _unit.read(row[_UNIT_BODY]).get("candidates", ())
+                }
+            )
         )
     if browsed.field:
         yield lambda row: _has_field(row[_UNIT_BODY], browsed.field, browsed.value)

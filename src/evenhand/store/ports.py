@@ -188,6 +188,8 @@ class Browsed(Struct, frozen=True, kw_only=True):
     judge: int | None = None
     winner: str = ""
     candidate: str = ""
+    opponent: str = ""
+    """Another candidate of the pair."""
     flag: str = ""
     tag: str = ""
     passed: str = ""

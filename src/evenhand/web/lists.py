@@ -20,7 +20,13 @@ from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.report.model import ChangedPair, ChangedSide
 from evenhand.results import pages
 from evenhand.results.pages import REACH, plain_texts, read_place
-from evenhand.results.side_by_side import NothingBeside, Setting, SideBySide, Sort
+from evenhand.results.side_by_side import (
+    NothingBeside,
+    Setting,
+    SideBySide,
+    SideOnly,
+    Sort,
+)
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.matrix import Only
 from evenhand.stats.pairwise import OUTCOMES
@@ -50,6 +56,7 @@ def read_filters(
     judge: Text = "",
     winner: Literal["", "A", "B", "tie", "uncertain"] = "",
     candidate: Text = "",
+    opponent: Text = "",
     flag: Text = "",
     tag: Text = "",
     passed: Literal["", "true", "false"] = "",
@@ -282,7 +289,7 @@ class ChangesPage:
         against: Text = "",
         baseline: Text = "",
         variant: Text = "",
-        only: Only = "",
+        only: SideOnly = "",
         sort: Sort = "worst",
         after: Number = 0,
     ) -> Response:
@@ -372,11 +379,14 @@ def _scale(dimension: str, run: Recorded, say: Words) -> str:
     return say("view.scale_of", dimension=visible(scaled_dimension(dimension, say, scale)))
 
 
-def only_choices(counts: Mapping[Only, int] | None, say: Words) -> list[tuple[str, str]]:
+def only_choices(
+    counts: Mapping[SideOnly, int] | Mapping[Only, int] | None, say: Words
+) -> list[tuple[str, str]]:
     """Return the filters, each with the number of rows that it leaves."""
-    names: tuple[Only, ...] = ("", "different", "failures")
+    numbers: Mapping[Any, int] = counts or {}
+    names = numbers or dict.fromkeys(("", "different", "failures"))
     labels = ((name, say(f"view.only_{name or 'all'}")) for name in names)
     return [
-        (name, f"{label} ({say.integer(counts[name])})" if counts else label)
+        (name, f"{label} ({say.integer(numbers[name])})" if numbers else label)
         for name, label in labels
     ]

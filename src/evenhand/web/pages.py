@@ -21,6 +21,7 @@ from evenhand.results.side_by_side import Setting
 from evenhand.results.units import names_of
 from evenhand.runs.recorded import Recorded
 from evenhand.store.ports import Cursor, PageRequest, StoredUnit
+from evenhand.web.leads import leads
 from evenhand.web.lists import Filters, Links, RunName, Text, chips, link, selection
 from evenhand.web.render import Renderer
 from evenhand.web.service import FIGURES_AT_ONCE, ViewService
@@ -78,7 +79,9 @@ class Pages:
             live=live,
             behind=behind,
             figures=report,
-            **(shown_figures(report, say) if report else {}),
+            **(
+                shown_figures(report, say) | {"lead": leads(report, field, value)} if report else {}
+            ),
             computing=computing,
             waiting=got is None or computing or (live and not many),
             renews=got is None or computing or live,

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import threading
 from dataclasses import replace
+from html import unescape
 from urllib.parse import unquote
 
 import pytest
@@ -15,6 +16,7 @@ from evenhand.runs.stores import open_store
 from evenhand.store.batches import BatchItem, NewBatch
 from evenhand.store.rows import CALL_TAG
 from evenhand.words import LANGUAGES
+from tests.browser.runs import pairs_suite, rubric_suite
 from tests.cases import cases
 from tests.sentences import is_told
 from tests.suites import (
@@ -31,6 +33,7 @@ from tests.unit.web.serving import (
     PATIENT,
     counts,
     held_up,
+    judge_all,
     listed,
     run_ids,
     run_named,
@@ -51,6 +54,32 @@ HREF = re.compile(r'(?:href|src)="([^"]*)"')
 def text(page):
     """What a reader sees of a page."""
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+def _figure(page, name):
+    """The addresses that a chart leads to, and the numbers of its table that are not 0."""
+    chart = page.partition(f'id="chart-{name}"')[2].partition("</figure>")[0]
+    drawn, _, table = chart.partition("<details>")
+    rows = re.findall(r"<tr><td[^>]*>[^<]*</td><td[^>]*>[^<]*</td><td[^>]*>(\d+)</td>", table)
+    return [unescape(href) for href in HREF.findall(drawn)], [int(n) for n in rows if n != "0"]
+
+
+def test_a_figure_leads_to_the_units_that_it_counts(tmp_path):
+    store = tmp_path / "all.db"
+    keep = {"store": {"url": f"sqlite:{store}"}}
+    suites = rubric_suite(tmp_path / "a", name="two", **keep), pairs_suite(tmp_path / "b", **keep)
+    judge_all(*suites)
+    with served(store) as site:
+        for run, name in ((run_named(site, "two"), "tags"), (run_named(site, "test"), "matrix")):
+            page = site.get(f"/runs/{run}").text
+            hrefs, numbers = _figure(page, name)
+            found = [len(set(listed(site, run, href.partition("?")[2]))) for href in hrefs]
+            assert found == numbers and found
+        page = site.get(f"/runs/{run_named(site, 'two')}").text
+        changes = re.findall(r'href="([^"]*only=\w+)">(\d+) (?:better|the same)<', page)
+        assert len(changes) == 2
+        for href, number in changes:
+            assert site.get(unescape(href)).text.count('<details class="pair"') == int(number)
 
 
 def test_every_page_that_pages_link_to_is_there(site):

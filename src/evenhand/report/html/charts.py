@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.report.html.answer import by_win_rate, scaled_dimension
-from evenhand.report.html.marks import ChartRow, Point, Unit, draw
+from evenhand.report.html.marks import ChartRow, Point, ShownValue, Unit, Where, draw
 from evenhand.report.html.matrix import shade
 from evenhand.report.html.ranking import ranked_means
 from evenhand.report.model import Report
@@ -45,7 +45,7 @@ class Matrix:
     """Names, and for each two of them a text and the class of its colour."""
 
     names: Sequence[str]
-    cells: Sequence[Sequence[tuple[str, str]]]
+    cells: Sequence[Sequence[tuple[str, str, Where]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +166,7 @@ def _bars(
     points = [replace(p, colour=colours.get(p.label, other)) for p in points[:BARS_SHOWN]]
     rows, ticks = draw(points, unit, {}, reference=reference, ends=ends, bars=True)
     values = [f"{unit.value(p.value)} {unit.interval(p.low, p.high)}".strip() for p in points]
-    rows = [replace(row, values=[value]) for row, value in zip(rows, values, strict=True)]
+    rows = [replace(r, values=[ShownValue(value)]) for r, value in zip(rows, values, strict=True)]
     return Panel(rows, ticks)
 
 
@@ -296,7 +296,11 @@ class _Charts:
     def passes(self) -> ChartFigure | None:
         """Return the pass rates of several variants; the first screen has those of two."""
         points = [
-            replace(_named_point(each.variant, rate.value, rate.low, rate.high), n=each.of)
+            replace(
+                _named_point(each.variant, rate.value, rate.low, rate.high),
+                n=each.of,
+                where=_of_variant(each.variant, each.passed, ("passed", "true")),
+            )
             for each in self.report.passes
             for rate in [each.rate]
         ]
@@ -358,6 +362,7 @@ class _Charts:
                 *(visible(bar.value), visible(bar.variant), bar.count / bar.of),
                 n=bar.count,
                 group=visible(self.say.dimension(bar.group)),
+                where=_of_variant(bar.variant, bar.count, ("scores", bar.score)),
             )
             for bar in bars
         ]
@@ -374,6 +379,11 @@ class _Charts:
                 else visible(f"{bar.value} · {say.gloss('tag', bar.value)}"),
                 *(visible(bar.variant), bar.count / bar.of),
                 n=bar.count,
+                where=_of_variant(
+                    bar.variant,
+                    bar.count,
+                    ("verdicts" if bar.value == "critical" else "tags", bar.value),
+                ),
             )
             for bar in self.report.tags
             if bar.of
@@ -434,7 +444,10 @@ class _Charts:
             for b, rate in zip(names, row, strict=True)
             if rate is not None
         ]
-        cells = [[_matrix_cell(rate) for rate in row[:SHOWN]] for row in rates[:SHOWN]]
+        cells = [
+            [_matrix_cell(rate, a, b) for b, rate in zip(names[:SHOWN], row, strict=False)]
+            for a, row in zip(names[:SHOWN], rates, strict=False)
+        ]
         return self._figure(
             "matrix",
             ["candidate", "against", "n", "win_rate"],
@@ -478,9 +491,17 @@ def _select(points: Sequence[Point]) -> list[Point]:
     return [point for point in points if (point.group, point.label) in labels]
 
 
-def _matrix_cell(rate: float | None) -> tuple[str, str]:
-    """Return the percentage of a cell, and the class that shades it."""
-    return ("", "") if rate is None else (f"{100 * rate:.0f}", shade(rate))
+def _matrix_cell(rate: float | None, *names: str) -> tuple[str, str, Where]:
+    """Return the percentage of a cell, the class that shades it, and the pairs that it is about."""
+    if rate is None:
+        return "", "", ()
+    return f"{100 * rate:.0f}", shade(rate), tuple(("candidates", name) for name in names)
+
+
+def _of_variant(variant: str, n: int, *where: tuple[str, str]) -> Where:
+    """Return the units of a variant, if there are several, that have a value besides; empty where
+    none has."""
+    return (*([("variant", variant)] if variant else []), *where) if n else ()
 
 
 def series_colours(points: Sequence[Point], given: Mapping[str, str]) -> dict[str, str]:

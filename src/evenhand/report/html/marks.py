@@ -6,12 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil, floor, log10
+from typing import NamedTuple
 
 STRIP = 22
 """The height of the marks of one series, in pixels."""
 WIDTH = 1000
 INTERVALS = 5
 """An axis has at most so many parts between its numbers."""
+
+
+Where = tuple[tuple[str, str], ...]
+"""The units that something is about: facets of units, each with a value that they have; empty where
+it is about none."""
+
+
+class ShownValue(NamedTuple):
+    """A value in words, and the units that it is about."""
+
+    text: str
+    where: Where = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +40,7 @@ class Point:
     n: float | None = None
     colour: str = ""
     group: str = ""
+    where: Where = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +49,7 @@ class ChartRow:
 
     label: str
     svg: str
-    values: Sequence[str]
+    values: Sequence[ShownValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +84,8 @@ def draw(
             colour, y = point.colour or colours[point.series], STRIP * (number + 0.5)
             marks += (_bar if bars else _dot)(point, colour, scale, y)
         svg = _svg(marks, len(own), scale, reference)
-        rows.append(ChartRow(label, svg, [unit.value(point.value) for point in own]))
+        values = [ShownValue(unit.value(point.value), point.where) for point in own]
+        rows.append(ChartRow(label, svg, values))
     return rows, scale.ticks(unit.tick)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil, isnan
 from typing import NamedTuple
@@ -26,9 +27,11 @@ class MatrixCell(NamedTuple):
 
 
 class MatrixRow(NamedTuple):
-    """A question, its cells, and how far apart they are."""
+    """A question, whether a variant is `better` or `worse` on it or the `same`, its cells, and how
+    far apart they are."""
 
     question: str
+    way: str
     cells: Sequence[MatrixCell]
     apart: Sequence[str]
     """The spread, and the loss where there is a baseline."""
@@ -48,6 +51,11 @@ class MatrixTable(NamedTuple):
     heads: Sequence[MatrixHead]
     rows: Sequence[MatrixRow]
 
+    @property
+    def ways(self) -> Counter[str]:
+        """Return the number of questions by `way`."""
+        return Counter(row.way for row in self.rows)
+
 
 def shade(share: float) -> str:
     """Return the class that shades a value, from 0 to 1, by how far it is from the middle."""
@@ -60,8 +68,10 @@ def matrix_table(
     questions: Sequence[str],
     say: Words,
     href: Callable[[int], str],
+    variant: str = "",
 ) -> MatrixTable:
-    """Return the table of a matrix; `href` is the address of a unit by its place."""
+    """Return the table of a matrix; `href` is the address of a unit by its place, `variant` the
+    one whose changes rows are found by."""
     write, write_gap = _writers(matrix, say)
     low, high = matrix.scale.ends
 
@@ -77,6 +87,7 @@ def matrix_table(
     gaps = _gaps(matrix, say)
     writers = [write if head.sort == "spread" else write_gap for head, _ in gaps]
     columns = (matrix.values, matrix.passed, matrix.missing, matrix.opens)
+    ways = matrix.ways(variant)
     rows: list[MatrixRow] = []
     for place, question in enumerate(questions):
         cells = list(map(cell, *(column[place].tolist() for column in columns)))
@@ -84,7 +95,7 @@ def matrix_table(
         texts = [
             "–" if isnan(gap) else write(gap) for gap, write in zip(apart, writers, strict=True)
         ]
-        rows.append(MatrixRow(question, cells, texts))
+        rows.append(MatrixRow(question, ways[place], cells, texts))
     heads = [MatrixHead(say("changed.question"), "order"), *map(MatrixHead, matrix.names)]
     return MatrixTable(_about(matrix, say), [*heads, *(head for head, _ in gaps)], rows)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from evenhand.observation import PASSED
 from evenhand.report.html.answer import by_win_rate, digits_of, gap_text, scaled_dimension
+from evenhand.report.html.marks import Where
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Comparison, Outcome, Row, VariantMean
 from evenhand.stats.leaderboard import Board, BoardRow
@@ -32,6 +33,8 @@ class Ranking:
     """The column of the outcome; None where there is none."""
     more: int = 0
     """The number of rows left out."""
+    where: Sequence[Where] = ()
+    """The units that each row is about."""
     note: str = ""
     """A note on what the columns count, if that is not one thing."""
 
@@ -69,7 +72,8 @@ def rank_variants(comparison: Comparison, say: Words) -> Ranking | None:
         against[mean.variant].outcome if mean.variant in against else "" for mean in means
     ]
     tones = [_TONES.get(outcome, "") for outcome in outcomes]
-    return _cut(Ranking(head=head, rows=rows, tones=tones, name=0, outcome=5))
+    where = [(("variant", mean.variant),) for mean in means]
+    return _cut(Ranking(head=head, rows=rows, tones=tones, name=0, outcome=5, where=where))
 
 
 def main_dimension(comparison: Comparison) -> str:
@@ -140,7 +144,11 @@ def rank_candidates(board: Board, say: Words) -> Ranking | None:
     note = say("ranks.votes_note") if has_votes else ""
     head += [say("ranks.votes")] if has_votes else []
     tones = [""] * len(rows)
-    return _cut(Ranking(head=head, rows=rows, tones=tones, name=1, outcome=None, note=note))
+    where = [(("candidates", row.candidate),) for row in rated]
+    ranking = Ranking(
+        head=head, rows=rows, tones=tones, name=1, outcome=None, where=where, note=note
+    )
+    return _cut(ranking)
 
 
 def _places(row: BoardRow) -> str:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import shlex
 from base64 import b64encode
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 from zlib import compress
 
 from evenhand import jsontext
@@ -19,30 +17,20 @@ from evenhand.manifest import plain
 from evenhand.report.html.answer import answers, brackets_note
 from evenhand.report.html.breakdown import breakdowns
 from evenhand.report.html.charts import figures, fill_rows, variant_colours
+from evenhand.report.html.filters import Lead, UnitFilters
+from evenhand.report.html.marks import Where
 from evenhand.report.html.matrix import MatrixTable, matrix_table
 from evenhand.report.html.page import environment, policy, static
 from evenhand.report.html.ranking import rank
-from evenhand.report.html.screen import BarPart, bar_parts, first_screen
-from evenhand.report.model import WARNINGS, Coverage, ListedUnit, Report
+from evenhand.report.html.screen import BarPart, bar_parts, first_screen, lead_row
+from evenhand.report.model import WARNINGS, Coverage, Report
 from evenhand.stats.observations import NONE
 from evenhand.text import visible
 from evenhand.words import Words, words
 
-CHOICES_MOST = 200
 PLAIN_MOST = 1_200_000
 """Characters of opened units that stand in the file as they are; of more, they are compressed."""
 VARIANTS_SHOWN = 6
-_CODES = ("reasons", "flags", "tags")
-_GLOSSED = {"passed": "pass", "verdicts": "verdict", "confidence": "confidence"}
-_EXPLAINED = {"reasons": "reason", "tags": "tag"}
-
-
-class Choice(NamedTuple):
-    """A value of a filter; units have its number."""
-
-    number: int
-    value: str
-    text: str
 
 
 def render(report: Report) -> str:
@@ -55,20 +43,22 @@ def render(report: Report) -> str:
     script = static("sort.js") + static("matrix.js") + static("report.js")
     judges = report.manifest.judging.judges
     units = report.units or ()
-    filters = _filters(units, say)
+    filters = UnitFilters(units, say)
+    matrix = _matrix(report, say)
     page_of_unit: Any = templates.get_template("_unit.html").module
     drills = [page_of_unit.drill(unit.blocks) for unit in units]
     is_large = sum(map(len, drills)) > PLAIN_MOST
     return templates.get_template("report.html").render(
         report=report,
         **shown_figures(report, say),
-        matrix=_matrix(report, say),
+        lead=_leads(filters, matrix),
+        matrix=matrix,
         judges=judges,
         facts=list(_facts(report, say)),
         bar=_coverage_bar(report, say),
         caveats=list(dict.fromkeys(judge.caveat for judge in judges if judge.caveat)),
-        filters=filters,
-        numbers=_numbers(units, filters),
+        filters=filters.filters,
+        numbers=filters.fitting,
         drills=() if is_large else drills,
         packed=_pack(drills) if is_large else "",
         method=list(_method(report, say)),
@@ -112,7 +102,21 @@ def _matrix(report: Report, say: Words) -> MatrixTable | None:
         place = listed.get(matrix.units[unit]) if unit != NONE else None
         return "" if place is None else f"#u{place}"
 
-    return matrix_table(matrix, texts, say, href)
+    row = lead_row(report.comparison) if report.comparison else None
+    return matrix_table(matrix, texts, say, href, row.variant if row else "")
+
+
+def _leads(filters: UnitFilters, matrix: MatrixTable | None) -> Callable[[Where], Lead | None]:
+    """Return what finds the way to units, and to the questions on which a variant changed."""
+
+    def lead(where: Where) -> Lead | None:
+        facet, value = where[0]
+        if facet != "change":
+            return filters.lead(where)
+        n = matrix.ways[value] if matrix else 0
+        return Lead("#matrix", only=value, n=n) if n else None
+
+    return lead
 
 
 def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
@@ -164,45 +168,21 @@ def _coverage_bar(report: Report, say: Words) -> list[BarPart]:
     counts = {"verdict": coverage.verdicts, "failure": sum(coverage.failures.values())}
     counts["pending"] = coverage.pending
     colours = {"verdict": "good", "failure": "bad", "pending": "even"}
-    return bar_parts([(colours[name], say.counted(name, n), n) for name, n in counts.items()])
-
-
-def _filters(units: Sequence[ListedUnit], say: Words) -> dict[str, list[Choice]]:
-    """Return the filters for units, each with its values and how many units have them: facets with
-    more than one value, or any reason, flag or tag, and at most CHOICES_MOST values."""
-    filters: dict[str, list[Choice]] = {}
-    number = count(1)
-    for facet in units[0].facets if units else ():
-        counts = Counter(value for unit in units for value in set(unit.facets[facet]))
-        if (1 if facet in _CODES else 2) <= len(counts) <= CHOICES_MOST:
-            choices = [
-                Choice(next(number), value, f"{_choice(facet, value, say)} ({n:,})")
-                for value, n in counts.items()
-            ]
-            filters[facet] = sorted(choices, key=lambda choice: choice.text)
-    return filters
-
-
-def _numbers(units: Sequence[ListedUnit], filters: Mapping[str, Sequence[Choice]]) -> list[str]:
-    """Return the numbers of the choices that fit each unit."""
-    numbers = {
-        (facet, choice.value): choice.number for facet in filters for choice in filters[facet]
+    where: dict[str, Where] = {
+        "failure": (("verdicts", "failed"),),
+        "pending": (("verdicts", "pending"),),
     }
-    return [
-        " ".join(str(numbers[name, value]) for name in filters for value in unit.facets[name])
-        for unit in units
-    ]
+    return bar_parts(
+        [
+            (colours[name], say.counted(name, n), n, where.get(name, ()))
+            for name, n in counts.items()
+        ]
+    )
 
 
 def _pack(drills: Sequence[str]) -> str:
     """Return what units open to, compressed: its markup repeats so much that it takes a tenth."""
     return b64encode(compress("".join(drills).encode(), 9)).decode()
-
-
-def _choice(facet: str, value: str, say: Words) -> str:
-    if facet in _GLOSSED:
-        return say.gloss(_GLOSSED[facet], value)
-    return f"{value} · {say.gloss(_EXPLAINED[facet], value)}" if facet in _EXPLAINED else value
 
 
 def _method(report: Report, say: Words) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from evenhand.report.html.answer import (
     scaled_dimension,
 )
 from evenhand.report.html.charts import Panel, dimension_label, overview, variant_colours
+from evenhand.report.html.marks import Where
 from evenhand.report.html.ranking import main_dimension
 from evenhand.report.model import WARNINGS, Report
 from evenhand.stats.comparison import OVERALL, Comparison, Row
@@ -56,10 +57,13 @@ class BigFigure:
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """A part of a bar: the class of its colour, its words, and its width in thousandths."""
+    """A part of a bar: the class of its colour, its words, the number and the units that it is
+    about, and its width in thousandths."""
 
     colour: str
     text: str
+    n: int
+    where: Where
     width: int
 
 
@@ -96,10 +100,10 @@ def first_screen(report: Report, say: Words) -> FirstScreen:
     return _Writer(report, say).screen()
 
 
-def bar_parts(parts: Sequence[tuple[str, str, int]]) -> list[BarPart]:
-    """Return the parts of a bar from colours, words and numbers."""
-    whole = max(1, sum(n for _, _, n in parts))
-    return [BarPart(colour, text, round(1000 * n / whole)) for colour, text, n in parts]
+def bar_parts(parts: Sequence[tuple[str, str, int, Where]]) -> list[BarPart]:
+    """Return the parts of a bar from colours, words, numbers and what they are about."""
+    whole = max(1, sum(n for _, _, n, _ in parts))
+    return [BarPart(*part, round(1000 * part[2] / whole)) for part in parts]
 
 
 class _Writer:
@@ -109,7 +113,7 @@ class _Writer:
     def __init__(self, report: Report, say: Words) -> None:
         self.report, self.say = report, say
         self.colours = variant_colours(report)
-        self.row = _lead(report.comparison) if report.comparison else None
+        self.row = lead_row(report.comparison) if report.comparison else None
         self.board = by_win_rate(report.board) if report.board else []
 
     def screen(self) -> FirstScreen:
@@ -270,17 +274,32 @@ class _Writer:
             counts = row.higher, row.lower, row.n - row.higher - row.lower
             keys, name = ("better", "worse", "same"), row.variant
             is_paired = row.n != row.clusters
+            where = [self._changed(row, key) for key in keys]
         elif len(self.board) > 1:
             first = self.board[0]
             counts = first.wins, first.losses, first.ties + first.uncertain
             keys, name, is_paired = ("won", "lost", "open"), first.candidate, True
+            where = [(("results", f"{key}: {name}"),) for key in keys]
         else:
             return "", []
         say, colours = self.say, ("good", "bad", "even")
-        shown = zip(colours, keys, counts, strict=True)
-        parts = [(colour, say(f"balance.{key}", n=say.integer(n)), n) for colour, key, n in shown]
+        shown = zip(colours, keys, counts, where, strict=True)
+        parts = [
+            (colour, say(f"balance.{key}", n=say.integer(n)), n, about)
+            for colour, key, n, about in shown
+        ]
         title = say("balance.of_pairs" if is_paired else "balance.of", name=visible(name))
         return title, bar_parts(parts)
+
+    def _changed(self, row: Row, way: str) -> Where:
+        """Return the questions on which a variant is better, worse or the same, or the pairs that
+        a candidate won, lost or neither."""
+        assert self.report.comparison
+        baseline = self.report.comparison.baseline
+        if not self.report.is_pairs:
+            return (("change", way), ("variant", row.variant), ("baseline", baseline))
+        end = {"better": "won", "worse": "lost", "same": "open"}[way]
+        return (("candidates", baseline), ("results", f"{end}: {row.variant}"))
 
     def _next(self) -> tuple[str, str]:
         """Return what to do next in one sentence, and the section that helps."""
@@ -319,7 +338,7 @@ def _names(row: Row, comparison: Comparison) -> dict[str, str]:
     return {"variant": visible(row.variant), "baseline": visible(comparison.baseline)}
 
 
-def _lead(comparison: Comparison) -> Row | None:
+def lead_row(comparison: Comparison) -> Row | None:
     """Return the row of the variant that gained most, of those that are better if any is."""
     main = main_dimension(comparison)
     rows = [r for r in comparison.rows if r.dimension == main and r.difference is not None]

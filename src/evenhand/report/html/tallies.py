@@ -14,7 +14,7 @@ from evenhand.observation import (
     SUBJECT_LENGTH,
     TAG,
 )
-from evenhand.report.model import Bar, LengthBin, PassRate
+from evenhand.report.model import Bar, LengthBin, PassRate, score_text
 from evenhand.stats.comparison import VariantMean
 from evenhand.stats.estimate import mean
 from evenhand.stats.observations import Floats, Ints, Observations, field_named
@@ -60,11 +60,8 @@ def _variants(table: Observations, by: Sequence[str]) -> tuple[list[str], Ints]:
 def distribution(table: Observations, by: Sequence[str], *, by_tens: bool) -> list[Bar]:
     """Return how often each score was given; of answers, the totals by tens."""
     names, variants = _variants(table, by)
-    columns = [(name, table.column(name)) for name in table.dimensions]
-    if by_tens:
-        columns = [("", np.minimum(table.column(OVERALL) * 100 // 10, 9))]
     bars: list[Bar] = []
-    for name, values in columns:
+    for name, values in _score_columns(table, by_tens):
         is_scored = ~np.isnan(values)
         levels = np.unique(values[is_scored])
         if by_tens and levels.size:
@@ -81,6 +78,24 @@ def distribution(table: Observations, by: Sequence[str], *, by_tens: bool) -> li
                 if any(numbers)
             ]
     return bars
+
+
+def _score_columns(table: Observations, by_tens: bool) -> list[tuple[str, Floats]]:
+    """Return the scores of all judgments by dimension, or their totals by tens."""
+    if by_tens:
+        return [("", np.minimum(table.column(OVERALL) * 100 // 10, 9))]
+    return [(name, table.column(name)) for name in table.dimensions]
+
+
+def unit_scores(table: Observations, *, by_tens: bool) -> list[list[str]]:
+    """Return the scores that were given to each unit, as the distribution counts them."""
+    scores: list[dict[str, None]] = [{} for _ in table.units]
+    for name, values in _score_columns(table, by_tens):
+        is_scored = ~np.isnan(values)
+        found = zip(table.unit[is_scored].tolist(), values[is_scored].tolist(), strict=True)
+        for unit, value in dict.fromkeys(found):
+            scores[unit][score_text(name, _level(value, by_tens))] = None
+    return [list(texts) for texts in scores]
 
 
 def _level(value: float, by_tens: bool) -> str:

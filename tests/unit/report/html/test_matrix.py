@@ -32,7 +32,7 @@ def rows_of(page):
     """The question of each row, and its cells: their texts, shades and addresses."""
     body = re.search(r'<div class="questions".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
     rows = {}
-    for row in body.split("<tr>")[1:]:
+    for row in re.split("<tr[^>]*>", body)[1:]:
         question, *cells = re.split(r"<td(?: class=(\w+))?>", row.strip())
         cells = zip(cells[::2], cells[1::2], strict=True)
         texts = [

@@ -11,6 +11,7 @@
     all: () => true,
     different: (row) => /[1-9]/.test([...row.cells].at(apart).textContent),
     failures: (row) => row.querySelector(".no"),
+    ...Object.fromEntries(["better", "worse", "same"].map((way) => [way, (row) => row.dataset.way === way])),
   };
   const which = document.getElementById("which");
   const [search, only] = which.elements;
@@ -21,6 +22,13 @@
     }
   }
   which.addEventListener("input", choose);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-only]");
+    if (!link) return;
+    search.value = "";
+    only.value = link.dataset.only;
+    choose();
+  });
   which.addEventListener("submit", (event) => event.preventDefault());
   which.hidden = false;
 

@@ -18,8 +18,12 @@
   const number = new Intl.NumberFormat(root.lang);
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => number.format(values[name]));
 
+  const chips = document.getElementById("chips"); // what a figure led here by
+
   function choose() {
     const wanted = filters.filter((one) => one.value !== "").map((one) => one.value);
+    wanted.push(...[...chips.children].map((one) => one.dataset.number));
+    chips.hidden = !chips.children.length;
     const text = search.value.trim().toLowerCase();
     let shown = 0;
     for (const [unit, choices] of units) {
@@ -37,7 +41,34 @@
     timer = setTimeout(choose, 120);
   });
   tools.addEventListener("submit", (event) => event.preventDefault());
-  tools.addEventListener("reset", () => setTimeout(choose));
+  tools.addEventListener("reset", () => {
+    chips.replaceChildren();
+    setTimeout(choose);
+  });
+  function addChip(number) {
+    const option = tools.querySelector(`option[value="${number}"]`);
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "chip";
+    button.title = chips.dataset.remove;
+    button.textContent = `${option.closest("label").firstChild.data.trim()}: ${option.textContent} ×`;
+    const chip = document.createElement("li");
+    chip.dataset.number = number;
+    chip.append(button);
+    chips.append(chip);
+    button.addEventListener("click", () => {
+      chip.remove();
+      choose();
+      (chips.querySelector("button") ?? search).focus();
+    });
+  }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-choices]");
+    if (!link) return;
+    tools.reset();
+    link.dataset.choices.split(" ").filter(Boolean).forEach(addChip);
+    choose();
+  });
   filters.forEach((one) => one.addEventListener("change", choose));
   tools.hidden = false;
   choose();

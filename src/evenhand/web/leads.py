@@ -1,0 +1,38 @@
+"""The ways from a figure of a run to its judgments and questions, by the filters of their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evenhand.report.html.filters import Lead
+from evenhand.report.html.marks import Where
+from evenhand.report.model import Report
+from evenhand.web.lists import link
+
+_PARAMETERS = {"tags": "tag", "passed": "passed", "reasons": "reason"}
+
+
+def leads(report: Report, field: str, value: str) -> Callable[[Where], Lead | None]:
+    """Return what finds the way to what a figure is about; None where no filter finds that alone.
+    With `field`, the figures are of the units alone that have a value of it."""
+    by = report.comparison.by.removeprefix("meta.") if report.comparison else ""
+    here = f"/runs/{report.run}"
+
+    def lead(where: Where) -> Lead | None:
+        if where[0][0] == "change":
+            (_, only), (_, variant), (_, baseline) = where
+            changes = {"baseline": baseline, "variant": variant, "only": only}
+            return None if field else Lead(link(f"{here}/changes", changes))
+        query = {"field": field, "value": value} if field else {}
+        for facet, wanted in where:
+            if facet == "variant" and not query.get("field") and by and " / " not in by:
+                query |= {"field": by, "value": wanted}
+            elif facet == "candidates":
+                query["opponent" if "candidate" in query else "candidate"] = wanted
+            elif facet in _PARAMETERS:
+                query[_PARAMETERS[facet]] = wanted
+            else:
+                return None
+        return Lead(link(f"{here}/units", query))
+
+    return lead
