@@ -219,6 +219,7 @@ def fill(folder):
     many = _samples([*LONG_NAMES, "v8"], 9)
     judge_all(
         rubric_suite(folder / "two", name="two variants", **keep),
+        rubric_suite(folder / "before", name="two variants, again", seed=6, **keep),
         rubric_suite(folder / "again", name="two variants, again", seed=7, **keep),
         write_suite(folder / "many", many, varied, judge=JUDGE, name="many variants", **keep),
         write_suite(folder / "odd", _odd_samples(), varied, judge=JUDGE, name="odd units", **keep),

@@ -60,6 +60,7 @@ PAGES = {
     "pair": "/runs/{pairs by two judges}/unit?id=p0%23c1~c2",
     "conversation": "/runs/{conversations}/unit?id=v2/1",
     "two conversations": "/runs/{pairs of conversations}/unit?id=c1",
+    "trend": "/runs/{two variants, again}/trend",
     "protocol": "/runs/{two variants}/protocol",
     "missing": "/runs/nobody",
 }

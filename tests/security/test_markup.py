@@ -235,7 +235,7 @@ HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\u
 def test_pages_hold_no_element_that_data_made(site):
     for run in run_ids(site).values():
         base = f"/runs/{run}"
-        pages = ("", "/protocol", "/changes", "/changes?only=failures&sort=best")
+        pages = ("", "/protocol", "/changes", "/changes?only=failures&sort=best", "/trend")
         filtered = [f"/?{name}={quote(HOSTILE[0])}" for name in ("text", "author", "tagged")]
         for path in (*(base + page for page in pages), "/", *filtered):
             check(site.get(path).text)

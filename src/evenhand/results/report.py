@@ -353,7 +353,7 @@ def _units(
     for (unit, judged), scored in zip(judged_first, scores, strict=False):
         unit_shown = kind.present(kind.load(unit.body), [row.judgment for row in judged])
         line = unit_line(kind, unit.id, unit_shown, judged, say)
-        variant = _name_variant(unit.id, unit_shown.measured, by)
+        variant = name_variant(unit.id, unit_shown.measured, by)
         values: Mapping[str, Any] = {**line, "variant": variant, "scores": scored}
         values = {**values, "results": _pair_results(line)}
         facets = {name: values[name] for name in FACETS}
@@ -406,7 +406,7 @@ def _pair_results(line: UnitLine) -> list[str]:
     return [f"{end}: {name}" for end, name in zip(found, line["candidates"], strict=False)]
 
 
-def _name_variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> list[str]:
+def name_variant(ident: str, unit: ScoredUnit | VotedUnit, by: Sequence[str]) -> list[str]:
     """Return the variant of a unit, as the comparison names it, in a list; an empty list for pairs,
     which have candidates, and for a unit without a value of the fields."""
     if isinstance(unit, VotedUnit):

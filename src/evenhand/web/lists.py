@@ -20,6 +20,7 @@ from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.report.model import ChangedPair, ChangedSide
 from evenhand.results import pages
 from evenhand.results.pages import REACH, plain_texts, read_place
+from evenhand.results.report import name_variant
 from evenhand.results.side_by_side import (
     NothingBeside,
     Setting,
@@ -28,6 +29,7 @@ from evenhand.results.side_by_side import (
     Sort,
 )
 from evenhand.runs.recorded import Recorded
+from evenhand.stats.layout import USUAL
 from evenhand.stats.matrix import Only
 from evenhand.stats.pairwise import OUTCOMES
 from evenhand.store.ports import Browsed, PageRequest, StoredUnit
@@ -168,11 +170,12 @@ class UnitList:
         query = {name: value for name, value in filters.items() if value}
         page = self._read(recorded, selection(recorded, filters), query, after, before)
         say = words.naming_tags(recorded.tag_names(words.language))
-        rows = [_line(recorded, say, query, *row) for row in page.rows]
+        offered = self._service.suggestions(recorded)
+        by = self._variant_fields(recorded, offered["values"])
+        rows = [_line(recorded, say, query, by, *row) for row in page.rows]
         choices = self._choices(recorded, say, query)
         if filters["passed"] or any(row["line"]["passed"] for row in rows):
             choices["passed"] = [(name, say.gloss("pass", name)) for name in ("true", "false")]
-        offered = self._service.suggestions(recorded)
         values = dict.fromkeys(v for values in offered["values"].values() for v in values)
         return self._render(
             request,
@@ -184,9 +187,18 @@ class UnitList:
             choices=choices,
             rows=rows,
             several=recorded.judgments_per_unit > 1,
+            has_names=any(row["who"] for row in rows),
             page=page,
             offered=offered | {"all": list(values)[:200]},
         )
+
+    def _variant_fields(self, run: Recorded, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """Return the fields that the answer of a run compares by; until it is there, the one that
+        usually tells variants apart."""
+        answer = self._service.answer(run)
+        if answer and answer.report and answer.report.comparison:
+            return answer.report.comparison.by.split(" / ")
+        return [name for name in USUAL if len(values.get(name, ())) > 1][:1]
 
     def _read(
         self, run: Recorded, browsed: Browsed, query: Mapping[str, str], after: str, before: str
@@ -253,17 +265,23 @@ def _line(
     run: Recorded,
     say: Words,
     query: Mapping[str, str],
+    by: Sequence[str],
     unit: StoredUnit,
     judged: JudgedRow | None,
 ) -> dict[str, Any]:
-    """Return a judgment on a line."""
+    """Return a judgment on a line; `who` are the candidates that met, and True for the winner, or
+    the variant."""
     shown = run.kind.present(run.kind.load(unit.body), [])
     row: Mapping[str, Any] = {"judge": "", "repeat": 0, "status": "pending"}
     if judged is not None:
         row = judged.row
     line = unit_line(run.kind, unit.id, shown, [judged] if judged else [], say)
+    names = line["candidates"] or name_variant(unit.id, shown.measured, by)
     return {
         "href": link(f"/runs/{run.row.id}/unit", {"id": unit.id, **query}),
+        "who": [
+            (name, [slot] == line["verdicts"]) for name, slot in zip(names, "AB", strict=False)
+        ],
         "line": line,
         "text": beginning(shown),
         "judge": f"{row['judge']} #{row['repeat'] + 1}" if row["repeat"] else str(row["judge"]),

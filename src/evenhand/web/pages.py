@@ -214,6 +214,7 @@ def _about(run: Recorded, say: Words) -> list[tuple[str, str]]:
         "seed": judging.seed,
         "settings": jsontext.dump(run.settings),
         "started": say.moment(run.row.started),
+        "author": manifest.author or None,
         "made_by": manifest.evenhand,
     }
     return [(say(f"view.{key}"), str(value)) for key, value in facts.items() if value is not None]

@@ -271,7 +271,7 @@ class ViewService:
         """Return the answers of runs, as far as they can be made in the time of one page."""
         return _in_time(self.answer, runs, self._timeouts.figures)
 
-    def answer(self, run: Recorded, wait: float) -> Answer | None:
+    def answer(self, run: Recorded, wait: float | None = None) -> Answer | None:
         """Return the answer of a run; None while it is being made. Of a run with very many
         verdicts it is there once somebody has asked for its figures."""
         stands = self.standing(run, 0)
@@ -281,7 +281,8 @@ class ViewService:
             return Answer(self.cache.known(("report", run.row.id, run.manifest.compare)))
         key = ("answer", run.row.id, run.manifest.compare)
         make: Callable[[Archive], Answer] = lambda store: _make_answer(store, run)  # noqa: E731
-        return self.cache.get(key, make, wait, self._version(run, wait=0))
+        seconds = self._timeouts.figures if wait is None else wait
+        return self.cache.get(key, make, seconds, self._version(run, wait=0))
 
     def spent(self, runs: Sequence[Recorded]) -> Spent | None:
         """Return what runs have spent, and those that made their answers; None while it is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -64,6 +65,33 @@ def test_filters_find_what_they_say(site, first):
     both = "status=failure&field=model&value=m0"
     assert listed(site, first, both) == named(lambda i: i % 7 == 3 and i % 2 == 0)
     assert listed(site, first, "judge=python/judge:one") == named(lambda i: True)
+
+
+def test_a_row_says_who_met_whom_and_who_won_or_which_variant_it_is(site, first):
+    def names(run, query=""):
+        page = site.get(f"/runs/{run}/units?{query}").text
+        cells = re.findall(r'<td data-label="(?:Candidate|Variant)">(.*?)</td>', page)
+        return [" ".join(re.sub("<[^>]*>", " ", cell).split()) for cell in cells]
+
+    assert names(first)[:3] == ["v0", "v1", "v0"]
+    pairs = run_named(site, "pairs")
+    assert set(names(pairs, "judge=python/judge:content&winner=A")) == {"✓ c1 · c2"}
+    assert set(names(pairs, "judge=python/judge:content&winner=B")) == {"c1 · ✓ c2"}
+    assert set(names(pairs, "winner=tie")) == {"c1 · c2"}
+
+
+def test_filters_that_are_set_are_chips(site, first):
+    page = site.get(f"/runs/{first}/units?status=failure&field=model&value=m0&text=x").text
+    chips = re.findall(r'<a class="chip" href="([^"]*)"[^>]*>([^<]*)', page)
+    here = f"/runs/{first}/units"
+    assert [(unescape(href), text.strip()) for href, text in chips] == [
+        (f"{here}?field=model&value=m0&text=x", "failed"),
+        (f"{here}?status=failure&text=x", "model = m0"),
+        (f"{here}?status=failure&field=model&value=m0", "x"),
+        (here, "Clear"),
+    ]
+    for path in (f"/runs/{first}?field=model&value=m0", f"/runs/{first}/matrix?only=different"):
+        assert site.get(path).text.count('<a class="chip"') == 1
 
 
 def test_units_that_wait_and_pairs_and_answers_are_found(site):
