@@ -44,8 +44,7 @@ def answers(report: Report, say: Words) -> list[AnswerLine]:
         found = list(board_answers(report.board, say))
     if not found and not report.is_pairs:
         found = [*_mean_answers(report.means, say), *_critical(report, say)]
-    if not (report.comparison and report.comparison.passes):
-        found += _pass_answers(report.passes, say)
+    found += _pass_answers(report.passes, say)
     return found or [AnswerLine("", _nothing(report, say))]
 
 

@@ -14,6 +14,8 @@ from evenhand.stats.matrix import FAILED, QuestionMatrix
 from evenhand.stats.observations import Floats
 from evenhand.words import Words
 
+NAME_SHOWN = 20
+"""Characters of the baseline's name in the head of a column of differences."""
 _SHADES = ("l3", "l2", "l1", "", "w1", "w2", "w3")
 Write = Callable[[float], str]
 
@@ -113,7 +115,10 @@ def _gaps(matrix: QuestionMatrix, say: Words) -> list[tuple[MatrixHead, Floats]]
         return [spread]
     if len(matrix.names) == 2:
         return [(MatrixHead(say("changed.difference"), "loss"), matrix.loss)]
-    loss = MatrixHead(say("matrix.loss", baseline=matrix.names[matrix.base]), "loss")
+    baseline = matrix.names[matrix.base]
+    if len(baseline) > NAME_SHOWN:
+        baseline = f"{baseline[:NAME_SHOWN]}…"
+    loss = MatrixHead(say("matrix.loss", baseline=baseline), "loss")
     return [spread, (loss, matrix.loss)]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from zlib import compress
 
@@ -78,6 +79,8 @@ def shown_figures(report: Report, say: Words) -> dict[str, Any]:
     leader says."""
     ranking, charts = rank(report, say), figures(report, say)
     is_ranked = ranking is not None and len(ranking.rows) > 2
+    has_passes = report.comparison is not None and len(report.comparison.passes) > 0
+    told = replace(report, passes=()) if has_passes else report
     charts[""][1:1] = breakdowns(report, say)
     return {
         "screen": first_screen(report, say),
@@ -85,7 +88,7 @@ def shown_figures(report: Report, say: Words) -> dict[str, Any]:
             (say.message(told) for told in report.trust if told.key not in WARNINGS),
             between="sentence",
         ),
-        "answers": () if is_ranked and report.board else answers(report, say),
+        "answers": () if is_ranked and report.board else answers(told, say),
         "brackets": brackets_note(report, say),
         "ranking": ranking if is_ranked else None,
         "charts": {group: fill_rows(among) for group, among in charts.items()},

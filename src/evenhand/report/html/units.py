@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 _DIFFERS = "differs"
 """The label of a stretch that the other text has not."""
-TEXT_SHOWN = 90
+TEXT_SHOWN = 140
 """Characters of a text on a line of a table."""
 COMPARED_SHOWN = 2_000
 """Characters of an answer in a list of answers side by side."""
