@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from evenhand.engine.prices import dollars
+from evenhand.kinds import ANSWERS
 from evenhand.report.html.screen import first_screen
 from evenhand.results.pages import RunStatus, plain_texts
 from evenhand.runs.recorded import Recorded
@@ -89,6 +90,8 @@ def headline(answer: Answer | None, stands: RunStatus | None, say: Words) -> str
     it is not to be made yet."""
     if answer is None or stands is None:
         return None
+    if answer.report and answer.report.kind.name == ANSWERS:
+        return say.counted("sample", stands.counts.verdicts)
     if answer.report:
         return first_screen(answer.report, say).headline
     if stands.counts.verdicts:

@@ -199,13 +199,6 @@ class Answer(NamedTuple):
     report: Report | None
 
 
-def _make_answer(store: Archive, run: Recorded) -> Answer:
-    try:
-        return Answer(make_report(store, run, ReportOptions(answer_only=True)))
-    except UsageError:  # [compare] asks for what the run has not
-        return Answer(None)
-
-
 def _in_time(
     figure: Callable[[Recorded, float], T], runs: Sequence[Recorded], seconds: float
 ) -> list[T]:
@@ -280,9 +273,14 @@ class ViewService:
         if not 0 < stands.counts.verdicts <= FIGURES_AT_ONCE:
             return Answer(self.cache.known(("report", run.row.id, run.manifest.compare)))
         key = ("answer", run.row.id, run.manifest.compare)
-        make: Callable[[Archive], Answer] = lambda store: _make_answer(store, run)  # noqa: E731
+        make: Callable[[Archive], Answer] = lambda store: Answer(  # noqa: E731
+            make_report(store, run, ReportOptions(answer_only=True))
+        )
         seconds = self._timeouts.figures if wait is None else wait
-        return self.cache.get(key, make, seconds, self._version(run, wait=0))
+        try:
+            return self.cache.get(key, make, seconds, self._version(run, wait=0))
+        except EvenhandError:  # said on the page of the run: the other runs have answers
+            return Answer(None)
 
     def spent(self, runs: Sequence[Recorded]) -> Spent | None:
         """Return what runs have spent, and those that made their answers; None while it is

@@ -10,6 +10,7 @@ from html import unescape
 import pytest
 
 from evenhand.web import service
+from tests.answering import write_answering
 from tests.suites import judged, ok_here, write_suite
 from tests.unit.web.serving import PATIENT, fill_team, held_up, served
 from tests.waiting import awaited
@@ -135,3 +136,35 @@ async def test_headlines_wait_and_are_made_again_only_for_a_run_that_changed(tmp
         )
         awaited(lambda: "over 2 answers." in site.get("/").text, "the new headline")
         assert made == [changed.run]
+
+
+def test_a_run_whose_answer_cannot_be_made_leaves_the_others_theirs(store, monkeypatch):
+    make_report = service.make_report
+
+    def broken(archive, run, options):
+        return make_report(archive, run, options) if run.row.name == "other" else 1 / 0
+
+    monkeypatch.setattr(service, "make_report", broken)
+    with served(store) as site:
+        last, *weekly = items(site.get("/"))
+    assert "Mean score 0.50" in last and all(" – " in row for row in weekly)
+
+
+def test_a_run_that_made_answers_says_how_many(tmp_path):
+    write_answering(tmp_path, 2)
+    ok_here("run", cwd=tmp_path)
+    with served(tmp_path / "evenhand.db") as site:
+        assert [re.search("4 answers|v2|v1", row)[0] for row in items(site.get("/"))] == [
+            "v2",
+            "4 answers",
+        ]
+        assert "/trend" not in site.get("/runs/latest").text
+
+
+def test_a_very_long_run_has_its_headline_once_its_figures_were_asked_for(store, monkeypatch):
+    for module in ("service", "pages"):
+        monkeypatch.setattr(f"evenhand.web.{module}.FIGURES_AT_ONCE", 10)
+    with served(store) as site:
+        assert " – " in items(site.get("/?suite=weekly"))[0]
+        assert site.get("/runs/weekly?figures=1").status_code == 200
+        assert " – " not in items(site.get("/?suite=weekly"))[0]
