@@ -15,15 +15,15 @@ from zlib import compress
 
 from evenhand import jsontext
 from evenhand.manifest import plain
-from evenhand.report.html.answer import answers, brackets_note
+from evenhand.report.html.answer import AnswerLine, answers, brackets_note
 from evenhand.report.html.breakdown import breakdowns
 from evenhand.report.html.charts import figures, fill_rows, variant_colours
 from evenhand.report.html.filters import Lead, UnitFilters
 from evenhand.report.html.marks import Where
 from evenhand.report.html.matrix import MatrixTable, matrix_table
 from evenhand.report.html.page import environment, policy, static
-from evenhand.report.html.ranking import rank
-from evenhand.report.html.screen import BarPart, bar_parts, first_screen, lead_row
+from evenhand.report.html.ranking import Ranking, rank
+from evenhand.report.html.screen import BarPart, FirstScreen, bar_parts, first_screen, lead_row
 from evenhand.report.model import WARNINGS, Coverage, Report
 from evenhand.stats.observations import NONE
 from evenhand.text import visible
@@ -74,26 +74,35 @@ def render(report: Report) -> str:
 
 
 def shown_figures(report: Report, say: Words) -> dict[str, Any]:
-    """Return what report and view show of the figures alike, and nothing twice: of two variants or
-    candidates the first screen has what a table says, of more the table what a sentence on a
-    leader says."""
-    ranking, charts = rank(report, say), figures(report, say)
-    is_ranked = ranking is not None and len(ranking.rows) > 2
-    has_passes = report.comparison is not None and len(report.comparison.passes) > 0
-    told = replace(report, passes=()) if has_passes else report
+    """Return what report and view show of the figures alike; of two variants or candidates without
+    a table, as the first screen has them."""
+    ranking, charts, screen = rank(report, say), figures(report, say), first_screen(report, say)
+    ranking = ranking if ranking is not None and len(ranking.rows) > 2 else None
     charts[""][1:1] = breakdowns(report, say)
     return {
-        "screen": first_screen(report, say),
+        "screen": screen,
         "trust": say.join(
             (say.message(told) for told in report.trust if told.key not in WARNINGS),
             between="sentence",
         ),
-        "answers": () if is_ranked and report.board else answers(told, say),
+        "answers": _sentences(report, screen, ranking, say),
         "brackets": brackets_note(report, say),
-        "ranking": ranking if is_ranked else None,
+        "ranking": ranking,
         "charts": {group: fill_rows(among) for group, among in charts.items()},
         "colours": variant_colours(report),
     }
+
+
+def _sentences(
+    report: Report, screen: FirstScreen, ranking: Ranking | None, say: Words
+) -> list[AnswerLine]:
+    """Return the answer in words, without what the table or the first screen says."""
+    comparison = report.comparison
+    if ranking and comparison is None:
+        return []
+    told = replace(report, passes=()) if comparison and comparison.passes else report
+    lines = answers(told, say)
+    return [line for line in lines if line.tone != "dimensions" or not screen.dimensions]
 
 
 def _matrix(report: Report, say: Words) -> MatrixTable | None:
