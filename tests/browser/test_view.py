@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, UsageError
+from evenhand.web import service
 from evenhand.web.service import Timeouts
 from tests.browser.axe import axe_faults
 from tests.security.hostile import BUNDLES, HOST, HOSTILE
@@ -404,6 +405,17 @@ def test_figures_come_into_their_place_without_a_jump(team, open_page, monkeypat
         page.wait_for_function(READY)
         assert page.locator("#skeleton, .wait").count() == 0
         assert page.evaluate("window.shifted") == 0
+
+
+def test_a_page_says_what_cannot_be_computed(team, open_page, monkeypatch):
+    def refuse(*arguments):
+        raise UsageError("It has no such field.")
+
+    monkeypatch.setattr(service, "make_report", refuse)
+    with hurried(team, monkeypatch, open_page, "/runs/weekly") as (page, go):
+        go.set()
+        page.get_by_text("It has no such field.").wait_for()
+        page.faults.clear()  # browsers note in the console that a page came with an error
 
 
 def test_figures_move_nothing_that_the_reader_is_at(team, open_page, monkeypatch):

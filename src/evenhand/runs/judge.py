@@ -34,7 +34,6 @@ from evenhand.judgment import RETRIED_BY_NEXT_RUN
 from evenhand.kinds import ANSWERS
 from evenhand.limits import BACKOFF_FIRST
 from evenhand.manifest import Manifest
-from evenhand.runs.author import author
 from evenhand.runs.differences import judging_differences
 from evenhand.runs.plan import Plan
 from evenhand.runs.recorded import recorded_run, split_by_group
@@ -308,8 +307,9 @@ def _told_changes(archive: Archive, begun: Begun, options: Options) -> Changes |
 def _remembering(plan: Plan, archive: Archive, options: Options) -> Manifest:
     """Return the manifest, with what an earlier start that was to stop early leaves to be
     minded."""
-    labels = {"author": author(), "note": options.note, "tags": options.tags}
-    manifest = structs.replace(plan.manifest, limit=options.limit, **labels)
+    manifest = structs.replace(
+        plan.manifest, limit=options.limit, note=options.note, tags=options.tags
+    )
     before = next(iter(archive.runs(plan.name, plan.manifest.judging.id, 1)), None)
     if before is None:
         return manifest

@@ -32,6 +32,7 @@ from evenhand.manifest import (
     Stopping,
     rubric_json,
 )
+from evenhand.runs.author import author
 from evenhand.runs.recorded import judge_groups
 from evenhand.store.ports import IncomingUnit, Spent, StoredJudgment
 from evenhand.suite import Suite
@@ -122,6 +123,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             stop=table_record(file.stop, Stopping),
             gate=table_record(file.gate, GateRule),
             answers=self.answers_run,
+            author=author(),
             leaves_out_cut=self.answers is not None and not self.answers.judges_cut,
         )
 

@@ -70,9 +70,10 @@
       await new Promise((go) => setTimeout(go, waits ? 500 : 2000));
       try {
         const answer = await fetch(location.href);
-        if (answer.ok) morph(main, (await read(answer)).getElementById("main"));
+        if ([409, 503].includes(answer.status)) continue; // the store is not to be had just now
+        morph(main, (await read(answer)).getElementById("main"));
       } catch {
-        // the server is stopped, or busy: look again
+        // the server is stopped: look again
       }
     }
   }
