@@ -328,18 +328,28 @@ def test_it_can_be_read_without_scripts(files, open_page, screenshot, kind):
     screenshot(page, f"report-{kind}-no-scripts")
 
 
-def test_it_prints_what_is_read_and_not_what_is_pressed(files, open_page, screenshot):
-    page = open_page(files["rubric", "en"], color_scheme="dark")
+@pytest.mark.parametrize("kind", ["rubric", "pairwise"])
+def test_it_prints_what_is_read_and_not_what_is_pressed(files, open_page, screenshot, kind):
+    page = open_page(files[kind, "en"], color_scheme="dark")
     page.locator(f"{FIRST} >> summary >> nth=0").click()
     page.emulate_media(media="print", color_scheme="dark")
-    for hidden in ("#which", "#tools", ".top nav", "#theme"):
-        assert page.locator(hidden).is_hidden()
+    page.set_viewport_size({"width": 703, "height": 1031})  # A4 within its margins
+    for hidden in ("#which", "#tools", ".top nav", "#theme", ".source", "figure summary"):
+        assert page.locator(f"{hidden} >> visible=true").count() == 0, hidden
+    controls = page.locator("button:not(.sort), select, input")
+    assert controls.locator("visible=true").count() == 0
+    first_screen = page.locator("#answer").bounding_box()
+    assert first_screen["y"] + first_screen["height"] < 1031
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    cut = "all => all.filter(one => one.scrollHeight > one.clientHeight + 1).length"
+    assert page.locator(".questions, .long > *, .scroll, .table").evaluate_all(cut) == 0
     for shown in (".answer", "figure svg >> nth=0", OPENED):
         assert page.locator(shown).is_visible()
     paper = "getComputedStyle(document.body).backgroundColor"
     assert _luminance(page.evaluate(paper)) > 0.9
-    notes = page.locator("details.notes:not([open]) li").first
-    assert notes.evaluate("one => one.checkVisibility()"), "what is folded must print"
+    unseen = "all => all.filter(one => !one.checkVisibility()).length"
+    notes = page.locator("details.notes:not([open]) li")
+    assert notes.evaluate_all(unseen) == 0, "what is folded must print"
     screenshot(page, "report-print")
     assert page.pdf().startswith(b"%PDF")
 
