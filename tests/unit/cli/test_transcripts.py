@@ -313,6 +313,14 @@ async def test_pairs_show_once_what_both_conversations_begin_with(tmp_path):
     assert "Where is order 7?" in out
 
 
+async def test_the_last_turns_of_two_conversations_are_compared_by_words(tmp_path):
+    rows = rows_of("pairwise", ending("It left on Monday, 1."), ending("It left on Sunday, 2."))
+    await ask(tmp_path, "pairwise", rows)
+    ok_here("report -o r.html", cwd=tmp_path)
+    unit = (tmp_path / "r.html").read_text(encoding="utf-8").partition('class="drill"')[2]
+    assert re.findall("<ins>(.*?)</ins>", unit) == ["Monday", "1", "Sunday", "2"]
+
+
 async def test_a_page_reads_like_a_conversation(tmp_path):
     long = "<script>alert(1)</script>\u202e" + "row " * 400
     messages = with_result(long)

@@ -119,7 +119,8 @@ class _Writer:
         if not self._here.numbers:
             return html
         # A quote that formatting cuts up has its number at its end alone.
-        is_last = not hidden and not self.text[to : self._end].strip("*_`~|\n ")
+        rest = self.text[to : self._end].strip("*_`~|\n ")
+        is_last = not hidden and piece.strip() and not rest
         number = f' data-n="{escape(self._here.numbers)}"' if is_last else ""
         return f'<mark{number} title="{escape(self._here.title)}">{html}</mark>'
 
@@ -179,7 +180,11 @@ def _write_blocks(writer: _Writer, text: str) -> None:
         elif not token.hidden:
             name = _HEADINGS.get(token.tag, token.tag)
             assert name in _TAGS, name
-            writer.tag(name if token.nesting > 0 else f"/{name}")
+            if token.nesting > 0:
+                # A wide table scrolls, by keyboard too.
+                writer.tag('table tabindex="0"' if name == "table" else name)
+            else:
+                writer.tag(f"/{name}")
     writer.skip(len(text))
 
 

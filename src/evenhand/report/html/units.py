@@ -195,17 +195,19 @@ class _Converter:
                 return group_block(self.piece(label), self.blocks(inner))
 
     def _columns(self, columns: Sequence[Sequence[of_kind.Block]]) -> Block:
-        """Return blocks side by side; of two texts, the words marked that only one of them has."""
-        texts = [block for column in columns for block in column]
-        match texts:
-            case [of_kind.Text() as first, of_kind.Text() as second] if len(columns) == 2:
+        """Return blocks side by side; of two texts, or the last of two conversations, the words
+        marked that only one of them has."""
+        shown = [self.blocks(column) for column in columns]
+        match [column[-1] for column in columns]:
+            case [of_kind.Text() as first, of_kind.Text() as second]:
                 found = differences(first.text, second.text)
                 key = "unit.differs" if found else "unit.not_compared"
                 note = self.say(key) if found is None or any(found) else ""
                 spans = found or Differences()
-                each = zip((first, second), spans, strict=True)
-                return columns_block([[self._text(*both)] for both in each], note)
-        return columns_block([self.blocks(column) for column in columns])
+                shown[0][-1] = self._text(first, spans.first)
+                shown[1][-1] = self._text(second, spans.second)
+                return columns_block(shown, note)
+        return columns_block(shown)
 
     def _text(self, block: of_kind.Text, differing: Sequence[Span] = ()) -> Block:
         """Return a text with its marks; where several overlap, each stretch names all of them."""

@@ -54,7 +54,7 @@ HIDES = re.compile(r"<i>([^<]*)</i>")
 ELEMENT = re.compile(r"<[^>]*>")
 OWN = re.compile(
     r"</?(?:p|ul|ol|li|blockquote|pre|code|em|strong|s|i|small|h5|h6|hr|table|thead|tbody|tr|th|td|ins"
-    r'|mark)>|<mark(?: data-n="\d+")? title="[^"<>]*">'
+    r'|mark)>|<table tabindex="0">|<mark(?: data-n="\d+")? title="[^"<>]*">'
 )
 
 
@@ -98,7 +98,8 @@ def test_markdown_is_formatted_and_links_are_text():
     assert shown == (
         "<h5>T</h5><p><strong>a</strong> <em>b</em> <code>c</code>\nsnake_case_x 2 * 3</p>"
         "<ul><li>one<ol><li>1. two</li></ol></li></ul><blockquote><p>q</p></blockquote>"
-        "<pre><small>sh</small>\nls\n\nps\n</pre><table><thead><tr><th>h</th></tr></thead><tbody><tr><td>x</td></tr>"
+        '<pre><small>sh</small>\nls\n\nps\n</pre><table tabindex="0">'
+        "<thead><tr><th>h</th></tr></thead><tbody><tr><td>x</td></tr>"
         "</tbody></table><p>[go](https://x.y) ![p](https://x.y/p)</p><p>[r]: https://x.y</p>"
     )
     assert to_html("Plain, 2 * 3 _ 4.\n\nMore.") == ("Plain, 2 * 3 _ 4.\n\nMore.", False)
