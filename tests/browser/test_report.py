@@ -343,7 +343,7 @@ def test_it_prints_what_is_read_and_not_what_is_pressed(files, open_page, screen
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     cut = "all => all.filter(one => one.scrollHeight > one.clientHeight + 1).length"
     assert page.locator(".questions, .long > *, .scroll, .table").evaluate_all(cut) == 0
-    for shown in (".answer", "figure svg >> nth=0", OPENED):
+    for shown in (".headline", "figure svg >> nth=0", OPENED):
         assert page.locator(shown).is_visible()
     paper = "getComputedStyle(document.body).backgroundColor"
     assert _luminance(page.evaluate(paper)) > 0.9
