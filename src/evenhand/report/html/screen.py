@@ -227,9 +227,18 @@ class _Writer:
         if self.row and comparison:
             for row in comparison.passes:
                 if (row.dimension, row.variant) == (PASSED, self.row.variant) and row.n:
+                    found = (
+                        (
+                            comparison.baseline,
+                            row.baseline_mean,
+                            row.baseline_low,
+                            row.baseline_high,
+                        ),
+                        (row.variant, row.mean, row.mean_low, row.mean_high),
+                    )
                     sides = [
-                        self._side(comparison.baseline, say.percent(row.baseline_mean)),
-                        self._side(row.variant, say.percent(row.mean)),
+                        self._side(name, say.percent(rate), say.percents(low, high))
+                        for name, rate, low, high in found
                     ]
                     gap, low, high = (
                         None if end is None else 100 * end
