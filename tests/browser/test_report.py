@@ -463,6 +463,15 @@ def test_a_cell_of_the_matrix_opens_its_unit_and_heads_sort_it(files, open_page)
     page.wait_for_selector(OPENED)
     assert page.locator(".unit[open] .id").text_content() == "m/v2/q7"
     assert page.evaluate("document.activeElement.closest('.unit').open")
+    assert page.input_value("#search") == "", "a link leads past the filters"
+    # The other answer is one click away, and so are both from what changed.
+    page.locator(".unit[open] .drill > p a", has_text="v1").click()
+    page.wait_for_selector(".unit[open] >> text=m/v1/q7")
+    page.locator("#changed .pair summary").first.click()
+    side = page.locator("#changed .pair[open] .sides h4 a").first
+    target = side.get_attribute("href")
+    side.click()
+    page.wait_for_selector(f"{target}[open] .drill")
 
 
 def test_heads_and_questions_of_the_matrix_stay_in_view(files, open_page):

@@ -109,6 +109,15 @@ class QuestionMatrix:
         columns = ("values", "passed", "missing", "opens")
         return replace(self, **{name: getattr(self, name)[places] for name in columns})
 
+    def other_answers(self, unit: int) -> list[tuple[str, int]]:
+        """Return the other variants of a unit's question with their units; none for pairs, which
+        hold both answers, and where no cell opens the unit."""
+        rows = np.flatnonzero((self.opens == unit).any(1))
+        if self.is_duel or unit == NONE or not rows.size:
+            return []
+        beside = zip(self.names, self.opens[rows[0]].tolist(), strict=True)
+        return [(name, other) for name, other in beside if other not in (NONE, unit)]
+
     @property
     def without_base_units(self) -> QuestionMatrix:
         """Return it with no units behind the cells of the baseline."""

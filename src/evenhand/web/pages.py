@@ -4,6 +4,7 @@ way."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -20,7 +21,9 @@ from evenhand.results.pages import WINDOW
 from evenhand.results.side_by_side import Setting
 from evenhand.results.units import names_of
 from evenhand.runs.recorded import Recorded
+from evenhand.stats.observations import NONE
 from evenhand.store.ports import Cursor, PageRequest, StoredUnit
+from evenhand.text import visible
 from evenhand.web.leads import leads
 from evenhand.web.lists import Filters, Links, RunName, Text, chips, link, selection
 from evenhand.web.render import Renderer
@@ -135,10 +138,22 @@ class Pages:
             "unit.html",
             run=recorded,
             name=id,
-            drill=unit_blocks(shown, judged, say, names_of(recorded, say.language)),
+            shown_blocks=unit_blocks(shown, judged, say, names_of(recorded, say.language)),
+            others=self._other_answers(recorded, id),
             paid=[call for entry in judged for call in entry.row["exchanges"]],
             pages=self._neighbours(recorded, filters, unit),
         )
+
+    def _other_answers(self, run: Recorded, unit: str) -> list[tuple[str, str]]:
+        """Return the links to the other answers to the question of a unit, once they are known."""
+        with suppress(UsageError):  # a single variant
+            if matrix := self._service.matrix(run, None, ()):
+                at = matrix.units.index(unit) if unit in matrix.units else NONE
+                return [
+                    (visible(name), link(f"/runs/{run.row.id}/unit", {"id": matrix.units[other]}))
+                    for name, other in matrix.other_answers(at)
+                ]
+        return []
 
     def _neighbours(self, run: Recorded, filters: Mapping[str, str], unit: StoredUnit) -> Links:
         """Return the ways to the list that a unit was opened from, to the units beside it there,

@@ -263,6 +263,10 @@ def test_pass_rates_are_told_in_percent_by_every_command(call):
     write_checklist(Path(), rows, "picky", compare=V1)
     call.narrow()
     ran = call("run")
+    for name, n in (("v1", 10), ("v2", 30)):
+        assert is_told(
+            ran.out, "answer.passed_of", variant=name, n=n, of=40, rate=f"{n * 10 // 4}%"
+        )
     told = {"variant": "v2", "after": "75%", "before": "25%", "n": "40 questions"}
     compared = call("compare")
     call("report -o report.html")

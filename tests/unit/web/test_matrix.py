@@ -48,6 +48,14 @@ def every_row(site, path):
     return found
 
 
+def test_a_unit_leads_to_the_other_answers_to_its_question(site):
+    run = run_named(site, "variants")
+    page = site.get(f"/runs/{run}/unit?id=m/v1/q7").text
+    [[href, name]] = re.findall(r'<a href="([^"]*)" dir="auto">(v\d)</a>', page)
+    assert name == "v2" and '<h1 dir="auto">m/v2/q7</h1>' in site.get(unescape(href)).text
+    assert 'dir="auto">v2</a>' not in site.get(f"/runs/{run_named(site, 'pairs')}/unit?id=p1").text
+
+
 def number(text):
     return float(text.replace("−", "-").rstrip("%"))
 

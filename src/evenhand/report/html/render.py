@@ -24,7 +24,7 @@ from evenhand.report.html.matrix import MatrixTable, matrix_table
 from evenhand.report.html.page import environment, policy, static
 from evenhand.report.html.ranking import Ranking, rank
 from evenhand.report.html.screen import BarPart, FirstScreen, bar_parts, first_screen, lead_row
-from evenhand.report.model import WARNINGS, Coverage, Report
+from evenhand.report.model import WARNINGS, ChangedSide, Coverage, Report
 from evenhand.stats.observations import NONE
 from evenhand.text import visible
 from evenhand.words import Words, words
@@ -47,12 +47,14 @@ def render(report: Report) -> str:
     filters = UnitFilters(units, say)
     matrix = _matrix(report, say)
     page_of_unit: Any = templates.get_template("_unit.html").module
-    drills = [page_of_unit.drill(unit.blocks) for unit in units]
+    others = _other_answers(report)
+    drills = [page_of_unit.drill(unit.blocks, others.get(n)) for n, unit in enumerate(units)]
     is_large = sum(map(len, drills)) > PLAIN_MOST
     return templates.get_template("report.html").render(
         report=report,
         **shown_figures(report, say),
         lead=_leads(filters, matrix),
+        unit_href=_unit_links(report),
         matrix=matrix,
         judges=judges,
         facts=list(_facts(report, say)),
@@ -103,6 +105,33 @@ def _sentences(
     told = replace(report, passes=()) if comparison and comparison.passes else report
     lines = answers(told, say)
     return [line for line in lines if line.tone != "dimensions" or not screen.dimensions]
+
+
+def _unit_links(report: Report) -> Callable[[ChangedSide], str]:
+    """Return what leads to the unit of a side; to nothing where this file does not have it."""
+    listed = report.questions.listed if report.questions else {}
+
+    def href(side: ChangedSide) -> str:
+        place = listed.get(side.unit) if side.run == report.run else None
+        return "" if place is None else f"#u{place}"
+
+    return href
+
+
+def _other_answers(report: Report) -> dict[int, list[tuple[str, str]]]:
+    """Return the links to the other answers to the question of each unit, by its place."""
+    if report.questions is None:
+        return {}
+    matrix, _, listed, _ = report.questions
+    places = {number: listed[name] for number, name in enumerate(matrix.units) if name in listed}
+    return {
+        place: [
+            (visible(name), f"#u{places[other]}")
+            for name, other in matrix.other_answers(number)
+            if other in places
+        ]
+        for number, place in places.items()
+    }
 
 
 def _matrix(report: Report, say: Words) -> MatrixTable | None:

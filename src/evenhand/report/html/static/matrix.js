@@ -1,5 +1,5 @@
 "use strict";
-// The matrix: the worst rows first, rows by their text and state, and cells that open their unit.
+// The matrix: the worst rows first, rows by their text and state.
 (() => {
   const box = document.querySelector("#matrix .questions");
   if (!box) return;
@@ -31,15 +31,4 @@
   });
   which.addEventListener("submit", (event) => event.preventDefault());
   which.hidden = false;
-
-  function open() {
-    const unit = document.getElementById(location.hash.slice(1));
-    if (!unit?.matches(".unit")) return;
-    unit.hidden = false;
-    unit.open = true;
-    unit.scrollIntoView();
-    unit.querySelector("summary").focus({ preventScroll: true });
-  }
-  box.addEventListener("click", (event) => event.target.closest("a") && setTimeout(open));
-  open();
 })();

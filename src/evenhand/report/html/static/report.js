@@ -73,6 +73,23 @@
   tools.hidden = false;
   choose();
 
+  // A link to a unit opens it, whatever is filtered.
+  function open() {
+    const unit = document.getElementById(location.hash.slice(1));
+    if (!unit?.matches(".unit")) return;
+    clearTimeout(timer);
+    choose();
+    if (unit.hidden) tools.reset();
+    unit.hidden = false;
+    unit.open = true;
+    unit.scrollIntoView();
+    unit.querySelector("summary").focus({ preventScroll: true });
+  }
+  document.addEventListener("click", (event) => {
+    if (/^#u\d+$/.test(event.target.closest("a")?.getAttribute("href"))) setTimeout(open);
+  });
+  open();
+
   // Keys open the next unit, the previous one, and the next that got worse, the worst first.
   let here = null;
   let worst = null;
