@@ -8,6 +8,7 @@ what every start takes.
 
     python bench/report.py --units 80
     python bench/report.py --units 750 --kind pairwise
+    python bench/report.py --open report.html
 """
 
 from __future__ import annotations
@@ -130,7 +131,12 @@ def main() -> None:
     parser.add_argument("--units", type=int, default=10_000)
     parser.add_argument("--kind", choices=("rubric", "pairwise"), default="rubric")
     parser.add_argument("--keep", type=Path, help="a folder to leave the report in")
+    parser.add_argument("--open", type=Path, help="a report that is there: only open it")
     given = parser.parse_args()
+    if given.open:
+        size = given.open.stat().st_size
+        print(json.dumps({"size_mb": round(size / 1e6, 2), **opening(given.open)}, indent=2))
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store = open_store("sqlite:bench.db", folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from evenhand.report.html.filters import Lead
 from evenhand.report.html.marks import Where
@@ -12,9 +12,12 @@ from evenhand.web.lists import link
 _PARAMETERS = {"tags": "tag", "passed": "passed", "reasons": "reason"}
 
 
-def leads(report: Report, field: str, value: str) -> Callable[[Where], Lead | None]:
+def leads(
+    report: Report, fields: Sequence[str], field: str, value: str
+) -> Callable[[Where], Lead | None]:
     """Return what finds the way to what a figure is about; None where no filter finds that alone.
-    With `field`, the figures are of the units alone that have a value of it."""
+    Units can be filtered by `fields`; with `field`, the figures are only of those that have a value
+    of it."""
     by = report.comparison.by.removeprefix("meta.") if report.comparison else ""
     here = f"/runs/{report.run}"
 
@@ -25,7 +28,7 @@ def leads(report: Report, field: str, value: str) -> Callable[[Where], Lead | No
             return None if field else Lead(link(f"{here}/changes", changes))
         query = {"field": field, "value": value} if field else {}
         for facet, wanted in where:
-            if facet == "variant" and not query.get("field") and by and " / " not in by:
+            if facet == "variant" and not field and by in fields:
                 query |= {"field": by, "value": wanted}
             elif facet == "candidates":
                 query["opponent" if "candidate" in query else "candidate"] = wanted

@@ -72,6 +72,7 @@ class Pages:
         # Figures that were computed while a run was judged are soon computed again.
         behind = bool(report and not where and report.coverage.verdicts != verdicts)
         live = bool(got and got["judging"])
+        offered = self._service.suggestions(recorded) if verdicts else None
         computing = wanted and not problem and (report is None or (behind and not live))
         here = f"/runs/{recorded.row.id}"
         return self._render(
@@ -82,9 +83,8 @@ class Pages:
             live=live,
             behind=behind,
             figures=report,
-            **(
-                shown_figures(report, say) | {"lead": leads(report, field, value)} if report else {}
-            ),
+            **(shown_figures(report, say) if report else {}),
+            lead=report and offered and leads(report, offered["fields"], field, value),
             computing=computing,
             waiting=got is None or computing or (live and not many),
             renews=got is None or computing or live,
@@ -99,7 +99,7 @@ class Pages:
             summary_href=link(
                 f"/runs/{recorded.row.id}/report", {"field": field, "value": value, "summary": 1}
             ),
-            offered=self._service.suggestions(recorded) if verdicts else None,
+            offered=offered,
             problem=problem,
         )
 
