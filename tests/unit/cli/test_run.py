@@ -588,6 +588,8 @@ def test_a_run_keeps_who_began_it_and_its_note_and_tags_until_there_are_new_ones
     assert "Заметка #第二版" in call("runs").text
     shown = call("show").text
     assert all(text in shown for text in ("anna", "Заметка", "第二版"))
+    call("report -o report.html")
+    assert "anna" not in Path("report.html").read_text()
     call("store copy sqlite:evenhand.db sqlite:copy.db")
     (copied,) = call.json("runs --store sqlite:copy.db")["runs"]
     assert values(copied, "author note tags") == ["anna", "Заметка", ["第二版"]]
