@@ -410,6 +410,21 @@ def test_a_figure_leads_to_as_many_as_it_counts(files, open_page, kind):
         assert sorted(titles) == sorted(share for share in shares if share != "0")
 
 
+def test_cards_of_a_row_line_up_and_leave_no_hole(files, open_page):
+    page = open_page(files["rubric", "en"])
+    boxes = """all => all.map(one => [one, ...one.children].map(part => {
+      const { x, y, width, height } = part.getBoundingClientRect();
+      return [x, y, part === one ? height : 0, width].map(Math.round);
+    }))"""
+    first, second, *rest = page.locator("figure").evaluate_all(boxes)
+    assert [box[1:3] for box in first] == [box[1:3] for box in second], "tops and heights"
+    assert first[0][0] < second[0][0] and rest
+    whole = second[0][0] + second[0][3] - first[0][0]
+    assert all(abs(card[0][3] - whole) <= 2 for card in rest), "one alone takes both columns"
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert len({card[0][0] for card in page.locator("figure").evaluate_all(boxes)}) == 1
+
+
 def test_what_a_figure_chose_is_seen_and_taken_back(files, open_page):
     page = open_page(files["pairwise", "en"])
     cell = page.locator("#chart-matrix td a").first
