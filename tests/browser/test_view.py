@@ -353,7 +353,7 @@ def test_hostile_texts_do_nothing_in_a_browser(hostile, hostile_texts, open_page
             page.mouse.move(400, 300)
             page.keyboard.press("Tab")
             units += 1
-    assert units == 3 * len(hostile_texts)
+    assert units == 4 * len(hostile_texts)
     page.goto(hostile.url)
     assert page.title() == title
     assert not [fault for fault in page.faults if HOST in fault]

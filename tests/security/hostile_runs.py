@@ -8,7 +8,14 @@ import json
 import pytest
 
 from tests.security.hostile import HOSTILE
-from tests.suites import PAIR_JUDGE, write_answers, write_pairs, write_suite
+from tests.suites import (
+    PAIR_JUDGE,
+    TICK_JUDGE,
+    write_answers,
+    write_checklist,
+    write_pairs,
+    write_suite,
+)
 from tests.unit.web.serving import judge_all
 
 SAMPLE_JUDGE = '''
@@ -55,6 +62,26 @@ async def echo(messages, schema, params):
         "confidence": "low",
     })
 """
+_ECHO_TICKS = """
+async def echo(messages, schema, params):
+    text = ANSWER.search("\\n".join(m["content"] for m in messages))[2]
+    text = text.rpartition(", judged:\\n")[2][-300:]
+    answers = schema["properties"]["criteria"]["properties"]
+    said = {"evidence": [text[-40:]], "reason": text, "met": True}
+    return json.dumps({"criteria": dict.fromkeys(answers, said), "notes": text})
+"""
+
+
+def _conversation(text, ending):
+    """Everybody says the text, names a tool by it and sends it to the tool."""
+    call = {"id": "c", "type": "function", "function": {"name": f"tool {text}", "arguments": text}}
+    return [
+        {"role": "system", "content": text},
+        {"role": "user", "content": f"{text}?"},
+        {"role": "assistant", "content": f"{text} one", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "name": text, "content": text},
+        {"role": "assistant", "content": ending},
+    ]
 
 
 def _one_line(text):
@@ -63,12 +90,13 @@ def _one_line(text):
 
 
 def hostile_suites(folder, texts=HOSTILE, **keep):
-    """Suites of the three kinds, a unit for every hostile text, with hostile names of fields,
+    """Suites of the four kinds, a unit for every hostile text, with hostile names of fields,
     variants and candidates that come up often enough to be compared."""
     names = [*texts[:8], *(text for text in texts if "\x1b" in text or "\x00" in text)][:12]
     samples = []
     pairs = []
     answers = []
+    talks = []
     for i, text in enumerate(texts):
         meta = {"model": texts[i % 3], f"key {text}"[:200]: text, "area": text}
         given = {"prompt_variant": texts[i % 2], "question_id": f"q{i // 2}", **meta}
@@ -83,6 +111,8 @@ def hostile_suites(folder, texts=HOSTILE, **keep):
         rubric = f"task_type: fact\n\n- +60 {_one_line(text)}\n"
         task = {"task_name": ident, "prompt": asked, "answer": ident, "rubric": rubric}
         answers.append({**task, "meta": meta})
+        talks.append({"id": ident, "messages": _conversation(text, ident), "meta": meta})
+        talks[-1]["context"] = text
     echo = {"model": "python/judge:echo"}
     name = "<img src=x onerror=struck(1)>\u202e</title><script>struck(1)</script>"
     scored = write_suite(folder / "a", samples, echo, judge=SAMPLE_JUDGE, name=name, **keep)
@@ -90,12 +120,21 @@ def hostile_suites(folder, texts=HOSTILE, **keep):
     for dimension, text in zip(rubric["dimensions"], HOSTILE, strict=False):
         dimension |= {"name": text, "definition": text}
     (scored / "rubric.json").write_text(json.dumps(rubric))
+    keep_ticks = keep | {"judged": "conversation", "name": f"{name} d"}
+    ticked = write_checklist(
+        folder / "d", talks, echo, judge=TICK_JUDGE + _ECHO_TICKS, **keep_ticks
+    )
+    criteria = [
+        {"id": f"c{i}", "text": text} for i, text in enumerate(filter(str.strip, texts[:9]))
+    ]
+    (ticked / "criteria.json").write_text(json.dumps(criteria))
     return [
         scored,
         write_pairs(
             folder / "b", pairs, echo, judge=PAIR_JUDGE + _ECHO_PAIR, name=f"{name} b", **keep
         ),
         write_answers(folder / "c", answers, echo, judge=_ECHO_GRADE, name=f"{name} c", **keep),
+        ticked,
     ]
 
 

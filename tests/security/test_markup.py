@@ -11,6 +11,7 @@ import re
 from base64 import b64decode
 from collections.abc import Callable
 from contextlib import closing
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import quote
@@ -45,7 +46,7 @@ i em strong s ins ol hr br blockquote h5 h6 kbd caption
 TAGS = set(_TAGS.split())
 ATTRIBUTES = re.compile(r"on|style$|srcset|srcdoc|formaction")
 LINKS = ("href", "src", "action", "xlink:href")
-KINDS = ("rubric", "pairwise", "weighted")
+KINDS = ("rubric", "pairwise", "weighted", "checklist")
 
 
 def imported(folder):
@@ -67,7 +68,7 @@ def imported(folder):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Runs of the three kinds over all texts in one store, and votes from elsewhere in another."""
+    """Runs of the four kinds over all texts in one store, and votes from elsewhere in another."""
     root = tmp_path_factory.mktemp("hostile")
     judge_hostile(*hostile_suites(root, store={"url": f"sqlite:{root / 'all.db'}"}))
     store = open_store("sqlite:imported.db", root)
@@ -126,6 +127,9 @@ def watched(page, links):
 @pytest.mark.parametrize("kind", [*KINDS, "imported"])
 def test_a_page_holds_no_element_and_no_attribute_of_theirs(files, kind):
     text = files[kind].read_text(encoding="utf-8")
+    policy = unescape(re.search('Content-Security-Policy" content="([^"]*)"', text)[1])
+    assert "unsafe" not in policy and "default-src 'none'" in policy
+    assert re.search(r"style-src 'sha256-[^' ]+'; script-src 'sha256-[^' ]+'$", policy)
     assert len(watched(text, re.compile("#|data:,$"))) == 1
     packed = re.search(r'<p id="packed" hidden>([^<]+)</p>', text)
     drills = decompress(b64decode(packed[1])).decode() if packed else ""
@@ -251,12 +255,12 @@ def test_pages_hold_no_element_that_data_made(site):
 
 
 def test_every_unit_is_found_by_its_id_and_shown_as_text(site, long):
-    """In the short form every text in one of the three kinds."""
+    """In the short form every text in one of the four kinds."""
     for kind, run in enumerate(run_ids(site).values()):
         with closing(open_archive(site.store)) as store:
             units = [unit.id for unit in store.units(Scope(run))]
         assert len(units) == len(HOSTILE)
-        for unit in units if long else units[kind::3]:
+        for unit in units if long else units[kind::4]:
             answer = site.get(f"/runs/{run}/unit?id={quote(unit, safe='')}")
             assert answer.status_code == 200, unit
             check(answer.text)
