@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from math import ceil, isnan
+from math import ceil, isnan, nan
 from typing import NamedTuple
 
 import numpy as np
 
 from evenhand.report.html.answer import scaled_dimension
-from evenhand.stats.matrix import FAILED, QuestionMatrix
+from evenhand.stats.matrix import EVEN, FAILED, QuestionMatrix
 from evenhand.stats.observations import Floats
 from evenhand.words import Words
 
@@ -59,10 +59,14 @@ class MatrixTable(NamedTuple):
         return Counter(row.way for row in self.rows)
 
 
-def shade(share: float) -> str:
-    """Return the class that shades a value, from 0 to 1, by how far it is from the middle."""
+def shade(share: float, passed: float = nan) -> str:
+    """Return the class that shades a value, from 0 to 1, by how far it is from the middle; one that
+    passes or fails in the colour of that."""
     strength = ceil(round(abs(share - 0.5) * 6, 9))
-    return _SHADES[3 + (strength if share > 0.5 else -strength)]
+    is_high = share > 0.5
+    if not isnan(passed):
+        is_high, strength = passed > 0.5, max(1, strength)
+    return _SHADES[3 + (strength if is_high else -strength)]
 
 
 def matrix_table(
@@ -84,7 +88,8 @@ def matrix_table(
         text = " ".join(texts) or _reason(missing, say)
         if missing:
             return MatrixCell(text, "no" if missing in FAILED else "na", href(unit))
-        return MatrixCell(text, shade((value - low) / ((high - low) or 1.0)), href(unit))
+        share = (value - low) / ((high - low) or 1.0)
+        return MatrixCell(text, shade(share, passed), href(unit))
 
     gaps = _gaps(matrix, say)
     writers = [write if head.sort == "spread" else write_gap for head, _ in gaps]
@@ -95,7 +100,8 @@ def matrix_table(
         cells = list(map(cell, *(column[place].tolist() for column in columns)))
         apart = [float(gap[place]) for _, gap in gaps]
         texts = [
-            "–" if isnan(gap) else write(gap) for gap, write in zip(apart, writers, strict=True)
+            "–" if isnan(gap) else "0" if abs(gap) < EVEN else write(gap)
+            for gap, write in zip(apart, writers, strict=True)
         ]
         rows.append(MatrixRow(question, ways[place], cells, texts))
     heads = [MatrixHead(say("changed.question"), "order"), *map(MatrixHead, matrix.names)]

@@ -92,7 +92,8 @@ class FirstScreen:
     balance: Sequence[BarPart]
     next: str
     target: str
-    """The section of the page to read next; empty if there is none."""
+    """The section of the page to read next, or `worse`: the questions that got worse; empty if
+    there is none."""
 
 
 def first_screen(report: Report, say: Words) -> FirstScreen:
@@ -340,7 +341,8 @@ class _Writer:
             is_hopeless = row.more_questions == "more than is practical"
             return self.say("next.equal" if is_hopeless else "next.more", **names), "changed"
         key = "better_but" if row.outcome == "better" and row.lower else row.outcome
-        return self.say(f"next.{key}", **names, n=self.say.integer(row.lower)), "changed"
+        target = "worse" if row.lower and row.outcome in ("better", "worse") else "changed"
+        return self.say(f"next.{key}", **names, n=self.say.integer(row.lower)), target
 
 
 def _names(row: Row, comparison: Comparison) -> dict[str, str]:

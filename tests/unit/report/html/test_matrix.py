@@ -9,6 +9,7 @@ from html import unescape
 import numpy as np
 import pytest
 
+from evenhand.report.html.matrix import shade as shade_of
 from evenhand.report.html.render import render
 from evenhand.report.model import ListedQuestions
 from evenhand.results.report import make_report as report_on
@@ -130,3 +131,9 @@ def test_eight_hundred_questions_by_five_stay_small():
     rows = [f"Question number {n}, of about as many characters as usual?" for n in range(800)]
     empty = len(shown(matrix.of_rows(np.arange(0)), []))
     assert len(shown(matrix, rows)) - empty < 230_000
+
+
+def test_a_value_that_fails_is_never_shaded_as_good():
+    assert [shade_of(value) for value in (0.1, 0.5, 0.58)] == ["l3", "", "w1"]
+    assert [shade_of(value, 0.0) for value in (0.1, 0.5, 0.58)] == ["l3", "l1", "l1"]
+    assert [shade_of(value, 1.0) for value in (0.4, 0.5, 0.9)] == ["w1", "w1", "w3"]
