@@ -10,6 +10,7 @@ import pytest
 from evenhand.errors import EvenhandError, UsageError
 from evenhand.web import service
 from evenhand.web.service import Timeouts
+from evenhand.words import words
 from tests.browser.axe import axe_faults
 from tests.security.hostile import BUNDLES, HOST, HOSTILE
 from tests.security.hostile_runs import hostile_suites, judge_hostile
@@ -232,8 +233,11 @@ def test_without_scripts_a_live_page_loads_itself_again(tmp_path, open_page):
     with judging(tmp_path, 60) as (site, allow):
         page = open_page(f"{site.url}/runs/latest", java_script_enabled=False)
         assert "judging now" in page.locator("#state").inner_text()
+        allow(20)
+        page.locator(".next", has_text=words("en")("next.live")).wait_for()
         allow(60)
         page.locator('[data-count="verdicts"]:text-is("60")').wait_for()
+        page.locator(".next", has_text=words("en")("next.read")).wait_for()
         page.goto(f"{site.url}/runs/latest/units")
         assert page.locator("tr.row").count() == 50
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -75,6 +76,9 @@ class Pages:
         offered = self._service.suggestions(recorded) if verdicts else None
         computing = wanted and not problem and (report is None or (behind and not live))
         here = f"/runs/{recorded.row.id}"
+        shown = shown_figures(report, say) if report else {}
+        if live and shown:
+            shown["screen"] = replace(shown["screen"], next=say("next.live"), target="")
         return self._render(
             request,
             "run.html",
@@ -83,7 +87,7 @@ class Pages:
             live=live,
             behind=behind,
             figures=report,
-            **(shown_figures(report, say) if report else {}),
+            **shown,
             lead=report and offered and leads(report, offered["fields"], field, value),
             computing=computing,
             waiting=got is None or computing or (live and not many),

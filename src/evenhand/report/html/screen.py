@@ -20,7 +20,7 @@ from evenhand.report.html.charts import Panel, dimension_label, overview, varian
 from evenhand.report.html.marks import Where
 from evenhand.report.html.ranking import main_dimension
 from evenhand.report.model import WARNINGS, Report
-from evenhand.stats.comparison import OVERALL, Comparison, Row
+from evenhand.stats.comparison import OVERALL, Comparison, Row, VariantMean
 from evenhand.stats.leaderboard import BoardRow
 from evenhand.text import visible
 from evenhand.words import Words
@@ -157,7 +157,8 @@ class _Writer:
                 return "", say("headline.level", candidates=shown)
             return "better", say("headline.leads", candidate=visible(top[0].candidate))
         if means := list(self._mean()):
-            count = say.counted(self.report.kind.noun, self.report.coverage.units)
+            judged = sum(mean.n for mean in self._main_means())
+            count = say.counted(self.report.kind.noun, judged)
             if len(means[0].sides) > 1:
                 return "", say("headline.judged", n=count)
             return "", say("headline.mean", n=count, mean=means[0].sides[0].value)
@@ -211,16 +212,20 @@ class _Writer:
     def _mean(self) -> Iterator[BigFigure]:
         """Yield the mean of each of two variants that share no question, or of the only one."""
         say = self.say
-        names = {mean.dimension for mean in self.report.means}
-        main = OVERALL if OVERALL in names else next(iter(names), "")
-        means = [m for m in self.report.means if m.dimension == main and m.mean is not None]
+        means = self._main_means()
         sides: list[Side] = []
         for mean in means[:2]:
             digits = 1 if is_of_hundred(mean.scale) else 2
             interval = say.interval(mean.low, mean.high, digits)
             sides.append(self._side(mean.variant, say.number(mean.mean, digits), interval))
         if sides:
-            yield BigFigure(self._scale_figure(main, means[0].scale), sides)
+            yield BigFigure(self._scale_figure(means[0].dimension, means[0].scale), sides)
+
+    def _main_means(self) -> list[VariantMean]:
+        """Return the means of what is overall, else of the first dimension."""
+        means = [mean for mean in self.report.means if mean.mean is not None]
+        overall = [mean for mean in means if mean.dimension == OVERALL]
+        return overall or [mean for mean in means if mean.dimension == means[0].dimension]
 
     def _passes(self) -> Iterator[BigFigure]:
         """Yield the pass rate, before and after or of the only variant."""

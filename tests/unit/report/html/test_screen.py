@@ -74,7 +74,7 @@ def test_what_was_found_says_what_to_do(report, headline, todo, language):
     say = words(language)
     screen = first_screen(report, say)
     counts = {"candidate": "c0", "candidates": say.join(["c0", "c1"]), "mean": say.number(0.38)}
-    noun = say.counted(report.kind.noun, report.coverage.units)
+    noun = say.counted(report.kind.noun, sum(mean.n for mean in report.means))
     assert screen.headline == say(f"headline.{headline}", **NAMES, **counts, n=noun)
     lower = report.comparison.rows[0].lower if report.comparison else ""
     n = {"pending": say.counted("judgment", 3), "failed": "90"}.get(todo, lower)
@@ -124,3 +124,11 @@ def test_what_is_decided_on_each_dimension_is_on_the_first_screen():
         ("facts", "+0.10 [−0.20, 0.40]", "undecided", ""),
     ]
     assert first_screen(two("better"), words("en")).dimensions == []
+
+
+def test_without_a_total_the_first_dimension_is_told():
+    means = [plain_mean(name, mean=n) for n, name in enumerate(("zest", "aim", "wit"), 1)]
+    screen = first_screen(make_report(means=means), words("en"))
+    assert [(figure.label, figure.sides[0].value) for figure in screen.figures] == [
+        ("zest", "1.00")
+    ]
