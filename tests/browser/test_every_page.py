@@ -266,7 +266,8 @@ def test_axe_finds_no_serious_fault(written, site, open_page, long):
 def test_tab_reaches_everything_and_shows_where_it_is(written, site, open_page):
     ids = run_ids(site)
     addresses = [written(name, "en") for name in ("two candidates", "checklist", "conversations")]
-    for name in ("two", "matrix", "changes of pairs", "units", "two conversations", "protocol"):
+    names = ("runs", "two", "trend", "matrix", "changes of pairs", "units", "two conversations")
+    for name in (*names, "protocol"):
         addresses.append(site.url + PAGES[name].format(**ids))
     faults = []
     for address in addresses:

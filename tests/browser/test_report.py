@@ -184,6 +184,11 @@ def test_a_unit_opens_to_replies_and_what_was_wrong(files, open_page):
 def test_everything_can_be_done_from_the_keyboard(files, open_page):
     page = open_page(files["rubric", "en"])
     active = "document.activeElement"
+    page.keyboard.press("Tab")
+    assert page.evaluate(f"{active}.className") == "skip"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate(f"!!{active}.closest('main')")
     page.locator("#search").focus()
     page.keyboard.type("number 1")
     shows(page, 22)
