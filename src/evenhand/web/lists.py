@@ -285,7 +285,7 @@ def _line(
         "line": line,
         "text": beginning(shown),
         "judge": f"{row['judge']} #{row['repeat'] + 1}" if row["repeat"] else str(row["judge"]),
-        "tone": line["tone"] or _TONES.get(row["status"], ""),
+        "tone": _TONES.get(row["status"], ""),
     }
 
 

@@ -273,7 +273,7 @@ def test_pass_rates_are_told_in_percent_by_every_command(call):
     for text in (ran.out, compared.out, Path("report.html").read_text()):
         assert is_told(text, "answer.pass_better", difference="+50", **told)
     for tone, mark, n in (("good", "✓ pass", 40), ("bad", "✗ fail", 40)):
-        assert text.count(f'<span class="side {tone}" dir="auto">{mark}') == n
+        assert text.count(f'<span class="side" dir="auto"><b class="{tone}">{mark}') == n
         assert f">{mark[2:]} ({n})</option>" in text
     assert is_told(compared.out, "terminal.passes") and compared.width <= 80
     assert is_told(call("compare --where question_id=q1").out, "answer.pass_none")
