@@ -78,7 +78,8 @@ class Pages:
         here = f"/runs/{recorded.row.id}"
         shown = shown_figures(report, say) if report else {}
         if live and shown:
-            shown["screen"] = replace(shown["screen"], next=say("next.live"), target="")
+            waits = {"next": say("next.live"), "target": "", "worse": ()}
+            shown["screen"] = replace(shown["screen"], **waits)
         return self._render(
             request,
             "run.html",

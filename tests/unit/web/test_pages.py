@@ -29,6 +29,7 @@ from tests.suites import (
     write_rows,
     write_suite,
 )
+from tests.unit.cli.weekly import Scored, judged_folder
 from tests.unit.web.serving import (
     PATIENT,
     counts,
@@ -80,6 +81,18 @@ def test_a_figure_leads_to_the_units_that_it_counts(tmp_path):
         assert len(changes) == 2
         for href, number in changes:
             assert site.get(unescape(href)).text.count('<details class="pair"') == int(number)
+
+
+def test_what_to_read_next_leads_to_all_that_got_worse(tmp_path):
+    worth = {"v1": lambda n: 3, "v2": lambda n: 1 if n < 3 else 5}
+    rows = [Scored(v, "m", "s", n, "r", worth[v](n), 3) for n in range(30) for v in worth]
+    judged_folder(tmp_path, rows)
+    with served(tmp_path / "evenhand.db") as site:
+        page = site.get("/runs/latest").text
+        said = page[page.index('<p class="next"') :].partition("</p>")[0]
+        worse = int(re.search(r"the (\d+) where it is worse", said)[1])
+        changes = site.get(unescape(re.search(r'href="([^"]*)"', said)[1])).text
+        assert changes.count('<details class="pair"') == worse == 3
 
 
 def test_every_page_that_pages_link_to_is_there(site):

@@ -92,8 +92,9 @@ class FirstScreen:
     balance: Sequence[BarPart]
     next: str
     target: str
-    """The section of the page to read next, or `worse`: the questions that got worse; empty if
-    there is none."""
+    """The section of the page to read next; empty if there is none."""
+    worse: Where
+    """The questions to read next, where a variant got worse on some."""
 
 
 def first_screen(report: Report, say: Words) -> FirstScreen:
@@ -135,6 +136,7 @@ class _Writer:
             balance=balance,
             next=todo,
             target=target,
+            worse=self._worse() if target == "changed" else (),
         )
 
     def _headline(self) -> tuple[str, str]:
@@ -346,8 +348,13 @@ class _Writer:
             is_hopeless = row.more_questions == "more than is practical"
             return self.say("next.equal" if is_hopeless else "next.more", **names), "changed"
         key = "better_but" if row.outcome == "better" and row.lower else row.outcome
-        target = "worse" if row.lower and row.outcome in ("better", "worse") else "changed"
-        return self.say(f"next.{key}", **names, n=self.say.integer(row.lower)), target
+        return self.say(f"next.{key}", **names, n=self.say.integer(row.lower)), "changed"
+
+    def _worse(self) -> Where:
+        """Return the questions on which a variant is worse, where these are to be read next."""
+        row = self.row
+        is_told = row is not None and row.lower and row.outcome in ("better", "worse")
+        return self._changed(row, "worse") if row and is_told else ()
 
 
 def _names(row: Row, comparison: Comparison) -> dict[str, str]:
