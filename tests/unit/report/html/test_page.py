@@ -105,11 +105,19 @@ def test_markdown_is_formatted_and_links_are_text():
     assert to_html("Plain, 2 * 3 _ 4.\n\nMore.") == ("Plain, 2 * 3 _ 4.\n\nMore.", False)
 
 
-def test_a_quote_across_formatting_has_its_number_once():
-    html, _ = to_html("see **the quote** here\n- x", 4, 17)
+@pytest.mark.parametrize(
+    ("text", "quote", "last"),
+    [
+        ("see **the quote** here\n- x", "**the quote**", "the quote"),
+        ("```\nthe quote\n```\n", "quote\n``", "quote"),
+    ],
+)
+def test_a_quote_across_formatting_has_its_number_once(text, quote, last):
+    start = text.index(quote)
+    html, _ = to_html(text, start, start + len(quote))
     marks = re.findall(r"<mark([^>]*)>([^<]*)</mark>", html)
-    assert "".join(text for _, text in marks) == "**the quote**"
-    assert [text for given, text in marks if "data-n" in given] == ["the quote"]
+    assert "".join(text for _, text in marks) == quote
+    assert [text for given, text in marks if "data-n" in given] == [last]
 
 
 OPENERS = ["[", "![", "`", "*", "**a", "_a ", "~~", "> ", "- ", "- a\n", "1. ", "|", "|a|\n", "<a "]
