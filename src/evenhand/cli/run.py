@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -391,10 +392,17 @@ def _next_commands(run: str, report: Report | None) -> Iterator[tuple[str, str]]
     if report.is_pairs:
         yield "cli.next_leaderboard", f"leaderboard {run}"
     if report.comparison and report.comparison.rows:
-        yield "cli.next_compare", f"compare {run}"
+        yield "cli.next_compare", f"compare {run}{_fields_flag(report)}"
     yield "cli.next_report", f"report {run} -o report.html"
     yield "cli.next_view", "view"
     yield "cli.next_export", f"export {run} --full -o verdicts.csv"
+
+
+def _fields_flag(report: Report) -> str:
+    """Return what `compare` has to be told where the suite does not say what to compare."""
+    if report.is_pairs or report.comparison is None or report.manifest.compare:
+        return ""
+    return "".join(f" --by {shlex.quote(name)}" for name in report.comparison.by.split(" / "))
 
 
 def _tell_changes(name: str, changes: Changes, differences: Sequence[str]) -> None:

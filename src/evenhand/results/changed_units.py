@@ -139,6 +139,10 @@ def _output(shown: ShownUnit, candidate: str) -> str:
 
 
 def _reasons(read: _Read) -> Iterator[JudgeReason]:
+    """Yield what judges say of a unit, with the names of candidates where they have letters."""
+    names = dict(zip("AB", read.outcome.candidates, strict=False))
+    names |= {f"{letter}+": f"{name} +" for letter, name in names.items()}
     for judge, judgment in zip(read.judges, read.shown.judgments, strict=True):
         for reason in judgment.reasons:
-            yield JudgeReason(judge, reason.about, reason.score, reason.text)
+            score = names.get(reason.score, reason.score)
+            yield JudgeReason(judge, reason.about, score, reason.text)

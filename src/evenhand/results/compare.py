@@ -220,10 +220,10 @@ def lay_out_question(
 
 def run_names(run: Recorded, earlier: Recorded) -> tuple[str, str]:
     """Return what two runs are called: their names; where these are alike, with the day or the
-    minute of their last starts, or a part of their ids."""
+    minute in which they were begun, or a part of their ids."""
     runs = run.row, earlier.row
     names = [[row.name for row in runs]]
-    starts = [row.started.replace("T", " ") for row in runs]
+    starts = [row.created.replace("T", " ") for row in runs]
     for ends in ([start[:10] for start in starts], [start[:16] for start in starts]):
         names.append([f"{row.name} {end}" for row, end in zip(runs, ends, strict=True)])
     names.append([f"{row.name} {row.id[:ID_SHOWN]}" for row in runs])

@@ -10,6 +10,7 @@ from evenhand.report.model import Report
 from evenhand.web.lists import link
 
 _PARAMETERS = {"tags": "tag", "passed": "passed", "reasons": "reason"}
+_STATUSES = {"failed": "failure", "pending": "pending"}
 
 
 def leads(
@@ -32,6 +33,8 @@ def leads(
                 query |= {"field": by, "value": wanted}
             elif facet == "candidates":
                 query["opponent" if "candidate" in query else "candidate"] = wanted
+            elif facet == "verdicts" and wanted in _STATUSES:
+                query["status"] = _STATUSES[wanted]
             elif facet in _PARAMETERS:
                 query[_PARAMETERS[facet]] = wanted
             else:

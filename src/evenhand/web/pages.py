@@ -78,7 +78,7 @@ class Pages:
         here = f"/runs/{recorded.row.id}"
         shown = shown_figures(report, say) if report else {}
         if live and shown:
-            waits = {"next": say("next.live"), "target": "", "worse": ()}
+            waits = {"next": say("next.live"), "target": "", "where": ()}
             shown["screen"] = replace(shown["screen"], **waits)
         return self._render(
             request,

@@ -41,6 +41,7 @@ class TrendRow(NamedTuple):
     figures: Sequence[tuple[str, str, str, str]]
     """The name of each variant, its colour, and its figure and interval in words."""
     questions: int
+    failed: int
     cost: float | None
     cost_each: str
     changes: str
@@ -185,9 +186,10 @@ def _row(
             for p in (points[name] for name in colours if name in points)
         ],
         questions=questions,
+        failed=sum(stands.counts.failures.values()) if stands else 0,
         cost=cost,
         cost_each="" if cost is None or not questions else _small_money(cost / questions, say),
-        changes=link(f"/runs/{run.id}/changes", {"against": before.id})
+        changes=link(f"/runs/{run.id}/changes", {"against": before.id, "only": "different"})
         if before and is_like
         else "",
     )

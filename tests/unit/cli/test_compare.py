@@ -390,7 +390,7 @@ def test_a_run_ends_with_the_answer_and_what_comes_next(call):
     answer = out[out.index("v2 is better than v1 overall: 0.25 -> 0.75") :]
     assert call("compare").answer.splitlines()[0] in answer
     run = out.split()[1]
-    for command in (f"compare {run}", f"report {run} -o report.html", "view"):
+    for command in (f"compare {run} --by prompt_variant", f"report {run} -o report.html", "view"):
         assert f"evenhand {command}\n" in answer
     # A field that the data lack does not fail a run.
     write_suite(Path(), units(1, v1=3), READ, judge=SCORES, compare={"by": ["colour"]})

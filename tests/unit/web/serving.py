@@ -206,7 +206,7 @@ def _write_replies(file):
 
 def run_ids(site):
     """The runs of the first page: name and id, the one started last first."""
-    rows = re.findall(r'<a href="/runs/(\w+)">([^<]*)</a>', site.get("/").text)
+    rows = re.findall(r'<h2><a href="/runs/(\w+)">([^<]*)</a>', site.get("/").text)
     return {unescape(name): run for run, name in rows}
 
 

@@ -378,12 +378,17 @@ def _outcome_key(row: Row) -> str:
 
 
 def digits_of(row: Row) -> int:
-    """Return two digits, of figures out of 100 none; one more where a difference would read like
-    none, or before and after would not add up to it."""
+    """Return two digits, of figures out of 100 none; one more where a difference or an end of its
+    interval would read like none, or before and after would not add up to it."""
     least = 0 if is_of_hundred(row.scale) else 2
-    if 0 < abs(row.difference or 0) < 0.5 * 0.1**least:
+    if _reads_like_none(row, least):
         return least + 1
     return next((digits for digits in (least, least + 1) if _adds_up(row, digits)), least)
+
+
+def _reads_like_none(row: Row, digits: int) -> bool:
+    ends = (row.difference or 0.0, row.low or 0.0, row.high or 0.0)
+    return any(0 < abs(end) < 0.5 * 0.1**digits for end in ends)
 
 
 def is_of_hundred(scale: tuple[float, float] | None) -> bool:
@@ -402,7 +407,7 @@ def gap_text(row: Row, say: Words) -> str:
     """Return a difference with its interval. Of figures above 1 two digits are enough where before
     and after do not stand beside it."""
     most = max(abs(row.mean or 0), abs(row.baseline_mean or 0))
-    is_small = 0 < abs(row.difference or 0) < SMALL
+    is_small = _reads_like_none(row, 2)
     digits = digits_of(row) if most <= 1 or is_small or is_of_hundred(row.scale) else 2
     return f"{say.signed(row.difference, digits)} {say.interval(row.low, row.high, digits)}".strip()
 

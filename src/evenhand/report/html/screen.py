@@ -90,11 +90,14 @@ class FirstScreen:
     dimensions_title: str
     balance_title: str
     balance: Sequence[BarPart]
+    balance_note: str
     next: str
     target: str
     """The section of the page to read next; empty if there is none."""
-    worse: Where
-    """The questions to read next, where a variant got worse on some."""
+    where: Where
+    """What to read next: the questions that got worse, or what failed."""
+    link: str
+    """The words that lead there."""
 
 
 def first_screen(report: Report, say: Words) -> FirstScreen:
@@ -123,7 +126,10 @@ class _Writer:
         title, panel = overview(self.report, self.say)
         dimensions_title, dimensions = self._dimensions()
         balance_title, balance = self._balance()
+        has_votes = self.row is None and any(row.votes > row.n for row in self.board[:1])
+        say_votes = self.say("balance.by_majority") if has_votes else ""
         todo, target = self._next()
+        link_text, where = self._next_link(target)
         return FirstScreen(
             headline=headline,
             tone=tone,
@@ -134,9 +140,11 @@ class _Writer:
             dimensions_title=dimensions_title,
             balance_title=balance_title,
             balance=balance,
+            balance_note=say_votes,
             next=todo,
             target=target,
-            worse=self._worse() if target == "changed" else (),
+            where=where,
+            link=link_text,
         )
 
     def _headline(self) -> tuple[str, str]:
@@ -197,7 +205,8 @@ class _Writer:
         if comparison.is_duel:
             interval = say.percents(row.mean_low, row.mean_high)
             side = self._side(row.variant, say.percent(row.mean), interval)
-            return BigFigure(say("chart.win_rate"), [side])
+            label = say("chart.win_rate_against", baseline=visible(comparison.baseline))
+            return BigFigure(label, [side])
         sides = [
             self._side(comparison.baseline, say.number(row.baseline_mean, digits)),
             self._side(row.variant, say.number(row.mean, digits)),
@@ -325,7 +334,7 @@ class _Writer:
         failed = sum(coverage.failures.values())
         if failed > MANY_FAILED * coverage.planned:
             counts = {"n": say.integer(failed), "of": say.integer(coverage.planned)}
-            return say("next.failed", **counts), ""
+            return say("next.failed", **counts), "failed"
         if not coverage.verdicts:
             return say("next.run"), ""
         if coverage.pending:
@@ -339,22 +348,27 @@ class _Writer:
                 return say("next.never_met"), ""
             key = "level" if len(top) > 1 else "leads"
             key = "family" if "notes.own_family_leads" in warned else key
-            return say(f"next.{key}", candidate=visible(top[0].candidate)), "units"
+            target = "" if key == "level" else "units"
+            return say(f"next.{key}", candidate=visible(top[0].candidate)), target
         return say("next.read"), "units"
 
     def _next_of(self, row: Row, comparison: Comparison) -> tuple[str, str]:
         names = _names(row, comparison)
         if row.outcome == UNDECIDED:
             is_hopeless = row.more_questions == "more than is practical"
-            return self.say("next.equal" if is_hopeless else "next.more", **names), "changed"
+            return self.say("next.equal" if is_hopeless else "next.more", **names), ""
         key = "better_but" if row.outcome == "better" and row.lower else row.outcome
         return self.say(f"next.{key}", **names, n=self.say.integer(row.lower)), "changed"
 
-    def _worse(self) -> Where:
-        """Return the questions on which a variant is worse, where these are to be read next."""
-        row = self.row
-        is_told = row is not None and row.lower and row.outcome in ("better", "worse")
-        return self._changed(row, "worse") if row and is_told else ()
+    def _next_link(self, target: str) -> tuple[str, Where]:
+        """Return what leads to the failures, or to the questions on which a variant is worse."""
+        say, row = self.say, self.row
+        if target == "failed":
+            failed = sum(self.report.coverage.failures.values())
+            return say.counted("failure", failed), (("verdicts", "failed"),)
+        if target == "changed" and row and row.lower and row.outcome in ("better", "worse"):
+            return say("page.matrix"), self._changed(row, "worse")
+        return "", ()
 
 
 def _names(row: Row, comparison: Comparison) -> dict[str, str]:
