@@ -58,7 +58,7 @@ def brackets_note(report: Report, say: Words) -> str:
         sentences.append(say("answer.level", level=say.percent(report.level)))
     if board:
         sentences.append(say.gloss("half", report.rule))
-    return " ".join(sentences)
+    return say("list.sentence").join(sentences)
 
 
 def _nothing(report: Report, say: Words) -> list[tuple[str, str]]:
@@ -264,7 +264,7 @@ class _ComparisonAnswers:
                 parts.append(say.parts("answer.within", distance=excluded, **names))
         if row.more_questions:
             parts.append(self._say_needed(row.more_questions))
-        return _space_out(parts)
+        return _space_out(parts, say)
 
     def _say_needed(self, more: More) -> list[tuple[str, str]]:
         """Return how many more questions would decide, and how to judge no more than those where
@@ -272,7 +272,7 @@ class _ComparisonAnswers:
         sentences = [[(self.say.gloss("needed", more), "")]]
         if any(count.pending for count in self.comparison.missing.values()):
             sentences.append(self.say.parts("answer.until_decided"))
-        return _space_out(sentences)
+        return _space_out(sentences, self.say)
 
     def _say_held(self, row: Row) -> list[tuple[str, str]]:
         """Return the sentence on a row that only the correction for several tests leaves open."""
@@ -319,13 +319,14 @@ class _ComparisonAnswers:
         say, sentences = self.say, list[list[tuple[str, str]]]()
         for key in ("better", "worse", "same", "held", "none"):
             listed = [
-                f"{_dimension(row.dimension, say)} ({gap_text(row, say)})"
+                say("answer.rate", candidate=name, rate=gap_text(row, say))
                 for row in rows
+                for name in [_dimension(row.dimension, say)]
                 if ("held" if self._is_held(row) else _outcome_key(row)) == key
             ]
             if listed:
                 sentences.append(say.parts(f"answer.by_{key}", dimensions=_join_few(listed, say)))
-        return _space_out(sentences)
+        return _space_out(sentences, say)
 
 
 def decision_answer(decision: Decision, noun: str, say: Words) -> AnswerLine:
@@ -348,9 +349,10 @@ def decision_answer(decision: Decision, noun: str, say: Words) -> AnswerLine:
     return AnswerLine("undecided" if outcome == "none" else outcome, parts)
 
 
-def _space_out(sentences: Sequence[list[tuple[str, str]]]) -> list[tuple[str, str]]:
-    """Return sentences in one, with a blank between them."""
-    return [part for sentence in sentences for part in ((" ", ""), *sentence)][1:]
+def _space_out(sentences: Sequence[list[tuple[str, str]]], say: Words) -> list[tuple[str, str]]:
+    """Return sentences in one, with what stands between sentences in the language."""
+    between = say("list.sentence"), ""
+    return [part for sentence in sentences for part in (between, *sentence)][1:]
 
 
 def _join_few(texts: Sequence[str], say: Words, between: str = "comma") -> str:

@@ -82,7 +82,7 @@ def ratio_text(row: StabilityRow, say: Words) -> str:
     """Return the ratio of two variances with its interval."""
     if row.ratio is None:
         return say.number(None)
-    return f"x {say.number(row.ratio)} {say.interval(row.low, row.high)}".strip()
+    return f"{say.number(row.ratio)} {say.interval(row.low, row.high)}".strip()
 
 
 def stability_rows(stability: Stability, variant: str) -> list[StabilityRow]:

@@ -161,8 +161,8 @@ def _leads(filters: UnitFilters, matrix: MatrixTable | None) -> Callable[[Where]
 
 
 def _facts(report: Report, say: Words) -> Iterator[tuple[str, str]]:
-    counted = say.counted(report.kind.noun, report.coverage.units)
-    yield "judged", f"{counted}{_variants(report)}"
+    counted, variants = say.counted(report.kind.noun, report.coverage.units), _variants(report, say)
+    yield "judged", say("view.chip", name=counted, value=variants) if variants else counted
     yield "protocol", visible(report.manifest.protocol)
     judges = [
         say("facts.times", judge=visible(judge.name), n=judge.repeats)
@@ -193,14 +193,13 @@ def _cost(coverage: Coverage, say: Words) -> str:
     return f"{price} · {say.counted('call', coverage.calls)} · {tokens}"
 
 
-def _variants(report: Report) -> str:
+def _variants(report: Report, say: Words) -> str:
     """Return the names of what is compared, as far as a line holds them."""
     names = dict.fromkeys(mean.variant for mean in report.means)
     if report.board:
         names = dict.fromkeys(sorted(row.candidate for row in report.board.rows))
     shown = [visible(name) for name in list(names)[:VARIANTS_SHOWN]]
-    more = " …" if len(names) > VARIANTS_SHOWN else ""
-    return f": {', '.join(shown)}{more}" if len(shown) > 1 else ""
+    return say.join(shown, len(names) - len(shown)) if len(shown) > 1 else ""
 
 
 def _coverage_bar(report: Report, say: Words) -> list[BarPart]:

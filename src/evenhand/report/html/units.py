@@ -269,8 +269,9 @@ class _Converter:
         own = (row["output"] or {}).get("pass")
         parts = {"": passed} if passed not in (None, own) else {}
         items = [
-            ": ".join(filter(None, (visible(name), self.say.gloss("pass", str(value).lower()))))
+            self.say("view.chip", name=visible(name), value=gloss) if name else gloss
             for name, value in (parts | checks).items()
+            for gloss in [self.say.gloss("pass", str(value).lower())]
         ]
         if items:
             is_bad = False in (passed, *checks.values())
