@@ -67,6 +67,7 @@ QUESTIONS_MOST, CELLS_MOST = 2_000, 20_000
 """Rows of the matrix, and its cells."""
 TEXT_MOST = 12_000
 """Characters of one text in a file."""
+TITLE_MOST = 200
 CHANGED = 10
 """Units that got worse most, and as many that got better most."""
 _TOLD_ELSEWHERE = frozenset(
@@ -123,7 +124,7 @@ def make_report(store: Archive, recorded: Recorded, options: ReportOptions | Non
     report = Report(
         run=row.id,
         name=row.name,
-        title=options.title,
+        title=" ".join(options.title.split())[:TITLE_MOST],
         arguments=_arguments(recorded, options),
         kind=recorded.kind,
         language=language,
@@ -212,7 +213,7 @@ def _compare(
     """Return the figures of a comparison, as `compare` has them, but for notes that a report tells
     elsewhere."""
     question = CompareOptions(
-        by=() if options.against else by,
+        by=options.by if options.against else by,
         baseline=options.baseline,
         against=options.against,
         within=options.within,
@@ -241,14 +242,14 @@ def _score_figures(
     comparison: Comparison | None = compared.get("comparison")
     means = [in_points(mean, recorded.full_marks or 1) for mean in plain_means(table)]
     notes = comparison.notes if comparison else _not_compared(table)
+    is_short = options.answer_only or options.against is not None
     return compared | {
         "means": comparison.means if comparison else means,
-        "tags": tags(table, by),
-        "passes": pass_rates(table, by),
-        "scores": ()
-        if options.answer_only
-        else distribution(table, by, by_tens=_has_totals(recorded)),
-        "lengths": () if options.answer_only else mean_by_length(table),
+        # Counts of one run say nothing of two.
+        "tags": () if options.against else tags(table, by),
+        "passes": () if options.against else pass_rates(table, by),
+        "scores": () if is_short else distribution(table, by, by_tens=_has_totals(recorded)),
+        "lengths": () if is_short else mean_by_length(table),
         "notes": [*notes, *_missing_scores(store, recorded)],
     }
 
@@ -305,6 +306,8 @@ def _pair_figures(
 ) -> dict[str, Any]:
     """Return the figures of pairs: every candidate against the baseline that is named, of two
     against the first, and the board of all."""
+    if options.against is not None:
+        raise UsageError(Sentence("results.pairs_against"))
     has_base = (recorded.manifest.compare or Compare()).baseline or len(table.candidates) == 2
     compared: dict[str, Any] = {}
     if has_base or options.asks_comparison:

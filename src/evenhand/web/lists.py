@@ -39,7 +39,7 @@ from evenhand.web.service import ROWS, ViewService
 from evenhand.words import Sentence, Words, few
 
 RunName = Annotated[str, PathParameter(max_length=64)]
-Text = Annotated[str, Query(max_length=200)]
+Text = Annotated[str, Query(max_length=2_000)]
 Word = Annotated[str, Query(pattern="^[a-z_]*$", max_length=40)]
 CursorText = Annotated[str, Query(pattern=r"^(\d{1,18}(\.-?\d{1,9}){0,2})?$", max_length=40)]
 Number = Annotated[int, Query(ge=0, le=2**62)]

@@ -16,7 +16,7 @@ from evenhand.results.pages import RunStatus, plain_texts
 from evenhand.runs.recorded import Recorded
 from evenhand.web.lists import Number, Text, chips, page_links
 from evenhand.web.render import Renderer
-from evenhand.web.service import ROWS, Answer, ViewService
+from evenhand.web.service import ROWS, RunReport, ViewService
 from evenhand.words import Words
 
 CHOICES_MOST = 200
@@ -85,7 +85,7 @@ class RunList:
         return list(map(ListedRun, runs, standings, judging, headlines))
 
 
-def headline(answer: Answer | None, stands: RunStatus | None, say: Words) -> str | None:
+def headline(answer: RunReport | None, stands: RunStatus | None, say: Words) -> str | None:
     """Return the answer of a run in a sentence; None while it is being made, and nothing where
     it is not to be made yet."""
     if answer is None or stands is None:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Full, LifoQueue
@@ -127,12 +127,20 @@ class FigureCache:
         self._figures: OrderedDict[Hashable, _Figure[Any]] = OrderedDict()
         self._watched: Store | None = None
         self._at_once = threading.Semaphore(AT_ONCE)
+        self._in_background = threading.Semaphore(AT_ONCE - 1)
 
     def get(
-        self, key: Hashable, make: Callable[[Archive], T], wait: float, version: object = None
+        self,
+        key: Hashable,
+        make: Callable[[Archive], T],
+        wait: float,
+        version: object = None,
+        *,
+        in_background: bool = False,
     ) -> T | None:
         """Return the figure under a key, made of the store as it is, or once for each version of
-        what it is about; raise what making it raised."""
+        what it is about; raise what making it raised. One place is left to figures that are not
+        made in the background."""
         with self._lock:
             state = self._state()
             state = state if version is None else version
@@ -143,7 +151,9 @@ class FigureCache:
             if self._is_due(figure, state):
                 figure.is_under_way = True
                 figure.ready.clear()
-                threading.Thread(target=self._make, args=(figure, state, make), daemon=True).start()
+                turn = self._in_background if in_background else nullcontext()
+                work = (figure, state, make, turn)
+                threading.Thread(target=self._make, args=work, daemon=True).start()
         figure.ready.wait(wait)
         if figure.error is not None:
             raise figure.error
@@ -171,10 +181,16 @@ class FigureCache:
             return False
         return time.monotonic() - figure.made_at >= self._pause * figure.took
 
-    def _make(self, figure: _Figure[T], state: object, make: Callable[[Archive], T]) -> None:
+    def _make(
+        self,
+        figure: _Figure[T],
+        state: object,
+        make: Callable[[Archive], T],
+        turn: AbstractContextManager[Any],
+    ) -> None:
         begun = time.monotonic()
         try:
-            with self._at_once, self._stores.borrow() as store:
+            with turn, self._at_once, self._stores.borrow() as store:
                 begun = time.monotonic()
                 value = make(store)
             figure.value, figure.error = value, None
@@ -193,8 +209,8 @@ class FigureCache:
             self._watched.close()
 
 
-class Answer(NamedTuple):
-    """The answer of a run; without a report where there is none."""
+class RunReport(NamedTuple):
+    """The report that answers a run; None where there is none."""
 
     report: Report | None
 
@@ -260,27 +276,28 @@ class ViewService:
         """Return the counts of runs, as far as they can be made in the time of one page."""
         return _in_time(self.standing, runs, self._timeouts.counts)
 
-    def answers(self, runs: Sequence[Recorded]) -> list[Answer | None]:
+    def answers(self, runs: Sequence[Recorded]) -> list[RunReport | None]:
         """Return the answers of runs, as far as they can be made in the time of one page."""
         return _in_time(self.answer, runs, self._timeouts.figures)
 
-    def answer(self, run: Recorded, wait: float | None = None) -> Answer | None:
+    def answer(self, run: Recorded, wait: float | None = None) -> RunReport | None:
         """Return the answer of a run; None while it is being made. Of a run with very many
         verdicts it is there once somebody has asked for its figures."""
         stands = self.standing(run, 0)
         if stands is None:
             return None
         if not 0 < stands.counts.verdicts <= FIGURES_AT_ONCE:
-            return Answer(self.cache.known(("report", run.row.id, run.manifest.compare)))
+            return RunReport(self.cache.known(("report", run.row.id, run.manifest.compare)))
         key = ("answer", run.row.id, run.manifest.compare)
-        make: Callable[[Archive], Answer] = lambda store: Answer(  # noqa: E731
+        make: Callable[[Archive], RunReport] = lambda store: RunReport(  # noqa: E731
             make_report(store, run, ReportOptions(answer_only=True))
         )
         seconds = self._timeouts.figures if wait is None else wait
         try:
-            return self.cache.get(key, make, seconds, self._version(run, wait=0))
+            version = self._version(run, wait=0)
+            return self.cache.get(key, make, seconds, version, in_background=True)
         except EvenhandError:  # said on the page of the run: the other runs have answers
-            return Answer(None)
+            return RunReport(None)
 
     def spent(self, runs: Sequence[Recorded]) -> Spent | None:
         """Return what runs have spent, and those that made their answers; None while it is

@@ -79,8 +79,8 @@ class TrendPage:
         label, unit, figures = _comparable(reports, say)
         colours = _colours(reports, figures)
         rows = [
-            _row(number, runs, *each, colours, say)
-            for number, each in enumerate(zip(standings, reports, strict=True))
+            _row(number, runs, *each, unit, colours, say)
+            for number, each in enumerate(zip(standings, reports, figures, strict=True))
         ]
         is_ready = None not in headlines and spent is not None
         return self._render(
@@ -171,19 +171,22 @@ def _row(
     runs: Sequence[Recorded],
     stands: RunStatus | None,
     report: Report | None,
+    figures: Figures,
+    unit: Unit,
     colours: Mapping[str, str],
     say: Words,
 ) -> TrendRow:
     run, before = runs[number], runs[number - 1] if number else None
-    _, unit, points = main_figures(report, say) if report else ("", number_unit(say), {})
     is_like = before is not None and before.has_votes == run.has_votes
     questions, cost = _questions(report), _cost(stands.spent) if stands else None
     return TrendRow(
         number=number + 1,
         run=run,
         figures=[
-            (p.series, colours[p.series], unit.value(p.value), unit.interval(p.low, p.high))
-            for p in (points[name] for name in colours if name in points)
+            (name, colours.get(name, "soft"), unit.value(p.value), unit.interval(p.low, p.high))
+            for name in dict.fromkeys([*colours, *figures])
+            if name in figures
+            for p in [figures[name]]
         ],
         questions=questions,
         failed=sum(stands.counts.failures.values()) if stands else 0,
@@ -196,7 +199,9 @@ def _row(
 
 
 def _questions(report: Report | None) -> int:
-    """Return the number of questions judged; of candidates the pairs."""
+    """Return the number of questions judged."""
+    if report and report.board:
+        return report.board.topics
     clusters = [mean.clusters for mean in report.means] if report else []
     return max(clusters, default=report.coverage.units if report else 0)
 

@@ -77,8 +77,9 @@ def test_an_answer_that_takes_long_is_announced(tmp_path, monkeypatch):
     assert is_told(said, "cli.computing", n=3)
 
 
-def test_the_bytes_do_not_hang_on_how_python_hashes(tmp_path):
-    folder = judge(SUITES["pairwise"](tmp_path, 4))
+@pytest.mark.parametrize("kind", SUITES)
+def test_the_bytes_do_not_hang_on_how_python_hashes(tmp_path, kind):
+    folder = judge(SUITES[kind](tmp_path, 6))
     written = []
     for seed in ("1", "2"):
         command = [EVENHAND, "report", "-o", f"{seed}.html", "--store", "sqlite:looked.db"]

@@ -32,7 +32,7 @@ def site(tmp_path_factory):
 def rows(page):
     """The rows of a page: the question and the texts of its cells."""
     body = page.partition('<div class="questions"')[2].partition("<tbody>")[2]
-    parts = body.partition("</tbody>")[0].split("<tr>")[1:]
+    parts = re.split("<tr[^>]*>", body.partition("</tbody>")[0])[1:]
     cells = [re.split(r"<td[^>]*>", part) for part in parts]
     return [[unescape(re.sub("<[^>]*>", "", cell)).strip() for cell in row] for row in cells]
 

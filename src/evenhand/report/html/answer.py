@@ -14,10 +14,8 @@ from evenhand.stats.leaderboard import Board, BoardRow
 from evenhand.text import visible
 from evenhand.words import Words
 
-VARIANTS_SHOWN = 4
-NAMES_SHOWN = 6
+VARIANTS_SHOWN, NAMES_SHOWN = 4, 6
 OPEN_SHOWN = 3
-"""So many undecided variants are named; more are counted, and the table has them."""
 UNDECIDED = "not enough evidence"
 SMALL = 0.005
 """A difference below this would be 0.00 with two digits."""
@@ -389,8 +387,8 @@ def digits_of(row: Row) -> int:
 
 
 def _reads_like_none(row: Row, digits: int) -> bool:
-    ends = (row.difference or 0.0, row.low or 0.0, row.high or 0.0)
-    return any(0 < abs(end) < 0.5 * 0.1**digits for end in ends)
+    ends = (row.difference, row.low, row.high)
+    return any(0 < abs(end or 0) < 0.5 * 0.1**digits for end in ends)
 
 
 def is_of_hundred(scale: tuple[float, float] | None) -> bool:

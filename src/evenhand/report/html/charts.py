@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.report.html.answer import by_win_rate, scaled_dimension
-from evenhand.report.html.marks import ChartRow, Point, ShownValue, Unit, Where, draw
+from evenhand.report.html.marks import ChartRow, Point, Unit, Where, draw
 from evenhand.report.html.matrix import shade
-from evenhand.report.html.ranking import ranked_means
 from evenhand.report.model import Report
 from evenhand.stats.comparison import OVERALL, Row
 from evenhand.text import visible
@@ -121,53 +120,9 @@ def variant_colours(report: Report) -> dict[str, str]:
     return dict(zip(dict.fromkeys(map(visible, names)), COLOURS, strict=False))
 
 
-def overview(report: Report, say: Words) -> tuple[str, Panel | None]:
-    """Return a bar per variant or candidate with its interval, the best first, and a title; of one
-    variant a bar per dimension."""
-    if report.board and len(report.board.rows) > 1:
-        rated = by_win_rate(report.board)
-        points = [_named_point(row.candidate, row.win_rate, row.low, row.high) for row in rated]
-        return say("chart.standings"), _bars(points, percent_unit(say), (0.0, 1.0), report, 0.5)
-    means = ranked_means(report.comparison) if report.comparison else []
-    if not means:
-        names = {mean.dimension for mean in report.means} - {OVERALL}
-        is_one = len({mean.variant for mean in report.means}) == 1
-        means = [m for m in report.means if m.mean is not None and (m.dimension in names) == is_one]
-        means = means or [m for m in report.means if m.mean is not None]
-        points = [
-            _named_point(say.dimension(m.dimension) if is_one else m.variant, m.mean, m.low, m.high)
-            for m in means
-        ]
-    else:
-        points = [_named_point(m.variant, m.mean, m.low, m.high) for m in means]
-    if len(points) < 2:
-        return "", None
-    scales = {mean.scale or (0.0, 1.0) for mean in means}
-    title = scaled_dimension(means[0].dimension, say, means[0].scale)
-    title = title if len({mean.dimension for mean in means}) == 1 else say("chart.means")
-    ends = scales.pop() if len(scales) == 1 else ()
-    return title, _bars(points, number_unit(say), ends, report)
-
-
-def _named_point(name: str, value: float | None, low: float | None, high: float | None) -> Point:
+def named_point(name: str, value: float | None, low: float | None, high: float | None) -> Point:
+    """Return a point under the name of a variant or candidate."""
     return Point(visible(name), "", value or 0.0, low, high)
-
-
-def _bars(
-    points: Sequence[Point],
-    unit: Unit,
-    ends: Sequence[float],
-    report: Report,
-    reference: float | None = None,
-) -> Panel:
-    """Return a bar per point in the colour of its name, with its value and interval in words."""
-    colours = variant_colours(report)
-    other = COLOURS[0] if len(colours) < 2 else "soft"
-    points = [replace(p, colour=colours.get(p.label, other)) for p in points[:BARS_SHOWN]]
-    rows, ticks = draw(points, unit, {}, reference=reference, ends=ends, bars=True)
-    values = [f"{unit.value(p.value)} {unit.interval(p.low, p.high)}".strip() for p in points]
-    rows = [replace(r, values=[ShownValue(value)]) for r, value in zip(rows, values, strict=True)]
-    return Panel(rows, ticks)
 
 
 def dimension_label(name: str, report: Report, say: Words) -> str:
@@ -269,6 +224,13 @@ class _Charts:
         scales = (mean.scale for mean in self.report.means if mean.dimension == OVERALL)
         return (next(scales, None) or (0.0, 1.0))[1]
 
+    def _of_variant(self, variant: str, n: int, *where: tuple[str, str]) -> Where:
+        """Return the units of a variant, if there are several, that have a value besides; empty
+        where none has, and of units that name no variant, which no filter finds."""
+        if not n or (not variant and len(self.colours) > 1):
+            return ()
+        return (*([("variant", variant)] if variant else []), *where)
+
     def _dimension(self, name: str) -> str:
         if name == OVERALL:
             if self.report.is_pairs:
@@ -297,9 +259,9 @@ class _Charts:
         """Return the pass rates of several variants; the first screen has those of two."""
         points = [
             replace(
-                _named_point(each.variant, rate.value, rate.low, rate.high),
+                named_point(each.variant, rate.value, rate.low, rate.high),
                 n=each.of,
-                where=_of_variant(each.variant, each.passed, ("passed", "true")),
+                where=self._of_variant(each.variant, each.passed, ("passed", "true")),
             )
             for each in self.report.passes
             for rate in [each.rate]
@@ -362,7 +324,7 @@ class _Charts:
                 *(visible(bar.value), visible(bar.variant), bar.count / bar.of),
                 n=bar.count,
                 group=visible(self.say.dimension(bar.group)),
-                where=_of_variant(bar.variant, bar.count, ("scores", bar.score)),
+                where=self._of_variant(bar.variant, bar.count, ("scores", bar.score)),
             )
             for bar in bars
         ]
@@ -379,7 +341,7 @@ class _Charts:
                 else visible(f"{bar.value} · {say.gloss('tag', bar.value)}"),
                 *(visible(bar.variant), bar.count / bar.of),
                 n=bar.count,
-                where=_of_variant(
+                where=self._of_variant(
                     bar.variant,
                     bar.count,
                     ("verdicts" if bar.value == "critical" else "tags", bar.value),
@@ -419,7 +381,7 @@ class _Charts:
         if board is None or len({n for place, row in enumerate(numbers) for n in row[:place]}) < 2:
             return None
         points = [
-            _named_point(row.candidate, row.rating, row.rating_low, row.rating_high)
+            named_point(row.candidate, row.rating, row.rating_low, row.rating_high)
             for row in board.rows
             if row.rating is not None
         ]
@@ -496,12 +458,6 @@ def _matrix_cell(rate: float | None, *names: str) -> tuple[str, str, Where]:
     if rate is None:
         return "", "", ()
     return f"{100 * rate:.0f}", shade(rate), tuple(("candidates", name) for name in names)
-
-
-def _of_variant(variant: str, n: int, *where: tuple[str, str]) -> Where:
-    """Return the units of a variant, if there are several, that have a value besides; empty where
-    none has."""
-    return (*([("variant", variant)] if variant else []), *where) if n else ()
 
 
 def series_colours(points: Sequence[Point], given: Mapping[str, str]) -> dict[str, str]:

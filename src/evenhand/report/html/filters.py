@@ -76,7 +76,7 @@ def _filters(units: Sequence[ListedUnit], say: Words) -> dict[str, list[Choice]]
     filters: dict[str, list[Choice]] = {}
     number = count(1)
     for facet in units[0].facets if units else ():
-        counts = Counter(value for unit in units for value in set(unit.facets[facet]))
+        counts = Counter(value for unit in units for value in dict.fromkeys(unit.facets[facet]))
         if (1 if facet in _CODES else 2) <= len(counts) <= CHOICES_MOST:
             choices = [
                 Choice(next(number), value, f"{_choice(facet, value, say)} ({n:,})")

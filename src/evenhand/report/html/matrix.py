@@ -29,11 +29,12 @@ class MatrixCell(NamedTuple):
 
 
 class MatrixRow(NamedTuple):
-    """A question, whether a variant is `better` or `worse` on it or the `same`, its cells, and how
-    far apart they are."""
+    """A question, whether a variant is `better` or `worse` on it or the `same`, its cells, how far
+    apart they are, and whether they differ at all."""
 
     question: str
     way: str
+    differs: bool
     cells: Sequence[MatrixCell]
     apart: Sequence[str]
     """The spread, and the loss where there is a baseline."""
@@ -94,7 +95,7 @@ def matrix_table(
     gaps = _gaps(matrix, say)
     writers = [write if head.sort == "spread" else write_gap for head, _ in gaps]
     columns = (matrix.values, matrix.passed, matrix.missing, matrix.opens)
-    ways = matrix.ways(variant)
+    ways, differs = matrix.ways(variant), (matrix.spread > EVEN).tolist()
     rows: list[MatrixRow] = []
     for place, question in enumerate(questions):
         cells = list(map(cell, *(column[place].tolist() for column in columns)))
@@ -103,7 +104,7 @@ def matrix_table(
             "–" if isnan(gap) else "0" if abs(gap) < EVEN else write(gap)
             for gap, write in zip(apart, writers, strict=True)
         ]
-        rows.append(MatrixRow(question, ways[place], cells, texts))
+        rows.append(MatrixRow(question, ways[place], differs[place], cells, texts))
     heads = [MatrixHead(say("changed.question"), "order"), *map(MatrixHead, matrix.names)]
     return MatrixTable(_about(matrix, say), [*heads, *(head for head, _ in gaps)], rows)
 

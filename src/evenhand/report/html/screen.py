@@ -4,7 +4,7 @@ candidate, the count of questions won and lost, and what to do next."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evenhand.observation import PASSED
 from evenhand.report.html.answer import (
@@ -16,9 +16,18 @@ from evenhand.report.html.answer import (
     is_of_hundred,
     scaled_dimension,
 )
-from evenhand.report.html.charts import Panel, dimension_label, overview, variant_colours
-from evenhand.report.html.marks import Where
-from evenhand.report.html.ranking import main_dimension
+from evenhand.report.html.charts import (
+    BARS_SHOWN,
+    COLOURS,
+    Panel,
+    dimension_label,
+    named_point,
+    number_unit,
+    percent_unit,
+    variant_colours,
+)
+from evenhand.report.html.marks import Point, ShownValue, Unit, Where, draw
+from evenhand.report.html.ranking import main_dimension, ranked_means
 from evenhand.report.model import WARNINGS, Report
 from evenhand.stats.comparison import OVERALL, Comparison, Row, VariantMean
 from evenhand.stats.leaderboard import BoardRow
@@ -334,7 +343,8 @@ class _Writer:
         failed = sum(coverage.failures.values())
         if failed > MANY_FAILED * coverage.planned:
             counts = {"n": say.integer(failed), "of": say.integer(coverage.planned)}
-            return say("next.failed", **counts), "failed"
+            is_imported = report.manifest.imported is not None
+            return say(f"next.failed{'_import' if is_imported else ''}", **counts), "failed"
         if not coverage.verdicts:
             return say("next.run"), ""
         if coverage.pending:
@@ -367,12 +377,58 @@ class _Writer:
             failed = sum(self.report.coverage.failures.values())
             return say.counted("failure", failed), (("verdicts", "failed"),)
         if target == "changed" and row and row.lower and row.outcome in ("better", "worse"):
-            return say("page.matrix"), self._changed(row, "worse")
+            page = "units" if self.report.is_pairs else "matrix"
+            return say(f"page.{page}"), self._changed(row, "worse")
         return "", ()
 
 
 def _names(row: Row, comparison: Comparison) -> dict[str, str]:
     return {"variant": visible(row.variant), "baseline": visible(comparison.baseline)}
+
+
+def overview(report: Report, say: Words) -> tuple[str, Panel | None]:
+    """Return a bar per variant or candidate with its interval, the best first, and a title; of one
+    variant a bar per dimension."""
+    if report.board and len(report.board.rows) > 1:
+        rated = by_win_rate(report.board)
+        points = [named_point(row.candidate, row.win_rate, row.low, row.high) for row in rated]
+        return say("chart.standings"), _bars(points, percent_unit(say), (0.0, 1.0), report, 0.5)
+    means = ranked_means(report.comparison) if report.comparison else []
+    if not means:
+        names = {mean.dimension for mean in report.means} - {OVERALL}
+        is_one = len({mean.variant for mean in report.means}) == 1
+        means = [m for m in report.means if m.mean is not None and (m.dimension in names) == is_one]
+        means = means or [m for m in report.means if m.mean is not None]
+        points = [
+            named_point(say.dimension(m.dimension) if is_one else m.variant, m.mean, m.low, m.high)
+            for m in means
+        ]
+    else:
+        points = [named_point(m.variant, m.mean, m.low, m.high) for m in means]
+    if len(points) < 2:
+        return "", None
+    scales = {mean.scale or (0.0, 1.0) for mean in means}
+    title = scaled_dimension(means[0].dimension, say, means[0].scale)
+    title = title if len({mean.dimension for mean in means}) == 1 else say("chart.means")
+    ends = scales.pop() if len(scales) == 1 else ()
+    return title, _bars(points, number_unit(say), ends, report)
+
+
+def _bars(
+    points: Sequence[Point],
+    unit: Unit,
+    ends: Sequence[float],
+    report: Report,
+    reference: float | None = None,
+) -> Panel:
+    """Return a bar per point in the colour of its name, with its value and interval in words."""
+    colours = variant_colours(report)
+    other = COLOURS[0] if len(colours) < 2 else "soft"
+    points = [replace(p, colour=colours.get(p.label, other)) for p in points[:BARS_SHOWN]]
+    rows, ticks = draw(points, unit, {}, reference=reference, ends=ends, bars=True)
+    values = [f"{unit.value(p.value)} {unit.interval(p.low, p.high)}".strip() for p in points]
+    rows = [replace(r, values=[ShownValue(value)]) for r, value in zip(rows, values, strict=True)]
+    return Panel(rows, ticks)
 
 
 def lead_row(comparison: Comparison) -> Row | None:

@@ -51,12 +51,14 @@
         gone.remove();
       }
     };
+    const kept = new Set([...next.children].map((one) => one.id));
     for (const node of [...next.childNodes]) {
+      while (at?.id && !kept.has(at.id)) drop(at.nextSibling);
       const isLike = at && !at.id && !node.id && at.nodeName === node.nodeName;
       const same = node.id ? [...old.children].find((one) => one.id === node.id) : isLike && at;
       if (same) {
-        drop(same);
-        at = same.nextSibling;
+        if (same === at) at = at.nextSibling;
+        else old.insertBefore(same, at);
         morph(same, node);
       } else old.insertBefore(node, at);
     }
