@@ -71,13 +71,19 @@ def test_the_trend_of_a_suite_has_a_row_and_a_dot_per_run_the_oldest_first(team)
 
 def test_a_run_that_is_summed_up_otherwise_is_in_the_table_of_the_trend_alone(tmp_path):
     store = fill_team(tmp_path, 8)
-    (tmp_path / "votes.csv").write_text("unit,judge,first,second,winner\nq1,j,v0,v1,first\n")
+    votes = [f"q{n % 2},j,v0,w{n},first" for n in range(8)]
+    (tmp_path / "votes.csv").write_text("\n".join(["unit,judge,first,second,winner", *votes]))
     ok_here(f"import votes.csv --kind votes --name weekly --store sqlite:{store}", cwd=tmp_path)
     with served(store) as site:
         page = site.get("/runs/weekly/trend").text
     rows = re.findall(r'<tr class="row">.*?</tr>', page, re.DOTALL)
     assert len(rows) == 4 and "/changes" not in rows[3]
-    assert page.count('class="dot"') == 2
+    listed = [re.findall(r'<li class="of-\w+" dir="auto">(\w+)', row) for row in rows]
+    assert listed[:3] == [[]] * 3, "other figures than the head of the column says"
+    assert sorted(listed[3]) == ["v0", *(f"w{n}" for n in range(8))]
+    assert page.count('class="dot"') == 6, "as far as there are colours"
+    questions = re.findall(r'data-label="Questions">(\d+)<', rows[3])
+    assert questions == ["2"]
 
 
 @pytest.mark.parametrize(
