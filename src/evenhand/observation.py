@@ -122,7 +122,6 @@ class PassVote(NamedTuple):
     winner: str | None
     marks: Mapping[str, str | None] = {}
     preference: float | None = None
-    contradicts_itself: bool = False
 
 
 class Voted(NamedTuple):

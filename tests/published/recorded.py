@@ -15,7 +15,7 @@ from evenhand.kinds.conversation import JudgingContext
 from evenhand.kinds.pairwise.kind import PairwiseProtocol
 from evenhand.kinds.pairwise.unit import read_pairs
 from evenhand.kinds.pairwise.verdict import measure_judgment
-from evenhand.stats.pairwise import Judged
+from evenhand.observation import Voted
 
 MARKS = {"A": "A+", "B": "B+", "tie": "tie"}
 
@@ -26,6 +26,13 @@ class Asked(NamedTuple):
     pair: str
     order: str
     round: int = 1
+
+
+class Judged(NamedTuple):
+    """A pair of a row, and what its judge says of it."""
+
+    row: str
+    vote: Voted
 
 
 def topic(ident, *names):
@@ -57,8 +64,7 @@ async def _judged(pairs, replies, max_rounds):
     protocol, found = _protocol(max_rounds), list[Judged]()
     for pair in pairs:
         judgment = await protocol.judge(pair, JudgingContext(ask=ask))
-        names = (pair.first.id, pair.second.id)
-        found.append(Judged(pair.row, 2, names, [("judge", measure_judgment(judgment))]))
+        found.append(Judged(pair.row, measure_judgment(judgment)))
     return found
 
 
@@ -76,9 +82,4 @@ def _protocol(max_rounds):
 
 def winner(one):
     """The settled winner of a pair with one judge; `failure` where there is none."""
-    return next((vote.winner for _, vote in one.judgments if vote.winner), "failure")
-
-
-def passes(one):
-    """The winner of each order's last pass, of the candidates of the row."""
-    return {made.order: str(made.winner) for made in one.judgments[0][1].passes}
+    return one.vote.winner or "failure"

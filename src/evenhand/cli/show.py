@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console, RenderableType
@@ -27,7 +27,7 @@ from evenhand.cli.language import terminal_words
 from evenhand.errors import UsageError
 from evenhand.jsontext import stored_object
 from evenhand.judgment import Judgment, Verdict
-from evenhand.kinds.kind import Scoring
+from evenhand.kinds.kind import Scoring, Voting
 from evenhand.report.html.units import kind_blocks, left_out_reason, unit_blocks
 from evenhand.report.terminal.blocks import block_lines, cell_line
 from evenhand.report.terminal.console import console, legend, paragraph, table
@@ -35,7 +35,6 @@ from evenhand.report.terminal.pairs import RANKED_FROM, criteria_line, pair_tabl
 from evenhand.report.terminal.summary import failure_line
 from evenhand.report.terminal.tables import cut, safe
 from evenhand.results.pages import overview, standing
-from evenhand.results.pairs import figures_of_pairs, judged_pairs
 from evenhand.results.units import (
     full_rows,
     is_hash_of,
@@ -48,10 +47,13 @@ from evenhand.results.units import (
     verdicts_of,
 )
 from evenhand.runs.recorded import Recorded, recorded_run
-from evenhand.stats.pairwise import panel_winner
+from evenhand.stats.votes import voted_winner
 from evenhand.store.archive import Archive
 from evenhand.store.ports import Scope, StoredUnit
 from evenhand.words import Sentence, few
+
+if TYPE_CHECKING:
+    from evenhand.stats.pairwise import PairSummary
 
 
 @click.command("runs")
@@ -275,9 +277,10 @@ def _show_unit(store: Archive, run: Recorded, name: str, as_json: bool) -> None:
     say = terminal_words()
     for part in block_lines(unit_blocks(shown, judged, say, names_of(run, say.language))):
         out.print(part)
-    if len(judged) > 1 and run.has_votes:
-        (pair,) = judged_pairs(run.kind, store, run.scope, run.judge_groups, "uncertain", name)
-        winner = panel_winner(pair.votes)
+    measure = run.kind.measure
+    if len(judged) > 1 and isinstance(measure, Voting):
+        votes = [(entry.row["judge"], measure.judgment(entry.judgment)) for entry in judged]
+        winner = voted_winner(votes) or "uncertain"
         out.print(f"\n{say('cli.majority', winner=winner)}")
 
 
@@ -307,7 +310,7 @@ def run_figures(
         blocks = measure.summarise(verdicts_of(kind, store, scope), run.rubric).blocks
         yield from block_lines(kind_blocks(blocks, terminal_words()))
         return
-    figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
+    figures = _summarise(store, run, scope)
     has_fronts = any(len(sets.candidates) > 2 for sets in figures.fronts.values())
     questions = topic_questions(kind, store, scope) if has_fronts else {}
     titles = {
@@ -316,7 +319,7 @@ def run_figures(
     }
     with_standings = not is_ranked or len(figures.standings) <= RANKED_FROM
     yield from pair_tables(figures, titles, terminal_words(), with_standings=with_standings)
-    if figures.first_rounds:
+    if figures.votes.orders.first_rounds:
         yield ""
         yield from criteria_line(names_of(run, terminal_words().language))
 
@@ -328,5 +331,16 @@ def run_json(store: Archive, run: Recorded, scope: Scope) -> dict[str, Any]:
     if isinstance(measure, Scoring):
         counts = measure.summarise(verdicts_of(kind, store, scope), run.rubric).json
         return {kind.name: dict(counts)} if counts else {}
-    figures = figures_of_pairs(kind, store, scope, run.judge_groups, run.rule)
-    return {kind.name: figures.json()}
+    return {kind.name: _summarise(store, run, scope).json()}
+
+
+def _summarise(store: Archive, run: Recorded, scope: Scope) -> PairSummary:
+    """Return the figures of the judged pairs of a scope of a run."""
+    # They need numpy, which runs of scores are shown without.
+    from evenhand.results.observations import observe
+    from evenhand.stats.pairwise import summarise_pairs
+
+    table = observe(store, run)
+    if scope.limit is not None:
+        table = table.where(table.unit < scope.limit)
+    return summarise_pairs(table)

@@ -16,12 +16,12 @@ import numpy as np
 
 from evenhand.errors import UsageError
 from evenhand.notebook import Shown, ShownTable
-from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH, UNCERTAIN
+from evenhand.observation import OPPONENT_LENGTH, SUBJECT_LENGTH
 from evenhand.stats.estimate import is_significant, mean
 from evenhand.stats.leans import Orders, orders
 from evenhand.stats.length import LEAST, length_controlled
 from evenhand.stats.observations import Floats, Ints, Observations, field_named, place_of
-from evenhand.stats.pairwise import Front, fronts_json, topic_fronts
+from evenhand.stats.pairwise import Front, fronts_json, panel, tally, topic_fronts
 from evenhand.stats.rating import (
     SAME,
     Ratings,
@@ -40,8 +40,6 @@ FRONT_VOTES = 200_000
 """Of more votes no fronts are listed: there would be a page of them for every topic."""
 NAMED = 5
 """So many candidates are named in a note."""
-WON, LOST, TIED, OPEN = range(4)
-"""The outcomes of a pair for its first candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +210,7 @@ def plain_board(table: Observations, measure: str, level: float) -> Board:
         np.bincount(np.append(table.first[rows], table.second[rows]), minlength=size)
         for rows in (has_verdict, is_open & ~is_dropped, is_dropped)
     )
-    met, results = _meetings(sides), panel(table, measure).tally(size)
+    met, results = _meetings(sides), tally(table, panel(table, measure))
     order = np.argsort(sides.candidate, kind="stable")
     parts = np.split(order, np.searchsorted(sides.candidate[order], np.arange(1, size)))
     rows: list[BoardRow] = []
@@ -289,44 +287,6 @@ def _meetings(sides: _Sides) -> _Meetings:
     points = np.bincount(place, sides.won, size**2).reshape(size, size)
     rates = np.full((size, size), np.nan)
     return _Meetings(np.divide(points, pairs, out=rates, where=pairs > 0), pairs)
-
-
-class PanelResults(NamedTuple):
-    """Of every pair with a verdict its candidates, and what it comes to for the first."""
-
-    first: Ints
-    second: Ints
-    result: Ints
-
-    def tally(self, size: int) -> Ints:
-        """Return how often each candidate won, lost, tied, and had no clear result."""
-        turned = np.array([LOST, WON, TIED, OPEN])[self.result]
-        places = np.concatenate([self.first * 4 + self.result, self.second * 4 + turned])
-        return np.bincount(places, minlength=size * 4).reshape(size, 4)
-
-
-def panel(table: Observations, measure: str) -> PanelResults:
-    """Return what more than half of the judges of each pair say, each by more than half of its
-    repeats. Without such a majority a pair is uncertain, and on a criterion a tie."""
-    won, is_main = table.column(measure), measure == table.main
-    otherwise = OPEN if is_main else TIED
-    rows = ~np.isnan(won) & (table.first != table.second)
-    results = np.where(won > 0.5, WON, np.where(won < 0.5, LOST, TIED))
-    if is_main:
-        results[table.column(UNCERTAIN) == 1] = OPEN
-    judges = max(len(table.judges), 1)
-    places, group = np.unique(table.unit[rows] * judges + table.judge[rows], return_inverse=True)
-    by_judge = _majorities(group, results[rows], places.size, otherwise)
-    units, group = np.unique(places // judges, return_inverse=True)
-    settled = _majorities(group, by_judge, units.size, otherwise)
-    return PanelResults(table.subject[units], table.opponent[units], settled)
-
-
-def _majorities(group: Ints, codes: Ints, size: int, otherwise: int) -> Ints:
-    """Return of each group the code that more than half of its members have."""
-    counts = np.bincount(group * 4 + codes, minlength=size * 4).reshape(size, 4)
-    is_clear = 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1)
-    return np.where(is_clear, counts.argmax(axis=1), otherwise)
 
 
 def _rate(board: Board, table: Observations, measure: str, options: BoardOptions) -> None:

@@ -31,7 +31,7 @@ from evenhand.results.side_by_side import (
 from evenhand.runs.recorded import Recorded
 from evenhand.stats.layout import USUAL
 from evenhand.stats.matrix import Only
-from evenhand.stats.pairwise import OUTCOMES
+from evenhand.stats.votes import OUTCOMES
 from evenhand.store.ports import Browsed, PageRequest, StoredUnit
 from evenhand.text import visible
 from evenhand.web.render import Renderer

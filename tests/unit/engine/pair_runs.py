@@ -3,10 +3,11 @@
 from contextlib import contextmanager
 
 from evenhand.errors import Interrupted
-from evenhand.results.pairs import figures_of_pairs
+from evenhand.results.observations import observe
 from evenhand.runs.recorded import find_run
 from evenhand.runs.settle import settle_run
 from evenhand.runs.stores import open_archive, open_store
+from evenhand.stats.pairwise import summarise_pairs
 from tests.suites import (
     judged,
     prepared,
@@ -22,8 +23,7 @@ def judge(name, **rest):
 def figures(folder, run="latest"):
     store = open_archive("sqlite:evenhand.db", folder)
     try:
-        found = find_run(store, run)
-        return figures_of_pairs(found.kind, store, found.scope, found.judge_groups)
+        return summarise_pairs(observe(store, find_run(store, run), "uncertain"))
     finally:
         store.close()
 

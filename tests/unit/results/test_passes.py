@@ -31,12 +31,11 @@ class Case(NamedTuple):
 
 
 CASES = {
-    # `show` and `run` read all units for the sizes of topics, and the judged ones for their passes;
-    # a listing reads each unit for its question. Comparisons read observations alone.
+    # A listing reads each unit for its question. Figures of pairs read observations alone.
     "pairwise": Case(
         write_pairs,
         pairs,
-        {"compare": 0, "leaderboard": 0, "show": 4, "report": 2, "run": 3},
+        {"compare": 0, "leaderboard": 0, "show": 2, "report": 2, "run": 1},
         {"report": 4},
     ),
     "rubric": Case(write_suite, samples, {"show": 3, "report": 2, "run": 2}),

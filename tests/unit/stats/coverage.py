@@ -15,9 +15,8 @@ from scipy.special import expit, logit
 from scipy.stats import kendalltau
 
 from evenhand.stats import coefficients
-from evenhand.stats.estimate import difference, mean
+from evenhand.stats.estimate import difference, mean, share
 from evenhand.stats.length import Regression, equal_length_interval
-from evenhand.stats.pairwise import proportion
 from evenhand.stats.ppi import corrected_mean
 from evenhand.stats.rating import Matches, rate
 from tests.unit.stats.laws import WORSE
@@ -200,7 +199,7 @@ def of_share(chance, least):
     def find(rng, n):
         rates = rng.beta(chance / 0.3 - chance, (1 - chance) * 7 / 3, n)
         trials = 2 + rng.integers(9, size=n)
-        return [proportion(zip(rng.binomial(trials, rates), trials, strict=True))]
+        return [share(rng.binomial(trials, rates), trials)]
 
     return Case(find, chance, least=least)
 

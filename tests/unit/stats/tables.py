@@ -85,7 +85,7 @@ def ballots(
 ):
     """Return votes, `per_pair` on each pair. A row is a topic, two candidates, and `>`, `<`, `=`,
     `?` (uncertain), nothing (failed), or how far the second is preferred. `passes` are (row,
-    turned, outcome)."""
+    turned, outcome), and perhaps their round."""
     pairs, size = rows[::per_pair], len(rows)
     names = tuple(sorted({name for row in rows for name in row[1:3]}))
     known = tuple(dict.fromkeys(judges)) or ("j",)
@@ -129,7 +129,7 @@ def votes(signs, first="a", second="b", start=0):
 def passes_of(rows):
     return Passes(
         row=ints(one[0] for one in rows),
-        round=ints(1 for _ in rows),
+        round=ints(one[3] if len(one) > 3 else 1 for one in rows),
         position=ints(2 if one[1] else 1 for one in rows),
         value=np.array([SHARES[one[2]] for one in rows], dtype=float),
     )

@@ -17,8 +17,10 @@ from evenhand.observation import Voted
 from evenhand.report.html.answer import board_answers
 from evenhand.report.terminal.answer import leaderboard_lines
 from evenhand.report.terminal.comparison import comparison_lines
-from evenhand.stats.leaderboard import LOST, OPEN, TIED, WON, BoardOptions, leaderboard, panel
-from evenhand.stats.pairwise import Judged, panel_winner
+from evenhand.stats.leaderboard import BoardOptions, leaderboard
+from evenhand.stats.observations import NONE
+from evenhand.stats.pairwise import LOST, OPEN, TIED, WON, panel, tally
+from evenhand.stats.votes import voted_winner
 from evenhand.words import words
 from tests.sentences import keys, refused
 from tests.unit.stats.tables import SHARES, ballots, compare_votes, votes
@@ -265,16 +267,17 @@ def test_many_panels_decide_as_one_does(panels):
         rows += [(pair, *names, SIGNS[vote.winner]) for _, vote in given]
         judges += [judge for judge, _ in given]
         if any(vote.winner for _, vote in given):
-            expected[names] = CODES[panel_winner(Judged(str(pair), 2, names, given))]
+            expected[names] = CODES[voted_winner(given)]
     table = ballots(rows, judges=judges, per_pair=6)
     results = panel(table, table.main)
     names = table.candidates
-    found = {(names[a], names[b]): won for a, b, won in zip(*map(list, results), strict=True)}
+    sides = zip(table.subject, table.opponent, results, strict=True)
+    found = {(names[a], names[b]): won for a, b, won in sides if won != NONE}
     assert found == expected
     for place, name in enumerate(names):
         codes = [won for pair, won in expected.items() if name in pair]
         sides = (WON, LOST, TIED, OPEN) if name[0] == "a" else (LOST, WON, TIED, OPEN)
-        assert results.tally(len(names))[place].tolist() == [codes.count(code) for code in sides]
+        assert tally(table, results)[place].tolist() == [codes.count(code) for code in sides]
 
 
 def met(wins, losses, ties=0):

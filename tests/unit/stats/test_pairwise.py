@@ -4,115 +4,113 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evenhand.observation import PassVote, Voted
-from evenhand.stats.pairwise import (
-    Judged,
-    Proportion,
-    majority,
-    pair_figures,
-    panel_marks,
-    panel_winner,
-    pareto,
-    proportion,
-    schwartz,
-)
+from evenhand.observation import Voted
+from evenhand.stats.pairwise import Front, pareto, schwartz, summarise_pairs, topic_fronts
+from evenhand.stats.votes import majority, voted_marks, voted_winner
 from tests.cases import cases
+from tests.unit.stats.tables import ballots
 
-MARK = {"A": "A+", "B": "B+", "tie": "tie"}
-
-
-def made(order, winner, number=1, **more):
-    """One pass of a round."""
-    return PassVote(number, order, winner, {"C1": MARK[winner], "C2": "tie"}, **more)
+SIGNS = {"A": ">", "B": "<", "tie": "=", "uncertain": "?", None: ""}
+MARKS = {"A": "A+", "B": "B+", "tie": "tie", "uncertain": "tie"}
 
 
-def judgment(winner, *passes, marks=None):
-    rounds = max((one.round for one in passes), default=0)
-    how = "uncertain" if winner == "uncertain" else "stable" if rounds < 2 else "resolved"
-    return Voted(winner, how, marks or {"C1": MARK.get(winner, "tie"), "C2": "tie"}, passes=passes)
-
-
-def vote(winner):
-    """A stable judgment; one whose orders contradict each other; a failure."""
-    if winner == "uncertain":
-        return judgment(winner, made("12", "A"), made("21", "B"))
-    return judgment(winner, made("12", winner), made("21", winner)) if winner else Voted(None)
-
-
-def judged(*judgments, row="p", places=(1, 2), of=2):
-    names = (f"c{places[0]}", f"c{places[1]}")
-    return Judged(row, of, names, [(str(judge), one) for judge, one in enumerate(judgments)])
-
-
-def topic(*winners, of):
-    """Judged pairs of one topic: (place, place, winner)."""
-    return [judged(vote(won), row="t", places=(i, j), of=of) for i, j, won in winners]
+def fronts_of(*winners, ahead=()):
+    """The fronts of one topic, from the places of two candidates and the winner; pairs `ahead` are
+    not judged yet."""
+    pairs = [*winners, *((*pair, None) for pair in ahead)]
+    rows = [("t", f"c{i}", f"c{j}", SIGNS[winner]) for i, j, winner in pairs]
+    marks = {"C1": [row[3] for row in rows], "C2": ["=" if row[3] else "" for row in rows]}
+    table = ballots(rows, marks=marks)
+    return topic_fronts(table.where(np.arange(len(rows)) < len(winners)))
 
 
 @cases
 def test_a_majority_is_more_than_half(votes, expected):
     assert majority(votes, "uncertain") == expected
     if votes:
-        assert panel_winner(judged(*map(vote, votes))) == expected
+        assert (
+            voted_winner([(str(judge), Voted(one)) for judge, one in enumerate(votes)]) == expected
+        )
 
 
 def test_each_criterion_has_its_own_majority():
     marks = [{"C1": "A+", "C2": "B+"}, {"C1": "A+", "C2": "A+"}, {"C1": "tie", "C2": "tie"}]
-    assert panel_marks(judged(*(judgment("A", marks=m) for m in marks)), ["C1", "C2"]) == [
-        "A+",
-        "tie",
-    ]
+    votes = [(str(judge), Voted("A", marks=given)) for judge, given in enumerate(marks)]
+    assert voted_marks(votes, ["C1", "C2"]) == ["A+", "tie"]
 
 
 def test_pairs_of_one_topic_are_one_cluster():
-    pairs = topic(*((i, j, "A") for i, j in combinations(range(1, 6), 2)), of=5)
-    apart = [pair._replace(row=str(i)) for i, pair in enumerate(pairs)]
-    one, ten = (pair_figures(each).consistency for each in (pairs, apart))
-    assert one.n == ten.n == 10 and one.low < ten.low
+    passes = [(pair, turned, ">") for pair in range(10) for turned in (False, True)]
+    one, ten = (
+        summarise_pairs(ballots([(topic, "a", "b", ">") for topic in topics], passes=passes))
+        for topics in ("t" * 10, range(10))
+    )
+    shares = [each.votes.orders.consistency for each in (one, ten)]
+    assert [share.n for share in shares] == [10, 10] and shares[0].low < shares[1].low
 
 
 ALL = ((1, 2), (1, 3), (2, 3))
 
 
 def test_a_front_says_whether_all_pairs_of_its_topic_were_judged():
-    pairs = topic(*((i, j, "A") for i, j in ALL), of=3)
-    assert [pair_figures(each).fronts["t"].complete for each in (pairs, pairs[:2])] == [True, False]
+    won = [(i, j, "A") for i, j in ALL]
+    assert [fronts_of(*won)["t"].complete, fronts_of(*won[:2], ahead=ALL[2:])["t"].complete] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_topic_on_which_every_judgment_failed_has_no_front(size):
-    pairs = topic(*((i, j, None) for i, j in ALL[: 2 * size - 3]), of=size)
-    assert pair_figures(pairs).fronts == {}
-    judged_too = pairs[0]._replace(judgments=[*pairs[0].judgments, ("b", vote("A"))])
-    assert list(pair_figures([judged_too, *pairs[1:]]).fronts) == ["t"]
+    pairs = ALL[: 2 * size - 3]
+    assert fronts_of(*((i, j, None) for i, j in pairs)) == {}
+    rows = [("t", f"c{i}", f"c{j}", sign) for i, j in pairs for sign in ("", "")]
+    rows[1] = (*rows[1][:3], ">")
+    judges = ["a", "b"] * len(pairs)
+    assert list(topic_fronts(ballots(rows, judges=judges, per_pair=2))) == ["t"]
 
 
 def test_uncertain_and_missing_pairs_are_no_beat():
-    found = pair_figures(topic((1, 2, "uncertain"), (1, 3, "A"), (2, 3, None), of=3)).fronts["t"]
+    found = fronts_of((1, 2, "uncertain"), (1, 3, "A"), (2, 3, None))["t"]
     assert (found.candidates, found.front) == (["c1", "c2", "c3"], ["c1", "c2"])
     assert found.pareto == ["c1", "c2"]
 
 
 def test_a_circle_is_kept_whole_and_a_candidate_nobody_judged_yet_is_not_named():
-    circle = pair_figures(topic((1, 2, "A"), (1, 3, "B"), (2, 3, "A"), of=3)).fronts["t"]
+    circle = fronts_of((1, 2, "A"), (1, 3, "B"), (2, 3, "A"))["t"]
     assert (circle.front, circle.pareto) == (["c1", "c2", "c3"], [])
-    found = pair_figures(topic((1, 2, "A"), of=4)).fronts["t"]
-    assert (found.candidates, found.front) == (["c1", "c2"], ["c1"])
+    ahead = [pair for pair in combinations(range(1, 5), 2) if pair != (1, 2)]
+    found = fronts_of((1, 2, "A"), ahead=ahead)["t"]
+    assert (found.candidates, found.front, found.complete) == (["c1", "c2"], ["c1"], False)
 
 
 def test_of_two_candidates_the_winner_stays_or_both():
-    fronts = [
-        pair_figures([judged(vote(winner))]).fronts["p"].front
-        for winner in ("A", "B", "tie", "uncertain")
-    ]
+    fronts = [fronts_of((1, 2, won))["t"].front for won in ("A", "B", "tie", "uncertain")]
     assert fronts == [["c1"], ["c2"], ["c1", "c2"], ["c1", "c2"]]
-    # Several pairs of two on one topic have no front together.
-    assert pair_figures([judged(vote("A")), judged(vote("B"))]).fronts == {}
+    # Several pairs of two on one topic have no front together; a candidate beside itself has none.
+    assert fronts_of((1, 2, "A"), (1, 2, "B")) == fronts_of((1, 1, "A")) == {}
+
+
+def test_marks_of_a_dropped_verdict_are_dropped_with_it():
+    marks = {"C1": [">", "<"]}
+    rows = [("t", "c1", "c2", ""), ("t", "c1", "c2", "=")]
+    table = ballots(rows, judges="jk", marks=marks, per_pair=2, rule="drop", conflicts=[0])
+    assert topic_fronts(table)["t"].pareto == ["c2"]
+
+
+class Said(NamedTuple):
+    """A judgment: its winner, and the (round, order, winner) of its passes."""
+
+    winner: str | None
+    settled: str
+    passes: list[tuple[int, str, str]]
 
 
 winners = st.sampled_from(["A", "B", "tie"])
@@ -120,83 +118,83 @@ winners = st.sampled_from(["A", "B", "tie"])
 
 @st.composite
 def judgments(draw):
-    """Rounds until one agrees, at most three, as a protocol makes them, and before some passes a
-    reply that names no winner; or a failure that broke off in the midst of a round."""
+    """Rounds until one agrees, at most three, as a protocol makes them; or a failure that broke off
+    in the midst of a round."""
     passes = []
     for number in (1, 2, 3):
         said = draw(winners), draw(winners)
-        for order, won in zip(draw(st.permutations(["12", "21"])), said, strict=True):
-            passes += [PassVote(number, order, None)] * draw(st.integers(0, 1))
-            passes += [made(order, won, number, contradicts_itself=draw(st.booleans()))]
+        orders = draw(st.permutations(["12", "21"]))
+        passes += [(number, order, won) for order, won in zip(orders, said, strict=True)]
         if draw(st.integers(0, 7)) == 7:
-            return Voted(None, passes=tuple(passes[:-1]))
+            return Said(None, "", passes[:-1])
         if said[0] == said[1]:
-            return judgment(said[0], *passes)
-    return judgment("uncertain", *passes)
+            return Said(said[0], "stable" if number == 1 else "resolved", passes)
+    return Said("uncertain", "uncertain", passes)
 
 
-def most(votes):
-    return next((vote for vote in votes if 2 * votes.count(vote) > len(votes)), "uncertain")
+def most(votes, otherwise="uncertain"):
+    return next((vote for vote in votes if 2 * votes.count(vote) > len(votes)), otherwise)
+
+
+def panel_of(votes, otherwise="uncertain"):
+    """The verdict of one panel, from (judge, winner); one vote a judge, however often asked."""
+    judges = dict.fromkeys(judge for judge, _ in votes)
+    return most([most([w for k, w in votes if k == j], otherwise) for j in judges], otherwise)
 
 
 def share_of(trials):
     return (sum(trials) / len(trials) if trials else None), len(trials)
 
 
-def assert_counted(found, panels):
-    """The figures are those of plain loops over what each panel said, (judge, vote)."""
-    every = [vote for panel in panels for _, vote in panel]
-    assert found.outcomes == Counter(vote.winner for vote in every if vote.winner)
-    assert found.settled == Counter(vote.settled for vote in every if vote.winner)
-    read = [[one for one in vote.passes if one.winner] for vote in every]
-    assert found.passes == sum(map(len, read))
-    assert found.extra_calls == sum(one.round > 1 for vote in every for one in vote.passes)
-    assert found.self_contradictions == sum(one.contradicts_itself for p in read for one in p)
+def assert_votes_counted(found, every):
+    """The figures are those of plain loops over what was said."""
+    assert found.outcomes == Counter(said.winner for said in every if said.winner)
+    assert found.settled == Counter(said.settled for said in every if said.winner)
+    assert found.passes == sum(len(said.passes) for said in every)
+    assert found.extra_calls == sum(one[0] > 1 for said in every for one in said.passes)
     # The judge is judged by first rounds whose two passes can both be read.
-    firsts = [[one for one in passes if one.round == 1] for passes in read]
+    firsts = [[one for one in said.passes if one[0] == 1] for said in every]
     firsts = [both for both in firsts if len(both) == 2]
-    agreeing = [a.winner == b.winner for a, b in firsts]
+    agreeing = [a[2] == b[2] for a, b in firsts]
     slots = [
-        (one.winner == "A") == (one.order == "12")
-        for both in firsts
-        for one in both
-        if one.winner != "tie"
+        (won == "A") == (order == "12") for both in firsts for _, order, won in both if won != "tie"
     ]
-    verdicts = [[(judge, vote.winner) for judge, vote in p if vote.winner] for p in panels]
-    alike = [a == b for p in verdicts for (j, a), (k, b) in combinations(p, 2) if j != k]
-    assert found.first_rounds == len(firsts)
-    assert (found.contradictions["C1"], found.contradictions["C2"]) == (agreeing.count(False), 0)
-    for figure, trials in (
-        (found.consistency, agreeing),
-        (found.first_slot, slots),
-        (found.agreement, alike),
-    ):
+    orders = found.orders
+    assert (orders.first_rounds, orders.contradictions) == (len(firsts), agreeing.count(False))
+    for figure, trials in ((orders.consistency, agreeing), (orders.first_slot, slots)):
         assert (figure.value, figure.n) == share_of(trials)
-        assert 0 <= figure.low <= figure.high <= 1
-    # One vote a judge, however often it was asked.
-    panel = [
-        most([most([w for k, w in p if k == judge]) for judge in {judge for judge, _ in p}])
-        for p in verdicts
-        if p
-    ]
+        assert not trials or 0 <= figure.low <= figure.high <= 1
+
+
+@given(st.lists(st.tuples(*[st.tuples(st.sampled_from("ab"), judgments())] * 3), max_size=6))
+@example([])
+def test_every_count_matches_a_plain_one_for_all_judges_and_for_each(panels):
+    said = [(f"r{place}", *vote) for place, votes in enumerate(panels) for vote in votes]
+    table = ballots(
+        [(topic, "c1", "c2", SIGNS[one.winner]) for topic, _, one in said],
+        judges=[judge for _, judge, _ in said],
+        per_pair=3,
+        passes=[
+            (row, order == "21", SIGNS[won], number)
+            for row, (_, _, one) in enumerate(said)
+            for number, order, won in one.passes
+        ],
+    )
+    found = summarise_pairs(table)
+    assert_votes_counted(found.votes, [one for *_, one in said])
+    judges = {judge for _, judge, _ in said}
+    assert found.judges.keys() == (judges if len(judges) > 1 else set())
+    for name, votes in found.judges.items():
+        assert_votes_counted(votes, [one for _, judge, one in said if judge == name])
+        assert votes.outcomes.items() <= found.json()["judges"][name]["outcomes"].items()
+    verdicts = [[(judge, one.winner) for judge, one in votes if one.winner] for votes in panels]
+    panel = [panel_of(votes) for votes in verdicts if votes]
     assert found.panel == Counter(panel)
     if panel:
         first, second = found.standings["c1"], found.standings["c2"]
         assert first.wins == second.losses == panel.count("A")
         assert first.losses == second.wins == panel.count("B")
         assert (first.ties, first.uncertain) == (panel.count("tie"), panel.count("uncertain"))
-
-
-@given(st.lists(st.lists(st.tuples(st.sampled_from("ab"), judgments()), max_size=3), max_size=9))
-@example([])
-def test_every_count_matches_a_plain_one_for_all_judges_and_for_each(panels):
-    found = pair_figures(Judged(f"r{i}", 2, ("c1", "c2"), p) for i, p in enumerate(panels))
-    assert_counted(found, panels)
-    judges = {judge for panel in panels for judge, _ in panel}
-    assert found.judges.keys() == (judges if len(judges) > 1 else set())
-    for judge, figures in found.judges.items():
-        assert_counted(figures, [[one for one in panel if one[0] == judge] for panel in panels])
-        assert figures.outcomes.items() <= found.json()["judges"][judge]["outcomes"].items()
 
 
 # The two sets of candidates that a topic keeps, against their definitions taken literally
@@ -270,26 +268,36 @@ def test_the_pareto_set_is_that_of_the_definition(marking):
     assert pareto(*marking) == pareto_by_definition(*marking)
 
 
-# Shares of trials in clusters
-
-CLUSTERS = st.lists(
-    st.integers(0, 12).flatmap(lambda t: st.tuples(st.integers(0, t), st.just(t))), max_size=12
-)
-
-
-def test_shares_of_nothing_and_of_one_cluster_are_open_and_their_ends_exact():
-    nothing = Proportion(None, 0.0, 1.0, 0)
-    assert proportion([]) == proportion([(0, 0), (0, 0)]) == nothing
-    assert proportion([(9, 10)]) == Proportion(0.9, 0.0, 1.0, 10)
-    assert proportion([(0, 3), (0, 4)]).low == 0 and proportion([(3, 3), (4, 4)]).high == 1
-
-
-@given(CLUSTERS, st.randoms(use_true_random=False))
-def test_shares_depend_on_no_order_and_mirror_each_other(clusters, rng):
-    found, turned = proportion(clusters), proportion((t - h, t) for h, t in clusters)
-    moved = proportion(rng.sample([*clusters, (0, 0)], len(clusters) + 1))
-    assert moved.n == found.n
-    ends = pytest.approx((found.value, found.low, found.high))
-    assert (moved.value, moved.low, moved.high) == ends
-    assert 0 <= found.low <= (0.5 if found.value is None else found.value) <= found.high <= 1
-    assert (turned.low, turned.high) == pytest.approx((1 - found.high, 1 - found.low), abs=1e-9)
+@given(st.data(), st.integers(2, 4))
+def test_the_fronts_of_a_table_are_those_of_single_judgments(data, size):
+    """Of three judgments a pair; one without a winner has no marks."""
+    pairs = list(combinations(range(size), 2))
+    said = st.tuples(st.sampled_from("jk"), st.sampled_from(list(SIGNS)), winners)
+    votes = {pair: data.draw(st.tuples(said, said, said)) for pair in pairs}
+    turned = {pair for pair in pairs if data.draw(st.booleans())}
+    rows, judges, marks = [], [], []
+    for pair in pairs:
+        given = votes[pair]
+        names = [f"c{place}" for place in (pair[::-1] if pair in turned else pair)]
+        rows += [("t", *names, SIGNS[winner]) for _, winner, _ in given]
+        marks += [SIGNS[mark] if winner else "" for _, winner, mark in given]
+        judges += [judge for judge, _, _ in given]
+    found = topic_fronts(ballots(rows, judges=judges, marks={"C1": marks}, per_pair=3))
+    beats, settled = [], {}
+    for pair, given in votes.items():
+        told = [(judge, winner, mark) for judge, winner, mark in given if winner]
+        if not told:
+            continue
+        winner = panel_of([(judge, won) for judge, won, _ in told])
+        mark = MARKS[panel_of([(judge, mark) for judge, _, mark in told], "tie")]
+        shown = pair[::-1] if pair in turned else pair
+        beats += [shown] * (winner == "A") + [shown[::-1]] * (winner == "B")
+        turns = {"A+": "B+", "B+": "A+", "tie": "tie"} if pair in turned else {}
+        settled[pair] = [turns.get(mark, mark)]
+    expected = Front(
+        candidates=[f"c{place}" for place in range(size)],
+        front=[f"c{place}" for place in schwartz_by_definition(size, beats)],
+        pareto=[f"c{place}" for place in pareto_by_definition(size, settled)],
+        complete=len(settled) == len(pairs),
+    )
+    assert found == ({"t": expected} if settled else {})

@@ -98,11 +98,6 @@ class PairPass(Pass, frozen=True, kw_only=True, omit_defaults=True):
         said = {name: asdict(reply) for name, reply in self.criteria.items()}
         return super().json() | ({"criteria": said} if said else {})
 
-    @property
-    def contradicts_itself(self) -> bool:
-        """Return True if the judge's own winner is not that of its marks."""
-        return "self_contradiction" in self.flags
-
 
 class PairVerdict(Struct, frozen=True, kw_only=True):
     """The better one of two candidates, and the criteria. The pair's `meta` is kept byte for
@@ -265,7 +260,6 @@ def measure_judgment(judgment: Judgment) -> Voted:
             pass_.winner,
             pass_.marks,
             pass_.preference,
-            pass_.contradicts_itself,
         )
         for pass_ in pair_passes(judgment)
     )

@@ -20,7 +20,7 @@ from evenhand.kinds.kind import Kind, Scoring, Voting
 from evenhand.observation import Scored, ScoredUnit, VotedUnit
 from evenhand.report.html.differences import Differences, Span, differences
 from evenhand.report.html.markdown import Segment, Stretch, mark_spans
-from evenhand.stats.pairwise import voted_winner
+from evenhand.stats.votes import voted_winner
 from evenhand.text import visible
 from evenhand.words import Words
 

@@ -11,11 +11,12 @@ from rich.text import Text
 from evenhand.kinds.blocks import NO_BREAK
 from evenhand.report.terminal.console import TextTable, legend, paragraph, table, titles
 from evenhand.report.terminal.tables import cut, safe
-from evenhand.stats.pairwise import PairFigures, Proportion
+from evenhand.stats.votes import OUTCOMES
 from evenhand.words import Words
 
 if TYPE_CHECKING:
     from evenhand.stats.estimate import Estimate
+    from evenhand.stats.pairwise import PairSummary
 
 TOPICS_SHOWN = 20
 JUDGES_SHOWN = 20
@@ -26,7 +27,7 @@ RANKED_FROM = 2
 
 
 def pair_tables(
-    figures: PairFigures, questions: Mapping[str, str], say: Words, *, with_standings: bool = True
+    figures: PairSummary, questions: Mapping[str, str], say: Words, *, with_standings: bool = True
 ) -> Iterator[RenderableType]:
     """All that is said of judged pairs, top to bottom; `questions` are what topics are called."""
     if figures.standings:
@@ -42,7 +43,7 @@ def pair_tables(
         yield fronts_table(figures, questions, say)
 
 
-def standings_table(figures: PairFigures, say: Words) -> TextTable:
+def standings_table(figures: PairSummary, say: Words) -> TextTable:
     """Return the table of wins, losses, ties and uncertain pairs of every candidate."""
     heads = titles(say, "candidate", "wins", "losses", "tied", "uncertain")
     grid = table(*heads, right=range(1, 5))
@@ -53,45 +54,40 @@ def standings_table(figures: PairFigures, say: Words) -> TextTable:
     return grid
 
 
-def _figures(figures: PairFigures, say: Words) -> Iterator[tuple[str, str]]:
+def _figures(figures: PairSummary, say: Words) -> Iterator[tuple[str, str]]:
     """Yield verdicts, rounds and consistency of the two orders, each with its label."""
 
     def line(name: str, **values: object) -> tuple[str, str]:
         return say(f"terminal.{name}"), say(f"terminal.{name}_told", **values)
 
-    outcomes, endings = figures.outcomes, figures.settled
+    votes = figures.votes
+    outcomes, endings = votes.outcomes, votes.settled
     a, b, tie = outcomes["A"], outcomes["B"], outcomes["tie"]
     yield line("verdicts", a=a, b=b, tie=tie, uncertain=outcomes["uncertain"])
-    yield line("settled", stable=endings["stable"], resolved=endings["resolved"])
+    if endings:
+        yield line("settled", stable=endings["stable"], resolved=endings["resolved"])
     if endings["one_order"]:
         yield line("one_order", n=endings["one_order"])
-    if figures.first_rounds:
-        yield say("terminal.consistency"), share(figures.consistency, say)
-        yield say("terminal.first_slot"), share(figures.first_slot, say)
-        differ = [f"{safe(name)} {n}" for name, n in figures.contradictions.most_common()]
-        if differ:
-            yield say("terminal.contradictions"), say.join(differ)
-    if figures.self_contradictions:
-        yield line("self_contradictions", n=figures.self_contradictions, of=figures.passes)
+    if votes.orders.first_rounds:
+        yield say("terminal.consistency"), share(votes.orders.consistency, say)
+        yield say("terminal.first_slot"), share(votes.orders.first_slot, say)
     if sets_of_two := [sets for sets in figures.fronts.values() if len(sets.candidates) == 2]:
         kept_two = sum(len(sets.front) == 2 for sets in sets_of_two)
         yield line("kept", n=kept_two, of=len(sets_of_two))
-    if figures.extra_calls:
-        yield line("later_rounds", n=figures.extra_calls)
-    if figures.agreement.n:
-        yield say("terminal.judges_agree"), share(figures.agreement, say)
+    if votes.extra_calls:
+        yield line("later_rounds", n=votes.extra_calls)
     if outcomes.total() > figures.panel.total():
         panel = (f"{say.gloss('verdict', name)} {n}" for name, n in figures.panel.most_common())
         yield say("terminal.majority"), say.join(panel)
 
 
-def judges_table(figures: PairFigures, say: Words) -> TextTable:
+def judges_table(figures: PairSummary, say: Words) -> TextTable:
     """The judges of a panel side by side."""
     heads = titles(say, "judge", "tied", "uncertain", "same_both", "first")
     grid = table(heads[0], "A", "B", *heads[1:], right=range(1, 7))
-    for name, behaviour in list(figures.judges.items())[:JUDGES_SHOWN]:
-        counts = [behaviour.outcomes[outcome] for outcome in ("A", "B", "tie", "uncertain")]
-        shares = behaviour.consistency.value, behaviour.first_slot.value
+    for name, votes in list(figures.judges.items())[:JUDGES_SHOWN]:
+        counts = [votes.outcomes[outcome] for outcome in OUTCOMES]
+        shares = votes.orders.consistency.value, votes.orders.first_slot.value
         grid.add_row(safe(name), *map(say.integer, counts), *map(say.percent, shares))
     if len(figures.judges) > JUDGES_SHOWN:
         more = say("terminal.and_more", n=len(figures.judges) - JUDGES_SHOWN)
@@ -106,13 +102,13 @@ def criteria_line(names: Mapping[str, str]) -> Iterator[Text]:
         yield paragraph("; ".join(texts), style="dim")
 
 
-def share(proportion: Proportion | Estimate, say: Words) -> str:
+def share(estimate: Estimate, say: Words) -> str:
     """Return a share with its interval, in percent, and of how many."""
-    told = say.share(proportion.value, proportion.low, proportion.high)
-    return say("terminal.share_of", share=told, n=f"{proportion.n:g}")
+    told = say.share(estimate.value, estimate.low, estimate.high)
+    return say("terminal.share_of", share=told, n=f"{estimate.n:g}")
 
 
-def fronts_table(figures: PairFigures, questions: Mapping[str, str], say: Words) -> TextTable:
+def fronts_table(figures: PairSummary, questions: Mapping[str, str], say: Words) -> TextTable:
     """Which candidates of each topic with more than two stay."""
     grid = table(*titles(say, "topic", "front", "pareto"))
     fronts = {topic: sets for topic, sets in figures.fronts.items() if len(sets.candidates) > 2}
