@@ -137,7 +137,7 @@ def test_filters_and_pages(site, open_page):
 
 def test_two_runs_side_by_side(site, open_page):
     page = open_page(f"{site.url}/runs/{run_named(site, 'second')}/changes")
-    page.get_by_label("Beside it").select_option(run_named(site, "first"))
+    page.get_by_label("Compare with").select_option(run_named(site, "first"))
     page.get_by_label("Questions").select_option("different")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**only=different*")

@@ -90,7 +90,7 @@ def test_what_to_read_next_leads_to_all_that_got_worse(tmp_path):
     with served(tmp_path / "evenhand.db") as site:
         page = site.get("/runs/latest").text
         said = page[page.index('<p class="next"') :].partition("</p>")[0]
-        worse = int(re.search(r"the (\d+) where it is worse", said)[1])
+        worse = int(re.search(r"the (\d+) questions where it did worse", said)[1])
         changes = site.get(unescape(re.search(r'href="([^"]*)"', said)[1])).text
         assert changes.count('<details class="pair"') == worse == 3
 

@@ -358,10 +358,10 @@ def _join_few(texts: Sequence[str], say: Words, between: str = "comma") -> str:
     return say.join(texts[:NAMES_SHOWN], max(0, len(texts) - NAMES_SHOWN), between)
 
 
-def _join_all(texts: Sequence[str], say: Words) -> str:
+def join_all(texts: Sequence[str], say: Words, most: int = NAMES_SHOWN) -> str:
     """Return a few texts on a line, the last after an "and"."""
-    if not 1 < len(texts) <= NAMES_SHOWN:
-        return _join_few(texts, say)
+    if not 1 < len(texts) <= most:
+        return say.join(texts[:most], max(0, len(texts) - most))
     return say("list.and", first=say.join(texts[:-1]), last=texts[-1])
 
 
@@ -443,7 +443,7 @@ def _rates(rows: Sequence[BoardRow], say: Words) -> str:
         say("answer.rate", candidate=visible(row.candidate), rate=say.percent(row.win_rate))
         for row in rows
     ]
-    return _join_all(rates, say)
+    return join_all(rates, say)
 
 
 def board_answers(board: Board, say: Words) -> Iterator[AnswerLine]:

@@ -365,13 +365,16 @@ class _Charts:
         points = [
             Point(label, "", scaled(mean.value) or 0.0, scaled(mean.low), scaled(mean.high))
             for each in bins
-            for label in [" – ".join(dict.fromkeys(map(say.short, (each.least, each.most))))]
+            for label in [self._range(say.short(each.least), say.short(each.most))]
             for mean in [each.mean]
         ]
         if self.report.is_pairs:
             head = ("longer", "variant", "a_wins")
             return self._chart("pair_lengths", head, points, percent_unit(say), reference=0.5)
         return self._chart("lengths", ("length", "variant", "mean"), points, number_unit(say))
+
+    def _range(self, low: str, high: str) -> str:
+        return low if low == high else self.say("terminal.from_to", low=low, high=high)
 
     def ratings(self) -> ChartFigure | None:
         """Return the ratings where candidates met others unequally often; elsewhere the win rates

@@ -14,6 +14,7 @@ from evenhand.report.html.answer import (
     digits_of,
     gap_text,
     is_of_hundred,
+    join_all,
     scaled_dimension,
 )
 from evenhand.report.html.charts import (
@@ -172,7 +173,7 @@ class _Writer:
                 return "", say("headline.never_met")
             if len(top) > 1:
                 named = [visible(row.candidate) for row in top]
-                shown = say.join(named[:LEVEL_SHOWN], max(0, len(named) - LEVEL_SHOWN))
+                shown = join_all(named, say, LEVEL_SHOWN)
                 return "", say("headline.level", candidates=shown)
             return "better", say("headline.leads", candidate=visible(top[0].candidate))
         if means := list(self._mean()):
@@ -368,7 +369,13 @@ class _Writer:
             is_hopeless = row.more_questions == "more than is practical"
             return self.say("next.equal" if is_hopeless else "next.more", **names), ""
         key = "better_but" if row.outcome == "better" and row.lower else row.outcome
-        return self.say(f"next.{key}", **names, n=self.say.integer(row.lower)), "changed"
+        n = self.say.counted(self._noun(row), row.lower)
+        return self.say(f"next.{key}", **names, n=n), "changed"
+
+    def _noun(self, row: Row) -> str:
+        """Return what a row counts: questions, or pairs of answers."""
+        is_paired = self.report.is_pairs or row.n != row.clusters
+        return "pair" if is_paired else self.report.kind.question_noun
 
     def _next_link(self, target: str) -> tuple[str, Where]:
         """Return what leads to the failures, or to the questions on which a variant is worse."""

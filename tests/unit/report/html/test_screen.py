@@ -73,10 +73,11 @@ def league(*ranks):
 def test_what_was_found_says_what_to_do(report, headline, todo, language):
     say = words(language)
     screen = first_screen(report, say)
-    counts = {"candidate": "c0", "candidates": say.join(["c0", "c1"]), "mean": say.number(0.38)}
+    both = say("list.and", first="c0", last="c1")
+    counts = {"candidate": "c0", "candidates": both, "mean": say.number(0.38)}
     noun = say.counted(report.kind.noun, sum(mean.n for mean in report.means))
     assert screen.headline == say(f"headline.{headline}", **NAMES, **counts, n=noun)
-    lower = report.comparison.rows[0].lower if report.comparison else ""
+    lower = say.counted("question", report.comparison.rows[0].lower) if report.comparison else ""
     n = {"pending": say.counted("judgment", 3), "failed": "90"}.get(todo, lower)
     assert screen.next == say(f"next.{todo}", **NAMES, **counts, n=n, of=240)
 
