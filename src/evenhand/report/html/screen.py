@@ -41,6 +41,8 @@ DIMENSIONS_SHOWN = 6
 LEVEL_SHOWN = 3
 """So many candidates that may all be the first are named."""
 _TONES = {"better": "good", "worse": "bad"}
+_WAYS = {"better": "won", "worse": "lost", "same": "open"}
+"""What questions are of a variant, and what pairs of answers are."""
 _SHOULD_WAIT = frozenset({"notes.inconsistent", "notes.inconsistent_import"}) | WARNINGS
 
 
@@ -308,13 +310,13 @@ class _Writer:
         pairs that its first candidate won and lost."""
         if row := self.row:
             counts = row.higher, row.lower, row.n - row.higher - row.lower
-            keys, name = ("better", "worse", "same"), row.variant
+            keys, name = tuple(_WAYS.values() if self.report.is_pairs else _WAYS), row.variant
             is_paired = row.n != row.clusters
-            where = [self._changed(row, key) for key in keys]
+            where = [self._changed(row, way) for way in _WAYS]
         elif len(self.board) > 1:
             first = self.board[0]
             counts = first.wins, first.losses, first.ties + first.uncertain
-            keys, name, is_paired = ("won", "lost", "open"), first.candidate, True
+            keys, name, is_paired = tuple(_WAYS.values()), first.candidate, True
             where = [(("results", f"{key}: {name}"),) for key in keys]
         else:
             return "", []
@@ -334,8 +336,7 @@ class _Writer:
         baseline = self.report.comparison.baseline
         if not self.report.is_pairs:
             return (("change", way), ("variant", row.variant), ("baseline", baseline))
-        end = {"better": "won", "worse": "lost", "same": "open"}[way]
-        return (("candidates", baseline), ("results", f"{end}: {row.variant}"))
+        return (("candidates", baseline), ("results", f"{_WAYS[way]}: {row.variant}"))
 
     def _next(self) -> tuple[str, str]:
         """Return what to do next in one sentence, and the section that helps."""
