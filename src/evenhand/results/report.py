@@ -103,9 +103,9 @@ class ReportOptions:
     within: str | None = None
     stability: str | None = None
     summary: bool = False
-    """Whether the units are left out."""
+    """True to leave the units out."""
     answer_only: bool = False
-    """Whether all is left out but what the first screen says: a third of the time."""
+    """True to leave out all but what the first screen says: a third of the time."""
 
     @property
     def asks_comparison(self) -> bool:

@@ -94,22 +94,36 @@ class Run(Shown):
         self,
         path: str | Path = "report.html",
         *,
+        language: str | None = None,
+        title: str = "",
         by: str | Sequence[str] = (),
+        baseline: str | None = None,
         against: Run | str | None = None,
+        within: str | None = None,
+        stability: str | None = None,
+        summary: bool = False,
         force: bool = False,
-        **options: Any,
     ) -> Path:
         """Write the run as one HTML file, as `evenhand report`, and return its path; `against` is
-        another run of its store, `force` replaces a file that is no report, and `options` are
-        `language`, `title`, `baseline`, `within`, `stability` and `summary`."""
+        another run of its store, `summary` leaves the units out, and `force` replaces a file that
+        is no report."""
         from evenhand.results.report import ReportOptions, write_report
 
         check_output(Path(path), force=force)
         name = against.id if isinstance(against, Run) else against
         with self._open() as (store, recorded):
             other = None if name is None else find_run(store, name)
-            chosen = ReportOptions(by=_as_tuple(by), against=other, **options)
-            write_report(Path(path), store, recorded, chosen)
+            options = ReportOptions(
+                language=language,
+                title=title,
+                by=_as_tuple(by),
+                baseline=baseline,
+                against=other,
+                within=within,
+                stability=stability,
+                summary=summary,
+            )
+            write_report(Path(path), store, recorded, options)
         return Path(path)
 
     @contextmanager

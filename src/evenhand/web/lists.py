@@ -19,6 +19,7 @@ from evenhand.report.html.answer import scaled_dimension
 from evenhand.report.html.units import JudgedRow, beginning, unit_line
 from evenhand.report.model import ChangedPair, ChangedSide
 from evenhand.results import pages
+from evenhand.results.compare import run_names
 from evenhand.results.pages import REACH, plain_texts, read_place
 from evenhand.results.report import name_variant
 from evenhand.results.side_by_side import (
@@ -375,12 +376,10 @@ class ChangesPage:
 
 
 def _run_names(run: Recorded, other: Recorded | None) -> dict[str, str]:
-    """Return the names of two runs by id, with the ids where the names are alike."""
-    if other is None:
-        return {}
-    rows = (run.row, other.row)
-    are_alike = rows[0].name == rows[1].name
-    return {row.id: f"{row.name} · {row.id}" if are_alike else row.name for row in rows}
+    """Return the names of two runs by id, as `compare` calls them."""
+    return (
+        {} if other is None else dict(zip((run.id, other.id), run_names(run, other), strict=True))
+    )
 
 
 def _rename(pair: ChangedPair, names: Mapping[str, str]) -> ChangedPair:

@@ -151,6 +151,9 @@ class Pages:
 
     def _other_answers(self, run: Recorded, unit: str) -> list[tuple[str, str]]:
         """Return the links to the other answers to the question of a unit, once they are known."""
+        stands = self._service.standing(run, 0)
+        if stands is None or stands.counts.verdicts > FIGURES_AT_ONCE:
+            return []
         with suppress(UsageError):  # a single variant
             if matrix := self._service.matrix(run, None, ()):
                 at = matrix.units.index(unit) if unit in matrix.units else NONE
