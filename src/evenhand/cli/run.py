@@ -402,7 +402,7 @@ def _fields_flag(report: Report) -> str:
     """Return what `compare` has to be told where the suite does not say what to compare."""
     if report.is_pairs or report.comparison is None or report.manifest.compare:
         return ""
-    return "".join(f" --by {shlex.quote(name)}" for name in report.comparison.by.split(" / "))
+    return "".join(f" --by {shlex.quote(name)}" for name in report.comparison.by_fields)
 
 
 def _tell_changes(name: str, changes: Changes, differences: Sequence[str]) -> None:

@@ -213,7 +213,7 @@ def _compare(
     """Return the figures of a comparison, as `compare` has them, but for notes that a report tells
     elsewhere."""
     question = CompareOptions(
-        by=options.by if options.against else by,
+        by=by,
         baseline=options.baseline,
         against=options.against,
         within=options.within,
@@ -345,7 +345,7 @@ def _units(
 ) -> Iterator[ListedUnit]:
     """Yield the units with their judgments, as many as a file has room for."""
     kind, room = recorded.kind, BYTES_MOST
-    by = report.comparison.by.split(" / ") if report.comparison else ()
+    by = report.comparison.by_fields if report.comparison else ()
     by = [name.removeprefix("meta.") for name in by]
     scores = (
         [[] for _ in table.units]
@@ -379,7 +379,7 @@ def _questions(
     if not comparison and not recorded.has_votes:
         return None
     if earlier is None:
-        by, base = (comparison.by.split(" / "), comparison.baseline) if comparison else ((), None)
+        by, base = (comparison.by_fields, comparison.baseline) if comparison else ((), None)
         matrix = question_matrix(table, by, base)
     else:
         question = CompareOptions(against=earlier)

@@ -242,6 +242,11 @@ class Comparison(Shown):
         )
 
     @property
+    def by_fields(self) -> list[str]:
+        """Return the fields that tell the variants apart."""
+        return self.by.split(" / ")
+
+    @property
     def is_one_dimension(self) -> bool:
         """Return True if the overall value only repeats that of the single dimension. Pairs never
         do: their overall value is the winner, whatever their criteria say."""

@@ -112,8 +112,10 @@ class QuestionMatrix:
     def other_answers(self, unit: int) -> list[tuple[str, int]]:
         """Return the other variants of a unit's question with their units; none for pairs, which
         hold both answers, and where no cell opens the unit."""
+        if self.is_duel or unit == NONE:
+            return []
         rows = np.flatnonzero((self.opens == unit).any(1))
-        if self.is_duel or unit == NONE or not rows.size:
+        if not rows.size:
             return []
         beside = zip(self.names, self.opens[rows[0]].tolist(), strict=True)
         return [(name, other) for name, other in beside if other not in (NONE, unit)]

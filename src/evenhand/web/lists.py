@@ -198,7 +198,7 @@ class UnitList:
         usually tells variants apart."""
         answer = self._service.answer(run)
         if answer and answer.report and answer.report.comparison:
-            return answer.report.comparison.by.split(" / ")
+            return answer.report.comparison.by_fields
         return [name for name in USUAL if len(values.get(name, ())) > 1][:1]
 
     def _read(
@@ -377,9 +377,10 @@ class ChangesPage:
 
 def _run_names(run: Recorded, other: Recorded | None) -> dict[str, str]:
     """Return the names of two runs by id, as `compare` calls them."""
-    return (
-        {} if other is None else dict(zip((run.id, other.id), run_names(run, other), strict=True))
-    )
+    if other is None:
+        return {}
+    first, second = run_names(run, other)
+    return {run.id: first, other.id: second}
 
 
 def _rename(pair: ChangedPair, names: Mapping[str, str]) -> ChangedPair:

@@ -14,11 +14,10 @@ from evenhand.engine.prices import dollars
 from evenhand.report.html.answer import by_win_rate, scaled_dimension
 from evenhand.report.html.charts import COLOURS, number_unit, percent_unit, variant_colours
 from evenhand.report.html.marks import WIDTH, Point, Unit, make_scale
-from evenhand.report.html.ranking import ranked_means
+from evenhand.report.html.ranking import main_means, ranked_means
 from evenhand.report.model import Report
 from evenhand.results.pages import RunStatus
 from evenhand.runs.recorded import Recorded
-from evenhand.stats.comparison import OVERALL
 from evenhand.store.ports import Spent
 from evenhand.text import visible
 from evenhand.web.lists import RunName, link
@@ -106,10 +105,8 @@ def main_figures(report: Report, say: Words) -> tuple[str, Unit, Figures]:
         rates = {visible(row.candidate): (row.win_rate, row.low, row.high) for row in rows}
         return say("chart.win_rate"), percent_unit(say), _points(rates)
     means = ranked_means(report.comparison) if report.comparison else []
-    names = [mean.dimension for mean in means or report.means]
-    name = OVERALL if OVERALL in names else next(iter(names), "")
-    means = means or [mean for mean in report.means if mean.dimension == name]
-    label = scaled_dimension(name, say, means[0].scale) if means else ""
+    means = means or main_means(report.means)
+    label = scaled_dimension(means[0].dimension, say, means[0].scale) if means else ""
     values = {visible(mean.variant): (mean.mean, mean.low, mean.high) for mean in means}
     return label, number_unit(say), _points(values)
 

@@ -80,7 +80,8 @@ def test_it_compares_two_runs_as_compare_does(call, weeks):
     rows = [line.split("<td")[1:3] for line in re.split("<tr[^>]*><th", section)[1:]]
     # The units of this run are in the file, those of the other are not.
     assert len(rows) == 240 and all("href" in own and "href" not in old for old, own in rows)
-    assert call("report --against latest~1 --baseline v1 -o week.html --force").code == 2
+    for own in ("--baseline v1", "--by model"):
+        call.refused(f"report --against latest~1 {own}", key="compare.by_with_against")
     call.refused("report --stability foo -o week.html --force", key="stats.no_such_field")
 
 

@@ -140,6 +140,8 @@ def test_pairs_have_a_board_and_both_directions_of_the_matrix(tmp_path):
     assert won == [["c1", "c3", "9", "100%"]] and lost == [["c3", "c1", "9", "0%"]]
     assert "ratings" not in {one.name for one in charts}, "all met equally often"
     assert [one.consistency.value for one in found.orders.values()] == [1.0]
+    with opened(tmp_path) as (store, run), refused(UsageError, "results.pairs_against"):
+        make_report(store, run, ReportOptions(against=run))
     with refused(UsageError, "compare.pairs_by"):
         report_of(write_pairs(tmp_path, 9), ReportOptions(by=("model",)))
 

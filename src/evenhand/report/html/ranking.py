@@ -82,6 +82,13 @@ def main_dimension(comparison: Comparison) -> str:
     return next(names) if comparison.is_one_dimension else OVERALL
 
 
+def main_means(means: Sequence[VariantMean]) -> list[VariantMean]:
+    """Return the means of what is overall, else of the first dimension."""
+    known = [mean for mean in means if mean.mean is not None]
+    overall = [mean for mean in known if mean.dimension == OVERALL]
+    return overall or [mean for mean in known if mean.dimension == known[0].dimension]
+
+
 def ranked_means(comparison: Comparison) -> list[VariantMean]:
     """Return the means of that dimension, the best first; of two variants over what both have."""
     name = main_dimension(comparison)

@@ -272,7 +272,7 @@ def _command(report: Report) -> str:
     arguments = ["evenhand", "report", report.run, "-o", "report.html"]
     comparison = None if report.against else report.comparison
     if comparison:
-        fields = () if report.is_pairs else comparison.by.split(" / ")
+        fields = () if report.is_pairs else comparison.by_fields
         arguments += [part for name in fields for part in ("--by", name)]
         arguments += ["--baseline", comparison.baseline]
     return visible(shlex.join([*arguments, *report.arguments, "--language", report.language]))

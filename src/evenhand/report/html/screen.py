@@ -28,9 +28,9 @@ from evenhand.report.html.charts import (
     variant_colours,
 )
 from evenhand.report.html.marks import Point, ShownValue, Unit, Where, draw
-from evenhand.report.html.ranking import main_dimension, ranked_means
+from evenhand.report.html.ranking import main_dimension, main_means, ranked_means
 from evenhand.report.model import WARNINGS, Report
-from evenhand.stats.comparison import OVERALL, Comparison, Row, VariantMean
+from evenhand.stats.comparison import OVERALL, Comparison, Row
 from evenhand.stats.leaderboard import BoardRow
 from evenhand.text import visible
 from evenhand.words import Words
@@ -179,7 +179,7 @@ class _Writer:
                 return "", say("headline.level", candidates=shown)
             return "better", say("headline.leads", candidate=visible(top[0].candidate))
         if means := list(self._mean()):
-            judged = sum(mean.n for mean in self._main_means())
+            judged = sum(mean.n for mean in main_means(self.report.means))
             count = say.counted(self.report.kind.noun, judged)
             if len(means[0].sides) > 1:
                 return "", say("headline.judged", n=count)
@@ -235,7 +235,7 @@ class _Writer:
     def _mean(self) -> Iterator[BigFigure]:
         """Yield the mean of each of two variants that share no question, or of the only one."""
         say = self.say
-        means = self._main_means()
+        means = main_means(self.report.means)
         sides: list[Side] = []
         for mean in means[:2]:
             digits = 1 if is_of_hundred(mean.scale) else 2
@@ -243,12 +243,6 @@ class _Writer:
             sides.append(self._side(mean.variant, say.number(mean.mean, digits), interval))
         if sides:
             yield BigFigure(self._scale_figure(means[0].dimension, means[0].scale), sides)
-
-    def _main_means(self) -> list[VariantMean]:
-        """Return the means of what is overall, else of the first dimension."""
-        means = [mean for mean in self.report.means if mean.mean is not None]
-        overall = [mean for mean in means if mean.dimension == OVERALL]
-        return overall or [mean for mean in means if mean.dimension == means[0].dimension]
 
     def _passes(self) -> Iterator[BigFigure]:
         """Yield the pass rate, before and after or of the only variant."""
